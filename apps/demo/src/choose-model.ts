@@ -1,0 +1,97 @@
+import { existsSync } from "node:fs";
+import type { ChatCompletionClient } from "@fenced/core";
+import { RecordingChatCompletionClient, ReplayChatCompletionClient } from "@fenced/model-replay";
+import { recordFor } from "./default-task.ts";
+import { DemoError } from "./demo-error.ts";
+import type { DemoOptions } from "./demo-options.ts";
+
+/** The coder's model, and how to speak of it. */
+export interface ChosenModel {
+  readonly client: ChatCompletionClient;
+  readonly description: string;
+  readonly replayed: boolean;
+}
+
+const openai = "https://api.openai.com/v1";
+
+/** Says whether there will be a model at all, before anything is started. */
+export function assertModel(options: DemoOptions): void {
+  if (options.replay !== undefined) {
+    if (existsSync(options.replay)) return;
+    throw new DemoError(`There is no record ${options.replay}. Write one with --record.`, 2);
+  }
+  if (isLive()) return;
+  if (options.task !== undefined || options.model !== undefined) {
+    const what = options.task === undefined ? `Model ${options.model}` : "A task of your own";
+    throw new DemoError(
+      `${what} needs a live model. Set OPENAI_API_KEY, or OPENAI_BASE_URL for another service with OpenAI's protocol ` +
+        "(e.g. http://localhost:11434/v1 with --model NAME), or pass --replay FILE.",
+      2,
+    );
+  }
+}
+
+/**
+ * The model for the coder: a given record, a live model if there is a key or an endpoint, else the demo's own record.
+ *
+ * @param languages - what the executor runs; decides which record fits.
+ */
+export async function chooseModel(options: DemoOptions, languages: readonly string[]): Promise<ChosenModel> {
+  const model = await chooseUnrecorded(options, languages);
+  if (options.record === undefined) return model;
+  return { ...model, client: new RecordingChatCompletionClient({ client: model.client, file: options.record }) };
+}
+
+async function chooseUnrecorded(options: DemoOptions, languages: readonly string[]): Promise<ChosenModel> {
+  if (options.replay !== undefined) return replay(options.replay, `The coder is replayed from ${options.replay}.`);
+  if (isLive()) return liveModel(options.model);
+  const file = recordFor(languages);
+  if (!existsSync(file)) {
+    throw new DemoError(
+      `The recorded coder writes Python or JavaScript, and here runs only ${languages.join(", ")}.`,
+      1,
+    );
+  }
+  return replay(
+    file,
+    "The coder is a recording; its code runs for real. Go live with OPENAI_API_KEY or OPENAI_BASE_URL, and --model.",
+  );
+}
+
+function replay(file: string, description: string): ChosenModel {
+  // A recording that comes all at once would not look like a chat.
+  const chunkDelayMs = process.stdout.isTTY ? 12 : 0;
+  return { client: new ReplayChatCompletionClient({ file, chunkDelayMs }), description, replayed: true };
+}
+
+function isLive(): boolean {
+  return variable("OPENAI_API_KEY") !== undefined || variable("OPENAI_BASE_URL") !== undefined;
+}
+
+async function liveModel(name: string | undefined): Promise<ChosenModel> {
+  const baseURL = variable("OPENAI_BASE_URL") ?? openai;
+  const modelName = name ?? variable("OPENAI_MODEL") ?? (baseURL === openai ? "gpt-4.1-mini" : undefined);
+  if (modelName === undefined) throw new DemoError(`Say with --model which model of ${baseURL} to use.`, 2);
+  // Only a live model needs the AI SDK, which takes its time to load.
+  const [{ createOpenAICompatible }, { AISDKChatCompletionClient }] = await Promise.all([
+    import("@ai-sdk/openai-compatible"),
+    import("@fenced/model-ai-sdk"),
+  ]);
+  const apiKey = variable("OPENAI_API_KEY");
+  const provider = createOpenAICompatible({
+    name: "openai",
+    baseURL,
+    includeUsage: true,
+    ...(apiKey !== undefined && { apiKey }),
+  });
+  return {
+    client: new AISDKChatCompletionClient({ model: provider(modelName) }),
+    description: `The coder is ${modelName} at ${new URL(baseURL).host}.`,
+    replayed: false,
+  };
+}
+
+function variable(name: string): string | undefined {
+  const value = process.env[name];
+  return value === "" ? undefined : value;
+}

@@ -1,0 +1,57 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { DemoError } from "./demo-error.ts";
+import { executorNames, type ExecutorName } from "./open-executor.ts";
+
+/** What the command line says. */
+export interface DemoOptions {
+  /** Undefined: the demo's own. */
+  readonly task?: string;
+  readonly executor: ExecutorName;
+  readonly image?: string;
+  readonly model?: string;
+  readonly maxMessages: number;
+  readonly record?: string;
+  readonly replay?: string;
+  readonly approve: boolean;
+}
+
+const environmentHelp = `
+Environment:
+  OPENAI_API_KEY   a key: a live model writes the code, instead of the recorded one
+  OPENAI_BASE_URL  any service with OpenAI's protocol, e.g. http://localhost:11434/v1
+  OPENAI_MODEL     the model, if --model does not say`;
+
+/** @returns the options, or undefined if only help was asked for and given. */
+export function parseOptions(args: readonly string[]): DemoOptions | undefined {
+  const command = createCommand();
+  try {
+    command.parse(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return undefined;
+    throw new DemoError(`${error.message.replace(/^error: /, "")}\nAll options: npm run demo -- --help`, 2);
+  }
+  const [task] = command.args;
+  return { ...command.opts<Omit<DemoOptions, "task">>(), ...(task !== undefined && { task }) };
+}
+
+function createCommand(): Command {
+  return new Command("npm run demo --")
+    .description("Two agents in a round-robin chat: one writes code, the other runs it.")
+    .argument("[task]", "what they should do (default: a question about penguins.json)")
+    .addOption(new Option("--executor <name>", "where the code runs").choices(executorNames).default(executorNames[0]))
+    .option("--image <name>", "the image for --executor docker")
+    .option("--model <name>", "the live model that writes the code")
+    .option("--max-messages <n>", "the chat ends after so many messages", positiveInteger, 12)
+    .option("--record <file>", "write the model's answers to a file")
+    .option("--replay <file>", "take the model's answers from such a file")
+    .option("--approve", "ask before each run of code", false)
+    .addHelpText("after", environmentHelp)
+    .configureOutput({ writeErr: () => undefined })
+    .exitOverride();
+}
+
+function positiveInteger(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 1.");
+  return Number(text);
+}

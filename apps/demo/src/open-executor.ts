@@ -1,0 +1,92 @@
+import type { CodeExecutor } from "@fenced/core";
+import { DemoError } from "./demo-error.ts";
+import { pullProgress } from "./pull-progress.ts";
+
+/** What `--executor` takes; the first is the default. */
+export const executorNames = ["local", "docker", "jupyter", "aca"] as const;
+export type ExecutorName = (typeof executorNames)[number];
+
+/** A running executor, and what has to end after it. */
+export interface OpenExecutor extends AsyncDisposable {
+  readonly executor: CodeExecutor;
+}
+
+interface Settings {
+  readonly image?: string;
+}
+
+/** Imports an executor's package, and makes the executor and what it stands on. */
+type Recipe = (settings: Settings) => Promise<{ executor: CodeExecutor; server?: AsyncDisposable }>;
+
+const recipes: Readonly<Record<ExecutorName, Recipe>> = {
+  async local() {
+    const { LocalCommandLineCodeExecutor } = await import("@fenced/executor-local");
+    return { executor: new LocalCommandLineCodeExecutor() };
+  },
+  async docker({ image }) {
+    const { DockerCommandLineCodeExecutor } = await installed(
+      "@fenced/executor-docker",
+      () => import("@fenced/executor-docker"),
+    );
+    const onPullProgress = pullProgress(process.stderr);
+    const options = { onPullProgress, ...(image === undefined ? {} : { image }) };
+    return { executor: new DockerCommandLineCodeExecutor(options) };
+  },
+  async jupyter() {
+    const { JupyterCodeExecutor, LocalJupyterServer } = await installed(
+      "@fenced/executor-jupyter",
+      () => import("@fenced/executor-jupyter"),
+    );
+    const server = new LocalJupyterServer();
+    return { executor: new JupyterCodeExecutor({ server }), server };
+  },
+  async aca() {
+    const { ACADynamicSessionsCodeExecutor } = await installed(
+      "@fenced/executor-aca",
+      () => import("@fenced/executor-aca"),
+    );
+    const poolManagementEndpoint = process.env["ACA_POOL_MANAGEMENT_ENDPOINT"];
+    if (poolManagementEndpoint === undefined) {
+      throw new DemoError("--executor aca needs the session pool's address in ACA_POOL_MANAGEMENT_ENDPOINT.", 2);
+    }
+    // An emulator says which token it takes; Azure's own come from the default credential.
+    const token = process.env["ACA_TOKEN"] === undefined ? {} : { tokenVariable: "ACA_TOKEN" };
+    return { executor: new ACADynamicSessionsCodeExecutor({ poolManagementEndpoint, ...token }) };
+  },
+};
+
+/** Makes and starts an executor, if its package is installed. */
+export async function openExecutor(name: ExecutorName, settings: Settings): Promise<OpenExecutor> {
+  const { executor, server } = await recipes[name](settings);
+  const open: OpenExecutor = {
+    executor,
+    async [Symbol.asyncDispose]() {
+      try {
+        await executor.stop();
+      } finally {
+        await server?.[Symbol.asyncDispose]();
+      }
+    },
+  };
+  try {
+    await executor.start();
+    return open;
+  } catch (error) {
+    await open[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Imports an executor's package. Its name is given apart, for the sentence that says what to install. */
+async function installed<T>(packageName: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    const missing = error instanceof Error && error.message.includes(`'${packageName}'`);
+    if (!missing) throw error;
+    throw new DemoError(
+      `${packageName} is not installed. Install it with: npx -y pnpm@10 --filter @fenced/demo add ${packageName}`,
+      2,
+    );
+  }
+}

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import { defaultTask } from "../src/default-task.ts";
+import { DemoError } from "../src/demo-error.ts";
+import { parseOptions } from "../src/demo-options.ts";
+import { runDemo } from "./run-demo.ts";
+
+const withoutDocker = {
+  NODE_OPTIONS: `--import ${new URL("fixtures/without-package.mjs", import.meta.url).href}`,
+  WITHOUT_PACKAGE: "@fenced/executor-docker",
+};
+
+describe("the command line", () => {
+  it("has a default for everything", () => {
+    expect(parseOptions([])).toEqual({ executor: "local", maxMessages: 12, approve: false });
+  });
+
+  it("takes a task and options", () => {
+    const line = "--executor docker --image python:3-slim --model m --max-messages 5 --record r --replay p --approve";
+    expect(parseOptions(["count them", ...line.split(" ")])).toEqual({
+      task: "count them",
+      executor: "docker",
+      image: "python:3-slim",
+      model: "m",
+      maxMessages: 5,
+      record: "r",
+      replay: "p",
+      approve: true,
+    });
+  });
+
+  it.each([
+    [["--executor", "podman"], "Allowed choices are local, docker, jupyter, aca."],
+    [["--max-messages", "0"], "whole number from 1"],
+    [["--max-messages", "many"], "whole number from 1"],
+    [["--record"], "argument missing"],
+    [["--colour"], "unknown option '--colour'"],
+    [["one", "two"], "too many arguments"],
+  ])("refuses %j with the reason and where to read on", (args, words) => {
+    expect(() => parseOptions(args)).toThrow(words);
+    expect(() => parseOptions(args)).toThrow(/npm run demo -- --help$/);
+    expect(() => parseOptions(args)).toThrow(DemoError);
+  });
+
+  it("has help", async () => {
+    const { exitCode, stdout, stderr } = await runDemo(["--help"]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/^Usage: npm run demo -- \[options\] \[task\]\n/);
+    expect(stdout).toContain("OPENAI_BASE_URL");
+  });
+
+  it.each<[string, string[], Record<string, string>, string]>([
+    [
+      "a task of one's own without a model",
+      ["count them"],
+      {},
+      "A task of your own needs a live model. Set OPENAI_API_KEY",
+    ],
+    ["a model without a key", ["--model", "gpt-5"], {}, "Model gpt-5 needs a live model"],
+    [
+      "an endpoint without a model",
+      [],
+      { OPENAI_BASE_URL: "http://localhost:1/v1" },
+      "Say with --model which model of",
+    ],
+    ["an executor that is not installed", ["--executor", "docker"], withoutDocker, "add @fenced/executor-docker"],
+    ["an endpoint that is missing", ["--executor", "aca"], {}, "ACA_POOL_MANAGEMENT_ENDPOINT"],
+    ["approval without a terminal", ["--approve"], {}, "there is no terminal here"],
+    ["a record that is not there", ["--replay", "nowhere.jsonl"], {}, "There is no record nowhere.jsonl"],
+    ["a wrong option", ["--colour"], {}, "unknown option '--colour'"],
+  ])("ends with 2 and no stack trace for %s", async (_, args, env, words) => {
+    const { exitCode, stdout, stderr } = await runDemo(args, env);
+    expect(exitCode).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toContain(words);
+    expect(stderr).not.toMatch(/^ +at /m);
+    expect(stderr.split("\n").length).toBeLessThan(5);
+  });
+
+  it("does not ask what the data says by itself", () => {
+    expect(defaultTask).not.toMatch(/adelie|gentoo|chinstrap/i);
+  });
+});

@@ -1,0 +1,71 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+// Its own path, and not the name on the PATH: some tests take the PATH away.
+const tsx = import.meta.resolve("tsx");
+
+const nodeArguments = ["--conditions=@fenced/source", "--import", tsx, main];
+
+/** How a demo ended, and all that it showed. */
+export interface DemoOutcome {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Starts the demo as its user does, without a terminal; variables for a live model are there only if given here. */
+export function startDemo(args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedDemo {
+  return start([process.execPath, ...nodeArguments, ...args], env);
+}
+
+/** Starts it in a terminal of its own, by way of Python; what is written to `child.stdin` is typed there. */
+export function startDemoInTerminal(args: readonly string[]): StartedDemo {
+  const program = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+  return start(["python3", "-c", program, process.execPath, ...nodeArguments, ...args], { TERM: "dumb" });
+}
+
+function start([program = "", ...args]: readonly string[], env: Readonly<Record<string, string>>): StartedDemo {
+  const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, OPENAI_MODEL: _model, ...inherited } = process.env;
+  const child = spawn(program, args, { env: { ...inherited, ...env }, stdio: ["pipe", "pipe", "pipe"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return { child, outcome: outcomeOf(child) };
+}
+
+export async function runDemo(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<DemoOutcome> {
+  return startDemo(args, env).outcome;
+}
+
+/** A demo under way. */
+export interface StartedDemo {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly outcome: Promise<DemoOutcome>;
+}
+
+async function outcomeOf(child: ChildProcessWithoutNullStreams): Promise<DemoOutcome> {
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const [exitCode] = (await once(child, "close")) as [number | null];
+  return { exitCode, stdout, stderr };
+}
+
+/** A folder that is gone after the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "fenced-demo-test-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** A folder for the PATH with Node and nothing else. */
+export async function pathWithNodeOnly(): Promise<string> {
+  const folder = await temporaryFolder();
+  await symlink(process.execPath, join(folder, "node"));
+  return folder;
+}

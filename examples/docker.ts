@@ -1,0 +1,28 @@
+// Runs blocks in a container that cannot reach the network and may use little memory.
+// needs: docker
+import assert from "node:assert/strict";
+// #region docker
+import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
+// #endregion
+import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts";
+
+enterTemporaryDirectory();
+const image = "fenced-test:python";
+
+// #region docker
+await using executor = new DockerCommandLineCodeExecutor({
+  image, // default: python:3-slim, pulled if it is missing
+  workDir: "coding",
+  network: "none",
+  memoryBytes: 256 * 1024 * 1024,
+});
+const result = await executor.executeCodeBlocks([
+  { language: "bash", code: "echo 1 2 3 > numbers.txt" },
+  { language: "python", code: "print(sum(map(int, open('numbers.txt').read().split())))" },
+]);
+console.log(result.exitCode, result.output); // 0 "6\n"
+// #endregion
+
+assert.equal(result.exitCode, 0, result.output);
+assert.equal(result.output, "6\n");
+assert.deepEqual(await executor.files.list(), [{ path: "numbers.txt", size: 6 }]);

@@ -1,0 +1,52 @@
+import { spawnSync } from "node:child_process";
+
+/** How sessions are kept apart from the host and from each other. */
+export interface Fence {
+  /**
+   * `namespaces`: a session has its own process ids, `/tmp` and `/mnt/data`. `none`: it is an ordinary process, and
+   * `/mnt/data` in the text of its code is replaced by the session's directory.
+   */
+  readonly kind: "namespaces" | "none";
+  /** The command that runs `command` behind the fence, with `directory` as its `/mnt/data`. */
+  wrap(command: readonly string[], directory: string): readonly [string, ...string[]];
+}
+
+const namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+const variants = [namespaces, ["--user", "--map-root-user", ...namespaces]];
+
+/** Mounts the session's directory before `/tmp` is covered, which may hold it. */
+const mountProgram = `
+mount -t tmpfs tmpfs /mnt && mkdir /mnt/data && mount --bind "$1" /mnt/data && mount -t tmpfs tmpfs /tmp && cd /tmp &&
+shift && exec "$@"`;
+
+let found: Fence | undefined;
+
+/** The best fence that this system allows: Linux namespaces as root or as a user who may make them, else none. */
+export function findFence(): Fence {
+  found ??= probe();
+  return found;
+}
+
+/** The absence of a fence. */
+export const noFence: Fence = {
+  kind: "none",
+  wrap: ([program = "", ...words]) => [program, ...words],
+};
+
+function probe(): Fence {
+  if (process.platform !== "linux") return noFence;
+  for (const flags of variants) {
+    const fence = unshare(flags);
+    const [program, ...words] = fence.wrap(["true"], "/");
+    const { status } = spawnSync(program, words, { stdio: "ignore", timeout: 10_000 });
+    if (status === 0) return fence;
+  }
+  return noFence;
+}
+
+function unshare(flags: readonly string[]): Fence {
+  return {
+    kind: "namespaces",
+    wrap: (command, directory) => ["unshare", ...flags, "sh", "-c", mountProgram, "session", directory, ...command],
+  };
+}

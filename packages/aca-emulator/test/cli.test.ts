@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { current } from "./client.ts";
+
+const command = ["--conditions=@fenced/source", "--import", "tsx", join(import.meta.dirname, "../src/cli.ts")];
+
+describe.skipIf(process.platform !== "linux")("the command", needs("python3"), () => {
+  it.for(["SIGTERM", "SIGINT", "SIGKILL"] as const)(
+    "serves, and leaves nothing behind when it ends by %s",
+    { timeout: 120_000 },
+    async (signal) => {
+      const before = await directories();
+      const child = spawn(process.execPath, [...command, "--port", "0", "--python", "python3"], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const said = new Map<string, string>();
+      for await (const line of createInterface({ input: child.stdout })) {
+        const [word = "", value = ""] = line.split(" ");
+        said.set(word, value);
+        if (said.has("token")) break;
+      }
+      // Arguments are what is still seen of a process without an environment, in whatever namespace.
+      const seconds = String(100_000 + process.pid);
+      const code = `import subprocess; subprocess.Popen(["sleep", "${seconds}"], start_new_session=True, env={}) and None`;
+      const response = await fetch(
+        `${said.get("endpoint") ?? ""}/executions?api-version=${current}&identifier=session-1`,
+        {
+          method: "POST",
+          headers: { authorization: `Bearer ${said.get("token") ?? ""}` },
+          body: JSON.stringify({ codeInputType: "Inline", executionType: "Synchronous", code }),
+        },
+      );
+      expect(response.status).toBe(200);
+      expect(processes(seconds)).toHaveLength(1);
+
+      child.kill(signal);
+      await once(child, "exit");
+      while (processes(seconds).length > 0 || (await directories()).length > before.length) await sleep(100);
+    },
+  );
+
+  it("refuses what it does not understand", { timeout: 60_000 }, async () => {
+    for (const flags of [
+      ["--port", "many"],
+      ["--pool", "Ruby"],
+      ["--fault", "{}"],
+    ]) {
+      const child = spawn(process.execPath, [...command, ...flags], { stdio: "ignore" });
+      expect([flags, await once(child, "exit")]).toEqual([flags, [1, null]]);
+    }
+  });
+});
+
+async function directories(): Promise<string[]> {
+  return (await readdir(tmpdir())).filter((name) => name.startsWith("fenced-emulator-"));
+}
+
+function processes(argument: string): string[] {
+  return readdirSync("/proc").filter((name) => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, "utf8") === `sleep\0${argument}\0`;
+    } catch {
+      return false;
+    }
+  });
+}

@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { Client, current } from "./client.ts";
+
+describe("requests", needs("python3"), () => {
+  it.for<[string, string]>([
+    ["no token", ""],
+    ["a token that is none", "Bearer nonsense"],
+    ["another scheme", "Basic abc"],
+  ])("with %s get 401, a challenge and no body", async ([, authorization]) => {
+    await using client = await Client.open();
+    const reply = await client.call("GET", "metadata", { headers: { authorization } });
+    expect(reply).toMatchObject({ status: 401, text: "" });
+    expect(reply.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token"/);
+  });
+
+  it("with a token for another audience, or one that has expired, get 401 with the reason", async () => {
+    await using client = await Client.open();
+    const wrong = client.emulator.token({ audience: "https://management.azure.com" });
+    const old = client.emulator.token({ expiresInSeconds: -1 });
+    for (const [token, reason] of [
+      [wrong, /audience/],
+      [old, /expired/],
+    ] as const) {
+      const reply = await client.call("GET", "metadata", { headers: { authorization: `Bearer ${token}` } });
+      expect(reply.status).toBe(401);
+      expect(reply.headers.get("www-authenticate")).toMatch(reason);
+    }
+  });
+
+  it("may carry a configured token", async () => {
+    await using client = await Client.open({ token: "fixed" });
+    expect((await client.call("GET", "metadata", { headers: { authorization: "Bearer fixed" } })).status).toBe(200);
+  });
+
+  it("to an address without the pool's path get 401 and no body", async () => {
+    await using client = await Client.open();
+    const response = await fetch(
+      new URL(`/executions?api-version=${current}&identifier=abcd`, client.emulator.endpoint),
+    );
+    expect(response.status).toBe(401);
+    expect(await response.text()).toBe("");
+  });
+
+  it("need an api-version and an identifier of 4 to 128 characters", async () => {
+    await using client = await Client.open();
+    expect((await client.call("GET", "files", { version: "" })).status).toBe(400);
+    expect((await client.call("GET", "files", { version: "2019-01-01" })).json.error.code).toBe(
+      "UnsupportedApiVersion",
+    );
+    for (const identifier of ["", "abc", "a".repeat(129)]) {
+      expect((await client.call("GET", "files", { identifier })).json.error.code).toBe("InvalidIdentifier");
+    }
+    for (const identifier of ["abcd", "a".repeat(128)]) {
+      expect((await client.call("GET", "files", { identifier })).status).toBe(200);
+    }
+  });
+});
+
+describe("sessions", needs("python3"), () => {
+  it("are described, and deleted with all that runs in them", async () => {
+    await using client = await Client.open();
+    await client.execute(
+      "import subprocess; subprocess.Popen(['sleep', '1000'], start_new_session=True, env={}) and None",
+    );
+    const { json } = await client.call("GET", "session");
+    expect(json).toMatchObject({ identifier: "session-1", etag: expect.any(String) });
+    expect(Date.parse(json.expireAt)).toBeGreaterThan(Date.parse(json.lastAccessedAt));
+    expect(await client.call("DELETE", "session")).toMatchObject({ status: 204, text: "" });
+    expect(client.emulator.sessions()).toEqual([]);
+    expect((await client.call("GET", "session")).json.error.code).toBe("SessionWithIdentifierNotFound");
+  });
+
+  it("are refused with 429 when the pool is full, until one is deleted", async () => {
+    await using client = await Client.open({ maxSessions: 2 });
+    for (const identifier of ["first", "second"]) {
+      expect((await client.execute("1", {}, { identifier })).status).toBe(200);
+    }
+    const third = await client.execute("1", {}, { identifier: "third" });
+    expect(third.status).toBe(429);
+    expect(third.headers.get("retry-after")).toBe("1");
+    expect((await client.execute("1", {}, { identifier: "first" })).status).toBe(200);
+    await client.call("DELETE", "session", { identifier: "second" });
+    expect((await client.execute("1", {}, { identifier: "third" })).status).toBe(200);
+  });
+
+  it("expire after the cooldown, and are gone then", async () => {
+    await using client = await Client.open({ cooldownSeconds: 1 });
+    // A running execution keeps its session, however long the cooldown.
+    expect((await client.execute("import time; time.sleep(1.5); 1")).json.result.executionResult).toBe(1);
+    while (client.emulator.sessions().length > 0) await sleep(50);
+    expect((await client.execute("1")).json.error.code).toBe("SessionWithIdentifierNotFound");
+  });
+
+  it("have metadata", async () => {
+    await using client = await Client.open({ packages: ["numpy"] });
+    expect((await client.call("GET", "metadata")).json).toMatchObject({
+      runtimes: [{ name: "PythonLTS", version: expect.any(String) }],
+      preInstalledPackages: [{ name: "numpy" }],
+      jupyterKernel: "python3",
+    });
+    await using other = await Client.open();
+    expect(Array.isArray((await other.call("GET", "metadata")).json.preInstalledPackages)).toBe(true);
+  });
+
+  it("work without namespaces, /mnt/data being replaced in the code", async () => {
+    await using client = await Client.open({ namespaces: false });
+    expect(client.emulator.fence).toBe("none");
+    await client.execute("open('/mnt/data/a.txt', 'w').write('a') and None");
+    expect((await client.call("GET", "files/a.txt/content")).text).toBe("a");
+    await client.execute(
+      "import subprocess; child = subprocess.Popen(['sleep', '1000'], start_new_session=True, env={})",
+    );
+    const { json } = await client.execute("child.pid");
+    await client.call("DELETE", "session");
+    expect(() => process.kill(Number(json.result.executionResult), 0)).toThrow("ESRCH");
+  });
+});

@@ -1,0 +1,36 @@
+import type { ChatCompletionClient, JsonObject } from "@fenced/core";
+import type * as z from "zod";
+import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { Handoff } from "./handoff.ts";
+
+/** What an `AssistantAgent` is made from. */
+export interface AssistantAgentOptions {
+  /** See `BaseChatAgentOptions.name`. */
+  readonly name: string;
+  /** The model that answers. Stays the caller's. */
+  readonly modelClient: ChatCompletionClient;
+  /** Default: a general text about being helpful. An empty text: no system message. */
+  readonly systemMessage?: string | undefined;
+  /** What the agent is for. Default: a general text. */
+  readonly description?: string | undefined;
+  /** Tools that the model may have called. Default: none. */
+  readonly tools?: readonly Tool[] | undefined;
+  /** Agents, by name or in full, to which the model may hand the conversation. Default: none. */
+  readonly handoffs?: readonly (string | Handoff)[] | undefined;
+  /** Yield the model's text as it comes. Default: false. */
+  readonly modelClientStream?: boolean | undefined;
+  /** Ask the model once more after the last tool calls and answer with that. Default: true if `outputSchema` is set. */
+  readonly reflectOnToolUse?: boolean | undefined;
+  /** How many times in one turn the model may ask for tools. Default: 1. */
+  readonly maxToolIterations?: number | undefined;
+  /** The memory. Not to be shared between agents. Default: an `UnboundedChatCompletionContext`. */
+  readonly modelContext?: ChatCompletionContext | undefined;
+  /** The shape of the answer, a zod schema or JSON Schema: the agent then answers with a `StructuredMessage`. */
+  readonly outputSchema?: z.ZodType | JsonObject | undefined;
+  /**
+   * How a tool call stands in a `ToolCallSummaryMessage`: `{toolName}`, `{arguments}`, `{result}` and `{isError}` are
+   * replaced. Default: `{result}`.
+   */
+  readonly toolCallSummaryFormat?: string | undefined;
+}

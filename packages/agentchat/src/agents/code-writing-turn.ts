@@ -1,0 +1,107 @@
+import { type ChatCompletionClient, ModelClientError, type ModelMessage } from "@fenced/core";
+import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
+import { codeAnswer, type CodeOutcome, type CodeRunner } from "../execution/code-runner.ts";
+import { findFencedCode } from "../execution/runnable-code.ts";
+import type { AgentMessage } from "../messages/agent-event.ts";
+import type { ChatMessage } from "../messages/chat-message.ts";
+import { codeExecutionEvent, codeGenerationEvent, textMessage, thoughtEvent } from "../messages/create-message.ts";
+import { messageToModelMessages } from "../messages/message-to-model-messages.ts";
+import { askModel } from "./ask-model.ts";
+import type { Response } from "./chat-agent.ts";
+import { askRetryDecision } from "./retry-decision.ts";
+import type { ModelAnswer, Turn } from "./turn.ts";
+
+type Items<Result> = AsyncGenerator<AgentMessage | Response, Result, void>;
+
+/** What a turn needs in which a model writes code and sees it run. */
+export interface CodeWritingTurnOptions {
+  readonly turn: Turn;
+  readonly runner: CodeRunner;
+  readonly modelClient: ChatCompletionClient;
+  readonly modelContext: ChatCompletionContext;
+  readonly stream: boolean;
+  readonly maxRetries: number;
+  readonly systemMessage: string;
+  /** The languages that run. */
+  readonly languages: readonly string[];
+}
+
+const reflectionRequest =
+  "Now answer the task from what the code printed, for someone who sees neither the code nor its output. " +
+  "If it failed, say so and why. Do not write code in this answer.";
+
+/** Lets the model write code, runs it, lets it correct code that failed, and answers with what the model makes of it. */
+export async function* codeWritingTurn(messages: readonly ChatMessage[], options: CodeWritingTurnOptions): Items<void> {
+  const { turn, modelContext, maxRetries } = options;
+  for (const message of messages.flatMap(messageToModelMessages)) await modelContext.addMessage(message);
+
+  for (let attempt = 0; ; attempt++) {
+    const answer = yield* ask(options, []);
+    const content = textOf(answer, turn.source);
+    await modelContext.addMessage(turn.memoryOf(answer.result));
+    const { runnable } = findFencedCode([content], options.languages);
+    const common = { id: answer.messageId, source: turn.source, modelsUsage: answer.result.usage, content };
+    if (runnable.length === 0) return yield turn.response(textMessage(common));
+
+    yield turn.record(codeGenerationEvent({ ...common, codeBlocks: runnable, retryAttempt: attempt }));
+    const context = await modelContext.getMessages();
+    const outcome = await options.runner.run(runnable, { context, signal: turn.signal });
+    const { result } = outcome;
+    yield turn.record(codeExecutionEvent({ source: turn.source, result, retryAttempt: attempt }));
+    await modelContext.addMessage(outcomeMessage(outcome, turn.source));
+
+    const mayRetry = result.exitCode !== 0 && attempt < maxRetries;
+    if (!mayRetry || !(yield* decideToRetry(options))) return yield* reflect(outcome, options);
+  }
+}
+
+async function* decideToRetry(options: CodeWritingTurnOptions): Items<boolean> {
+  const { turn, modelClient, modelContext } = options;
+  const { source, signal } = turn;
+  const messages = await conversation(options);
+  const { retry, reason, usage } = yield* askRetryDecision(messages, { modelClient, source, signal });
+  yield turn.record(thoughtEvent({ source, content: reason, modelsUsage: usage }));
+  if (!retry) return false;
+  await modelContext.addMessage({ role: "assistant", content: reason, source });
+  await modelContext.addMessage({ role: "user", content: "Try again: write the corrected code, all of it.", source });
+  return true;
+}
+
+async function* reflect(outcome: CodeOutcome, options: CodeWritingTurnOptions): Items<void> {
+  const { turn, modelClient, modelContext } = options;
+  const { source } = turn;
+  const answer = yield* ask(options, [{ role: "user", content: reflectionRequest, source }]);
+  const text = textOf(answer, source);
+  await modelContext.addMessage(turn.memoryOf(answer.result));
+
+  const images = modelClient.modelInfo.vision ? outcome.images : [];
+  const files = outcome.result.displays.flatMap((display) => display.files);
+  const content = files.length === 0 ? text : `${text}\n\nSaved files:\n${files.join("\n")}`;
+  const common = { id: answer.messageId, source, modelsUsage: answer.result.usage };
+  yield turn.response(codeAnswer({ ...outcome, images }, { ...common, content }));
+}
+
+async function* ask(
+  options: CodeWritingTurnOptions,
+  more: readonly ModelMessage[],
+): AsyncGenerator<AgentMessage, ModelAnswer, void> {
+  const { turn, modelClient, stream } = options;
+  return yield* askModel(turn, [...(await conversation(options)), ...more], { modelClient, stream });
+}
+
+async function conversation({ systemMessage, modelContext }: CodeWritingTurnOptions): Promise<ModelMessage[]> {
+  const system: ModelMessage[] = systemMessage === "" ? [] : [{ role: "system", content: systemMessage }];
+  return [...system, ...(await modelContext.getMessages())];
+}
+
+function outcomeMessage({ text, images }: CodeOutcome, source: string): ModelMessage {
+  const content = images.length === 0 ? text : [{ type: "text" as const, text }, ...images];
+  return { role: "user", content, source };
+}
+
+function textOf({ result }: ModelAnswer, source: string): string {
+  if (typeof result.content === "string") return result.content;
+  throw new ModelClientError(`The model of agent "${source}" asked for tools although it was offered none`, {
+    remedy: "Use a model that answers with text when it has no tools.",
+  });
+}

@@ -1,0 +1,39 @@
+/**
+ * Reads one line, and leaves what comes after it in the stream for the next reader: readline would take it along.
+ *
+ * @returns the line without its end; the rest of a stream that ends without one; `undefined` if nothing is left.
+ */
+export function readPipedLine(stream: NodeJS.ReadStream, signal: AbortSignal | undefined): Promise<string | undefined> {
+  if (stream.readableEnded || stream.destroyed) return Promise.resolve(undefined);
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const onData = (data: Buffer | string): void => {
+      const chunk = Buffer.from(data);
+      const end = chunk.indexOf("\n");
+      if (end === -1) {
+        chunks.push(chunk);
+        return;
+      }
+      chunks.push(chunk.subarray(0, end));
+      stopReading();
+      if (end + 1 < chunk.length) stream.unshift(chunk.subarray(end + 1));
+      resolve(Buffer.concat(chunks).toString().replace(/\r$/, ""));
+    };
+    const onEnd = (): void => {
+      stopReading();
+      resolve(chunks.length === 0 ? undefined : Buffer.concat(chunks).toString());
+    };
+    const onError = (error: unknown): void => {
+      stopReading();
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the caller's own reason, whatever it is
+      reject(error);
+    };
+    const onAbort = (): void => onError(signal?.reason);
+    const stopReading = (): void => {
+      stream.off("data", onData).off("end", onEnd).off("error", onError).pause();
+      signal?.removeEventListener("abort", onAbort);
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    stream.on("data", onData).on("end", onEnd).on("error", onError).resume();
+  });
+}

@@ -1,0 +1,21 @@
+import { InvalidInputError } from "@fenced/core";
+import type { ChatMessage } from "../messages/chat-message.ts";
+import { textMessage } from "../messages/create-message.ts";
+import type { Task } from "./chat-agent.ts";
+
+/** The messages that a task consists of; none if there is no task. */
+export function taskMessages(task: Task | undefined): readonly ChatMessage[] {
+  if (task === undefined) return [];
+  if (typeof task === "string") return [textMessage({ source: "user", content: task })];
+  if (!isMessageList(task)) return [task];
+  if (task.length === 0) {
+    throw new InvalidInputError("The task is an empty list", {
+      remedy: "Give at least one message, or leave the task out to go on where the last run stopped.",
+    });
+  }
+  return task;
+}
+
+function isMessageList(task: ChatMessage | readonly ChatMessage[]): task is readonly ChatMessage[] {
+  return Array.isArray(task);
+}

@@ -1,0 +1,71 @@
+/** How a wait ends early. */
+export interface AbortableOptions {
+  /** Ends the wait. */
+  readonly signal: AbortSignal | undefined;
+  /** Milliseconds that the work may take to end itself after the abort, before it is given up. */
+  readonly graceMs: number;
+}
+
+/**
+ * Waits for work of the user's making (a model call, a tool, a question to a person). After an abort it rejects with
+ * `signal.reason`, once the work has ended, or after the grace if the work does not heed the signal: a pressed Ctrl-C
+ * must not hang.
+ */
+export function abortable<T>(work: PromiseLike<T> | T, { signal, graceMs }: AbortableOptions): Promise<T> {
+  if (signal === undefined) return Promise.resolve(work);
+  return new Promise<T>((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const onAbort = (): void => {
+      timer = setTimeout(() => fail(signal.reason), graceMs);
+    };
+    const stopWaiting = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    };
+    const fail = (reason: unknown): void => {
+      stopWaiting();
+      // The reason is whatever the caller chose.
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+      reject(reason);
+    };
+    const succeed = (value: T): void => {
+      stopWaiting();
+      resolve(value);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    Promise.resolve(work).then(
+      (value) => (signal.aborted ? fail(signal.reason) : succeed(value)),
+      (error: unknown) => fail(signal.aborted ? signal.reason : error),
+    );
+  });
+}
+
+/** The same for a stream: each step of it, and its end if the consumer leaves early. */
+export async function* abortableStream<T>(
+  stream: AsyncIterable<T>,
+  options: AbortableOptions,
+): AsyncGenerator<T, void, void> {
+  const iterator = stream[Symbol.asyncIterator]();
+  let ended = false;
+  try {
+    for (;;) {
+      const step = await abortable(iterator.next(), options);
+      if (step.done === true) {
+        ended = true;
+        return;
+      }
+      yield step.value;
+    }
+  } finally {
+    if (!ended) await close(iterator, options);
+  }
+}
+
+async function close(iterator: AsyncIterator<unknown>, options: AbortableOptions): Promise<void> {
+  try {
+    await abortable(iterator.return?.(), options);
+  } catch {
+    // The stream is being left because of an error or an abort already, and that is what the caller should see.
+  }
+}

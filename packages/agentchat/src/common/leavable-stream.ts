@@ -1,0 +1,34 @@
+/**
+ * A stream that aborts its work when the consumer leaves it, even while the consumer still waits for the next item: a
+ * generator by itself would notice only at its next `yield`, after a block that runs for an hour.
+ *
+ * @param start - makes the stream; its signal is aborted with `signal` and when the consumer leaves.
+ */
+export function leavableStream<T>(
+  start: (signal: AbortSignal) => AsyncGenerator<T, void, void>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, void> {
+  const controller = new AbortController();
+  const items = follow(start, signal, controller);
+  const end = items.return.bind(items);
+  items.return = (value) => {
+    controller.abort(new DOMException("The stream was left", "AbortError"));
+    return end(value);
+  };
+  return items;
+}
+
+async function* follow<T>(
+  start: (signal: AbortSignal) => AsyncGenerator<T, void, void>,
+  signal: AbortSignal | undefined,
+  controller: AbortController,
+): AsyncGenerator<T, void, void> {
+  const onAbort = (): void => controller.abort(signal?.reason);
+  if (signal?.aborted === true) onAbort();
+  signal?.addEventListener("abort", onAbort, { once: true });
+  try {
+    yield* start(controller.signal);
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,17 @@
+import { InvalidInputError, type JsonObject } from "@fenced/core";
+import * as z from "zod";
+
+/**
+ * A saved state, checked.
+ *
+ * @param owner - whose state it should be, for the message.
+ * @throws InvalidInputError if it has another shape.
+ */
+export function parseState<T>(schema: z.ZodType<T>, state: JsonObject, owner: string): T {
+  const parsed = schema.safeParse(state);
+  if (parsed.success) return parsed.data;
+  throw new InvalidInputError(`This is not a state of ${owner}: ${z.prettifyError(parsed.error)}`, {
+    remedy: "Pass what saveState() of the same class returned.",
+    cause: parsed.error,
+  });
+}

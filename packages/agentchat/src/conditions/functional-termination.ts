@@ -1,0 +1,33 @@
+import { ComponentError, type ComponentModel } from "@fenced/core";
+import type { AgentMessage } from "../messages/agent-event.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
+
+/** Decides from the messages and events since the last check whether the chat is over. */
+export type TerminationFunc = (messages: readonly AgentMessage[]) => boolean | Promise<boolean>;
+
+/**
+ * Ends the chat when a function says so.
+ *
+ * @example
+ * new FunctionalTermination((messages) => messages.at(-1)?.metadata["exitCode"] === "0");
+ */
+export class FunctionalTermination extends BaseTerminationCondition {
+  readonly #func: TerminationFunc;
+
+  /** @param func - called once a turn. */
+  constructor(func: TerminationFunc) {
+    super();
+    this.#func = func;
+  }
+
+  /** @throws ComponentError always: a function is not a setting. */
+  override dumpComponent(): ComponentModel {
+    throw new ComponentError("FunctionalTermination cannot be dumped: its function is not a setting", {
+      remedy: "Write a class of your own with dumpComponent() and a static fromConfig().",
+    });
+  }
+
+  protected override async findReason(messages: readonly AgentMessage[]): Promise<string | undefined> {
+    return (await this.#func(messages)) ? "The program's own condition is met." : undefined;
+  }
+}

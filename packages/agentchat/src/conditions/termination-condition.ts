@@ -1,0 +1,181 @@
+import {
+  type ComponentContext,
+  type ComponentModel,
+  componentModelSchema,
+  InvalidInputError,
+  type JsonObject,
+  parseComponentConfig,
+} from "@fenced/core";
+import * as z from "zod";
+import { dumpComponentModel } from "../common/dump-component-model.ts";
+import type { AgentMessage } from "../messages/agent-event.ts";
+import type { StopMessage } from "../messages/chat-message.ts";
+import { stopMessage } from "../messages/create-message.ts";
+
+/** Says when a chat is over. A team resets its condition when a run starts. */
+export interface TerminationCondition {
+  /** It has fired, and must be reset before it is checked again. */
+  readonly terminated: boolean;
+
+  /**
+   * Looks at the messages and events since the last check: the task's when a run starts, then those of each turn.
+   *
+   * @returns the reason to end the chat, or `undefined` to go on.
+   * @throws InvalidInputError if it has fired already and was not reset.
+   */
+  check(messages: readonly AgentMessage[]): Promise<StopMessage | undefined>;
+
+  /** Back to the beginning. */
+  reset(): Promise<void>;
+
+  /** A condition that fires once both have fired, be it at different times. */
+  and(other: TerminationCondition): TerminationCondition;
+
+  /** A condition that fires as soon as one of both does. */
+  or(other: TerminationCondition): TerminationCondition;
+
+  /** @throws ComponentError if a setting cannot be dumped. */
+  dumpComponent(): ComponentModel;
+}
+
+/** The root of conditions: a subclass writes `findReason`, and `restart` if it counts or remembers. */
+export abstract class BaseTerminationCondition implements TerminationCondition {
+  #terminated = false;
+
+  get terminated(): boolean {
+    return this.#terminated;
+  }
+
+  async check(messages: readonly AgentMessage[]): Promise<StopMessage | undefined> {
+    if (this.#terminated) {
+      throw new InvalidInputError(`${this.constructor.name} has fired already`, {
+        remedy: "Call reset() before it is checked again.",
+      });
+    }
+    const reason = await this.findReason(messages);
+    if (reason === undefined) return undefined;
+    this.#terminated = true;
+    return stopMessage({ source: this.constructor.name, content: reason });
+  }
+
+  async reset(): Promise<void> {
+    this.#terminated = false;
+    await this.restart();
+  }
+
+  and(other: TerminationCondition): TerminationCondition {
+    return new AndTermination([this, other]);
+  }
+
+  or(other: TerminationCondition): TerminationCondition {
+    return new OrTermination([this, other]);
+  }
+
+  abstract dumpComponent(): ComponentModel;
+
+  /** The reason to end the chat, as a sentence, or `undefined` to go on. */
+  protected abstract findReason(messages: readonly AgentMessage[]): string | undefined | Promise<string | undefined>;
+
+  /** Forgets what was counted or remembered. */
+  protected restart(): void | Promise<void> {}
+}
+
+/** A condition of this package as plain JSON. */
+export function dumpCondition(className: string, settings: Readonly<Record<string, unknown>>): ComponentModel {
+  return dumpComponentModel({ className, componentType: "termination", settings });
+}
+
+const configSchema = z.strictObject({ conditions: z.array(componentModelSchema).min(1) });
+
+/** Fires once all of its conditions have fired, be it at different times. Made by `.and()`. */
+export class AndTermination extends BaseTerminationCondition {
+  /** The kind of component, for `loadComponent`. */
+  static readonly componentType = "termination";
+  /** The version of the config, for `loadComponent`. */
+  static readonly componentVersion = 1;
+
+  readonly #conditions: readonly TerminationCondition[];
+  #reasons: string[] = [];
+
+  /** @param conditions - at least one. */
+  constructor(conditions: readonly TerminationCondition[]) {
+    super();
+    this.#conditions = conditions;
+  }
+
+  /** Makes what `dumpComponent` described. */
+  static async fromConfig(config: JsonObject, context: ComponentContext): Promise<AndTermination> {
+    return new AndTermination(await loadConditions(config, context));
+  }
+
+  override dumpComponent(): ComponentModel {
+    return dumpConditions("AndTermination", this.#conditions);
+  }
+
+  protected override async findReason(messages: readonly AgentMessage[]): Promise<string | undefined> {
+    this.#reasons.push(...(await checkAll(this.#conditions, messages)));
+    return this.#conditions.every((condition) => condition.terminated) ? this.#reasons.join(" ") : undefined;
+  }
+
+  protected override async restart(): Promise<void> {
+    this.#reasons = [];
+    await resetAll(this.#conditions);
+  }
+}
+
+/** Fires as soon as one of its conditions does. Made by `.or()`. */
+export class OrTermination extends BaseTerminationCondition {
+  /** The kind of component, for `loadComponent`. */
+  static readonly componentType = "termination";
+  /** The version of the config, for `loadComponent`. */
+  static readonly componentVersion = 1;
+
+  readonly #conditions: readonly TerminationCondition[];
+
+  /** @param conditions - at least one. */
+  constructor(conditions: readonly TerminationCondition[]) {
+    super();
+    this.#conditions = conditions;
+  }
+
+  /** Makes what `dumpComponent` described. */
+  static async fromConfig(config: JsonObject, context: ComponentContext): Promise<OrTermination> {
+    return new OrTermination(await loadConditions(config, context));
+  }
+
+  override dumpComponent(): ComponentModel {
+    return dumpConditions("OrTermination", this.#conditions);
+  }
+
+  protected override async findReason(messages: readonly AgentMessage[]): Promise<string | undefined> {
+    const reasons = await checkAll(this.#conditions, messages);
+    return reasons.length > 0 ? reasons.join(" ") : undefined;
+  }
+
+  protected override async restart(): Promise<void> {
+    await resetAll(this.#conditions);
+  }
+}
+
+async function checkAll(
+  conditions: readonly TerminationCondition[],
+  messages: readonly AgentMessage[],
+): Promise<string[]> {
+  const waiting = conditions.filter((condition) => !condition.terminated);
+  const stops = await Promise.all(waiting.map((condition) => condition.check(messages)));
+  return stops.flatMap((stop) => (stop === undefined ? [] : [stop.content]));
+}
+
+async function resetAll(conditions: readonly TerminationCondition[]): Promise<void> {
+  // All at once: nothing that happens right after the start of a run may be forgotten by a reset that comes late.
+  await Promise.all(conditions.map((condition) => condition.reset()));
+}
+
+function dumpConditions(className: string, conditions: readonly TerminationCondition[]): ComponentModel {
+  return dumpCondition(className, { conditions: conditions.map((condition) => condition.dumpComponent()) });
+}
+
+async function loadConditions(config: JsonObject, context: ComponentContext): Promise<TerminationCondition[]> {
+  const { conditions } = parseComponentConfig(configSchema, config, context.provider);
+  return Promise.all(conditions.map((each, index) => context.load<TerminationCondition>(each, `conditions[${index}]`)));
+}

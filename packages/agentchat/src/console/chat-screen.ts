@@ -1,0 +1,131 @@
+import type { AgentMessage, ModelClientStreamingChunkEvent } from "../messages/agent-event.ts";
+import { messageToText } from "../messages/message-to-text.ts";
+import { MarkdownPainter } from "./markdown-painter.ts";
+import { sanitizeTerminalText } from "./sanitize-terminal-text.ts";
+import type { Look, Paint } from "./terminal-colors.ts";
+
+/** Writes a chat to a terminal or file, each message under a header; text that was streamed is not shown again. */
+export class ChatScreen {
+  readonly #output: NodeJS.WritableStream;
+  readonly #paint: Paint;
+  /** The texts, by message id, that were streamed and whose message is still to come. */
+  readonly #streamed: Map<string, string> = new Map();
+  #open: { readonly id: string; readonly painter: MarkdownPainter } | undefined;
+
+  constructor(output: NodeJS.WritableStream, paint: Paint) {
+    this.#output = output;
+    this.#paint = paint;
+  }
+
+  /** Shows a message, an event, or the next piece of a text. */
+  async show(message: AgentMessage): Promise<void> {
+    if (message.type === "ModelClientStreamingChunkEvent") {
+      await this.#showChunk(message);
+      return;
+    }
+    await this.endText();
+    if (message.type === "UserInputRequestedEvent") return;
+    const text = messageToText(message);
+    const streamed = this.#streamed.get(message.id);
+    this.#streamed.delete(message.id);
+    if (streamed === undefined) await this.section(headerOf(message), text, lookOf(message));
+    else if (text.startsWith(streamed)) await this.#showRest(text.slice(streamed.length));
+  }
+
+  /** Shows a text under a header; Markdown if it has no look of its own. */
+  async section(header: string, text: string, look?: Look): Promise<void> {
+    await this.#writeHeader(header);
+    await this.#showText(text, look);
+  }
+
+  /** Ends the line of a text that was being streamed. */
+  async endText(): Promise<void> {
+    if (this.#open === undefined) return;
+    const rest = this.#open.painter.end();
+    this.#open = undefined;
+    await this.#write(`${rest}\n`);
+  }
+
+  async #showChunk({ content, fullMessageId, source }: ModelClientStreamingChunkEvent): Promise<void> {
+    if (this.#open?.id !== fullMessageId) {
+      await this.endText();
+      this.#open = { id: fullMessageId, painter: new MarkdownPainter(this.#paint) };
+      await this.#writeHeader(source);
+    }
+    this.#streamed.set(fullMessageId, (this.#streamed.get(fullMessageId) ?? "") + content);
+    await this.#write(this.#open.painter.push(sanitizeTerminalText(content)));
+  }
+
+  /** What a message has beyond its streamed text, whose line has been ended. */
+  async #showRest(text: string): Promise<void> {
+    if (text.trim() !== "") await this.#showText(text.replace(/^\n/, ""));
+  }
+
+  async #showText(text: string, look?: Look): Promise<void> {
+    const clean = sanitizeTerminalText(text).replace(/\n+$/, "");
+    const painter = new MarkdownPainter(this.#paint);
+    const painted = look === undefined ? painter.push(clean) + painter.end() : this.#paint(look, clean);
+    await this.#write(`${painted}\n`);
+  }
+
+  async #writeHeader(header: string): Promise<void> {
+    const line = `---------- ${sanitizeTerminalText(header).replaceAll(/\s+/g, " ")} ----------`;
+    await this.#write(`${this.#paint("header", line)}\n`);
+  }
+
+  async #write(text: string): Promise<void> {
+    if (text === "") return;
+    await new Promise<void>((resolve, reject) => {
+      this.#output.write(text, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+}
+
+function headerOf(message: AgentMessage): string {
+  const note = noteOf(message);
+  return note === undefined ? message.source : `${message.source} (${note})`;
+}
+
+function noteOf(message: AgentMessage): string | undefined {
+  switch (message.type) {
+    case "CodeExecutionEvent":
+      return `exit code ${message.result.exitCode}`;
+    case "CodeGenerationEvent":
+      return message.retryAttempt === 0 ? "code" : `code, attempt ${message.retryAttempt + 1}`;
+    case "HandoffMessage":
+      return `to ${message.target}`;
+    case "StopMessage":
+      return "stop";
+    case "ThoughtEvent":
+      return "thought";
+    case "ToolCallExecutionEvent":
+      return "tool results";
+    case "ToolCallRequestEvent":
+      return "tool calls";
+    default: {
+      const { exitCode } = message.metadata;
+      return exitCode === undefined ? undefined : `exit code ${exitCode}`;
+    }
+  }
+}
+
+function lookOf(message: AgentMessage): Look | undefined {
+  switch (message.type) {
+    case "CodeExecutionEvent":
+      return message.result.exitCode === 0 ? "output" : "failure";
+    case "ThoughtEvent":
+      return "note";
+    case "ToolCallRequestEvent":
+      return "code";
+    case "ToolCallExecutionEvent":
+      return message.content.some(({ isError }) => isError) ? "failure" : "output";
+    case "MultiModalMessage":
+    case "TextMessage": {
+      const { exitCode } = message.metadata;
+      if (exitCode === undefined) return undefined;
+      return exitCode === "0" ? "output" : "failure";
+    }
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,14 @@
+import { stripVTControlCharacters } from "node:util";
+
+/**
+ * Text that a terminal only shows. What a model or a program wrote may hold control sequences that recolour, erase or
+ * overwrite the screen, set the window's title or the clipboard, or reverse the order of letters: they are taken out.
+ * Newlines and tabs stay; a lone carriage return, which would overwrite the line, becomes a newline.
+ */
+export function sanitizeTerminalText(text: string): string {
+  return stripVTControlCharacters(text).replaceAll(/\r\n?/g, "\n").replaceAll(controlCharacters, "");
+}
+
+// C0 without tab and newline, DEL, C1, and the marks that change the direction of writing.
+// oxlint-disable-next-line no-control-regex
+const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;

@@ -1,0 +1,73 @@
+import type { ComponentModel, JsonObject, ModelMessage } from "@fenced/core";
+import * as z from "zod";
+import { parseState } from "../common/parse-state.ts";
+import { toJson } from "../common/to-json.ts";
+import { modelMessageSchema } from "../models/model-message-schema.ts";
+
+/** The conversation that an agent shows to its model: what it remembers, and how much of that the model gets. */
+export interface ChatCompletionContext {
+  /** Remembers a message. */
+  addMessage(message: ModelMessage): Promise<void>;
+  /** What the model gets. A tool call and its results are never split, and no tool result stands without its call. */
+  getMessages(): Promise<ModelMessage[]>;
+  /** Back to the initial messages. */
+  reset(): Promise<void>;
+  /** All that is remembered, as plain JSON. */
+  saveState(): Promise<JsonObject>;
+  /** @throws InvalidInputError if `state` is not what `saveState` gave. */
+  loadState(state: JsonObject): Promise<void>;
+  /** @throws ComponentError if a setting cannot be dumped. */
+  dumpComponent(): ComponentModel;
+}
+
+/** What every context can be told. */
+export interface ChatCompletionContextOptions {
+  /** Messages that the conversation begins with, and goes back to on `reset`. Default: none. */
+  readonly initialMessages?: readonly ModelMessage[] | undefined;
+}
+
+/** The config field of `initialMessages`. */
+export const initialMessagesSchema: z.ZodType<ModelMessage[] | undefined> = z.array(modelMessageSchema).optional();
+
+const stateSchema = z.object({ messages: z.array(modelMessageSchema) });
+
+/** The root of contexts: remembers everything; a subclass chooses what the model gets. */
+export abstract class BaseChatCompletionContext implements ChatCompletionContext {
+  readonly #initialMessages: readonly ModelMessage[];
+  #messages: ModelMessage[];
+
+  constructor({ initialMessages = [] }: ChatCompletionContextOptions = {}) {
+    this.#initialMessages = [...initialMessages];
+    this.#messages = [...initialMessages];
+  }
+
+  /** Chooses from all messages those that the model gets. */
+  protected abstract select(messages: readonly ModelMessage[]): ModelMessage[] | Promise<ModelMessage[]>;
+
+  abstract dumpComponent(): ComponentModel;
+
+  /** What the conversation begins with. */
+  protected get initialMessages(): readonly ModelMessage[] {
+    return this.#initialMessages;
+  }
+
+  async addMessage(message: ModelMessage): Promise<void> {
+    this.#messages.push(message);
+  }
+
+  async getMessages(): Promise<ModelMessage[]> {
+    return this.select(this.#messages);
+  }
+
+  async reset(): Promise<void> {
+    this.#messages = [...this.#initialMessages];
+  }
+
+  async saveState(): Promise<JsonObject> {
+    return { messages: toJson(this.#messages) };
+  }
+
+  async loadState(state: JsonObject): Promise<void> {
+    this.#messages = parseState(stateSchema, state, "a chat completion context").messages;
+  }
+}

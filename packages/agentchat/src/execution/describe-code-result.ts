@@ -1,0 +1,42 @@
+import type { CodeResult } from "@fenced/core";
+
+/**
+ * A result as a model, or a person, should read it: the output itself if all went well; a plain sentence with the exit
+ * code if it did not or nothing was printed; and whatever else the reader must know.
+ *
+ * @param blockCount - how many blocks should have run.
+ */
+export function describeCodeResult(result: CodeResult, blockCount: number): string {
+  const parts = [describeEnd(result, blockCount), ...describeCircumstances(result)];
+  return parts.length === 1 ? parts.join("") : parts.map((part) => part.trimEnd()).join("\n\n");
+}
+
+function describeEnd(result: CodeResult, blockCount: number): string {
+  const { exitCode, output } = result;
+  const printed = output.trim() !== "";
+  if (exitCode === 0) return printed ? output : "The code ran and printed nothing (exit code 0).";
+  const end = result.timedOut
+    ? `timed out after ${seconds(result)} and was ended (exit code ${exitCode})`
+    : `failed with exit code ${exitCode}`;
+  const sentence = `${subject(result, blockCount)} ${end}.`;
+  return printed ? `${sentence} Its output:\n${output}` : `${sentence} It printed nothing.`;
+}
+
+function subject({ blocks }: CodeResult, blockCount: number): string {
+  if (blockCount <= 1 || blocks.length === 0) return "The code";
+  const skipped = blockCount - blocks.length;
+  return `Block ${blocks.length} of ${blockCount}${skipped > 0 ? ` (the last ${skipped} did not run)` : ""}`;
+}
+
+function seconds({ blocks, durationMs }: CodeResult): string {
+  return `${((blocks.at(-1)?.durationMs ?? durationMs) / 1000).toFixed(1)} s`;
+}
+
+function describeCircumstances({ truncated, stateLost, displays }: CodeResult): string[] {
+  const files = displays.flatMap((display) => display.files);
+  return [
+    ...(truncated ? ["The output was longer than the limit: its middle is left out."] : []),
+    ...(stateLost ? ["The session was restarted: variables and imports of earlier code are gone."] : []),
+    ...(files.length > 0 ? [`Saved files:\n${files.join("\n")}`] : []),
+  ];
+}

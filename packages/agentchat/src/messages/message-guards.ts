@@ -1,0 +1,40 @@
+import type { AgentEvent, AgentMessage } from "./agent-event.ts";
+import type { ChatMessage } from "./chat-message.ts";
+
+const chatMessageTypes: ReadonlySet<string> = new Set<ChatMessage["type"]>([
+  "TextMessage",
+  "MultiModalMessage",
+  "StopMessage",
+  "HandoffMessage",
+  "StructuredMessage",
+  "ToolCallSummaryMessage",
+]);
+
+const eventTypes: ReadonlySet<string> = new Set<AgentEvent["type"]>([
+  "CodeGenerationEvent",
+  "CodeExecutionEvent",
+  "ToolCallRequestEvent",
+  "ToolCallExecutionEvent",
+  "ThoughtEvent",
+  "ModelClientStreamingChunkEvent",
+  "UserInputRequestedEvent",
+]);
+
+/** True for what agents say to each other; false for events and for the last item of a stream. */
+export function isChatMessage(item: object): item is ChatMessage {
+  return hasTypeOf(chatMessageTypes, item);
+}
+
+/** True for what happens inside an agent's turn. */
+export function isAgentEvent(item: object): item is AgentEvent {
+  return hasTypeOf(eventTypes, item);
+}
+
+/** True for messages and events; false for the `Response` or `TaskResult` that ends a stream. */
+export function isAgentMessage(item: object): item is AgentMessage {
+  return isChatMessage(item) || isAgentEvent(item);
+}
+
+function hasTypeOf(types: ReadonlySet<string>, item: object): boolean {
+  return "type" in item && typeof item.type === "string" && types.has(item.type);
+}

@@ -1,0 +1,33 @@
+import type { TextContent } from "@fenced/core";
+import type { AgentMessage } from "./agent-event.ts";
+import type { ImagePart } from "./chat-message.ts";
+
+/** A message or event as text: what a person reads, and what conditions search. */
+export function messageToText(message: AgentMessage): string {
+  switch (message.type) {
+    case "MultiModalMessage":
+      return message.content.map(partToText).join("\n");
+    case "StructuredMessage":
+      return JSON.stringify(message.content, null, 2);
+    case "CodeExecutionEvent":
+      return message.result.output;
+    case "ToolCallRequestEvent":
+      return message.content.map((call) => `${call.name}(${call.arguments})`).join("\n");
+    case "ToolCallExecutionEvent":
+      return message.content.map((result) => result.content).join("\n");
+    case "UserInputRequestedEvent":
+      return "";
+    default:
+      return message.content;
+  }
+}
+
+/** What stands for an image where only text can be shown: its file or address, if it has one. */
+export function imageNote(image: ImagePart): string {
+  if (image.path !== undefined) return `[image: ${image.path}]`;
+  return image.url.startsWith("data:") ? "[image]" : `[image: ${image.url}]`;
+}
+
+function partToText(part: TextContent | ImagePart): string {
+  return part.type === "text" ? part.text : imageNote(part);
+}

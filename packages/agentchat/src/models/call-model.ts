@@ -1,0 +1,57 @@
+import {
+  type ChatCompletionClient,
+  type CreateOptions,
+  type CreateResult,
+  ModelClientError,
+  type ModelMessage,
+} from "@fenced/core";
+import { abortable, abortableStream } from "../common/abortable.ts";
+import { signalOption } from "../common/signal-option.ts";
+import type { ModelClientStreamingChunkEvent } from "../messages/agent-event.ts";
+import { streamingChunkEvent } from "../messages/create-message.ts";
+import { replaceImages } from "../messages/message-to-model-messages.ts";
+
+const graceMs = 1000;
+
+/** How an agent asks its model. */
+export interface CallModelOptions {
+  readonly modelClient: ChatCompletionClient;
+  /** Whether to stream, and as which agent's text. */
+  readonly stream: boolean;
+  readonly source: string;
+  /** The id of the message that the answer will become. */
+  readonly messageId: string;
+  readonly signal: AbortSignal | undefined;
+  /** Tools and the shape of the answer. */
+  readonly request?: Omit<CreateOptions, "signal">;
+}
+
+/** A model's answer, and what of its text was streamed before. */
+export interface ModelCall {
+  readonly result: CreateResult;
+  readonly streamed: string;
+}
+
+/** Asks a model, yields its text as it comes if `stream` is set, and returns its whole answer. */
+export async function* callModel(
+  messages: readonly ModelMessage[],
+  options: CallModelOptions,
+): AsyncGenerator<ModelClientStreamingChunkEvent, ModelCall, void> {
+  const { modelClient, stream, source, messageId, signal, request } = options;
+  signal?.throwIfAborted();
+  const seen = modelClient.modelInfo.vision ? messages : replaceImages(messages);
+  const createOptions: CreateOptions = { ...request, ...signalOption(signal) };
+  if (!stream) {
+    const result = await abortable(modelClient.create(seen, createOptions), { signal, graceMs });
+    return { result, streamed: "" };
+  }
+  let streamed = "";
+  for await (const item of abortableStream(modelClient.createStream(seen, createOptions), { signal, graceMs })) {
+    if (typeof item !== "string") return { result: item, streamed };
+    streamed += item;
+    if (item !== "") yield streamingChunkEvent({ source, content: item, fullMessageId: messageId });
+  }
+  throw new ModelClientError("The model's stream ended without its result", {
+    remedy: "Let createStream() yield one CreateResult after the text.",
+  });
+}

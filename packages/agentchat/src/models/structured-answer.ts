@@ -1,0 +1,67 @@
+import {
+  type CreateOptions,
+  type JsonObject,
+  type JsonValue,
+  ModelClientError,
+  type ModelInfo,
+  type ModelMessage,
+} from "@fenced/core";
+import * as z from "zod";
+import { isZodType } from "../tools/tool.ts";
+import { jsonValueSchema } from "./model-message-schema.ts";
+
+/** A request for an answer in a given shape. */
+export interface StructuredRequest {
+  readonly messages: readonly ModelMessage[];
+  readonly request: Omit<CreateOptions, "signal">;
+}
+
+/** Asks for JSON of a shape: the service is held to it, or, if it cannot be, the model is asked in words. */
+export function structuredRequest(
+  messages: readonly ModelMessage[],
+  { jsonSchema, modelInfo }: { readonly jsonSchema: JsonObject; readonly modelInfo: ModelInfo },
+): StructuredRequest {
+  if (modelInfo.structuredOutput) return { messages, request: { jsonSchema } };
+  const content = `Answer with one JSON value and nothing else. It must follow this JSON Schema:\n${JSON.stringify(jsonSchema)}`;
+  const system = messages.findLastIndex((message) => message.role === "system");
+  return { messages: messages.toSpliced(system + 1, 0, { role: "system", content }), request: {} };
+}
+
+/**
+ * The data in a model's answer; text around the JSON is passed over.
+ *
+ * @throws ModelClientError if there is no JSON, or it does not follow a zod schema.
+ */
+export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObject): JsonValue {
+  const value = findJson(text);
+  if (value === undefined) {
+    throw new ModelClientError(`The model's answer is not JSON: ${JSON.stringify(text.slice(0, 200))}`, {
+      remedy: "Use a model with structured output, or say in the system message that the answer must be JSON.",
+    });
+  }
+  if (!isZodType(schema)) return value;
+  const checked = schema.safeParse(value);
+  if (checked.success) return value;
+  throw new ModelClientError(`The model's answer has another shape: ${z.prettifyError(checked.error)}`, {
+    remedy: "Use a model with structured output, or make the schema simpler.",
+    cause: checked.error,
+  });
+}
+
+/** The JSON in a text: the whole text, or what stands between its first opening and its last closing bracket. */
+export function findJson(text: string): JsonValue | undefined {
+  const candidates = [text, between(text, "{", "}"), between(text, "[", "]")];
+  return candidates.map(parseJson).find((value) => value !== undefined);
+}
+
+function between(text: string, open: string, close: string): string {
+  return text.slice(Math.max(text.indexOf(open), 0), text.lastIndexOf(close) + 1);
+}
+
+function parseJson(text: string): JsonValue | undefined {
+  try {
+    return jsonValueSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,85 @@
+import { type ComponentModel, InvalidInputError, type JsonObject, type ToolSchema } from "@fenced/core";
+import * as z from "zod";
+import type { SignalOptions } from "../common/signal-option.ts";
+import { toJsonObject } from "../common/to-json.ts";
+
+/** Something that a model may have called. */
+export interface Tool {
+  /** What the model calls it: letters, digits, `_` and `-`, at most 64. Unique among an agent's tools and handoffs. */
+  readonly name: string;
+  /** Tells the model what it does and when to use it. */
+  readonly description: string;
+  /** The arguments, an object: a zod schema, against which they are checked, or JSON Schema, which only the model sees. */
+  readonly parameters: z.ZodType | JsonObject;
+
+  /**
+   * Does the work. What it throws reaches the model as the result of a failed call.
+   *
+   * @returns text, or data that is given to the model as JSON.
+   */
+  execute(args: JsonObject, options: SignalOptions): unknown;
+
+  /** The settings as plain JSON. A tool without it makes its agent one that cannot be dumped. */
+  dumpComponent?(): ComponentModel;
+}
+
+/** What `tool` makes a tool from. */
+export interface ToolDefinition<Parameters extends z.ZodObject> {
+  /** See `Tool.name`. */
+  readonly name: string;
+  /** See `Tool.description`. */
+  readonly description: string;
+  /** The arguments. */
+  readonly parameters: Parameters;
+  /** Does the work; may return text or data, or a promise of it. */
+  readonly execute: (args: z.output<Parameters>, options: SignalOptions) => unknown;
+}
+
+/**
+ * Makes a tool whose arguments have the types of its zod schema.
+ *
+ * @example
+ * const add = tool({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   parameters: z.object({ a: z.number(), b: z.number() }),
+ *   execute: ({ a, b }) => a + b,
+ * });
+ */
+export function tool<Parameters extends z.ZodObject>(definition: ToolDefinition<Parameters>): Tool {
+  const { name, description, parameters, execute } = definition;
+  return {
+    name,
+    description,
+    parameters,
+    execute: (args, options) => execute(parameters.parse(args), options),
+  };
+}
+
+/** A tool as the model client wants it. */
+export function toToolSchema({ name, description, parameters }: Tool): ToolSchema {
+  return { name, description, parameters: toJsonSchema(parameters, "input") };
+}
+
+/**
+ * A zod schema as JSON Schema; JSON Schema as it is.
+ *
+ * @param io - describe what the schema takes, or what it makes of that: there, fields with a default are required.
+ */
+export function toJsonSchema(schema: z.ZodType | JsonObject, io: "input" | "output" = "output"): JsonObject {
+  if (!isZodType(schema)) return schema;
+  try {
+    const { $schema: _, ...jsonSchema } = toJsonObject(z.toJSONSchema(schema, { io }));
+    return jsonSchema;
+  } catch (error) {
+    throw new InvalidInputError("This zod schema has no JSON Schema", {
+      remedy: "Leave out transforms, dates and other types that JSON does not have.",
+      cause: error,
+    });
+  }
+}
+
+/** Tells a zod schema from JSON Schema. */
+export function isZodType(schema: z.ZodType | JsonObject): schema is z.ZodType {
+  return schema instanceof z.ZodType;
+}

@@ -1,0 +1,319 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { InvalidInputError, ModelClientError } from "@fenced/core";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import {
+  AssistantAgent,
+  type AssistantAgentOptions,
+  handoffMessage,
+  multiModalMessage,
+  textMessage,
+  tool,
+} from "../../src/index.ts";
+import { collect, types } from "../support/collect.ts";
+import { call, never, type ScriptedAnswer, ScriptedModel } from "../support/scripted-model.ts";
+import { throughJson } from "../support/through-json.ts";
+
+const add = tool({
+  name: "add",
+  description: "Adds two numbers.",
+  parameters: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => a + b,
+});
+
+function assistant(
+  answers: readonly ScriptedAnswer[],
+  options: Partial<AssistantAgentOptions> = {},
+): { agent: AssistantAgent; modelClient: ScriptedModel } {
+  const modelClient = new ScriptedModel(answers);
+  return { modelClient, agent: new AssistantAgent({ name: "helper", modelClient, ...options }) };
+}
+
+const hello = [textMessage({ source: "user", content: "hello" })];
+
+describe("AssistantAgent", () => {
+  it("answers with the model's text", async () => {
+    const { agent, modelClient } = assistant(["hi"], { systemMessage: "Be kind." });
+    const { chatMessage, innerMessages } = await agent.onMessages(hello);
+    expect(chatMessage).toMatchObject({ type: "TextMessage", source: "helper", content: "hi" });
+    expect(chatMessage.modelsUsage).toEqual({ promptTokens: 10, completionTokens: 5 });
+    expect(innerMessages).toEqual([]);
+    expect(modelClient.requests[0]?.messages).toEqual([
+      { role: "system", content: "Be kind." },
+      { role: "user", content: "hello", source: "user" },
+    ]);
+    expect(modelClient.requests[0]?.options.tools).toBeUndefined();
+  });
+
+  it("runs a task", async () => {
+    const { agent } = assistant(["hi"]);
+    expect(await agent.run({ task: "hello" })).toMatchObject({ messages: [{ source: "user" }, { content: "hi" }] });
+  });
+
+  it("remembers the conversation until it is reset", async () => {
+    const { agent, modelClient } = assistant(["one", "two", "three"], { systemMessage: "" });
+    await agent.run({ task: "1" });
+    await agent.run({ task: "2" });
+    await agent.reset();
+    await agent.run({ task: "3" });
+    const seen = modelClient.requests.map(({ messages }) => messages.map(({ content }) => content));
+    expect(seen).toEqual([["1"], ["1", "one", "2"], ["3"]]);
+  });
+
+  it("streams the text before the message that holds it", async () => {
+    const { agent } = assistant([{ content: "a b", thought: "hm" }], { modelClientStream: true });
+    const items = await collect(agent.onMessagesStream(hello));
+    const chunk = "ModelClientStreamingChunkEvent";
+    expect(types(items)).toEqual([chunk, chunk, "ThoughtEvent", "end"]);
+    const last = items.at(-1);
+    expect(last).toMatchObject({ chatMessage: { content: "a b" }, innerMessages: [{ type: "ThoughtEvent" }] });
+    expect(items[0]).toMatchObject({
+      fullMessageId: last !== undefined && "chatMessage" in last ? last.chatMessage.id : "",
+    });
+  });
+
+  it("saves and loads its memory through JSON", async () => {
+    const first = assistant([[call("add", { a: 1, b: 2 })], "three"], { tools: [add], reflectOnToolUse: true });
+    await first.agent.run({ task: "1 + 2?" });
+    const second = assistant(["yes"], { systemMessage: "" });
+    await second.agent.loadState(throughJson(await first.agent.saveState()));
+    await second.agent.run({ task: "sure?" });
+    expect(second.modelClient.requests[0]?.messages.map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "tool",
+      "assistant",
+      "user",
+    ]);
+    await expect(second.agent.loadState({})).rejects.toSatisfy(InvalidInputError.isInstance);
+  });
+
+  it("hands the context of a handoff to the model", async () => {
+    const { agent, modelClient } = assistant(["ok"], { systemMessage: "" });
+    const context = [{ role: "assistant" as const, content: "found it", source: "finder" }];
+    await agent.onMessages([handoffMessage({ source: "finder", content: "take over", target: "helper", context })]);
+    expect(modelClient.requests[0]?.messages).toEqual([
+      ...context,
+      { role: "user", content: "take over", source: "finder" },
+    ]);
+  });
+
+  it("says what an image is to a model that cannot see", async () => {
+    const content = [
+      { type: "text", text: "Look:" },
+      { type: "image", url: "data:image/png;base64,AAAA", path: "/work/plot.png" },
+      { type: "image", url: "https://example.org/a.png" },
+      { type: "image", url: "data:image/png;base64,AAAA" },
+    ] as const;
+    const blind = assistant(["ok"], { systemMessage: "" });
+    await blind.agent.onMessages([multiModalMessage({ source: "user", content })]);
+    expect(blind.modelClient.requests[0]?.messages[0]?.content).toBe(
+      "Look:\n[image: /work/plot.png]\n[image: https://example.org/a.png]\n[image]",
+    );
+    const modelClient = new ScriptedModel(["ok"], { vision: true });
+    const seeing = new AssistantAgent({ name: "helper", modelClient, systemMessage: "" });
+    await seeing.onMessages([multiModalMessage({ source: "user", content })]);
+    expect(modelClient.requests[0]?.messages[0]?.content).toEqual(content);
+  });
+});
+
+describe("AssistantAgent with tools", () => {
+  it("answers with the results of one round of calls", async () => {
+    const { agent, modelClient } = assistant([[call("add", { a: 1, b: 2 })]], { tools: [add] });
+    const { chatMessage, innerMessages } = await agent.onMessages(hello);
+    expect(types(innerMessages)).toEqual(["ToolCallRequestEvent", "ToolCallExecutionEvent"]);
+    expect(chatMessage).toMatchObject({ type: "ToolCallSummaryMessage", content: "3" });
+    expect(modelClient.requests[0]?.options.tools).toEqual([
+      {
+        name: "add",
+        description: "Adds two numbers.",
+        parameters: {
+          type: "object",
+          properties: { a: { type: "number" }, b: { type: "number" } },
+          required: ["a", "b"],
+        },
+      },
+    ]);
+  });
+
+  it("asks the model for what a tool takes, not for what its schema makes of that", async () => {
+    const page = tool({
+      name: "page",
+      description: "",
+      parameters: z.object({ number: z.string().transform(Number), size: z.number().default(10) }),
+      execute: ({ number, size }) => number * size,
+    });
+    const { agent, modelClient } = assistant([[call("page", { number: "3" })]], { tools: [page] });
+    expect((await agent.onMessages(hello)).chatMessage.content).toBe("30");
+    expect(modelClient.requests[0]?.options.tools?.[0]?.parameters).toEqual({
+      type: "object",
+      properties: { number: { type: "string" }, size: { type: "number", default: 10 } },
+      required: ["number"],
+    });
+  });
+
+  it("formats the summary in one pass", async () => {
+    const echo = tool({
+      name: "echo",
+      description: "",
+      parameters: z.object({ text: z.string() }),
+      execute: ({ text }) => text,
+    });
+    const calls = [call("echo", { text: "{toolName} $&" }, "1"), call("echo", { text: "b" }, "2")];
+    const { agent } = assistant([calls], {
+      tools: [echo],
+      toolCallSummaryFormat: "{toolName}{arguments}={result} ({isError})",
+    });
+    const { chatMessage } = await agent.onMessages(hello);
+    expect(chatMessage.content).toBe('echo{"text":"{toolName} $&"}={toolName} $& (false)\necho{"text":"b"}=b (false)');
+  });
+
+  it("reflects on the results", async () => {
+    const { agent, modelClient } = assistant([[call("add", { a: 1, b: 2 })], "It is three."], {
+      tools: [add],
+      reflectOnToolUse: true,
+    });
+    const { chatMessage } = await agent.onMessages(hello);
+    expect(chatMessage).toMatchObject({ type: "TextMessage", content: "It is three." });
+    expect(modelClient.requests[1]?.options.tools).toBeUndefined();
+    expect(modelClient.requests[1]?.messages.at(-1)).toEqual({
+      role: "tool",
+      content: [{ callId: "call-add", name: "add", content: "3", isError: false }],
+    });
+  });
+
+  it("lets the model call tools several times", async () => {
+    const answers = [[call("add", { a: 1, b: 2 })], [call("add", { a: 3, b: 4 })], "done"];
+    const { agent, modelClient } = assistant(answers, { tools: [add], maxToolIterations: 5 });
+    const { chatMessage, innerMessages } = await agent.onMessages(hello);
+    expect(chatMessage).toMatchObject({ type: "TextMessage", content: "done" });
+    expect(innerMessages).toHaveLength(4);
+    expect(modelClient.requests).toHaveLength(3);
+  });
+
+  it("shows the text next to tool calls once, as a thought", async () => {
+    const answer = { content: [call("add", { a: 1, b: 2 })], thought: "let me add" };
+    const { agent } = assistant([answer], { tools: [add], modelClientStream: true });
+    const items = await collect(agent.onMessagesStream(hello));
+    const thought = items.find((item) => "type" in item && item.type === "ThoughtEvent");
+    expect(thought).toMatchObject({ content: "let me add" });
+    expect(items[0]).toMatchObject({ fullMessageId: thought !== undefined && "id" in thought ? thought.id : "" });
+  });
+
+  it("fails clearly if the model asks for tools while it reflects", async () => {
+    const calls = [call("add", { a: 1, b: 2 })];
+    const { agent } = assistant([calls, calls], { tools: [add], reflectOnToolUse: true });
+    await expect(agent.onMessages(hello)).rejects.toSatisfy(ModelClientError.isInstance);
+  });
+
+  it("rejects tools that cannot be offered", () => {
+    expect(() => assistant([], { tools: [add, add] })).toThrow('"add" cannot be the name');
+    expect(() => assistant([], { tools: [add], handoffs: [{ target: "x", name: "add" }] })).toThrow('"add" cannot');
+    expect(() => assistant([], { maxToolIterations: 0 })).toThrow("maxToolIterations is 0");
+    const modelClient = new ScriptedModel([], { functionCalling: false });
+    expect(() => new AssistantAgent({ name: "a", modelClient, handoffs: ["b"] })).toThrow("cannot call tools");
+  });
+});
+
+describe("AssistantAgent with handoffs", () => {
+  it("hands over, with what the other tools found out", async () => {
+    const calls = [call("add", { a: 1, b: 2 }), call("transfer_to_critic"), call("transfer_to_user")];
+    const { agent } = assistant([calls], { tools: [add], handoffs: ["critic", { target: "user", message: "yours" }] });
+    const { chatMessage } = await agent.onMessages(hello);
+    expect(chatMessage).toMatchObject({
+      type: "HandoffMessage",
+      target: "critic",
+      content: "critic, please go on from here.",
+      context: [
+        { role: "assistant", content: [{ name: "add" }] },
+        { role: "tool", content: [{ name: "add", content: "3" }] },
+      ],
+    });
+  });
+
+  it("has no context if nothing else was called", async () => {
+    const { agent } = assistant([[call("transfer_to_user")]], { handoffs: [{ target: "user", message: "yours" }] });
+    const { chatMessage } = await agent.onMessages(hello);
+    expect(chatMessage).toMatchObject({ type: "HandoffMessage", target: "user", content: "yours" });
+    expect("context" in chatMessage).toBe(false);
+  });
+});
+
+describe("AssistantAgent with an output schema", () => {
+  const outputSchema = z.object({ answer: z.number() });
+
+  it("answers with data", async () => {
+    const { agent, modelClient } = assistant(['{"answer": 42}'], { outputSchema });
+    const { chatMessage } = await agent.onMessages(hello);
+    expect(chatMessage).toMatchObject({ type: "StructuredMessage", content: { answer: 42 } });
+    expect(modelClient.requests[0]?.options.jsonSchema).toMatchObject({ required: ["answer"] });
+  });
+
+  it("asks in words where the service cannot be held to a schema", async () => {
+    const modelClient = new ScriptedModel(['Here:\n```json\n{"answer": 42}\n```'], { structuredOutput: false });
+    const agent = new AssistantAgent({ name: "a", modelClient, outputSchema });
+    expect((await agent.onMessages(hello)).chatMessage.content).toEqual({ answer: 42 });
+    expect(modelClient.requests[0]?.options.jsonSchema).toBeUndefined();
+    expect(modelClient.requests[0]?.messages[1]?.content).toContain('"required":["answer"]');
+  });
+
+  it("rejects another shape, and forgets the turn", async () => {
+    const { agent, modelClient } = assistant(['{"answer": "x"}', "no", '{"answer": 1}'], { outputSchema });
+    await expect(agent.onMessages(hello)).rejects.toThrow("another shape");
+    await expect(agent.onMessages(hello)).rejects.toThrow("is not JSON");
+    await agent.onMessages(hello);
+    expect(modelClient.requests[2]?.messages).toHaveLength(2);
+  });
+});
+
+describe("AssistantAgent, aborted", () => {
+  it.each([false, true])("rejects with the reason during a model call (stream: %s)", async (modelClientStream) => {
+    const controller = new AbortController();
+    const { agent } = assistant([never(() => controller.abort("stop"))], { modelClientStream });
+    await expect(agent.onMessages(hello, { signal: controller.signal })).rejects.toBe("stop");
+    expect(await agent.saveState()).toEqual({ modelContext: { messages: [] } });
+  });
+
+  it("does not wait for a model client that does not heed the signal", async () => {
+    const controller = new AbortController();
+    const deaf: ScriptedAnswer = () => {
+      controller.abort("stop");
+      return new Promise(() => {});
+    };
+    await expect(assistant([deaf]).agent.onMessages(hello, { signal: controller.signal })).rejects.toBe("stop");
+  });
+
+  it("passes the signal to tools, waits for them, and leaves no call without its result", async () => {
+    const controller = new AbortController();
+    let ended = false;
+    const slow = tool({
+      name: "slow",
+      description: "",
+      parameters: z.object({}),
+      execute: async (_, { signal }) => {
+        const aborted = once(signal ?? new EventTarget(), "abort");
+        controller.abort("stop");
+        await aborted;
+        await delay(20);
+        ended = true;
+      },
+    });
+    const { agent } = assistant([[call("slow")]], { tools: [slow] });
+    await expect(agent.onMessages(hello, { signal: controller.signal })).rejects.toBe("stop");
+    expect(ended).toBe(true);
+    expect(await agent.saveState()).toEqual({ modelContext: { messages: [] } });
+  });
+
+  it("forgets a turn whose stream is left early", async () => {
+    const { agent } = assistant(["a b c"], { modelClientStream: true });
+    for await (const _ of agent.onMessagesStream(hello)) break;
+    expect(await agent.saveState()).toEqual({ modelContext: { messages: [] } });
+  });
+
+  it("keeps a turn whose stream is left at the response", async () => {
+    const { agent } = assistant(["a"]);
+    for await (const item of agent.onMessagesStream(hello)) if ("chatMessage" in item) break;
+    expect(await agent.saveState()).toMatchObject({ modelContext: { messages: [{}, { content: "a" }] } });
+  });
+});

@@ -1,0 +1,86 @@
+import { ComponentError, InvalidInputError } from "@fenced/core";
+import { describe, expect, it } from "vitest";
+import {
+  type AgentMessage,
+  BaseChatAgent,
+  type ChatMessage,
+  isResponse,
+  isTaskResult,
+  messageToText,
+  type Response,
+  streamingChunkEvent,
+  textMessage,
+  thoughtEvent,
+} from "../../src/index.ts";
+import { collect, types } from "../support/collect.ts";
+
+class Echo extends BaseChatAgent {
+  override async *onMessagesStream(messages: readonly ChatMessage[]): AsyncGenerator<AgentMessage | Response> {
+    const { name: source } = this;
+    const thought = thoughtEvent({ source, content: "hm" });
+    yield thought;
+    yield streamingChunkEvent({ source, content: "e", fullMessageId: "1" });
+    const chatMessage = textMessage({ source, content: messages.map(messageToText).join(), id: "1" });
+    yield { chatMessage, innerMessages: [thought] };
+  }
+}
+
+class Broken extends BaseChatAgent {
+  override async *onMessagesStream(): AsyncGenerator<Response> {}
+}
+
+const echo = new Echo({ name: "echo", description: "Repeats." });
+
+describe("BaseChatAgent", () => {
+  it("needs only a stream of one's own", async () => {
+    const response = await echo.onMessages([textMessage({ source: "user", content: "a" })]);
+    expect(response.chatMessage.content).toBe("a");
+    const { messages, stopReason } = await echo.run({ task: "b" });
+    expect(types(messages)).toEqual(["TextMessage", "ThoughtEvent", "TextMessage"]);
+    expect(stopReason).toBeUndefined();
+  });
+
+  it("streams the task, everything on the way, the answer and the result", async () => {
+    const items = await collect(echo.runStream({ task: "b" }));
+    expect(types(items)).toEqual([
+      "TextMessage",
+      "ThoughtEvent",
+      "ModelClientStreamingChunkEvent",
+      "TextMessage",
+      "end",
+    ]);
+    expect(items.map((item) => isTaskResult(item))).toEqual([false, false, false, false, true]);
+    expect(items.some((item) => isResponse(item))).toBe(false);
+  });
+
+  it("goes without a task", async () => {
+    expect((await echo.run()).messages.map(messageToText)).toEqual(["hm", ""]);
+  });
+
+  it("says so if there is no response", async () => {
+    const broken = new Broken({ name: "broken", description: "" });
+    await expect(broken.onMessages([])).rejects.toThrow("ended without its result");
+    await expect(broken.run()).rejects.toThrow("ended without a Response");
+  });
+
+  it("does nothing after an abort", async () => {
+    const signal = AbortSignal.abort("stop");
+    await expect(echo.onMessages([], { signal })).rejects.toBe("stop");
+    await expect(echo.run({ signal })).rejects.toBe("stop");
+  });
+
+  it("has no memory and nothing to end", async () => {
+    await echo.reset();
+    await echo.loadState(await echo.saveState());
+    await echo[Symbol.asyncDispose]();
+    expect(() => echo.dumpComponent()).toThrow(ComponentError);
+  });
+
+  it.each(["", "two words", "1st", "a/b", "é", "a".repeat(65)])("rejects the name %j", (name) => {
+    expect(() => new Echo({ name, description: "" })).toThrow(InvalidInputError);
+  });
+
+  it.each(["coder", "_x", "Coder-2"])("takes the name %j", (name) => {
+    expect(new Echo({ name, description: "" }).name).toBe(name);
+  });
+});

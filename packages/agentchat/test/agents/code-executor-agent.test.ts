@@ -1,0 +1,183 @@
+import { BackendUnavailableError, ComponentError } from "@fenced/core";
+import { describe, expect, it, vi } from "vitest";
+import {
+  type ApprovalRequest,
+  CodeExecutorAgent,
+  messageToText,
+  textMessage,
+  toolCallSummaryMessage,
+} from "../../src/index.ts";
+import { python } from "../support/python.ts";
+import { codeResult, ScriptedExecutor } from "../support/scripted-executor.ts";
+
+function say(content: string, source: string = "coder"): ReturnType<typeof textMessage> {
+  return textMessage({ source, content });
+}
+
+const png = new Uint8Array([1, 2, 3]);
+const plot = { data: { "image/png": png, "text/plain": "<Figure>" }, files: ["/work/plot.png"] };
+
+describe("CodeExecutorAgent without a model", () => {
+  it("runs the blocks of all text messages and answers with the output", async () => {
+    const codeExecutor = new ScriptedExecutor([codeResult({ output: "one\ntwo\n" })]);
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    const { chatMessage, innerMessages } = await agent.onMessages([
+      say(`First\n\n${python("print('one')")}`),
+      say(python("print('two')")),
+      toolCallSummaryMessage({ source: "coder", content: python("no()"), toolCalls: [], results: [] }),
+    ]);
+    expect(chatMessage).toMatchObject({ type: "TextMessage", source: "runner", content: "one\ntwo\n" });
+    expect(chatMessage.metadata).toEqual({ exitCode: "0" });
+    expect(innerMessages).toEqual([]);
+    expect(codeExecutor.runs[0]?.map(({ code }) => code.trim())).toEqual(["print('one')", "print('two')"]);
+  });
+
+  it("runs only languages that the executor has once it is started", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    await agent.onMessages([say("```json\n{}\n```\n```Py\na\n```\n```shell\nb\n```\n```\nc\n```\n```ruby\nd\n```")]);
+    expect(codeExecutor.runs[0]?.map(({ language }) => language)).toEqual(["Py", "shell"]);
+  });
+
+  it("narrows the languages, whatever they are called", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, supportedLanguages: ["Python3", "cobol"] });
+    await agent.onMessages([say("```sh\na\n```\n```py\nb\n```")]);
+    expect(codeExecutor.runs[0]).toHaveLength(1);
+    const { chatMessage } = await agent.onMessages([say("```sh\na\n```")]);
+    expect(chatMessage.content).toContain("Blocks in sh are not run here.");
+    expect(chatMessage.content).toContain("Languages that run here: python.");
+  });
+
+  it("says how to write code if there is none, without any fence that could run", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    const { chatMessage } = await agent.onMessages([say("hello")]);
+    expect(chatMessage.type).toBe("TextMessage");
+    expect(chatMessage.content).toContain("There is no code block to run.");
+    expect(codeExecutor.runs).toEqual([]);
+    await new CodeExecutorAgent({ name: "other", codeExecutor }).onMessages([say(messageToText(chatMessage))]);
+    expect(codeExecutor.runs).toEqual([]);
+  });
+
+  it("runs only the code of its sources", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, sources: ["coder"] });
+    await agent.onMessages([say(python("evil()"), "web"), say(python("good()"))]);
+    expect(codeExecutor.runs.flat().map(({ code }) => code.trim())).toEqual(["good()"]);
+  });
+
+  it("answers with images and their paths", async () => {
+    const svg = { data: { "image/svg+xml": "<svg/>" }, files: ["/work/a.svg"] };
+    const codeExecutor = new ScriptedExecutor([codeResult({ output: "done\n", displays: [plot, svg] })]);
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    const { chatMessage } = await agent.onMessages([say(python("plot()"))]);
+    expect(chatMessage).toMatchObject({
+      type: "MultiModalMessage",
+      content: [
+        { type: "text", text: "done\n\nSaved files:\n/work/plot.png\n/work/a.svg" },
+        { type: "image", url: "data:image/png;base64,AQID", path: "/work/plot.png" },
+      ],
+    });
+  });
+
+  it("names the files of displays that are no images in text", async () => {
+    const svg = { data: { "image/svg+xml": "<svg/>" }, files: ["/work/a.svg"] };
+    const codeExecutor = new ScriptedExecutor([codeResult({ displays: [svg] })]);
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    expect((await agent.onMessages([say(python("plot()"))])).chatMessage).toMatchObject({
+      type: "TextMessage",
+      content: "The code ran and printed nothing (exit code 0).\n\nSaved files:\n/work/a.svg",
+    });
+  });
+
+  it("leaves the executor to its owner", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    {
+      await using agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+      await agent.onMessages([say(python("a"))]);
+    }
+    expect(codeExecutor.stopped).toBe(0);
+  });
+
+  it("does not wait for an executor that is still starting after an abort", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    const controller = new AbortController();
+    codeExecutor.start = () => {
+      controller.abort("stop");
+      return new Promise(() => {});
+    };
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    await expect(agent.onMessages([say(python("a"))], { signal: controller.signal })).rejects.toBe("stop");
+    expect(codeExecutor.runs).toEqual([]);
+  });
+
+  it("passes on what a broken backend throws", async () => {
+    const broken = new BackendUnavailableError("gone", { remedy: "Start it." });
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor: new ScriptedExecutor([broken]) });
+    await expect(agent.onMessages([say(python("a"))])).rejects.toBe(broken);
+  });
+});
+
+describe("CodeExecutorAgent's approval", () => {
+  it("sees all the code before it runs", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    const seen: ApprovalRequest[] = [];
+    const agent = new CodeExecutorAgent({
+      name: "runner",
+      codeExecutor,
+      approvalFunc: (request) => {
+        expect(codeExecutor.runs).toEqual([]);
+        seen.push(request);
+        return { approved: true, reason: "fine" };
+      },
+    });
+    await agent.onMessages([say(`${python("a()")}\n\`\`\`\`sh\necho '\`\`\`'\n\`\`\`\``)]);
+    expect(seen[0]?.code).toBe("```python\na()\n```\n\n````sh\necho '```'\n````");
+    expect(seen[0]?.blocks).toHaveLength(2);
+    expect(seen[0]?.context).toMatchObject([{ role: "user", source: "coder" }]);
+    expect(codeExecutor.runs).toHaveLength(1);
+  });
+
+  it("may refuse with a reason", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    const approvalFunc = async (): Promise<{ approved: boolean; reason: string }> => ({
+      approved: false,
+      reason: "it deletes files",
+    });
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, approvalFunc });
+    const { chatMessage } = await agent.onMessages([say(python("rm()"))]);
+    expect(chatMessage.content).toBe("The code was not run, because it was not approved. Reason: it deletes files");
+    expect(codeExecutor.runs).toEqual([]);
+  });
+
+  it("keeps the code from running if it throws or is aborted", async () => {
+    const codeExecutor = new ScriptedExecutor();
+    const error = new Error("no judge");
+    const throwing = vi.fn<() => never>(() => {
+      throw error;
+    });
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, approvalFunc: throwing });
+    await expect(agent.onMessages([say(python("a"))])).rejects.toBe(error);
+
+    const controller = new AbortController();
+    const waiting = new CodeExecutorAgent({
+      name: "runner",
+      codeExecutor,
+      approvalFunc: (_, { signal }) =>
+        new Promise((resolve) => {
+          signal?.addEventListener("abort", () => resolve({ approved: true, reason: "too late" }));
+          controller.abort("stop");
+        }),
+    });
+    await expect(waiting.onMessages([say(python("a"))], { signal: controller.signal })).rejects.toBe("stop");
+    expect(codeExecutor.runs).toEqual([]);
+  });
+
+  it("cannot be dumped", () => {
+    const approvalFunc = (): { approved: boolean; reason: string } => ({ approved: true, reason: "" });
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor: new ScriptedExecutor(), approvalFunc });
+    expect(() => agent.dumpComponent()).toThrow(/approvalFunc/);
+    expect(() => agent.dumpComponent()).toThrow(ComponentError);
+  });
+});

@@ -1,0 +1,141 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { ComponentError, InvalidInputError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { handoffMessage, textMessage, UserProxyAgent } from "../../src/index.ts";
+import { collect, types } from "../support/collect.ts";
+
+const program = join(import.meta.dirname, "..", "fixtures", "ask-user.ts");
+
+interface Asked {
+  readonly output: string;
+  readonly exitCode: unknown;
+  readonly signal: unknown;
+}
+
+const nodeArguments = [process.execPath, "--conditions=@fenced/source", "--import=tsx", program];
+
+async function askUser(input: string, ...args: readonly string[]): Promise<Asked> {
+  return talk([...nodeArguments, ...args], (child) => child.stdin.end(input));
+}
+
+/** Asks in a terminal, by way of Python, and types the keys once the question stands. */
+async function askInTerminal(keys: string, ...args: readonly string[]): Promise<Asked> {
+  const pty = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+  return talk(["python3", "-c", pty, ...nodeArguments, ...args], (child) => {
+    child.stdout.once("data", () => child.stdin.write(keys));
+  });
+}
+
+async function talk(
+  [command = "", ...args]: readonly string[],
+  answer: (child: ChildProcessWithoutNullStreams) => void,
+): Promise<Asked> {
+  const child = spawn(command, args, { env: { ...process.env, TERM: "dumb" } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let output = "";
+  child.stdout.on("data", (data: Buffer) => (output += data.toString()));
+  child.stderr.on("data", (data: Buffer) => (output += data.toString()));
+  answer(child);
+  const [exitCode, signal]: unknown[] = await once(child, "close");
+  return { output, exitCode, signal };
+}
+
+describe("UserProxyAgent", () => {
+  it("asks, and answers with what the person says", async () => {
+    const prompts: string[] = [];
+    const agent = new UserProxyAgent({
+      name: "person",
+      inputFunc: async (prompt) => {
+        prompts.push(prompt);
+        return "yes";
+      },
+    });
+    const items = await collect(agent.onMessagesStream([textMessage({ source: "a", content: "ok?" })]));
+    expect(types(items)).toEqual(["UserInputRequestedEvent", "end"]);
+    expect(items[1]).toMatchObject({
+      chatMessage: { type: "TextMessage", source: "person", content: "yes" },
+      innerMessages: [{ type: "UserInputRequestedEvent", source: "person" }],
+    });
+    expect(prompts).toEqual(["person, your answer: "]);
+  });
+
+  it("hands the chat back to the agent that handed it over", async () => {
+    const agent = new UserProxyAgent({ name: "person", inputFunc: () => "go on" });
+    const mine = handoffMessage({ source: "planner", content: "yours", target: "person" });
+    expect((await agent.onMessages([mine])).chatMessage).toMatchObject({ type: "HandoffMessage", target: "planner" });
+    const other = handoffMessage({ source: "planner", content: "yours", target: "critic" });
+    expect((await agent.onMessages([other])).chatMessage.type).toBe("TextMessage");
+  });
+
+  it("stops asking after an abort, even if the function does not heed it", async () => {
+    const controller = new AbortController();
+    const agent = new UserProxyAgent({
+      name: "person",
+      inputFunc: () => {
+        controller.abort("stop");
+        return new Promise(() => {});
+      },
+    });
+    await expect(agent.onMessages([], { signal: controller.signal })).rejects.toBe("stop");
+  });
+
+  it("cannot be dumped with a function, nor have a name that is none", () => {
+    const agent = new UserProxyAgent({ name: "person", inputFunc: () => "" });
+    expect(() => agent.dumpComponent()).toThrow(ComponentError);
+    expect(() => new UserProxyAgent({ name: "no name" })).toThrow(InvalidInputError);
+  });
+
+  it("reads a line from a pipe and lets the program end", async () => {
+    expect(await askUser("blue\n")).toMatchObject({ output: "person, your answer: <blue>\n", exitCode: 0 });
+  });
+
+  it("leaves the lines of a pipe that it was not asked for to the next question", async () => {
+    const output = ["one", "zwei €", ""].map((answer) => `person, your answer: <${answer}>\n`).join("");
+    expect(await askUser("one\r\nzwei €\n\nfour", "3")).toMatchObject({ output, exitCode: 0 });
+    expect((await askUser("one\ntwo", "2")).output).toContain("<two>");
+  });
+
+  it("says so if the input ends", async () => {
+    for (const [input, times] of [
+      ["", "1"],
+      ["one\n", "2"],
+      ["one", "2"],
+    ] as const) {
+      const { output, exitCode } = await askUser(input, times);
+      expect(output).toContain("The standard input ended before an answer came.");
+      expect(exitCode).toBe(1);
+    }
+  });
+
+  it("stops asking after an abort, and lets the program end", async () => {
+    const child = talk([...nodeArguments, "1", "abort"], ({ stdout, pid = 0 }) => {
+      stdout.once("data", () => process.kill(pid, "SIGINT"));
+    });
+    expect(await child).toMatchObject({ output: expect.stringContaining("Error: interrupted"), exitCode: 1 });
+  });
+});
+
+describe("UserProxyAgent in a terminal", needs("python3"), () => {
+  it("reads a line", async () => {
+    const { output, exitCode } = await askInTerminal("blue\r");
+    expect(output).toContain("<blue>");
+    expect(exitCode).toBe(0);
+  });
+
+  it("says so if the input ends", async () => {
+    const { output, exitCode } = await askInTerminal("\u0004");
+    expect(output).toContain("The standard input ended before an answer came.");
+    expect(exitCode).toBe(1);
+  });
+
+  it("makes of Ctrl+C what the program makes of it", async () => {
+    expect((await askInTerminal("\u0003", "1", "abort")).output).toContain("Error: interrupted");
+    const { output, exitCode } = await askInTerminal("\u0003");
+    expect(output).not.toContain("ended before an answer came");
+    // What Python makes of an end by SIGINT.
+    expect(exitCode).toBe(254);
+  });
+});

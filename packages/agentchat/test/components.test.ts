@@ -1,0 +1,164 @@
+import { ComponentError, type ComponentModel, loadComponent } from "@fenced/core";
+import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import * as agentchat from "../src/index.ts";
+import {
+  AssistantAgent,
+  BufferedChatCompletionContext,
+  CodeExecutionTool,
+  CodeExecutorAgent,
+  ExternalTermination,
+  FunctionalTermination,
+  FunctionCallTermination,
+  HandoffTermination,
+  HeadAndTailChatCompletionContext,
+  MaxMessageTermination,
+  RoundRobinGroupChat,
+  SourceMatchTermination,
+  StopMessageTermination,
+  TextMentionTermination,
+  TextMessageTermination,
+  TimeoutTermination,
+  TokenLimitedChatCompletionContext,
+  TokenUsageTermination,
+  tool,
+  UnboundedChatCompletionContext,
+  UserProxyAgent,
+} from "../src/index.ts";
+import { python } from "./support/python.ts";
+import { ScriptedExecutor } from "./support/scripted-executor.ts";
+import { ScriptedModel } from "./support/scripted-model.ts";
+import { throughJson } from "./support/through-json.ts";
+
+const modelClient = new ScriptedModel([python("print(7)"), "Seven."]);
+const codeExecutor = new ScriptedExecutor();
+const initialMessages = [{ role: "user" as const, content: "hi", source: "user" }];
+
+interface Dumps {
+  dumpComponent(): ComponentModel;
+}
+
+async function load<T>(model: ComponentModel): Promise<T> {
+  return loadComponent<T>(model, {
+    importModule: async (specifier) =>
+      specifier === "@fenced/agentchat" ? agentchat : { ScriptedExecutor, ScriptedModel },
+  });
+}
+
+describe.each([
+  new UnboundedChatCompletionContext({ initialMessages }),
+  new BufferedChatCompletionContext(3, { initialMessages }),
+  new HeadAndTailChatCompletionContext({ headSize: 1, tailSize: 2, initialMessages }),
+  new TokenLimitedChatCompletionContext({ tokenLimit: 100, initialMessages }),
+  new MaxMessageTermination(3, { includeEvents: true }),
+  new TextMentionTermination("DONE", { sources: ["a"], unlessCode: true }),
+  new TextMessageTermination("a"),
+  new TextMessageTermination(),
+  new StopMessageTermination(),
+  new TokenUsageTermination({ maxTotalTokens: 10 }),
+  new TimeoutTermination(1500),
+  new ExternalTermination(),
+  new SourceMatchTermination(["a", "b"]),
+  new FunctionCallTermination("submit"),
+  new HandoffTermination("user"),
+  new MaxMessageTermination(3).or(new TextMentionTermination("x").and(new ExternalTermination())),
+  new UserProxyAgent({ name: "person", description: "Decides." }),
+  new AssistantAgent({
+    name: "helper",
+    modelClient,
+    systemMessage: "Be kind.",
+    description: "Helps.",
+    tools: [new CodeExecutionTool(codeExecutor, { name: "run" })],
+    handoffs: ["critic", { target: "user", message: "yours" }],
+    modelClientStream: true,
+    reflectOnToolUse: false,
+    maxToolIterations: 3,
+    modelContext: new BufferedChatCompletionContext(5),
+    outputSchema: z.object({ answer: z.number() }),
+    toolCallSummaryFormat: "{result}!",
+  }),
+  new CodeExecutorAgent({
+    name: "analyst",
+    codeExecutor,
+    modelClient,
+    modelClientStream: true,
+    maxRetriesOnError: 2,
+    systemMessage: "Write code.",
+    description: "Analyses.",
+    sources: ["a"],
+    supportedLanguages: ["python"],
+    modelContext: new BufferedChatCompletionContext(5),
+  }),
+  new RoundRobinGroupChat({
+    participants: [new UserProxyAgent({ name: "person" }), new CodeExecutorAgent({ name: "runner", codeExecutor })],
+    terminationCondition: new MaxMessageTermination(3),
+    maxTurns: 4,
+    name: "pair",
+    description: "Two.",
+  }),
+])("$constructor.name", (component: Dumps) => {
+  it("comes back from JSON as what it was", async () => {
+    const model = component.dumpComponent();
+    const loaded = await load<Dumps>(model);
+    expect(loaded.constructor).toBe(component.constructor);
+    expect(loaded.dumpComponent()).toEqual(model);
+    expect(throughJson(model)).toEqual(model);
+  });
+
+  it("rejects a setting that it does not know", async () => {
+    const model = component.dumpComponent();
+    await expect(load({ ...model, config: { ...model.config, colour: "red" } })).rejects.toThrow(/colour/);
+  });
+});
+
+describe("loadComponent", () => {
+  it("makes a team that works", async () => {
+    const analyst = new CodeExecutorAgent({ name: "analyst", codeExecutor, modelClient });
+    const team = await load<RoundRobinGroupChat>(
+      new RoundRobinGroupChat({ participants: [analyst], maxTurns: 1 }).dumpComponent(),
+    );
+    const { messages } = await team.run({ task: "How many?" });
+    expect(messages.at(-1)).toMatchObject({ content: "Seven." });
+  });
+
+  it("gives loaded agents their executors to stop, and those of their tools", async () => {
+    const stop = vi.spyOn(ScriptedExecutor.prototype, "stop");
+    const tools = [new CodeExecutionTool(codeExecutor)];
+    const participants = [
+      new AssistantAgent({ name: "helper", modelClient, tools }),
+      new CodeExecutorAgent({ name: "runner", codeExecutor }),
+    ];
+    await using team = await load<RoundRobinGroupChat>(new RoundRobinGroupChat({ participants }).dumpComponent());
+    await team[Symbol.asyncDispose]();
+    expect(stop).toHaveBeenCalledTimes(2);
+    expect(codeExecutor.stopped).toBe(0);
+  });
+});
+
+describe("a loaded component", () => {
+  it("ends all that it owns, even if one of them fails", async () => {
+    const stop = vi.spyOn(ScriptedExecutor.prototype, "stop").mockRejectedValueOnce(new Error("stuck"));
+    const tools = ["one", "two"].map((name) => new CodeExecutionTool(codeExecutor, { name }));
+    const participants = [
+      new AssistantAgent({ name: "helper", modelClient, tools }),
+      new CodeExecutorAgent({ name: "runner", codeExecutor }),
+    ];
+    const team = await load<RoundRobinGroupChat>(new RoundRobinGroupChat({ participants }).dumpComponent());
+    stop.mockClear();
+    await expect(team[Symbol.asyncDispose]()).rejects.toThrow("stuck");
+    expect(stop).toHaveBeenCalledTimes(3);
+  });
+});
+
+describe("what cannot be dumped", () => {
+  it("is an error that names it", () => {
+    const add = tool({ name: "add", description: "", parameters: z.object({}), execute: () => 1 });
+    const helper = new AssistantAgent({ name: "helper", modelClient, tools: [add] });
+    expect(() => helper.dumpComponent()).toThrow(/The tool "add" cannot be dumped/);
+    const team = new RoundRobinGroupChat({
+      participants: [new UserProxyAgent({ name: "person" })],
+      terminationCondition: new MaxMessageTermination(3).or(new FunctionalTermination(() => true)),
+    });
+    expect(() => team.dumpComponent()).toThrow(ComponentError);
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import {
+  isAgentEvent,
+  isAgentMessage,
+  isChatMessage,
+  messageToText,
+  multiModalMessage,
+  structuredMessage,
+  textMessage,
+  toJsonCodeResult,
+  toolCallRequestEvent,
+} from "../../src/index.ts";
+import { agentMessageSchema, chatMessageSchema } from "../../src/messages/agent-message-schema.ts";
+import { everyMessage } from "../support/every-message.ts";
+import { codeResult } from "../support/scripted-executor.ts";
+import { throughJson } from "../support/through-json.ts";
+
+describe.each(everyMessage.map((message) => [message.type, message] as const))("%s", (type, message) => {
+  it("survives JSON, and the check of a saved state", () => {
+    expect(throughJson(message)).toEqual(message);
+    expect(agentMessageSchema.parse(throughJson(message))).toEqual(message);
+  });
+
+  it("has what all have", () => {
+    expect(message.id).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+    expect(new Date(message.createdAt).toISOString()).toBe(message.createdAt);
+    expect(message.source).toBe("a");
+  });
+
+  it("is told apart", () => {
+    expect(isAgentMessage(message)).toBe(true);
+    expect(isChatMessage(message)).toBe(type.endsWith("Message"));
+    expect(isAgentEvent(message)).toBe(type.endsWith("Event"));
+    expect(chatMessageSchema.safeParse(message).success).toBe(type.endsWith("Message"));
+  });
+});
+
+describe("the last item of a stream", () => {
+  it("is no message", () => {
+    expect(isAgentMessage({ messages: [] })).toBe(false);
+    expect(isAgentMessage({ type: "Else" })).toBe(false);
+  });
+});
+
+describe("textMessage", () => {
+  it("takes what it is given", () => {
+    const createdAt = "2026-11-20T18:44:00.000Z";
+    expect(textMessage({ source: "a", id: "1", createdAt, content: "x" })).toEqual({
+      type: "TextMessage",
+      source: "a",
+      id: "1",
+      createdAt,
+      metadata: {},
+      content: "x",
+    });
+  });
+});
+
+describe("messageToText", () => {
+  it("puts everything in words", () => {
+    const content = [
+      { type: "text", text: "look" },
+      { type: "image", url: "https://example.org/a.png" },
+    ] as const;
+    expect(messageToText(multiModalMessage({ source: "a", content }))).toBe("look\n[image: https://example.org/a.png]");
+    expect(messageToText(structuredMessage({ source: "a", content: { b: 1 } }))).toBe('{\n  "b": 1\n}');
+    const calls = [{ id: "1", name: "add", arguments: '{"a":1}' }];
+    expect(messageToText(toolCallRequestEvent({ source: "a", content: calls }))).toBe('add({"a":1})');
+  });
+});
+
+describe("toJsonCodeResult", () => {
+  it("writes bytes as base64 and says which", () => {
+    const data = { "image/png": Buffer.from([1, 2, 3]), "image/svg+xml": "<svg/>", "application/json": [1] };
+    expect(toJsonCodeResult(codeResult({ displays: [{ data, files: ["/a.png"] }] })).displays).toEqual([
+      {
+        data: { "image/png": "AQID", "image/svg+xml": "<svg/>", "application/json": [1] },
+        base64: ["image/png"],
+        files: ["/a.png"],
+      },
+    ]);
+  });
+});

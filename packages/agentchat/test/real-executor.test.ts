@@ -1,0 +1,143 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { needs } from "@fenced/test-support";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  AssistantAgent,
+  CodeExecutionTool,
+  CodeExecutorAgent,
+  MaxMessageTermination,
+  messageToText,
+  RoundRobinGroupChat,
+  TextMentionTermination,
+} from "../src/index.ts";
+import { python } from "./support/python.ts";
+import { call, ScriptedModel } from "./support/scripted-model.ts";
+import { temporaryDirectory } from "./support/temporary-directory.ts";
+
+const workDir = temporaryDirectory();
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+describe("agents and programs that really run", needs("python3"), () => {
+  let codeExecutor: LocalCommandLineCodeExecutor;
+
+  beforeAll(async () => {
+    codeExecutor = new LocalCommandLineCodeExecutor({ workDir: workDir.path });
+    await codeExecutor.start();
+  });
+
+  afterAll(async () => {
+    await codeExecutor.stop();
+  });
+
+  it("let a coder correct itself", async () => {
+    const modelClient = new ScriptedModel([
+      python("print({'a': 1}['b'])"),
+      `${python("print({'a': 1}['a'])")}\nTERMINATE`,
+      "It is 1. TERMINATE",
+    ]);
+    const team = new RoundRobinGroupChat({
+      participants: [
+        new AssistantAgent({ name: "coder", modelClient }),
+        new CodeExecutorAgent({ name: "runner", codeExecutor }),
+      ],
+      terminationCondition: new MaxMessageTermination(10).or(
+        new TextMentionTermination("TERMINATE", { sources: ["coder"], unlessCode: true }),
+      ),
+    });
+    const { messages, stopReason } = await team.run({ task: "What is a? Say TERMINATE when you know." });
+    expect(messages).toHaveLength(6);
+    expect(messages[2]).toMatchObject({ source: "runner", metadata: { exitCode: "1" } });
+    expect(messages.slice(2, 3).map(messageToText).join("")).toMatch(/failed with exit code 1.*KeyError: 'b'/s);
+    expect(messages[4]).toMatchObject({ content: "1\n", metadata: { exitCode: "0" } });
+    expect(stopReason).toBe('"coder" mentioned "TERMINATE".');
+  });
+
+  it("write code, retry and reflect", async () => {
+    const modelClient = new ScriptedModel([
+      python("import json; json.loads('nope')"),
+      '{"reason": "not JSON", "retry": true}',
+      python("print(len('nope'))"),
+      "It has 4 letters.",
+    ]);
+    const agent = new CodeExecutorAgent({ name: "analyst", codeExecutor, modelClient, maxRetriesOnError: 1 });
+    const { chatMessage, innerMessages } = await agent.onMessages([]);
+    expect(innerMessages).toMatchObject([
+      { type: "CodeGenerationEvent" },
+      { type: "CodeExecutionEvent", result: { exitCode: 1 } },
+      { type: "ThoughtEvent" },
+      { type: "CodeGenerationEvent" },
+      { type: "CodeExecutionEvent", result: { exitCode: 0, output: "4\n" } },
+    ]);
+    expect(messageToText(chatMessage)).toBe("It has 4 letters.");
+  });
+
+  it("use an executor as a tool", async () => {
+    const good = call("execute_code", { language: "python", code: "print(6 * 7)" }, "1");
+    const bad = call("execute_code", { language: "python", code: "raise SystemExit(3)" }, "2");
+    const unknown = call("execute_code", { language: "cobol", code: "x" }, "3");
+    const malformed = call("execute_code", { code: "x" }, "4");
+    const modelClient = new ScriptedModel([[good, bad, unknown, malformed]]);
+    const tools = [new CodeExecutionTool(codeExecutor)];
+    const agent = new AssistantAgent({ name: "analyst", modelClient, tools });
+    const { chatMessage } = await agent.onMessages([]);
+    const results = chatMessage.type === "ToolCallSummaryMessage" ? chatMessage.results : [];
+    expect(results.map(({ isError }) => isError)).toEqual([false, false, false, true]);
+    expect(results.map(({ content }) => content)).toMatchObject([
+      "42\n",
+      "The code failed with exit code 3. It printed nothing.",
+      expect.stringContaining('unknown language "cobol"'),
+      expect.stringContaining("language"),
+    ]);
+    expect(modelClient.requests[0]?.options.tools?.[0]?.description).toContain("Languages: python");
+  });
+
+  it.each([
+    [
+      "an agent",
+      (code: string) => ({
+        agent: new CodeExecutorAgent({ name: "runner", codeExecutor }),
+        task: python(code),
+      }),
+    ],
+    [
+      "a tool",
+      (code: string) => ({
+        agent: new AssistantAgent({
+          name: "analyst",
+          modelClient: new ScriptedModel([[call("execute_code", { language: "python", code })]]),
+          tools: [new CodeExecutionTool(codeExecutor)],
+        }),
+        task: "go",
+      }),
+    ],
+  ])("leave no process after an abort of %s", async (_, make) => {
+    const controller = new AbortController();
+    const pidFile = join(workDir.path, "pid");
+    const program =
+      "import os, time; open('pid', 'w').write(str(os.getpid())); os.rename('pid', 'pid.done'); time.sleep(60)";
+    const { agent, task } = make(program);
+    const team = new RoundRobinGroupChat({ participants: [agent], maxTurns: 1 });
+    const outcome = team.run({ task, signal: controller.signal }).catch((reason: unknown) => reason);
+    const pid = Number(await appears(`${pidFile}.done`));
+    expect(isAlive(pid)).toBe(true);
+    controller.abort("stop");
+    expect(await outcome).toBe("stop");
+    expect(isAlive(pid)).toBe(false);
+    await codeExecutor.files.remove("pid.done");
+  });
+});
+
+async function appears(path: string): Promise<string> {
+  const read = (): Promise<string> => readFile(path, "utf8").catch(() => "");
+  await expect.poll(read, { timeout: 10_000 }).toMatch(/^\d+$/);
+  return read();
+}

@@ -1,0 +1,50 @@
+import {
+  type AgentMessage,
+  codeExecutionEvent,
+  codeGenerationEvent,
+  handoffMessage,
+  multiModalMessage,
+  stopMessage,
+  streamingChunkEvent,
+  structuredMessage,
+  textMessage,
+  thoughtEvent,
+  toolCallExecutionEvent,
+  toolCallRequestEvent,
+  toolCallSummaryMessage,
+  userInputRequestedEvent,
+} from "../../src/index.ts";
+import { codeResult } from "./scripted-executor.ts";
+
+const source = "a";
+const toolCalls = [{ id: "1", name: "add", arguments: "{}" }];
+const results = [{ callId: "1", name: "add", content: "3", isError: false }];
+const displays = [
+  {
+    data: { "image/png": new Uint8Array([1, 2, 3]), "text/plain": "<Figure>", "application/json": { a: [1] } },
+    files: ["/a.png"],
+  },
+];
+
+/** One message or event of each type. */
+export const everyMessage: readonly AgentMessage[] = [
+  textMessage({ source, content: "hello", metadata: { exitCode: "0" } }),
+  multiModalMessage({
+    source,
+    content: [
+      { type: "text", text: "look" },
+      { type: "image", url: "data:image/png;base64,AA", path: "/a.png" },
+    ],
+  }),
+  stopMessage({ source, content: "stop" }),
+  handoffMessage({ source, content: "yours", target: "b", context: [{ role: "assistant", content: toolCalls }] }),
+  structuredMessage({ source, content: { answer: [42, null] } }),
+  toolCallSummaryMessage({ source, content: "3", toolCalls, results }),
+  thoughtEvent({ source, content: "hm", modelsUsage: { promptTokens: 1, completionTokens: 2 } }),
+  toolCallRequestEvent({ source, content: toolCalls }),
+  toolCallExecutionEvent({ source, content: results }),
+  codeGenerationEvent({ source, content: "code", codeBlocks: [{ language: "python", code: "x" }], retryAttempt: 1 }),
+  codeExecutionEvent({ source, result: codeResult({ output: "7\n", displays, codeFile: "/a.py" }), retryAttempt: 1 }),
+  streamingChunkEvent({ source, content: "he", fullMessageId: "x" }),
+  userInputRequestedEvent({ source }),
+];

@@ -1,0 +1,109 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type {
+  CodeBlock,
+  CodeExecutor,
+  CodeResult,
+  ComponentModel,
+  ExecuteOptions,
+  ExecutionEvent,
+  ExecutorCapabilities,
+  WorkspaceFiles,
+} from "@fenced/core";
+
+export function codeResult(fields: Partial<CodeResult> = {}): CodeResult {
+  const { exitCode = 0, output = "", timedOut = false, truncated = false } = fields;
+  const block = { exitCode, output, stdout: output, stderr: "", durationMs: 5, timedOut, truncated };
+  return {
+    exitCode,
+    output,
+    stdout: output,
+    stderr: "",
+    displays: [],
+    timedOut,
+    truncated,
+    stateLost: false,
+    durationMs: 5,
+    blocks: [block],
+    ...fields,
+  };
+}
+
+type Step = CodeResult | Error | "hang";
+
+/** An executor that answers from a list and keeps what it was given. `"hang"` runs until it is aborted. */
+export class ScriptedExecutor implements CodeExecutor {
+  readonly runs: (readonly CodeBlock[])[] = [];
+  started = 0;
+  stopped = 0;
+  running = 0;
+  onRun: (() => void) | undefined;
+  readonly #steps: Step[];
+  readonly #languages: readonly string[];
+
+  constructor(steps: readonly Step[] = [], { languages = ["python", "sh"] }: { languages?: readonly string[] } = {}) {
+    this.#steps = [...steps];
+    this.#languages = languages;
+  }
+
+  static fromConfig(): ScriptedExecutor {
+    return new ScriptedExecutor();
+  }
+
+  /** Like a real executor: which languages there are is known once it has started. */
+  get capabilities(): ExecutorCapabilities {
+    const languages = this.started > 0 ? this.#languages : [];
+    return { languages, stateful: false, displays: false, functions: [], stdin: false, isolation: "none" };
+  }
+
+  get files(): WorkspaceFiles {
+    throw new Error("The scripted executor has no files.");
+  }
+
+  async start(): Promise<void> {
+    this.started++;
+  }
+
+  async stop(): Promise<void> {
+    this.stopped++;
+  }
+
+  async restart(): Promise<void> {}
+
+  async executeCodeBlocks(blocks: readonly CodeBlock[], { signal }: ExecuteOptions = {}): Promise<CodeResult> {
+    signal?.throwIfAborted();
+    this.runs.push(blocks);
+    const step = this.#steps.shift() ?? codeResult({ output: "ok\n" });
+    if (step instanceof Error) throw step;
+    if (step !== "hang") return step;
+    this.running++;
+    await new Promise<void>((resolve) => {
+      signal?.addEventListener("abort", () => resolve(), { once: true });
+      this.onRun?.();
+    });
+    // Killing takes a moment; the call rejects only after it.
+    await delay(30);
+    this.running--;
+    throw signal?.reason;
+  }
+
+  async *streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncGenerator<ExecutionEvent> {
+    yield { type: "result", result: await this.executeCodeBlocks(blocks, options) };
+  }
+
+  formatFunctionsForPrompt(): string {
+    return "";
+  }
+
+  dumpComponent(): ComponentModel {
+    return {
+      provider: "@fenced/scripted:ScriptedExecutor",
+      componentType: "code_executor",
+      version: 1,
+      config: {},
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}

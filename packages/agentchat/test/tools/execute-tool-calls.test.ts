@@ -1,0 +1,89 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { type Tool, tool } from "../../src/index.ts";
+import { executeToolCalls } from "../../src/tools/execute-tool-calls.ts";
+import { call } from "../support/scripted-model.ts";
+
+const echo: Tool = {
+  name: "echo",
+  description: "",
+  parameters: { type: "object" },
+  execute: (args) => args,
+};
+
+const divide = tool({
+  name: "divide",
+  description: "",
+  parameters: z.object({ a: z.number(), b: z.number().default(2) }),
+  execute: async ({ a, b }) => {
+    if (b === 0) throw new RangeError("b is zero");
+    return a / b;
+  },
+});
+
+async function results(...calls: Parameters<typeof executeToolCalls>[0]): Promise<[string, boolean][]> {
+  const all = await executeToolCalls(calls, { tools: [echo, divide], signal: undefined });
+  return all.map(({ content, isError }) => [content, isError]);
+}
+
+describe("executeToolCalls", () => {
+  it("gives text as it is and data as JSON", async () => {
+    const silent: Tool = { ...echo, name: "silent", execute: () => undefined };
+    const text: Tool = { ...echo, name: "text", execute: () => "plain" };
+    const calls = [call("silent"), call("text"), call("echo", { a: [1] })];
+    const all = await executeToolCalls(calls, { tools: [silent, text, echo], signal: undefined });
+    expect(all.map(({ content }) => content)).toEqual(["", "plain", '{"a":[1]}']);
+  });
+
+  it("ties each result to its call", async () => {
+    const all = await executeToolCalls([call("echo", {}, "x")], { tools: [echo], signal: undefined });
+    expect(all).toEqual([{ callId: "x", name: "echo", content: "{}", isError: false }]);
+  });
+
+  it("applies what the zod schema says", async () => {
+    expect(await results(call("divide", { a: 4 }))).toEqual([["2", false]]);
+  });
+
+  it.each([
+    ["a tool that throws", call("divide", { a: 1, b: 0 }), /^b is zero$/],
+    ["arguments of another shape", call("divide", { a: "1" }), /The arguments are not valid.*a/s],
+    ["malformed JSON", call("echo", '{"a": '), /The arguments are not valid JSON/],
+    ["JSON that is no object", call("echo", "[1]"), /must be a JSON object/],
+    ["an unknown tool", call("dance"), /There is no tool "dance". The tools are: echo, divide\./],
+  ])("makes a result of %s", async (_, bad, message) => {
+    const [[content, isError] = ["", false], next] = await results(bad, call("echo"));
+    expect(content).toMatch(message);
+    expect(isError).toBe(true);
+    expect(next).toEqual(["{}", false]);
+  });
+
+  it("takes no text at all for no arguments", async () => {
+    expect(await results(call("echo", ""))).toEqual([["{}", false]]);
+  });
+
+  it("runs side by side and keeps the order", async () => {
+    const log: number[] = [];
+    const wait: Tool = {
+      ...echo,
+      name: "wait",
+      execute: async ({ ms }) => {
+        await delay(Number(ms));
+        log.push(Number(ms));
+        return Number(ms);
+      },
+    };
+    const calls = [call("wait", { ms: 60 }), call("wait", { ms: 10 })];
+    const all = await executeToolCalls(calls, { tools: [wait], signal: undefined });
+    expect(log).toEqual([10, 60]);
+    expect(all.map(({ content }) => content)).toEqual(["60", "10"]);
+  });
+
+  it("runs nothing after an abort", async () => {
+    const signal = AbortSignal.abort("stop");
+    let ran = false;
+    const spy: Tool = { ...echo, execute: () => (ran = true) };
+    await expect(executeToolCalls([call("echo")], { tools: [spy], signal })).rejects.toBe("stop");
+    expect(ran).toBe(false);
+  });
+});

@@ -1,0 +1,70 @@
+import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { ComponentError } from "../errors/component-error.ts";
+import { packageOf, resolvePackage } from "./resolve-package.ts";
+
+/**
+ * Imports a package that is installed for this package, for the program's main script or in its working directory:
+ * strict installers, pnpm for one, put an application's packages where only the application finds them.
+ *
+ * @param importModule - default: these places, one after the other.
+ * @throws ComponentError if the package is not installed, or fails while it is loaded.
+ */
+export async function importPackage(
+  specifier: string,
+  importModule: (specifier: string) => Promise<unknown> = importFromAnywhere,
+): Promise<unknown> {
+  try {
+    return await importModule(specifier);
+  } catch (error) {
+    throw isMissing(error) ? notInstalled(specifier, error) : broken(specifier, error);
+  }
+}
+
+class PackageMissing extends Error {}
+
+async function importFromAnywhere(specifier: string): Promise<unknown> {
+  try {
+    return await import(specifier);
+  } catch (error) {
+    if (!hasMissingCode(error)) throw error;
+    // This package's own place comes last: `require` may see more from there than `import` does (NODE_PATH). If it was
+    // found, and what is missing is a package that it needs, importing it again says so.
+    const url = [...applicationPlaces(), import.meta.url]
+      .map((place) => resolvePackage(specifier, place))
+      .find((found) => found !== undefined);
+    if (url === undefined) throw new PackageMissing(`${specifier} was not found`, { cause: error });
+    return import(url);
+  }
+}
+
+function applicationPlaces(): string[] {
+  const places = [join(process.cwd(), "main.js")];
+  const [, mainScript] = process.argv;
+  if (mainScript === undefined || !existsSync(mainScript)) return places;
+  // A command in a bin folder is a link to the script, and either place may have the package.
+  return [mainScript, realpathSync(mainScript), ...places];
+}
+
+function hasMissingCode(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof PackageMissing;
+}
+
+function notInstalled(specifier: string, cause: unknown): ComponentError {
+  return new ComponentError(`The package ${specifier} is not installed`, {
+    remedy: `Run: npm install ${packageOf(specifier)}`,
+    cause,
+  });
+}
+
+function broken(specifier: string, cause: unknown): ComponentError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new ComponentError(`The package ${specifier} cannot be imported: ${reason}`, {
+    remedy: "Import it in a program of its own to see what is wrong with it, or install it anew.",
+    cause,
+  });
+}

@@ -1,0 +1,102 @@
+import * as z from "zod";
+import { describeIssues } from "../describe-issues.ts";
+import { ComponentError } from "../errors/component-error.ts";
+import { FencedError } from "../errors/fenced-error.ts";
+import { InvalidInputError } from "../errors/invalid-input-error.ts";
+import type { ComponentClass, ComponentContext, LoadComponentOptions } from "./component-class.ts";
+import { componentModelSchema } from "./component-model-schema.ts";
+import type { ComponentModel } from "./component-model.ts";
+import { importPackage } from "./import-package.ts";
+import { parseProvider } from "./parse-provider.ts";
+
+/**
+ * Makes the component that a model describes, and those inside it. The provider's package is imported only if it is
+ * `@fenced/<name>` or in `options.allow`, so a config file cannot load any code that it likes.
+ *
+ * `T` is what the caller expects; that the provider makes such a thing is for the caller to know.
+ *
+ * @throws ComponentError if the model has another shape, its package is not allowed, not installed or has no such
+ * component, or the config does not fit. The message names the path of the value.
+ *
+ * @example
+ * const executor = await loadComponent<CodeExecutor>(JSON.parse(await readFile("executor.json", "utf8")));
+ */
+export async function loadComponent<T>(model: ComponentModel, options: LoadComponentOptions = {}): Promise<T> {
+  const { provider, componentType, version, config } = parseModel(model);
+  const { specifier, exportName } = parseProvider(provider, options.allow ?? []);
+  const module = await importPackage(specifier, options.importModule);
+  const component = componentExport<T>(module, exportName, provider);
+  assertDeclared(provider, "componentType", component.componentType, componentType);
+  assertDeclared(provider, "version", component.componentVersion, version);
+  const context: ComponentContext = {
+    provider,
+    load: (nested, path) => loadNested(nested, provider, path, options),
+  };
+  try {
+    return await component.fromConfig(config, context);
+  } catch (error) {
+    throw asComponentError(error, provider);
+  }
+}
+
+function parseModel(model: unknown): ComponentModel {
+  const parsed = componentModelSchema.safeParse(model);
+  if (parsed.success) return parsed.data;
+  throw new ComponentError(`This is not a component model: ${describeIssues(parsed.error)}`, {
+    remedy: "Pass what dumpComponent returned: provider, componentType, version, config.",
+    cause: parsed.error,
+  });
+}
+
+function componentExport<T>(module: unknown, exportName: string, provider: string): ComponentClass<T> {
+  const exported: unknown =
+    typeof module === "object" && module !== null && Object.hasOwn(module, exportName)
+      ? Reflect.get(module, exportName)
+      : undefined;
+  if (isComponentClass<T>(exported)) return exported;
+  const problem = exported === undefined ? "does not exist" : "has no static fromConfig, so it is not a component";
+  throw new ComponentError(`The export of ${provider} ${problem}`, {
+    remedy: "Check the export's name, and that the installed version of the package has it.",
+  });
+}
+
+function isComponentClass<T>(value: unknown): value is ComponentClass<T> {
+  return typeof value === "function" && "fromConfig" in value && typeof value.fromConfig === "function";
+}
+
+function assertDeclared(provider: string, key: string, declared: unknown, given: unknown): void {
+  if (declared === undefined || declared === given) return;
+  const [wanted, found] = [JSON.stringify(declared), JSON.stringify(given)];
+  throw new ComponentError(`${provider} is made for ${key} ${wanted}, but the model says ${found}`, {
+    remedy: "Dump the component again with the installed version of its package.",
+  });
+}
+
+async function loadNested<T>(
+  model: ComponentModel,
+  outer: string,
+  path: string | undefined,
+  options: LoadComponentOptions,
+): Promise<T> {
+  try {
+    return await loadComponent<T>(model, options);
+  } catch (error) {
+    if (path === undefined || !ComponentError.isInstance(error)) throw error;
+    const problem = error.message.slice(0, -error.remedy.length);
+    throw new ComponentError(`At ${path} of ${outer}: ${problem}`, { remedy: error.remedy, cause: error });
+  }
+}
+
+function asComponentError(error: unknown, provider: string): FencedError {
+  const isVerdict = FencedError.isInstance(error) && !InvalidInputError.isInstance(error);
+  if (isVerdict) return error;
+  return new ComponentError(`The config of ${provider} is not valid: ${reasonOf(error)}`, {
+    remedy: "Correct the config; its shape is what dumpComponent of the same component returns.",
+    cause: error,
+  });
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof z.core.$ZodError) return describeIssues(error);
+  return error instanceof Error ? error.message : String(error);
+}

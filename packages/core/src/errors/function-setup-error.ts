@@ -1,0 +1,18 @@
+import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-error.ts";
+
+const marker = Symbol.for("fenced.error.function_setup_failed");
+
+/** A user function did not load in the session, or a package that it requires is not to be had. The message gives the reason. */
+export class FunctionSetupError extends FencedError {
+  readonly code = "function_setup_failed" as const;
+
+  constructor(problem: string, options: FencedErrorOptions) {
+    super(problem, options);
+    Object.defineProperty(this, marker, { value: true });
+  }
+
+  /** True for this kind of error, whichever installed copy of the package made it. */
+  static override isInstance(value: unknown): value is FunctionSetupError {
+    return hasErrorMarker(value, marker);
+  }
+}

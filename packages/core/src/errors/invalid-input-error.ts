@@ -1,0 +1,18 @@
+import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-error.ts";
+
+const marker = Symbol.for("fenced.error.invalid_input");
+
+/** The caller passed something that cannot be right: no blocks, a timeout of -1, a module name that is no identifier. */
+export class InvalidInputError extends FencedError {
+  readonly code = "invalid_input" as const;
+
+  constructor(problem: string, options: FencedErrorOptions) {
+    super(problem, options);
+    Object.defineProperty(this, marker, { value: true });
+  }
+
+  /** True for this kind of error, whichever installed copy of the package made it. */
+  static override isInstance(value: unknown): value is InvalidInputError {
+    return hasErrorMarker(value, marker);
+  }
+}

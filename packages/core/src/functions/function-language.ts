@@ -1,0 +1,2 @@
+/** The languages in which functions can be offered to code blocks. */
+export type FunctionLanguage = "python" | "javascript";

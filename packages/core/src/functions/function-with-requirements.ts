@@ -1,0 +1,105 @@
+import type { JsonObject, JsonValue } from "../json-value.ts";
+import type { FunctionDefinition } from "./function-definition.ts";
+import type { FunctionLanguage } from "./function-language.ts";
+import type { FunctionRequirements } from "./function-requirements.ts";
+import { parseJavaScriptFunction, parseJavaScriptSource } from "./javascript/parse-javascript-function.ts";
+import { normaliseRequirements } from "./normalise-requirements.ts";
+import { parseFunctionJson } from "./parse-function-json.ts";
+import { parsePythonFunction } from "./python/parse-python-function.ts";
+import { requirementsToJson } from "./requirements-to-json.ts";
+
+/** Any JavaScript function that is written in JavaScript. */
+export type JavaScriptFunction = (...parameters: never[]) => unknown;
+
+/**
+ * A function that an executor offers to the code it runs, together with what the function needs. Code blocks import
+ * it: `from functions import load_data`.
+ *
+ * The function travels as text, so it must be self-contained: it sees its parameters, its `globalImports` and the
+ * language's own names, and nothing else of the place where it was written. Variables, other functions and imports
+ * of that place do not travel.
+ *
+ * @example
+ * const loadData = FunctionWithRequirements.fromString(
+ *   `
+ *   def load_data() -> "pandas.DataFrame":
+ *       """Load some sample data."""
+ *       return pandas.DataFrame({"name": ["John", "Anna"]})
+ *   `,
+ *   { pythonPackages: ["pandas>=2"], globalImports: ["pandas"] },
+ * );
+ */
+export class FunctionWithRequirements {
+  /** The language it is written in, which is also the language of the blocks that can import it. */
+  readonly language: FunctionLanguage;
+  /** The name under which it is imported. */
+  readonly name: string;
+  /** The complete definition on the left margin, lines ended by `\n`, without blank lines around it. */
+  readonly source: string;
+  /**
+   * Its head on one line, without decorators: `def load_data(a: int = 1, *args) -> "pandas.DataFrame":`,
+   * `async function add(a, b = 1)`.
+   */
+  readonly signature: string;
+  /**
+   * Python: the docstring, evaluated and without its indentation. JavaScript: the comment at the start of the body.
+   * `undefined` if there is none or it is empty.
+   */
+  readonly docstring: string | undefined;
+  /** What the function needs. Frozen. */
+  readonly requirements: FunctionRequirements;
+
+  private constructor(language: FunctionLanguage, definition: FunctionDefinition, requirements: FunctionRequirements) {
+    this.language = language;
+    this.name = definition.name;
+    this.source = definition.source;
+    this.signature = definition.signature;
+    this.docstring = definition.docstring;
+    this.requirements = normaliseRequirements(language, requirements);
+  }
+
+  /**
+   * A Python function from its source: exactly one definition, which may be async, decorated and surrounded by
+   * comments. The source may be indented as a whole, as it is in a template literal.
+   *
+   * @param requirements - default: none.
+   * @throws InvalidInputError if the source is broken (with line, column and the line's text) or is not exactly one
+   * function, or if the requirements are not fit for Python.
+   */
+  static fromString(source: string, requirements: FunctionRequirements = {}): FunctionWithRequirements {
+    return new FunctionWithRequirements("python", parsePythonFunction(source), requirements);
+  }
+
+  /**
+   * A JavaScript function from a function of this program. It is the text of the function that travels, not the
+   * function: closures, `this` and properties stay behind.
+   *
+   * @param requirements - default: none.
+   * @throws InvalidInputError if the function has no name or no source text (built-in and bound functions), if it is
+   * a class, or if the requirements are not fit for JavaScript.
+   */
+  static fromCallable(callable: JavaScriptFunction, requirements: FunctionRequirements = {}): FunctionWithRequirements {
+    const definition = parseJavaScriptFunction(callable.name, Function.prototype.toString.call(callable));
+    return new FunctionWithRequirements("javascript", definition, requirements);
+  }
+
+  /**
+   * The function that `toJSON` wrote. The source is parsed again.
+   *
+   * @throws InvalidInputError if the JSON has another shape, or as `fromString` and `fromCallable` do.
+   */
+  static fromJSON(json: JsonValue): FunctionWithRequirements {
+    const { language, source, requirements } = parseFunctionJson(json);
+    const definition = language === "python" ? parsePythonFunction(source) : parseJavaScriptSource(source);
+    return new FunctionWithRequirements(language, definition, requirements);
+  }
+
+  /** The function as plain JSON, for a component's config. */
+  toJSON(): JsonObject {
+    return {
+      language: this.language,
+      source: this.source,
+      requirements: requirementsToJson(this.requirements),
+    };
+  }
+}

@@ -1,0 +1,31 @@
+import { childrenOf } from "../syntax-nodes.ts";
+import type { JavaScriptStructure, Located } from "./javascript-structure.ts";
+
+/**
+ * Takes out `__name(value, "name")`, which esbuild puts around the functions inside a function when it is told to keep
+ * names, as tsx does. The helper is not there where the function goes.
+ */
+export function stripKeptNames({ text, parameters, body }: JavaScriptStructure): string {
+  if (!text.includes("__name(")) return text;
+  const parts = new Map([parameters, body].flatMap((located) => superfluousParts(text, located)));
+  let kept = "";
+  let position = 0;
+  for (const [from, to] of [...parts].toSorted(([a], [b]) => a - b)) {
+    kept += text.slice(position, from);
+    position = to;
+  }
+  return kept + text.slice(position);
+}
+
+/** What stands around the values, each with the offsets of its start and its end. */
+function superfluousParts(text: string, { node, shift }: Located): [from: number, to: number][] {
+  const parts: [number, number][] = [];
+  node.cursor().iterate((reference) => {
+    const [callee, list] = reference.name === "CallExpression" ? childrenOf(reference.node) : [];
+    const [, value, comma, name, end] = list ? childrenOf(list) : [];
+    if (!callee || !value || comma?.name !== "," || name?.name !== "String" || !end) return;
+    if (text.slice(callee.from + shift, callee.to + shift) !== "__name") return;
+    parts.push([callee.from + shift, value.from + shift], [value.to + shift, end.to + shift]);
+  });
+  return parts;
+}

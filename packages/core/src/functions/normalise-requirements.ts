@@ -1,0 +1,77 @@
+import { InvalidInputError } from "../errors/invalid-input-error.ts";
+import { Alias } from "./alias.ts";
+import type { FunctionLanguage } from "./function-language.ts";
+import type { FunctionRequirements } from "./function-requirements.ts";
+import type { GlobalImport } from "./global-import.ts";
+import { ImportFromModule } from "./import-from-module.ts";
+import { isJavaScriptIdentifier } from "./is-javascript-identifier.ts";
+import { isPythonIdentifier } from "./is-python-identifier.ts";
+import { isJavaScriptModuleName, isPythonModuleName } from "./module-names.ts";
+
+/**
+ * A frozen copy of the requirements, checked for the language.
+ *
+ * @throws InvalidInputError if a package or an import is not one of that language.
+ */
+export function normaliseRequirements(language: FunctionLanguage, given: FunctionRequirements): FunctionRequirements {
+  const [own, foreign] =
+    language === "python" ? (["pythonPackages", "npmPackages"] as const) : (["npmPackages", "pythonPackages"] as const);
+  if ((given[foreign] ?? []).length > 0) {
+    throw new InvalidInputError(`A ${language} function cannot require ${foreign}`, {
+      remedy: `Name the packages that it needs in ${own}.`,
+    });
+  }
+  const packages = given[own];
+  const { globalImports } = given;
+  for (const name of packages ?? []) assertPackage(name);
+  return Object.freeze({
+    ...(packages && { [own]: Object.freeze(packages.map((name) => name.trim())) }),
+    ...(globalImports && { globalImports: Object.freeze(globalImports.map((entry) => checkImport(language, entry))) }),
+  });
+}
+
+function assertPackage(name: string): void {
+  // A name that starts with a dash would be read as an option of the installer; a line break would end the line of a file.
+  if (/^\s*[^\s-]/.test(name) && !/[\p{Cc}\u2028\u2029]/u.test(name)) return;
+  throw new InvalidInputError(`${JSON.stringify(name)} is not a package`, {
+    remedy: 'Name a package and, if it matters, its version ("pandas>=2", "lodash@^4"), a URL or a path.',
+  });
+}
+
+function checkImport(language: FunctionLanguage, entry: GlobalImport): GlobalImport {
+  if (typeof entry === "string") {
+    assertModule(language, entry);
+    return entry;
+  }
+  if ("module" in entry) {
+    assertModule(language, entry.module);
+    for (const name of entry.imports) assertImportedName(language, name);
+    return new ImportFromModule(entry.module, entry.imports);
+  }
+  assertModule(language, entry.name);
+  assertBinding(language, entry.alias);
+  return new Alias(entry.name, entry.alias);
+}
+
+function assertModule(language: FunctionLanguage, name: string): void {
+  const fits = language === "python" ? isPythonModuleName(name) : isJavaScriptModuleName(name);
+  if (fits) return;
+  throw new InvalidInputError(`${JSON.stringify(name)} is not the name of a ${language} module`, {
+    remedy: `Import modules of the function's own language, ${language === "python" ? '"os.path"' : '"node:fs"'} for one.`,
+  });
+}
+
+function assertImportedName(language: FunctionLanguage, entry: string | Alias): void {
+  // A JavaScript module may export any name; only the one that is bound must not be reserved.
+  if (typeof entry !== "string") assertBinding(language, entry.alias);
+  if (typeof entry === "string") assertBinding(language, entry);
+  else if (language === "python") assertBinding(language, entry.name);
+}
+
+function assertBinding(language: FunctionLanguage, name: string): void {
+  const fits = language === "python" ? isPythonIdentifier(name) : isJavaScriptIdentifier(name);
+  if (fits) return;
+  throw new InvalidInputError(`${JSON.stringify(name)} cannot be a name in ${language}`, {
+    remedy: "Choose a name that is an identifier and not a keyword there.",
+  });
+}

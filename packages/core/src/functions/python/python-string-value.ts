@@ -1,0 +1,52 @@
+import { PythonProblem } from "./python-problem.ts";
+import type { PythonToken } from "./python-token.ts";
+
+const simpleEscapes: ReadonlyMap<string, string> = new Map([
+  ["\n", ""],
+  ["\\", "\\"],
+  ["'", "'"],
+  ['"', '"'],
+  ["a", "\u0007"],
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"],
+  ["v", "\v"],
+]);
+
+const escapes = /\\(?:([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(N\{[^}]+\})|([\s\S]))/g;
+const literal = /^([a-zA-Z]*)("""|'''|"|')([\s\S]*)\2$/;
+
+/** The prefix of a string literal in lower case: `""`, `"r"`, `"fr"`, ... */
+export function stringPrefix(token: PythonToken): string {
+  return literal.exec(token.text)?.[1]?.toLowerCase() ?? "";
+}
+
+/**
+ * The text that a string literal stands for; `undefined` for bytes, f-strings and t-strings. `\N{name}` stays as it is
+ * written, because only Unicode's whole table could tell what it stands for.
+ *
+ * @throws PythonProblem if it has an escape that Python does not accept.
+ */
+export function pythonStringValue(token: PythonToken): string | undefined {
+  const prefix = stringPrefix(token);
+  if (/[bft]/.test(prefix)) return undefined;
+  const content = literal.exec(token.text)?.[3] ?? "";
+  if (prefix.includes("r")) return content;
+  return content.replaceAll(escapes, (whole: string, ...groups: (string | undefined)[]) => {
+    const [octal, byte, short, long, named, other] = groups;
+    if (octal !== undefined) return String.fromCodePoint(Number.parseInt(octal, 8));
+    const hex = byte ?? short ?? long;
+    if (hex !== undefined) return fromHex(hex, token);
+    if (named !== undefined || other === undefined) return whole;
+    if ("xuUN".includes(other)) throw new PythonProblem(token.from, `the string has an incomplete \\${other} escape`);
+    return simpleEscapes.get(other) ?? whole;
+  });
+}
+
+function fromHex(digits: string, token: PythonToken): string {
+  const code = Number.parseInt(digits, 16);
+  if (code > 0x10_ff_ff) throw new PythonProblem(token.from, `the string has the impossible escape \\U${digits}`);
+  return String.fromCodePoint(code);
+}

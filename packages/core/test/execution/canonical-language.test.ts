@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { canonicalLanguage } from "../../src/index.ts";
+
+test.each([
+  ["python", "python"],
+  ["py", "python"],
+  ["Python3", "python"],
+  [" PY ", "python"],
+  ["bash", "bash"],
+  ["shell", "sh"],
+  ["sh", "sh"],
+  ["PowerShell", "pwsh"],
+  ["ps1", "pwsh"],
+  ["js", "javascript"],
+  ["node", "javascript"],
+  ["mjs", "javascript"],
+  ["TS", "typescript"],
+  ["Ruby", "ruby"],
+  ["", ""],
+  ["constructor", "constructor"],
+  ["__proto__", "__proto__"],
+])("%j is %j", (written, canonical) => {
+  expect(canonicalLanguage(written)).toBe(canonical);
+});

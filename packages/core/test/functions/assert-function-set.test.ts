@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest";
+import { assertFunctionSet, FunctionWithRequirements, InvalidInputError } from "../../src/index.ts";
+
+const load = FunctionWithRequirements.fromString("def load(): pass");
+const save = FunctionWithRequirements.fromString("def save(): pass");
+
+function javaScript(source: string): FunctionWithRequirements {
+  return FunctionWithRequirements.fromJSON({ language: "javascript", source });
+}
+
+test("functions of different names go together", () => {
+  expect(() => assertFunctionSet([], "functions")).not.toThrow();
+  expect(() => assertFunctionSet([load, save], "functions")).not.toThrow();
+});
+
+test("two of one name do not", () => {
+  expect(() => assertFunctionSet([load, save, load], "functions")).toThrow(InvalidInputError);
+  expect(() => assertFunctionSet([load, save, load], "functions")).toThrow('Two python functions have the name "load"');
+});
+
+test("unless they are of different languages", () => {
+  const inJavaScript = javaScript("function load() {}");
+  expect(() => assertFunctionSet([load, inJavaScript], "functions")).not.toThrow();
+  expect(() => assertFunctionSet([load, inJavaScript, inJavaScript], "functions")).toThrow("javascript");
+});
+
+describe("the module's name", () => {
+  test.each(["functions", "_f", "my_functions2", "größe", "match"])("may be %j", (name) => {
+    expect(() => assertFunctionSet([load], name)).not.toThrow();
+  });
+
+  test.each([
+    "",
+    "my-functions",
+    "my.functions",
+    "1st",
+    "class",
+    "None",
+    "a b",
+    "a\n",
+    "../a",
+    "a/b",
+    "$a",
+    "functions.py",
+  ])("may not be %j", (name) => {
+    expect(() => assertFunctionSet([load], name)).toThrow(InvalidInputError);
+  });
+});

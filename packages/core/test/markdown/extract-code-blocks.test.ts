@@ -1,0 +1,210 @@
+import { describe, expect, test } from "vitest";
+import { extractCodeBlocks } from "../../src/index.ts";
+
+/** The code of each block of a text given line by line. */
+function codes(...lines: string[]): string[] {
+  return extractCodeBlocks(lines.join("\n")).map((block) => block.code);
+}
+
+/** The language of the block that has this info string. */
+function language(info: string, fence = "```"): string | undefined {
+  return extractCodeBlocks(`${fence}${info}\nx\n${fence}\n`)[0]?.language;
+}
+
+describe("fences, as CommonMark has them", () => {
+  test.each([
+    ["backticks", ["```", "<", " >", "```"], ["<\n >"]],
+    ["tildes", ["~~~", "<", " >", "~~~"], ["<\n >"]],
+    ["two backticks are no fence", ["``", "a", "``"], []],
+    ["two tildes are no fence", ["~~", "a", "~~"], []],
+    ["tildes do not close backticks", ["```", "a", "~~~", "```"], ["a\n~~~"]],
+    ["backticks do not close tildes", ["~~~", "a", "```", "~~~"], ["a\n```"]],
+    ["a shorter fence does not close", ["````", "```", "a", "```", "````"], ["```\na\n```"]],
+    ["a longer fence does close", ["```", "a", "``````"], ["a"]],
+    ["a shorter tilde fence does not close", ["~~~~", "a", "~~~", "~~~~"], ["a\n~~~"]],
+    ["blank lines alone", ["```", "", "  ", "```"], ["\n  "]],
+    ["nothing inside", ["```", "```"], [""]],
+    ["blank lines at the end are kept", ["```", "a", "", "", "```"], ["a\n\n"]],
+    ["one space of indentation", [" ```", " a", "a", "```"], ["a\na"]],
+    ["two spaces of indentation", ["  ```", "a", "   a", "a", "  ```"], ["a\n a\na"]],
+    ["three spaces of indentation", ["   ```", "   a", "    a", "  a", "   ```"], ["a\n a\na"]],
+    ["two spaces of indentation before tildes", ["  ~~~", "   a", "~~~"], [" a"]],
+    ["a tab counts as the columns it fills", ["  ```", "\ta", "```"], ["  a"]],
+    ["four spaces make no fence", ["    ```", "    a", "    ```"], []],
+    ["the closing fence may be indented by three", ["```", "a", "   ```"], ["a"]],
+    ["and otherwise than the opening one", ["   ```", "a", " ```"], ["a"]],
+    ["but not by four", ["```", "a", "    ```", "```"], ["a\n    ```"]],
+    ["spaces and tabs may follow the closing fence", ["```", "a", "``` \t "], ["a"]],
+    ["no space inside the opening fence", ["``` ```", "a"], []],
+    ["no space inside the closing fence", ["~~~~~~", "a", "~~~ ~~~", "~~~~~~"], ["a\n~~~ ~~~"]],
+    ["no info string behind the closing fence", ["```", "``` a", "```"], ["``` a"]],
+    ["no backticks in the info string of backticks", ["``` a ```", "b"], []],
+    ["backticks in the info string of tildes", ["~~~ a ``` ~~~", "b", "~~~"], ["b"]],
+    ["between lines of a paragraph", ["a", "```", "b", "```", "c"], ["b"]],
+    ["between a heading and a heading", ["a", "---", "~~~", "b", "~~~", "# c"], ["b"]],
+    ["Markdown inside is text", ["```", "# a", "> b", "- c", "[d]: e", "```"], ["# a\n> b\n- c\n[d]: e"]],
+  ])("%s", (_rule, lines, expected) => {
+    expect(codes(...lines)).toEqual(expected);
+  });
+
+  test("several fences come in order of appearance", () => {
+    expect(extractCodeBlocks("```py\n1\n```\n- ~~~sh\n  2\n  ~~~\n> ```js\n> 3\n> ```\n````py\n4\n````")).toEqual([
+      { language: "py", code: "1" },
+      { language: "sh", code: "2" },
+      { language: "js", code: "3" },
+      { language: "py", code: "4" },
+    ]);
+  });
+
+  test("no text, no blocks", () => {
+    expect(codes("")).toEqual([]);
+    expect(codes("Just words and `inline` code.")).toEqual([]);
+  });
+});
+
+describe("a fence that never closes is not a block", () => {
+  test.each([
+    ["nothing after the fence", ["```python"]],
+    ["the text ends", ["```python", "print(1)"]],
+    ["the text ends with a line break", ["```python", "print(1)", ""]],
+    ["the text ends with blank lines", ["```python", "print(1)", "", "", ""]],
+    ["the closing fence is cut", ["```python", "print(1)", "``"]],
+    ["the closing fence is too short", ["````python", "print(1)", "```"]],
+    ["the last line only looks like a fence", ["```python", "print(1)", "    ```"]],
+    ["the last line is a fence with words", ["```python", "print(1)", "```python"]],
+    ["the quote ends", ["> ```python", "> print(1)", "", "words"]],
+    ["the quote ends and a fence follows", ["> ```python", "> print(1)", "```"]],
+    ["the list item ends", ["- ```python", "  print(1)", "", "words"]],
+    ["the next item begins", ["- ```python", "  print(1)", "- words"]],
+    ["the closing fence is outside the item", ["- ```python", "  print(1)", "```"]],
+    ["a quote in an item ends", ["- > ```python", "  > print(1)", "  words"]],
+    ["an item in a quote ends", ["> - ```python", "    ```"]],
+  ])("%s", (_case, lines) => {
+    expect(codes(...lines)).toEqual([]);
+  });
+
+  test("the blocks before it are", () => {
+    expect(codes("```", "a", "```", "```", "b")).toEqual(["a"]);
+  });
+
+  test("the blocks after it are, if it ended with its container", () => {
+    expect(codes("> ```", "> a", "", "```", "b", "```")).toEqual(["b"]);
+  });
+});
+
+describe("lists and quotes", () => {
+  test.each([
+    ["in a bullet item", ["- text", "", "  ```", "  if x:", "      y", "  ```"], ["if x:\n    y"]],
+    ["right behind the bullet", ["* ```", "  a", "  ```"], ["a"]],
+    ["in a numbered item", ["10. text", "    ```", "    a", "      b", "    ```"], ["a\n  b"]],
+    ["in an item of an item", ["1. a", "   - b", "     ~~~", "     c", "     ~~~"], ["c"]],
+    ["behind a tab", ["-\ttext", "", "\t```", "\ta", "\t```"], ["a"]],
+    ["in each item", ["- ```", "  a", "  ```", "- ```", "  b", "  ```"], ["a", "b"]],
+    ["at the margin, which ends the list", ["- text", "```", "a", "```"], ["a"]],
+    ["four spaces too deep in an item", ["- text", "", "      ```", "      a", "      ```"], []],
+    ["a blank line in the code of an item", ["- ```", "  a", "", "  b", "  ```"], ["a\n\nb"]],
+    ["in a quote", ["> ```", "> a", ">  b", ">", "> c", "> ```"], ["a\n b\n\nc"]],
+    ["in a quote without spaces", [">```", ">a", ">```"], ["a"]],
+    ["in a quote of a quote", ["> > ```", "> > a", ">> ```"], ["a"]],
+    ["in a quote of an item", ["- > ```", "  > a", "  > ```"], ["a"]],
+    ["in an item of a quote", ["> 1. ```", ">    a", ">    ```"], ["a"]],
+    // The first fence stays open; the second one opens in a new quote and closes there.
+    ["an unquoted line ends quote and code", ["> ```", "> a", "b", "> ```", "> c", "> ```"], ["c"]],
+  ])("%s", (_case, lines, expected) => {
+    expect(codes(...lines)).toEqual(expected);
+  });
+});
+
+describe("what is no fence, and what must not hide one", () => {
+  test.each([
+    ["indented code", ["words", "", "    print(1)", "    print(2)"], []],
+    ["indented code at the start", ["    print(1)"], []],
+    ["inline code over several lines", ["a `b", "```c` d"], []],
+    ["an HTML block swallows fences until its blank line", ["<div>", "```", "a", "```", "</div>"], []],
+    ["and no longer", ["<div>", "", "```", "a", "```", "", "</div>"], ["a"]],
+    ["a <pre> swallows fences over blank lines", ["<pre>", "", "```", "a", "```", "</pre>"], []],
+    ["a comment swallows fences", ["<!--", "```", "a", "```", "", "-->"], []],
+    ["a comment that ends on its line does not", ["<!-- x -->", "```", "a", "```"], ["a"]],
+    ["inline HTML does not", ["some <b>", "```", "a", "```"], ["a"]],
+    ["HTML inside a fence stays code", ["```", "<!--", "```", "-->"], ["<!--"]],
+    ["a table before it", ["| a | b |", "|---|---|", "| 1 | 2 |", "```", "c", "```"], ["c"]],
+    ["a fence as a table's cell", ["| a |", "|---|", "| ``` |", "| b |", "| ``` |"], []],
+    ["a link definition before it", ["[a]: /b", "```", "c", "```"], ["c"]],
+    ["an escaped fence", ["\\```", "a", "\\```"], []],
+    ["a tilde fence in a backtick fence", ["```", "~~~", "a", "~~~", "```"], ["~~~\na\n~~~"]],
+  ])("%s", (_case, lines, expected) => {
+    expect(codes(...lines)).toEqual(expected);
+  });
+});
+
+describe("line ends", () => {
+  test.each(["\r\n", "\r", "\n"])("%j", (lineEnd) => {
+    const text = ["- a", "  ```python", "  b", "", "  c", "  ```", "d", ""].join(lineEnd);
+    expect(extractCodeBlocks(text)).toEqual([{ language: "python", code: "b\n\nc" }]);
+  });
+
+  test("mixed", () => {
+    expect(extractCodeBlocks("```py\r\na\nb\r\n```")).toEqual([{ language: "py", code: "a\nb" }]);
+  });
+
+  test("a fence without a last line break", () => {
+    expect(codes("```", "a", "```")).toEqual(["a"]);
+  });
+});
+
+describe("the language", () => {
+  test.each([
+    ["", ""],
+    ["   ", ""],
+    ["python", "python"],
+    ["  python  ", "python"],
+    ["\tpython", "python"],
+    ["Python3", "Python3"],
+    ['python title="x"', "python"],
+    ["python\tlinenos", "python"],
+    ["python{1,3}", "python"],
+    ["python,norun", "python"],
+    ["python:src/main.py", "python"],
+    ["c++", "c++"],
+    ["objective-c", "objective-c"],
+    ["f#", "f#"],
+    ["c\\+\\+", "c++"],
+    ["{.python}", "python"],
+    ["{ .python .numberLines }", "python"],
+    ['{#id .python key="a b"}', "python"],
+    ["{python}", "python"],
+    ["{python, echo=FALSE}", "python"],
+    ["{#id}", ""],
+    ["{}", ""],
+  ])("of %j is %j", (info, expected) => {
+    expect(language(info)).toBe(expected);
+    expect(language(info, "~~~~")).toBe(expected);
+  });
+});
+
+describe("hostile text", { timeout: 120_000 }, () => {
+  const size = 1_000_000;
+
+  test.each([
+    ["backticks", "`".repeat(size)],
+    ["tildes", "~".repeat(size)],
+    ["fences", "```\n".repeat(size / 4)],
+    ["open fences", "```a\n".repeat(size / 5)],
+    ["quotes in quotes", ">".repeat(size)],
+    ["lists in lists", "1. ".repeat(size / 3)],
+    ["quotes in lists in quotes", "> - ".repeat(size / 4)],
+    ["fences in quotes", "> ```\n".repeat(size / 6)],
+    ["brackets", "[".repeat(size)],
+    ["definitions", "[a]: ".repeat(size / 5)],
+    ["tags", "<a ".repeat(size / 3)],
+    ["spaces", " ".repeat(size)],
+    ["braces in an info string", `\`\`\`{${" ".repeat(size)}\n\`\`\``],
+  ])("a megabyte of %s comes back", (_what, text) => {
+    expect(extractCodeBlocks(text).every((block) => typeof block.code === "string")).toBe(true);
+  });
+
+  test("a fence under a thousand quotes is found", () => {
+    const deep = "> ".repeat(1000);
+    expect(codes(`${deep}\`\`\`py`, `${deep}a`, `${deep}\`\`\``)).toEqual(["a"]);
+  });
+});

@@ -1,0 +1,223 @@
+import { randomUUID } from "node:crypto";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PoolCall, PoolClient } from "../http/pool-client.ts";
+import { header } from "../http/read-error.ts";
+import { ConnectionError, ServiceError } from "../http/service-error.ts";
+import { multipartBody } from "./multipart-body.ts";
+import { readJson } from "./read-json.ts";
+import {
+  OutcomeUnknownError,
+  type ExecutionAnswer,
+  type ExecutionOrder,
+  type FileContent,
+  type RemoteContent,
+  type RemoteEntry,
+  type SessionApi,
+} from "./session-api.ts";
+import { executionSchema, fileListSchema, syncLimitSeconds, type WireExecution as Execution } from "./wire-types.ts";
+
+/** What is known of a pool's habits; shared by all sessions of an executor. */
+export interface PoolHabits {
+  /** It wants bodies in `properties`. */
+  wrapsBodies: boolean;
+  /** It refuses the output limit that is asked for. */
+  refusesOutputLimit: boolean;
+  /** It keeps executions under the `operation-id` that they were sent with. `undefined`: not yet seen. */
+  keepsOperationIds: boolean | undefined;
+}
+
+/** Seconds that the service gets over the block's own limit, so that it is this side which ends the block. */
+const graceSeconds = 5;
+const longestSeconds = 86_400;
+const [firstPollMs, longestPollMs] = [50, 2000];
+
+/** The current generation: `executions`, `files?path=`. */
+export class CurrentApi implements SessionApi {
+  readonly identifier: string;
+  readonly hasDirectories = true;
+  readonly #client: PoolClient;
+  readonly #version: string;
+  readonly #habits: PoolHabits;
+  readonly #shell: boolean;
+
+  constructor(
+    client: PoolClient,
+    session: {
+      readonly identifier: string;
+      readonly version: string;
+      readonly habits: PoolHabits;
+      readonly shell: boolean;
+    },
+  ) {
+    this.#client = client;
+    this.identifier = session.identifier;
+    this.#version = session.version;
+    this.#habits = session.habits;
+    this.#shell = session.shell;
+  }
+
+  async execute(order: ExecutionOrder): Promise<ExecutionAnswer> {
+    const id = randomUUID();
+    for (;;) {
+      try {
+        return this.#answer(await this.#untilEnd(await this.#post(order, id), order.signal));
+      } catch (error) {
+        order.signal.throwIfAborted();
+        if (!leavesOpen(error)) throw error;
+        const known = await this.#find(id, order, error);
+        if (known) return this.#answer(await this.#untilEnd(known, order.signal));
+      }
+    }
+  }
+
+  async listDirectory(directory: string): Promise<RemoteEntry[]> {
+    const entries: RemoteEntry[] = [];
+    let query = this.#query(directory);
+    for (;;) {
+      const page = await this.#client.send({ method: "GET", path: ["files"], query, repeatable: true }, (response) =>
+        readJson(response, fileListSchema),
+      );
+      for (const { name, type, sizeInBytes } of page.value) {
+        entries.push({ name, isDirectory: type?.toLowerCase() === "directory", size: sizeInBytes ?? 0 });
+      }
+      if (page.nextLink === null || page.nextLink === undefined) return entries;
+      // Only what it adds to the query is taken from the link: a token must not follow it to another host.
+      const next = new URL(page.nextLink, this.#client.baseUrl).searchParams;
+      query = { ...query, ...Object.fromEntries(next) };
+    }
+  }
+
+  async readFile(file: string, signal?: AbortSignal): Promise<RemoteContent> {
+    const call = { method: "GET", path: ["files", path.posix.basename(file), "content"], signal } as const;
+    return this.#client.send(
+      { ...call, query: this.#query(path.posix.dirname(file)), repeatable: true },
+      async (response) => {
+        const length = header(response, "content-length");
+        return { length: length === undefined ? undefined : Number(length), bytes: response.body };
+      },
+    );
+  }
+
+  async writeFile(file: string, content: FileContent): Promise<void> {
+    const query = this.#query(path.posix.dirname(file));
+    const call = { method: "POST", path: ["files"], query, repeatable: true } as const;
+    await this.#client.send({ ...call, ...multipartBody(path.posix.basename(file), content) }, ({ body }) =>
+      body.dump(),
+    );
+  }
+
+  async removeFile(file: string): Promise<void> {
+    const call = { method: "DELETE", path: ["files", path.posix.basename(file)], repeatable: true } as const;
+    await this.#client.send({ ...call, query: this.#query(path.posix.dirname(file)) }, ({ body }) => body.dump());
+  }
+
+  #query(directory?: string): Record<string, string> {
+    return {
+      "api-version": this.#version,
+      identifier: this.identifier,
+      ...(directory === undefined || directory === "." ? {} : { path: directory }),
+    };
+  }
+
+  async #post(order: ExecutionOrder, id: string): Promise<Execution> {
+    const call: Omit<PoolCall, "body"> = {
+      method: "POST",
+      path: ["executions"],
+      query: this.#query(),
+      headers: { "content-type": "application/json", "operation-id": id },
+      repeatable: false,
+      signal: order.signal,
+    };
+    for (;;) {
+      const { wrapsBodies, refusesOutputLimit } = this.#habits;
+      const fields = this.#fields(order, refusesOutputLimit);
+      const body = JSON.stringify(wrapsBodies ? { properties: fields } : fields);
+      try {
+        return await this.#client.send({ ...call, body: () => body }, async (response) => {
+          const execution = await readJson(response, executionSchema);
+          this.#habits.keepsOperationIds ??= execution.id === id;
+          return execution;
+        });
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.status !== 400) throw error;
+        if (!wrapsBodies && error.code === "SessionPropertiesMissing") this.#habits.wrapsBodies = true;
+        else if (!refusesOutputLimit && isAboutOutput(error)) this.#habits.refusesOutputLimit = true;
+        else throw error;
+      }
+    }
+  }
+
+  #fields({ code, timeoutMs, maxOutput }: ExecutionOrder, withoutLimit: boolean): object {
+    const seconds = Math.ceil(timeoutMs / 1000) + graceSeconds;
+    return {
+      ...(this.#shell ? { shellCommand: code } : { codeInputType: "Inline", code }),
+      executionType: seconds > syncLimitSeconds ? "Asynchronous" : "Synchronous",
+      timeoutInSeconds: Math.min(seconds, longestSeconds),
+      ...(withoutLimit ? {} : { outputStreamsMaxLength: maxOutput }),
+    };
+  }
+
+  /** Polls an execution until it has ended. */
+  async #untilEnd(first: Execution, signal: AbortSignal): Promise<Execution> {
+    let execution = first;
+    for (let pause = firstPollMs; isUnderWay(execution); pause = Math.min(pause * 1.5, longestPollMs)) {
+      await sleep(pause, undefined, { signal }).catch(() => {});
+      signal.throwIfAborted();
+      execution = await this.#get(first.id ?? "", signal);
+    }
+    return execution;
+  }
+
+  async #get(id: string, signal: AbortSignal): Promise<Execution> {
+    const call = { method: "GET", path: ["executions", id], query: this.#query(), repeatable: true, signal } as const;
+    return this.#client.send(call, (response) => readJson(response, executionSchema));
+  }
+
+  /**
+   * Looks for an execution whose answer was lost.
+   *
+   * @returns `undefined` if the service has never got it: then it is safe to send it again.
+   * @throws OutcomeUnknownError if that cannot be known.
+   */
+  async #find(id: string, order: ExecutionOrder, lost: unknown): Promise<Execution | undefined> {
+    if (this.#habits.keepsOperationIds !== true) {
+      if (order.repeatable) return undefined;
+      throw new OutcomeUnknownError("the pool does not keep operation ids", { cause: lost });
+    }
+    try {
+      return await this.#get(id, order.signal);
+    } catch (error) {
+      order.signal.throwIfAborted();
+      if (error instanceof ServiceError && error.status === 404 && !error.isCapacity) return undefined;
+      if (error instanceof ServiceError && error.isSessionGone && order.repeatable) throw error;
+      throw new OutcomeUnknownError("the service could not be asked", { cause: error });
+    }
+  }
+
+  #answer({ status, error, result }: Execution): ExecutionAnswer {
+    const exitCode = this.#shell && /^\d+$/.test(status) ? Number(status) : undefined;
+    return {
+      succeeded: exitCode === undefined ? /^succe(?:ss|eded)$/i.test(status) : exitCode === 0,
+      ...(exitCode === undefined ? {} : { exitCode }),
+      stdout: result?.stdout ?? "",
+      stderr: result?.stderr ?? "",
+      result: result?.executionResult,
+      ...(error ? { error: { code: error.code ?? "", message: error.message ?? "" } } : {}),
+    };
+  }
+}
+
+/** Whether the code may have been carried out although this error is all that came of it. */
+function leavesOpen(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.sent;
+  return error instanceof ServiceError && (error.status === 409 || !error.isRefusal);
+}
+
+function isUnderWay({ status }: Execution): boolean {
+  return /^(?:notstarted|running|pending|accepted)$/i.test(status);
+}
+
+function isAboutOutput({ reason }: ServiceError): boolean {
+  return /outputStreamsMaxLength/i.test(reason);
+}

@@ -1,0 +1,31 @@
+import type { PoolClient } from "../http/pool-client.ts";
+import { readJson } from "./read-json.ts";
+import { metadataSchema } from "./wire-types.ts";
+
+/** What a pool's sessions run. */
+export type PoolType = "PythonLTS" | "NodeLTS" | "Shell";
+
+/** What a pool says about its sessions. */
+export interface PoolMetadata {
+  /** `undefined`: it says nothing that is understood. */
+  readonly poolType: PoolType | undefined;
+  /** Names of the packages that its sessions have. */
+  readonly packages: readonly string[];
+}
+
+/** Asks the pool. */
+export async function readMetadata(
+  client: PoolClient,
+  query: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<PoolMetadata> {
+  const call = { method: "GET", path: ["metadata"], query, repeatable: true, signal } as const;
+  const { runtimes, packages } = await client.send(call, (response) => readJson(response, metadataSchema));
+  return { poolType: poolTypeOf(runtimes), packages };
+}
+
+function poolTypeOf(runtimes: string): PoolType | undefined {
+  if (/python/i.test(runtimes)) return "PythonLTS";
+  if (/node/i.test(runtimes)) return "NodeLTS";
+  return /shell|bash/i.test(runtimes) ? "Shell" : undefined;
+}

@@ -1,0 +1,30 @@
+import { InvalidInputError } from "@fenced/core";
+
+const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/**
+ * A pool's address, to which relative paths can be added.
+ *
+ * @throws InvalidInputError if it is no address, or one over which a token would travel in the clear.
+ */
+export function baseUrl(endpoint: string): URL {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (!url || !["https:", "http:"].includes(url.protocol)) {
+    throw new InvalidInputError(`The poolManagementEndpoint ${JSON.stringify(endpoint)} is not an address`, {
+      remedy: "Give the pool's property poolManagementEndpoint, https://<region>.dynamicsessions.io/subscriptions/...",
+    });
+  }
+  if (url.protocol === "http:" && !loopback.test(url.hostname)) {
+    throw new InvalidInputError(
+      `The poolManagementEndpoint ${JSON.stringify(endpoint)} would send the token in the clear`,
+      {
+        remedy: "Use https; http is for an emulator on this host.",
+      },
+    );
+  }
+  // Without the slash a relative path would take the place of the pool's name.
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  url.search = "";
+  url.hash = "";
+  return url;
+}

@@ -1,0 +1,77 @@
+import { BackendUnavailableError, FencedError, InvalidInputError } from "@fenced/core";
+import { ConnectionError, ServiceError } from "./service-error.ts";
+
+/** What went wrong, as an error that says what to do. Errors that are none of the service's come back as they are. */
+export function explainError(error: unknown): unknown {
+  if (FencedError.isInstance(error)) return error;
+  if (error instanceof ConnectionError) {
+    return new BackendUnavailableError(`The session pool does not answer: ${error.message}`, {
+      remedy: "Check `poolManagementEndpoint` and the network between here and there.",
+      cause: error.cause,
+    });
+  }
+  if (!(error instanceof ServiceError)) return error;
+  if (error.status === 413) {
+    return new InvalidInputError("The file is too large for a session", {
+      remedy: "A file may have 128 MB.",
+      cause: error,
+    });
+  }
+  const { problem, remedy } = explanations.find(({ when }) => when(error)) ?? unexplained;
+  const said = [error.code, error.reason].filter((each) => each !== "").join(": ");
+  const answer = `HTTP ${error.status}${said === "" ? "" : `, ${said}`}`;
+  return new BackendUnavailableError(`${problem} (${answer})`, { remedy, cause: error });
+}
+
+interface Explanation {
+  readonly when: (error: ServiceError) => boolean;
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+const unexplained = {
+  problem: "The session pool refused the request",
+  remedy: "See what it says; the pool's logs may say more.",
+};
+
+const explanations: readonly Explanation[] = [
+  {
+    when: ({ status, reason }) => status === 401 && /audience/i.test(reason),
+    problem: "The token is for somebody else",
+    remedy: "The credential must give tokens for the scope https://dynamicsessions.io/.default.",
+  },
+  {
+    when: ({ status }) => status === 401,
+    problem: "The session pool did not accept the token",
+    remedy:
+      "Check that `poolManagementEndpoint` is the pool's whole address (az containerapp sessionpool show --query " +
+      "properties.poolManagementEndpoint), and that the credential's token is for https://dynamicsessions.io and not expired.",
+  },
+  {
+    when: ({ status }) => status === 403,
+    problem: "The caller may not use the session pool",
+    remedy: 'Give it the role "Azure ContainerApps Session Executor" on the pool; it may take some minutes to work.',
+  },
+  {
+    when: (error) => error.isSessionGone,
+    problem: "The session is gone",
+    remedy: "Its variables and files are lost; call again for a fresh session, or give the pool a longer cooldown.",
+  },
+  {
+    when: (error) => error.isCapacity,
+    problem: "The session pool is full",
+    remedy:
+      "Raise the pool's maximum of concurrent sessions, stop executors that are not needed, or wait: sessions that " +
+      "nobody stopped hold their slot for the pool's cooldown.",
+  },
+  {
+    when: ({ status }) => status === 404,
+    problem: "There is no session pool at this address, or it does not know the call",
+    remedy: "Check `poolManagementEndpoint` and `apiVersion`.",
+  },
+  {
+    when: ({ status }) => status >= 500,
+    problem: "The session pool failed",
+    remedy: "Try again later; the status page of Azure may know more.",
+  },
+];

@@ -1,0 +1,130 @@
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { Agent, request, type Dispatcher } from "undici";
+import { tokenScope, type AccessTokenSource } from "../token-credential.ts";
+import { readError } from "./read-error.ts";
+import { ConnectionError, ServiceError } from "./service-error.ts";
+
+/** One call of the service. */
+export interface PoolCall {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Parts of the path behind the pool's address, not encoded. */
+  readonly path: readonly string[];
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Made anew for each attempt. */
+  readonly body?: () => string | AsyncIterable<Uint8Array>;
+  /**
+   * Whether the call may be sent again when it may have been carried out. If not, it is sent again only if the
+   * service says that it was not carried out, or if it never reached the service.
+   */
+  readonly repeatable: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How a client reaches its pool. */
+export interface PoolAccess {
+  /** The pool's address, with a `/` at the end. */
+  readonly baseUrl: URL;
+  readonly credential: AccessTokenSource;
+  /** Milliseconds for which a call is repeated while the service is busy or away. */
+  readonly retryForMs: number;
+}
+
+const [firstPauseMs, longestPauseMs] = [200, 5000];
+
+/** Sends calls to a pool: with a fresh token each, and again where that is safe and may help. */
+export class PoolClient {
+  readonly #access: PoolAccess;
+  readonly #agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: 300_000, bodyTimeout: 120_000 });
+
+  constructor(access: PoolAccess) {
+    this.#access = access;
+  }
+
+  get baseUrl(): URL {
+    return this.#access.baseUrl;
+  }
+
+  /**
+   * What `read` makes of the answer to a call. It must read the body or throw it away.
+   *
+   * @throws ServiceError if the service refuses it, ConnectionError if there is no answer; `signal.reason` if aborted.
+   */
+  async send<T>(call: PoolCall, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+    const giveUp = performance.now() + this.#access.retryForMs;
+    let askedForNewToken = false;
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+      try {
+        return await read(await this.#attempt(call));
+      } catch (error) {
+        call.signal?.throwIfAborted();
+        const expired: boolean = error instanceof ServiceError && error.status === 401 && !askedForNewToken;
+        askedForNewToken = expired;
+        if (expired) continue;
+        const wait = Math.max(pause * (0.5 + Math.random()), retryAfter(error) ?? 0);
+        if (!mayRepeat(call, error) || performance.now() + wait > giveUp) throw error;
+        await sleep(wait, undefined, call.signal ? { signal: call.signal } : {}).catch(() => {});
+        call.signal?.throwIfAborted();
+      }
+    }
+  }
+
+  /** Ends all connections. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #attempt(call: PoolCall): Promise<Dispatcher.ResponseData> {
+    const token = await this.#token(call.signal);
+    const url = new URL(call.path.map((part) => encodeURIComponent(part)).join("/"), this.#access.baseUrl);
+    for (const [name, value] of Object.entries(call.query)) url.searchParams.set(name, value);
+    const body = call.body?.() ?? null;
+    let response: Dispatcher.ResponseData;
+    try {
+      response = await request(url, {
+        method: call.method,
+        dispatcher: this.#agent,
+        headers: { ...call.headers, authorization: `Bearer ${token}`, "user-agent": "fenced-executor-aca" },
+        body: typeof body === "object" && body !== null ? Readable.from(body, { objectMode: false }) : body,
+        signal: call.signal ?? null,
+      });
+    } catch (error) {
+      if (FencedError.isInstance(error)) throw error;
+      throw new ConnectionError(error);
+    }
+    if (response.statusCode >= 200 && response.statusCode < 300) return response;
+    throw await readError(response, token);
+  }
+
+  async #token(signal: AbortSignal | undefined): Promise<string> {
+    let answer: { readonly token: string } | null;
+    try {
+      answer = await this.#access.credential.getToken(tokenScope, signal ? { abortSignal: signal } : {});
+    } catch (cause) {
+      signal?.throwIfAborted();
+      if (FencedError.isInstance(cause)) throw cause;
+      throw new BackendUnavailableError(
+        `The credential gave no token: ${cause instanceof Error ? cause.message : String(cause)}`,
+        {
+          remedy: "Sign in (`az login`), or check the credential's settings.",
+          cause,
+        },
+      );
+    }
+    if (answer) return answer.token;
+    throw new BackendUnavailableError("The credential gave no token", {
+      remedy: `It must have one for ${tokenScope}.`,
+    });
+  }
+}
+
+function mayRepeat({ repeatable }: PoolCall, error: unknown): boolean {
+  if (error instanceof ConnectionError) return repeatable || !error.sent;
+  return error instanceof ServiceError && error.isPassing && (repeatable || error.isRefusal);
+}
+
+function retryAfter(error: unknown): number | undefined {
+  return error instanceof ServiceError ? error.retryAfterMs : undefined;
+}

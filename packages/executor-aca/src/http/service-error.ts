@@ -1,0 +1,77 @@
+/** A refusal by the service. Stays inside this package: callers get what `explainError` makes of it. */
+export class ServiceError extends Error {
+  readonly status: number;
+  /** `error.code` of the body; empty if there is none. */
+  readonly code: string;
+  /** What the service says about it. */
+  readonly reason: string;
+  /** Milliseconds after which the service wants to be asked again. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    status: number,
+    details: { readonly code: string; readonly reason: string; readonly retryAfterMs?: number | undefined },
+  ) {
+    super(`${status} ${details.code}: ${details.reason}`);
+    this.status = status;
+    this.code = details.code;
+    this.reason = details.reason;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+
+  /** The session that was asked for does not exist any more. */
+  get isSessionGone(): boolean {
+    return this.code === "SessionWithIdentifierNotFound";
+  }
+
+  /** All sessions of the pool are taken; by the documents a 404, in practice 429 or 500. */
+  get isCapacity(): boolean {
+    if (this.status === 429) return true;
+    return (
+      [404, 500, 503].includes(this.status) &&
+      /capacity|concurrent.*session|no (?:free|available|ready) session/i.test(`${this.code} ${this.reason}`)
+    );
+  }
+
+  /** The service says clearly that it did not carry the request out. */
+  get isRefusal(): boolean {
+    if (this.isCapacity) return true;
+    if (this.status === 503) return this.retryAfterMs !== undefined || this.code !== "";
+    return this.status >= 400 && this.status < 500 && this.status !== 408;
+  }
+
+  /** Asking again later may help. */
+  get isPassing(): boolean {
+    return this.isCapacity || [408, 500, 502, 503, 504].includes(this.status);
+  }
+}
+
+/** A request without an answer. */
+export class ConnectionError extends Error {
+  /** False if the request cannot have reached the service. */
+  readonly sent: boolean;
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.sent = !neverSent.has(codeOf(cause));
+  }
+}
+
+/** Codes of errors that happen before a request is written. */
+const neverSent: ReadonlySet<string> = new Set([
+  "UND_ERR_CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "CERT_HAS_EXPIRED",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
+
+function codeOf(error: unknown): string {
+  const code: unknown = typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
+  return typeof code === "string" ? code : "";
+}

@@ -1,0 +1,142 @@
+import { InvalidInputError } from "@fenced/core";
+import type { PoolHabits } from "./api/current-api.ts";
+import { readMetadata, type PoolType } from "./api/pool-metadata.ts";
+import { olderVersion } from "./api/wire-types.ts";
+import { PoolClient, type PoolAccess } from "./http/pool-client.ts";
+import { ServiceError } from "./http/service-error.ts";
+import { poolLanguages, type PoolLanguage } from "./session/pool-language.ts";
+import { ScratchDirectory } from "./session/scratch-directory.ts";
+import { SessionPlace } from "./session/session-place.ts";
+
+/** How to reach a pool, and what is known of it. */
+export interface PoolSettings extends PoolAccess {
+  /** The executor's own, unique in the world. */
+  readonly id: string;
+  readonly version: string;
+  readonly poolType: PoolType | undefined;
+  readonly sessionId: string | undefined;
+}
+
+/** Everything that exists while the executor is started. */
+export interface OpenPool {
+  readonly language: PoolLanguage;
+  readonly place: SessionPlace;
+  readonly scratch: ScratchDirectory;
+  /** The executor's file in the session. */
+  readonly logName: string;
+  /** Asks what the pool is, and makes the session ready. */
+  connect(signal: AbortSignal): Promise<void>;
+  /** Names of the session's packages. */
+  packages(): Promise<readonly string[]>;
+  /** Ends the session, unless it shall be kept, and all connections. Works on a half-open pool. */
+  close(keepSession: boolean): Promise<void>;
+}
+
+/** Milliseconds that ending a session which was never ready may take: it may not even exist. */
+const shortPatienceMs = 5000;
+
+const listPackages = `
+def _fenced_packages():
+    import importlib.metadata
+    return "\\n".join(str(each.metadata["Name"]) for each in importlib.metadata.distributions())
+print(_fenced_packages())
+del _fenced_packages
+`;
+
+/** Prepares the use of a pool; nothing is sent yet. */
+export function openPool(settings: PoolSettings): OpenPool {
+  return new Pool(settings);
+}
+
+class Pool implements OpenPool {
+  readonly scratch: ScratchDirectory;
+  readonly logName: string;
+  readonly #settings: PoolSettings;
+  readonly #client: PoolClient;
+  readonly #habits: PoolHabits = { wrapsBodies: false, refusesOutputLimit: false, keepsOperationIds: undefined };
+  #language: PoolLanguage;
+  #place: SessionPlace | undefined;
+  #packages: readonly string[] = [];
+  #connected = false;
+
+  constructor(settings: PoolSettings) {
+    this.#settings = settings;
+    this.#client = new PoolClient(settings);
+    this.#language = poolLanguages[settings.poolType ?? "PythonLTS"];
+    this.scratch = new ScratchDirectory(settings.id);
+    this.logName = `.fenced-${settings.id}`;
+  }
+
+  get language(): PoolLanguage {
+    return this.#language;
+  }
+
+  get place(): SessionPlace {
+    this.#place ??= this.#makePlace(this.#settings.sessionId);
+    return this.#place;
+  }
+
+  async connect(signal: AbortSignal): Promise<void> {
+    if (this.#settings.version !== olderVersion) await this.#lookAt(signal);
+    await this.place.session(signal).catch(async (error: unknown) => {
+      // A given identifier whose session has expired is refused; another one is as good.
+      if (!(error instanceof ServiceError) || !error.isSessionGone) throw error;
+      await this.place.renew(signal);
+      this.place.functionsMissing = false;
+    });
+    this.#connected = true;
+  }
+
+  async packages(): Promise<readonly string[]> {
+    if (this.#packages.length === 0 && this.#language === poolLanguages.PythonLTS) {
+      const session = await this.place.session();
+      const printed = await session.runOwn(listPackages, new AbortController().signal);
+      this.#packages = printed.split("\n").filter((name) => name !== "");
+    }
+    return this.#packages;
+  }
+
+  async close(keepSession: boolean): Promise<void> {
+    try {
+      if (this.#connected) {
+        if (!keepSession) await this.place.end();
+      } else if (this.#place) {
+        await this.#place.end(AbortSignal.timeout(shortPatienceMs)).catch(() => {});
+      }
+    } finally {
+      await this.#client.close();
+      await this.scratch.remove();
+    }
+  }
+
+  async #lookAt(signal: AbortSignal): Promise<void> {
+    const { version, poolType, sessionId } = this.#settings;
+    const query = { "api-version": version, identifier: sessionId ?? this.#settings.id };
+    const metadata = await readMetadata(this.#client, query, signal).catch((error: unknown) => {
+      // A pool that does not know this call can still run code, if the user says what.
+      const unknownCall = error instanceof ServiceError && error.status === 404 && !error.isCapacity;
+      if (unknownCall && poolType !== undefined) return { poolType, packages: [] };
+      throw error;
+    });
+    const type = poolType ?? metadata.poolType;
+    if (type === undefined) {
+      throw new InvalidInputError("The pool does not say what its sessions run", {
+        remedy: "Give the option `poolType`.",
+      });
+    }
+    this.#language = poolLanguages[type];
+    this.#packages = metadata.packages;
+  }
+
+  #makePlace(identifier: string | undefined): SessionPlace {
+    const { version } = this.#settings;
+    const settings = {
+      client: this.#client,
+      version,
+      habits: this.#habits,
+      language: this.#language,
+      logName: this.logName,
+    };
+    return new SessionPlace(settings, this.scratch, identifier);
+  }
+}

@@ -1,0 +1,159 @@
+import { createReadStream } from "node:fs";
+import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
+import { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import { OutcomeUnknownError, type ExecutionAnswer } from "./api/session-api.ts";
+import { ServiceError } from "./http/service-error.ts";
+import type { OpenPool } from "./open-pool.ts";
+import { arrangeOutput } from "./session/arrange-output.ts";
+import { readLog } from "./session/output-log.ts";
+import { readValue } from "./session/result-display.ts";
+
+/** What a run needs of its executor. */
+export interface RunConditions {
+  readonly maxOutputBytes: number;
+  /** Whether the value of the last expression is printed. */
+  readonly showsResult: boolean;
+  /** Where pictures are saved. */
+  readonly pictures: () => Promise<string>;
+  readonly setUpFunctions: () => Promise<void>;
+}
+
+/** More than a result keeps, so that what it leaves out can be counted. */
+const [outputReserve, mostOutput] = [4096, 16 * 1024 * 1024];
+/** How often a block may find its session lost before it gives up. */
+const sessionAttempts = 5;
+
+/** One block on its way through a session. */
+export class RemoteRun {
+  readonly #run: BlockRun;
+  readonly #pool: OpenPool;
+  readonly #conditions: RunConditions;
+  readonly #maxOutput: number;
+  #stateLost = false;
+  #reported = false;
+
+  constructor(run: BlockRun, pool: OpenPool, conditions: RunConditions) {
+    this.#run = run;
+    this.#pool = pool;
+    this.#conditions = conditions;
+    this.#maxOutput = Math.min(conditions.maxOutputBytes + outputReserve, mostOutput);
+  }
+
+  async *events(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { place } = this.#pool;
+    this.#stateLost = place.lossUnreported;
+    place.lossUnreported = false;
+    try {
+      return yield* this.#inSomeSession();
+    } finally {
+      // A call that is aborted or rejects tells nobody that variables are gone: the next result has to.
+      if (this.#stateLost && !this.#reported) place.lossUnreported = true;
+    }
+  }
+
+  async *#inSomeSession(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    for (let attempt = 1; ; attempt += 1) {
+      await this.#prepare();
+      try {
+        return yield* this.#show(await this.#execute());
+      } catch (error) {
+        if (this.#run.signal.aborted) return yield* this.#giveUp();
+        // Refused for want of a session: the block has not run.
+        const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
+        if (!lost) throw asUnknownOutcome(error);
+        await this.#renew();
+      }
+    }
+  }
+
+  /** Sees to it that the session is the one with our variables and functions, and knows the block's environment. */
+  async #prepare(): Promise<void> {
+    const { place } = this.#pool;
+    const { env, signal } = this.#run;
+    for (let attempt = 1; attempt <= sessionAttempts; attempt += 1) {
+      const session = await place.session(signal);
+      if (place.functionsMissing) {
+        place.functionsMissing = false;
+        await this.#conditions.setUpFunctions().catch((error: unknown) => {
+          place.functionsMissing = true;
+          throw error;
+        });
+      }
+      if (await session.begin(env, signal)) return;
+      await this.#renew();
+    }
+    throw new BackendUnavailableError("The pool loses its sessions as fast as they are made", {
+      remedy: "Look at the pool's cooldown and at its logs.",
+    });
+  }
+
+  async #renew(): Promise<void> {
+    this.#stateLost = true;
+    await this.#pool.place.renew(this.#run.signal);
+  }
+
+  async #execute(): Promise<ExecutionAnswer> {
+    const { code, env, timeoutMs, signal } = this.#run;
+    const { api } = await this.#pool.place.session(signal);
+    const wrapped = this.#pool.language.wrap(code, env);
+    return api.execute({ code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal });
+  }
+
+  async *#show(answer: ExecutionAnswer): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { place, logName, language } = this.#pool;
+    const hasLog = language.begin(logName, {}) !== undefined && language.capabilities.functions.length > 0;
+    const { api } = await place.session();
+    const truncated = yield* arrangeOutput({
+      stdout: answer.stdout,
+      stderr: answer.stderr,
+      maxOutput: this.#maxOutput,
+      openLog: hasLog ? () => api.readFile(logName, this.#run.signal) : undefined,
+    });
+    const { displays, text } = await readValue(answer.result, this.#conditions.pictures);
+    for (const display of displays) yield { type: "display", display };
+    if (text !== undefined && this.#conditions.showsResult) {
+      yield { type: "stdout", data: `${answer.stdout === "" || answer.stdout.endsWith("\n") ? "" : "\n"}${text}\n` };
+    }
+    const message = answer.error?.message ?? "";
+    if (!answer.succeeded && !answer.stderr.includes(message)) yield { type: "stderr", data: `${message}\n` };
+    this.#reported = true;
+    return { exitCode: exitCodeOf(answer), truncated, stateLost: this.#stateLost };
+  }
+
+  /** There is no call that ends what runs: the session is given up. What it had printed is kept. */
+  async *#giveUp(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    // An executor that stops or restarts gives the session up itself.
+    if (ExecutorStoppedError.isInstance(this.#run.signal.reason)) return { exitCode: 1 };
+    this.#stateLost = true;
+    this.#reported = this.#run.signal.reason === timeIsUp;
+    const printed: BlockEvent[] = [];
+    await this.#pool.place.replace(async (log) => {
+      let length = 0;
+      for await (const record of readLog(createReadStream(log))) {
+        if (record.type === "cut" || (length += record.data.length) > mostOutput) break;
+        printed.push({ type: record.type, data: Buffer.from(record.data) });
+      }
+    });
+    yield* printed;
+    return { exitCode: 1, stateLost: true };
+  }
+}
+
+function exitCodeOf({ succeeded, exitCode, error }: ExecutionAnswer): number {
+  if (exitCode !== undefined) return exitCode;
+  if (succeeded) return 0;
+  const asked = /^SystemExit(?:: (\d+|None))?$/.exec(error?.message ?? "");
+  if (!asked) return 1;
+  return asked[1] === undefined || asked[1] === "None" ? 0 : Number(asked[1]) & 255;
+}
+
+function asUnknownOutcome(error: unknown): unknown {
+  if (!(error instanceof OutcomeUnknownError)) return error;
+  return new BackendUnavailableError(
+    `The connection was lost while a block ran, and ${error.message}: it may or may not have run`,
+    {
+      remedy: "Look at what the block was to do before running it again; it is not sent twice.",
+      cause: error.cause,
+    },
+  );
+}

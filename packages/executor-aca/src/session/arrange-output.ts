@@ -1,0 +1,106 @@
+import type { BlockEvent } from "@fenced/executor-kit";
+import type { RemoteContent } from "../api/session-api.ts";
+import { readLog, type LogRecord } from "./output-log.ts";
+
+/** What the service answered, and how to get at the log of the same block. */
+export interface BlockText {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** How much of each stream was asked for; one that is as long was cut. */
+  readonly maxOutput: number;
+  /** `undefined`: there is no log. */
+  readonly openLog: (() => Promise<RemoteContent>) | undefined;
+}
+
+type TextEvent = Extract<BlockEvent, { readonly type: "stdout" | "stderr" }>;
+type Answered = Readonly<Record<"stdout" | "stderr", Buffer>>;
+
+/** The service's default limit: an answer that is as long may have been cut there, whatever was asked for. */
+const shortestLimit = 4096;
+
+/**
+ * Yields what a block printed. The answer has both streams apart and, if they are long, only their beginnings; where
+ * that matters the log tells the order and the rest. What did not pass through the log, such as the output of child
+ * processes, is in the answer alone: if the two do not agree, the answer counts.
+ *
+ * @returns whether something is missing.
+ */
+export async function* arrangeOutput(text: BlockText): AsyncGenerator<TextEvent, boolean> {
+  const answered = { stdout: Buffer.from(text.stdout), stderr: Buffer.from(text.stderr) };
+  const lengths = [answered.stdout.length, answered.stderr.length];
+  const isCut = lengths.some((length) => length >= text.maxOutput);
+  const needsLog = lengths.every((length) => length > 0) || lengths.some((length) => length >= shortestLimit);
+  const log = needsLog ? await text.openLog?.().catch(() => undefined) : undefined;
+  if (!log) {
+    yield* remainder(answered, { stdout: 0, stderr: 0 });
+    return isCut;
+  }
+  return yield* fromLog(readLog(log.bytes), answered, isCut);
+}
+
+async function* fromLog(
+  records: AsyncGenerator<LogRecord, void>,
+  answered: Answered,
+  isCut: boolean,
+): AsyncGenerator<TextEvent, boolean> {
+  const comparison = await compare(records, answered);
+  if (!comparison) {
+    await records.return();
+    yield* remainder(answered, { stdout: 0, stderr: 0 });
+    return isCut;
+  }
+  yield* comparison.events;
+  yield* remainder(answered, comparison.seen);
+  try {
+    for await (const record of records) {
+      if (record.type === "cut") return true;
+      yield record;
+    }
+    return comparison.cut;
+  } catch {
+    // The connection was lost while the rest was read.
+    return true;
+  }
+}
+
+interface Comparison {
+  /** The log as far as it was read: until all that the answer has was seen, or to its end. */
+  readonly events: readonly TextEvent[];
+  /** Bytes of each stream that the log and the answer share. */
+  readonly seen: Readonly<Record<"stdout" | "stderr", number>>;
+  readonly cut: boolean;
+}
+
+/** Reads the log for as long as the answer has something to compare; `undefined` if they are not about the same. */
+async function compare(records: AsyncGenerator<LogRecord, void>, answered: Answered): Promise<Comparison | undefined> {
+  const events: TextEvent[] = [];
+  const seen = { stdout: 0, stderr: 0 };
+  const isCovered = (): boolean => seen.stdout >= answered.stdout.length && seen.stderr >= answered.stderr.length;
+  try {
+    while (!isCovered()) {
+      const { done, value } = await records.next();
+      if (done === true) return { events, seen, cut: false };
+      if (value.type === "cut") return { events, seen, cut: true };
+      const bytes = Buffer.from(value.data);
+      const expected = answered[value.type].subarray(seen[value.type], seen[value.type] + bytes.length);
+      if (!bytes.subarray(0, expected.length).equals(expected)) return undefined;
+      // A stream that goes on beyond a cut, while the other one is still being compared.
+      seen[value.type] += bytes.length;
+      events.push({ type: value.type, data: bytes });
+    }
+    return { events, seen, cut: false };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the answer has beyond what was seen: all of it, or what the log does not know, such as a traceback. */
+function* remainder(
+  answered: Answered,
+  seen: Readonly<Record<"stdout" | "stderr", number>>,
+): Generator<TextEvent, void> {
+  for (const type of ["stdout", "stderr"] as const) {
+    const left = answered[type].subarray(seen[type]);
+    if (left.length > 0) yield { type, data: left };
+  }
+}

@@ -1,0 +1,38 @@
+import type { BlockEvent } from "@fenced/executor-kit";
+
+/** A piece of what a block printed; `cut`: the log ends here, but the block went on. */
+export type LogRecord = Extract<BlockEvent, { readonly type: "stdout" | "stderr" }> | { readonly type: "cut" };
+
+const streams: Readonly<Record<string, "stdout" | "stderr">> = { o: "stdout", e: "stderr" };
+const headLength = 5;
+const cutLetter = "t".charCodeAt(0);
+
+/**
+ * Reads a log as the session's helper writes it: a letter, four bytes of length, the text. What is yielded shares memory
+ * with `bytes`; a long text comes in several pieces.
+ */
+export async function* readLog(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<LogRecord, void> {
+  const head = Buffer.alloc(headLength);
+  let headFilled = 0;
+  let left = 0;
+  for await (const piece of bytes) {
+    for (let at = 0; at < piece.length;) {
+      if (left > 0) {
+        const data = piece.subarray(at, at + left);
+        const type = streams[String.fromCharCode(head[0] ?? 0)];
+        if (type) yield { type, data };
+        left -= data.length;
+        at += data.length;
+        continue;
+      }
+      const part = piece.subarray(at, at + headLength - headFilled);
+      head.set(part, headFilled);
+      headFilled += part.length;
+      at += part.length;
+      if (headFilled < headLength) continue;
+      headFilled = 0;
+      left = head.readUInt32BE(1);
+      if (head[0] === cutLetter) yield { type: "cut" };
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { BackendUnavailableError } from "@fenced/core";
+import { CurrentApi, type PoolHabits } from "../api/current-api.ts";
+import { OlderApi } from "../api/older-api.ts";
+import type { SessionApi } from "../api/session-api.ts";
+import { currentVersion, olderVersion } from "../api/wire-types.ts";
+import type { PoolClient } from "../http/pool-client.ts";
+import { ServiceError } from "../http/service-error.ts";
+import type { PoolLanguage } from "./pool-language.ts";
+
+/** What all sessions of an executor share. */
+export interface SessionSettings {
+  readonly client: PoolClient;
+  readonly version: string;
+  readonly habits: PoolHabits;
+  readonly language: PoolLanguage;
+  /** The file, in the session's root, in which a block's output is written down. */
+  readonly logName: string;
+}
+
+/** How long the service may take for what the executor itself runs, in milliseconds. */
+const ownCodeTimeoutMs = 60_000;
+
+/** One session of the pool, by its identifier. It comes to life with the first call. */
+export class RemoteSession {
+  readonly api: SessionApi;
+  readonly #settings: SessionSettings;
+
+  constructor(settings: SessionSettings, identifier: string) {
+    const { client, version, habits, language } = settings;
+    this.#settings = settings;
+    this.api =
+      version === olderVersion
+        ? new OlderApi(client, identifier)
+        : new CurrentApi(client, {
+            identifier,
+            version,
+            habits,
+            shell: language.capabilities.languages.includes("bash"),
+          });
+  }
+
+  /** Makes the session ready for blocks. */
+  async install(signal: AbortSignal): Promise<void> {
+    const code = this.#settings.language.install;
+    if (code !== undefined) await this.runOwn(code, signal);
+  }
+
+  /** Prepares the next block. @returns false if the session is not the one that was made ready. */
+  async begin(env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<boolean> {
+    const { language, logName } = this.#settings;
+    const code = language.begin(logName, env);
+    if (code === undefined) return true;
+    try {
+      const answer = await this.#execute(code, signal);
+      if (answer.succeeded) return true;
+      if (language.isLost(`${answer.stderr}\n${answer.error?.message ?? ""}`)) return false;
+      throw failure(answer.stderr);
+    } catch (error) {
+      if (error instanceof ServiceError && error.isSessionGone) return false;
+      throw error;
+    }
+  }
+
+  /** Runs code of the executor's own that does no harm when it is run twice. @returns its standard output. */
+  async runOwn(code: string, signal: AbortSignal): Promise<string> {
+    const answer = await this.#execute(code, signal);
+    if (!answer.succeeded) throw failure(answer.stderr);
+    return answer.stdout;
+  }
+
+  /** Gives the session up, with all that runs in it. One that is gone already is no error. */
+  async end(signal?: AbortSignal): Promise<void> {
+    const { client, version } = this.#settings;
+    // The older API has no call for it; the current one's works on the same sessions.
+    const query = {
+      "api-version": version === olderVersion ? currentVersion : version,
+      identifier: this.api.identifier,
+    };
+    try {
+      const call = { method: "DELETE", path: ["session"], query, repeatable: true, signal } as const;
+      await client.send(call, ({ body }) => body.dump());
+    } catch (error) {
+      const gone =
+        error instanceof ServiceError && (error.isSessionGone || (error.status === 404 && !error.isCapacity));
+      if (!gone) throw error;
+    }
+  }
+
+  #execute(code: string, signal: AbortSignal): ReturnType<SessionApi["execute"]> {
+    return this.api.execute({ code, timeoutMs: ownCodeTimeoutMs, maxOutput: 1_048_576, repeatable: true, signal });
+  }
+}
+
+function failure(stderr: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The session could not be made ready: ${stderr.trim().slice(-2000)}`, {
+    remedy: "Restart the executor; if that does not help, look whether code in the session broke its interpreter.",
+  });
+}

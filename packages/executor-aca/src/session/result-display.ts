@@ -1,0 +1,39 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import type { Display, JsonValue } from "@fenced/core";
+import { z } from "zod";
+
+/** What the value of a block's last expression is to a reader: pictures, or a text. */
+export interface BlockValue {
+  readonly displays: readonly Display[];
+  readonly text: string | undefined;
+}
+
+const image = z.object({ type: z.literal("image"), format: z.string().default("png"), base64_data: z.string() });
+const images = z.union([image.transform((one) => [one]), z.array(image).min(1)]);
+
+/**
+ * Reads the service's `executionResult`.
+ *
+ * @param directory - where pictures are saved; asked for only if there are some.
+ */
+export async function readValue(result: unknown, directory: () => Promise<string>): Promise<BlockValue> {
+  const pictures = images.safeParse(result);
+  if (pictures.success) {
+    const place = await directory();
+    return { displays: await Promise.all(pictures.data.map((each) => savePicture(each, place))), text: undefined };
+  }
+  if (result === null || result === undefined || result === "") return { displays: [], text: undefined };
+  return { displays: [], text: typeof result === "string" ? result : JSON.stringify(result) };
+}
+
+async function savePicture({ format, base64_data: data }: z.infer<typeof image>, directory: string): Promise<Display> {
+  const name = /^[a-z0-9]{1,8}$/i.test(format) ? format.toLowerCase() : "bin";
+  const bytes = new Uint8Array(Buffer.from(data, "base64"));
+  const file = path.resolve(directory, `${randomUUID()}.${name}`);
+  await mkdir(directory, { recursive: true });
+  await writeFile(file, bytes);
+  const content: string | Uint8Array | JsonValue = bytes;
+  return { data: { [name === "jpg" ? "image/jpeg" : `image/${name}`]: content }, files: [file] };
+}

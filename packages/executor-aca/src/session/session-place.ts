@@ -1,0 +1,93 @@
+import { randomUUID } from "node:crypto";
+import { CarriedFiles } from "./carried-files.ts";
+import { RemoteSession, type SessionSettings } from "./remote-session.ts";
+import type { ScratchDirectory } from "./scratch-directory.ts";
+
+/** The place where blocks run: a session, and another one when it was given up or got lost. */
+export class SessionPlace {
+  /** Whether functions have to be set up again before the next block. */
+  functionsMissing = false;
+  /** Whether variables got lost and no result has said so yet. */
+  lossUnreported = false;
+  readonly #settings: SessionSettings;
+  readonly #scratch: ScratchDirectory;
+  #session: RemoteSession;
+  #carried: CarriedFiles | undefined;
+  #ready: Promise<void> | undefined;
+
+  constructor(settings: SessionSettings, scratch: ScratchDirectory, identifier: string | undefined) {
+    this.#settings = settings;
+    this.#scratch = scratch;
+    this.#session = new RemoteSession(settings, identifier ?? newIdentifier());
+  }
+
+  get identifier(): string {
+    return this.#session.api.identifier;
+  }
+
+  /** The session, made ready if it is not; tried again if that failed before. */
+  async session(signal?: AbortSignal): Promise<RemoteSession> {
+    if (!this.#ready) this.#become(this.#prepare(signal));
+    await this.#ready;
+    return this.#session;
+  }
+
+  /** Another session, after this one got lost with all that it had. */
+  async renew(signal: AbortSignal): Promise<void> {
+    this.#session = new RemoteSession(this.#settings, newIdentifier());
+    this.functionsMissing = true;
+    this.#become(this.#prepare(signal));
+    await this.#ready;
+  }
+
+  /**
+   * Gives the session up, which ends all that runs in it, and takes its files into another one.
+   *
+   * @param useLog - called with the log of the last block, a file of this host, while it exists.
+   */
+  async replace(useLog: (log: string) => Promise<void> = async () => {}): Promise<void> {
+    const replacing = this.#replace(useLog);
+    this.#become(replacing);
+    await replacing;
+  }
+
+  async end(signal?: AbortSignal): Promise<void> {
+    await this.#session.end(signal);
+  }
+
+  async #replace(useLog: (log: string) => Promise<void>): Promise<void> {
+    const before = this.#session;
+    const carried = await CarriedFiles.fetch(before.api, await this.#scratch.path(), this.#settings.logName).catch(
+      warn,
+    );
+    await before.end();
+    if (carried?.log !== undefined) await useLog(carried.log);
+    this.#session = new RemoteSession(this.#settings, newIdentifier());
+    this.#carried = carried;
+    this.functionsMissing = true;
+    await this.#prepare();
+  }
+
+  async #prepare(signal: AbortSignal = new AbortController().signal): Promise<void> {
+    await this.#session.install(signal);
+    await this.#carried?.store(this.#session.api);
+    await this.#carried?.remove();
+    this.#carried = undefined;
+  }
+
+  #become(ready: Promise<void>): void {
+    this.#ready = ready;
+    ready.catch(() => {
+      if (this.#ready === ready) this.#ready = undefined;
+    });
+  }
+}
+
+function newIdentifier(): string {
+  return `fenced-${randomUUID()}`;
+}
+
+function warn(error: unknown): undefined {
+  const reason = error instanceof Error ? error.message : String(error);
+  process.emitWarning(`The files of a session could not be taken into the next one: ${reason}`, { code: "FENCED_ACA" });
+}

@@ -1,0 +1,64 @@
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+
+/** Whom the service's tokens are made for. */
+export const tokenScope = "https://dynamicsessions.io/.default";
+
+/** Anything that gives tokens: every credential of `@azure/identity`, or an object with this one method. */
+export interface AccessTokenSource {
+  /**
+   * Called for each request: caching, and a new token before the old one expires, are the source's business.
+   *
+   * @param scope - `https://dynamicsessions.io/.default`.
+   */
+  getToken(scope: string, options?: { readonly abortSignal?: AbortSignal }): Promise<{ readonly token: string } | null>;
+}
+
+/**
+ * A source that always gives the same token, for tests and for set-ups in which something else renews it.
+ *
+ * @example
+ * new ACADynamicSessionsCodeExecutor({ poolManagementEndpoint, credential: staticToken(process.env.MY_TOKEN) });
+ *
+ * @throws InvalidInputError if the token is empty.
+ */
+export function staticToken(token: string | undefined): AccessTokenSource {
+  if (token !== undefined && token !== "") return { getToken: async () => ({ token }) };
+  throw new InvalidInputError("The static token is empty", { remedy: "Give the text of a bearer token." });
+}
+
+/** A source that reads an environment variable of this process each time. */
+export function tokenFromVariable(name: string): AccessTokenSource {
+  return {
+    getToken: async () => {
+      const token = process.env[name];
+      if (token !== undefined && token !== "") return { token };
+      throw new BackendUnavailableError(`The environment variable ${name} holds no token`, {
+        remedy: "Set it to a bearer token for https://dynamicsessions.io, or leave `tokenVariable` out.",
+      });
+    },
+  };
+}
+
+/** Azure's default credential, loaded when the first token is asked for. */
+export function defaultCredential(): AccessTokenSource {
+  let loaded: Promise<AccessTokenSource> | undefined;
+  return {
+    getToken: async (scope, options) => {
+      loaded ??= loadDefaultCredential();
+      return (await loaded).getToken(scope, options);
+    },
+  };
+}
+
+async function loadDefaultCredential(): Promise<AccessTokenSource> {
+  const identity = await import("@azure/identity").catch((cause: unknown) => {
+    throw new BackendUnavailableError(
+      "There is no `credential`, and @azure/identity, which has the default one, cannot be loaded",
+      {
+        remedy: "Run `npm install @azure/identity`, or give a `credential`.",
+        cause,
+      },
+    );
+  });
+  return new identity.DefaultAzureCredential();
+}

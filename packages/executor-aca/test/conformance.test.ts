@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import { loadComponent, type CodeExecutor } from "@fenced/core";
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { backend } from "@fenced/test-support";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { ACADynamicSessionsCodeExecutor } from "../src/index.ts";
+import { startEmulatorProcess, type EmulatorProcess } from "./emulator-process.ts";
+
+let emulator: EmulatorProcess;
+
+beforeAll(async () => {
+  emulator = await startEmulatorProcess();
+  process.env.FENCED_ACA_ENDPOINT = emulator.endpoint;
+  process.env.FENCED_ACA_TOKEN = emulator.token;
+}, 120_000);
+
+afterAll(async () => {
+  await emulator[Symbol.asyncDispose]();
+});
+
+describe.skipIf(!backend("python3").available)("over the emulator", () => {
+  testCodeExecutor(
+    { describe, it },
+    {
+      name: "ACADynamicSessionsCodeExecutor",
+      create: ({ cleanupTempFiles: _, workDir: __, ...options }) =>
+        new ACADynamicSessionsCodeExecutor({
+          ...options,
+          poolManagementEndpoint: emulator.endpoint,
+          tokenVariable: "FENCED_ACA_TOKEN",
+        }),
+      load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
+      takesWorkDir: false,
+      hostCommand: [
+        process.execPath,
+        "--conditions=@fenced/source",
+        "--import",
+        "tsx",
+        join(import.meta.dirname, "fixtures/aca-host.ts"),
+      ],
+      listResources: () => emulator.sessions(),
+    },
+  );
+});

@@ -1,0 +1,184 @@
+import type { EmulatorOptions, Fault } from "@fenced/aca-emulator";
+import {
+  BackendUnavailableError,
+  FileNotFoundError,
+  FunctionSetupError,
+  InvalidInputError,
+  withRequirements,
+} from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { ACADynamicSessionsCodeExecutor, staticToken, type ACAExecutorOptions } from "../src/index.ts";
+import { run, Setting } from "./support.ts";
+
+/** What `start()` rejects with. */
+async function startError(
+  options: Partial<ACAExecutorOptions> & { emulator?: EmulatorOptions; fault?: Fault } = {},
+): Promise<unknown> {
+  const { emulator, fault, ...rest } = options;
+  await using setting = await Setting.open(emulator);
+  if (fault) setting.emulator.provoke(fault);
+  const executor = setting.executor({ retryForMs: 0, ...rest });
+  return await executor.start().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+function unavailable(error: unknown): string {
+  expect(error).toSatisfy(BackendUnavailableError.isInstance);
+  return String(error);
+}
+
+describe("what the service refuses", needs("python3"), () => {
+  it("a token for somebody else: names the scope", async () => {
+    await using setting = await Setting.open();
+    const token = setting.emulator.token({ audience: "https://management.azure.com" });
+    const executor = setting.executor({ credential: staticToken(token) });
+    const error = await executor.start().catch((thrown: unknown) => thrown);
+    expect(unavailable(error)).toMatch(/somebody else.*https:\/\/dynamicsessions\.io\/\.default/s);
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain(token);
+  });
+
+  it("an expired token", async () => {
+    expect(unavailable(await startError({ fault: { kind: "expired-token" } }))).toMatch(/expired/);
+  });
+
+  it("a wrong address: says where to find the right one", async () => {
+    await using setting = await Setting.open();
+    const poolManagementEndpoint = new URL("/elsewhere", setting.emulator.endpoint).href;
+    const error = await setting
+      .executor({ poolManagementEndpoint })
+      .start()
+      .catch((thrown: unknown) => thrown);
+    expect(unavailable(error)).toMatch(/poolManagementEndpoint/);
+  });
+
+  it("a caller without the role: names the role", async () => {
+    expect(unavailable(await startError({ fault: { kind: "forbidden" } }))).toMatch(
+      /Azure ContainerApps Session Executor/,
+    );
+  });
+
+  it("a session in a full pool: says how to get room", async () => {
+    await using setting = await Setting.open({ maxSessions: 1 });
+    await setting.executor().start();
+    const error = await setting
+      .executor({ retryForMs: 0 })
+      .start()
+      .catch((thrown: unknown) => thrown);
+    expect(unavailable(error)).toMatch(/pool is full.*maximum of concurrent sessions/s);
+  });
+
+  it("a session in a pool that becomes free: waits", async () => {
+    await using setting = await Setting.open({ maxSessions: 1 });
+    const first = setting.executor();
+    await first.start();
+    const second = setting.executor().start();
+    await first.stop();
+    await expect(second).resolves.toBeUndefined();
+  });
+
+  it("an API version that it does not know", async () => {
+    expect(unavailable(await startError({ apiVersion: "2020-01-01" }))).toMatch(/UnsupportedApiVersion.*2020-01-01/s);
+  });
+
+  it("everything, because it is not there", async () => {
+    const executor = new ACADynamicSessionsCodeExecutor({
+      poolManagementEndpoint: "http://127.0.0.1:9/pool",
+      credential: staticToken("secret-token"),
+      retryForMs: 0,
+    });
+    const error = await executor.start().catch((thrown: unknown) => thrown);
+    expect(unavailable(error)).toMatch(/does not answer/);
+    await executor.stop();
+  });
+
+  it("a body larger than it takes (413)", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor();
+    await expect(executor.files.write("large.bin", new Uint8Array(128 * 1024 * 1024 + 1))).rejects.toSatisfy((error) =>
+      InvalidInputError.isInstance(error),
+    );
+  });
+
+  it("a file that is not there", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor();
+    await expect(executor.downloadFiles(["no.txt"])).rejects.toSatisfy(FileNotFoundError.isInstance);
+    await expect(executor.uploadFiles(["/no/such/file"])).rejects.toSatisfy(FileNotFoundError.isInstance);
+  });
+});
+
+describe("options", () => {
+  it.for<[string, Partial<ACAExecutorOptions>]>([
+    ["no address", { poolManagementEndpoint: "nowhere" }],
+    ["a token in the clear", { poolManagementEndpoint: "http://example.com/pool" }],
+    ["a session id of 3 characters", { sessionId: "abc" }],
+    ["a session id of 129 characters", { sessionId: "a".repeat(129) }],
+    ["two sources of tokens", { credential: staticToken("a"), tokenVariable: "B" }],
+    ["no patience", { retryForMs: -1 }],
+  ])("refuse %s", ([, options]) => {
+    const make = () =>
+      new ACADynamicSessionsCodeExecutor({ poolManagementEndpoint: "https://x.dynamicsessions.io/p", ...options });
+    expect(make).toThrow(expect.toSatisfy((error: unknown) => InvalidInputError.isInstance(error)));
+  });
+
+  it("are dumped without a credential, and not at all with one", () => {
+    const options = { poolManagementEndpoint: "https://x.dynamicsessions.io/p", tokenVariable: "MY_TOKEN" };
+    expect(new ACADynamicSessionsCodeExecutor(options).dumpComponent().config).toEqual(options);
+    const { tokenVariable: _, ...secret } = { ...options, credential: staticToken("s") };
+    const withSecret = new ACADynamicSessionsCodeExecutor(secret);
+    expect(() => withSecret.dumpComponent()).toThrow(/credential is a secret/);
+  });
+});
+
+describe("tokens", needs("python3"), () => {
+  it("are asked for at each call, for the service's scope", async () => {
+    await using setting = await Setting.open();
+    const scopes: string[] = [];
+    const credential = {
+      getToken: async (scope: string) => {
+        scopes.push(scope);
+        return { token: setting.emulator.token() };
+      },
+    };
+    const executor = setting.executor({ credential });
+    await executor.start();
+    const before = scopes.length;
+    await run(executor, "1");
+    expect(scopes.length).toBeGreaterThan(before);
+    expect(new Set(scopes)).toEqual(new Set(["https://dynamicsessions.io/.default"]));
+  });
+
+  it("come from an environment variable as it is at the time of the call", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ tokenVariable: "FENCED_ACA_TEST_TOKEN" });
+    await expect(executor.start()).rejects.toThrow(/FENCED_ACA_TEST_TOKEN holds no token/);
+    process.env.FENCED_ACA_TEST_TOKEN = setting.emulator.token();
+    try {
+      expect(await run(executor, "print(1)")).toMatchObject({ output: "1\n" });
+      await executor.stop();
+    } finally {
+      delete process.env.FENCED_ACA_TEST_TOKEN;
+    }
+  });
+
+  it("that a credential cannot give are an error that says so", async () => {
+    const failing = { getToken: () => Promise.reject(new Error("not signed in")) };
+    expect(unavailable(await startError({ credential: failing }))).toMatch(/gave no token: not signed in/);
+    expect(unavailable(await startError({ credential: { getToken: async () => null } }))).toMatch(/gave no token/);
+  });
+});
+
+describe("packages that functions need", needs("python3"), () => {
+  it("and that the session does not have are named, with what is like them", async () => {
+    await using setting = await Setting.open({ packages: ["numpy", "pandas", "scikit-learn"] });
+    const load = withRequirements({ pythonPackages: ["panda>=2"] })("def load():\n    return 1\n");
+    const executor = setting.executor({ functions: [load] });
+    const error = await run(executor, "1").catch((thrown: unknown) => thrown);
+    expect(error).toSatisfy(FunctionSetupError.isInstance);
+    expect(String(error)).toMatch(/"panda".*There is pandas/s);
+    expect(await executor.getAvailablePackages()).toEqual(["numpy", "pandas", "scikit-learn"]);
+  });
+});

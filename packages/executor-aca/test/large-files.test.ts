@@ -1,0 +1,89 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdtemp, open, rm, stat, truncate } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { InvalidInputError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ACADynamicSessionsCodeExecutor, staticToken } from "../src/index.ts";
+import { startEmulatorProcess } from "./emulator-process.ts";
+
+const mebibyte = 1024 * 1024;
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "fenced-aca-test-"));
+});
+
+afterAll(async () => {
+  await rm(directory, { recursive: true });
+});
+
+describe("a file of 100 MB", needs("python3"), () => {
+  it("is uploaded and downloaded with bounded memory", { timeout: 300_000 }, async () => {
+    await using emulator = await startEmulatorProcess();
+    await using executor = new ACADynamicSessionsCodeExecutor({
+      poolManagementEndpoint: emulator.endpoint,
+      credential: staticToken(emulator.token),
+    });
+    await executor.start();
+    const local = join(directory, "large.bin");
+    await writeLarge(local, 100);
+    using memory = watchMemory();
+    await executor.uploadFiles([local]);
+    const [copy = ""] = await executor.downloadFiles(["large.bin"], join(directory, "copies"));
+    const held = memory.peak() / mebibyte;
+    expect((await stat(copy)).size).toBe(100 * mebibyte);
+    expect(await digest(copy)).toBe(await digest(local));
+    expect(held).toBeLessThan(32);
+  });
+
+  it("is refused before the wire when it is larger than 128 MB, and after it when the service says so", async () => {
+    await using emulator = await startEmulatorProcess();
+    await using executor = new ACADynamicSessionsCodeExecutor({
+      poolManagementEndpoint: emulator.endpoint,
+      credential: staticToken(emulator.token),
+    });
+    const local = join(directory, "too-large.bin");
+    await writeLarge(local, 1);
+    await truncate(local, 128 * mebibyte + 1);
+    const upload = executor.uploadFiles([local]);
+    await expect(upload).rejects.toSatisfy(
+      (error) => InvalidInputError.isInstance(error) && /128 MB/.test(error.message),
+    );
+    expect(await emulator.sessions()).toHaveLength(1);
+    expect(await executor.getFileList()).toEqual([]);
+  });
+});
+
+async function writeLarge(path: string, mebibytes: number): Promise<void> {
+  const file = await open(path, "w");
+  for (let part = 0; part < mebibytes; part += 1) await file.write(Buffer.alloc(mebibyte, `part ${part} `));
+  await file.close();
+}
+
+async function digest(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash);
+  return hash.digest("hex");
+}
+
+function watchMemory(): Disposable & { peak(): number } {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const held = (): number => {
+    collect();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  const before = held();
+  let peak = 0;
+  const timer = setInterval(() => {
+    peak = Math.max(peak, held() - before);
+  }, 50);
+  return { peak: () => peak, [Symbol.dispose]: () => clearInterval(timer) };
+}

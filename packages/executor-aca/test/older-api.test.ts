@@ -1,0 +1,72 @@
+import { BackendUnavailableError, FileNotFoundError, FunctionWithRequirements, InvalidInputError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { run, Setting } from "./support.ts";
+
+const apiVersion = "2024-02-02-preview";
+const double = FunctionWithRequirements.fromString("def double(number):\n    return number * 2\n");
+
+describe("API version 2024-02-02-preview", needs("python3"), () => {
+  it("runs blocks, keeps variables, shows values and failures", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ apiVersion, functions: [double] });
+    expect((await run(executor, "x = 20\nprint('set')")).output).toBe("set\n");
+    expect((await run(executor, "from functions import double\ndouble(x + 1)")).output).toBe("42\n");
+    expect(await run(executor, "1 / 0")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("ZeroDivisionError"),
+    });
+    const both = await run(executor, "import sys\nprint('a'); print('b', file=sys.stderr); print('c')");
+    expect(both.output).toBe("a\nb\nc\n");
+  });
+
+  it("has one flat directory of files", async () => {
+    await using setting = await Setting.open();
+    const { files, ...executor } = setting.executor({ apiVersion });
+    expect(executor).toBeDefined();
+    await files.write("a.txt", "content");
+    expect(await files.list()).toEqual([{ path: "a.txt", size: 7 }]);
+    expect(new TextDecoder().decode(await files.read("a.txt"))).toBe("content");
+    await expect(files.write("dir/a.txt", "")).rejects.toSatisfy((error) => InvalidInputError.isInstance(error));
+    await expect(files.read("missing.txt")).rejects.toSatisfy((error) => FileNotFoundError.isInstance(error));
+    await files.remove("a.txt");
+    await expect(files.remove("a.txt")).rejects.toSatisfy((error) => FileNotFoundError.isInstance(error));
+    expect(await files.list()).toEqual([]);
+  });
+
+  it("ends a block by giving the session up, and carries the files", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ apiVersion });
+    await executor.files.write("kept.txt", "kept");
+    const result = await run(executor, "print('so far')\nwhile True: pass", { timeoutMs: 1500 });
+    expect(result).toMatchObject({ exitCode: 124, output: "so far\n", stateLost: true });
+    expect(await executor.getFileList()).toEqual(["kept.txt"]);
+    expect(setting.emulator.sessions()).toHaveLength(1);
+  });
+
+  it("notices that its session is another one", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ apiVersion });
+    await run(executor, "x = 1");
+    setting.emulator.provoke({ kind: "expired-session", on: "executions", times: 1 });
+    expect(await run(executor, "print('fresh')")).toMatchObject({ output: "fresh\n", stateLost: true });
+  });
+
+  it("does not send a block again whose answer was lost: this version has no call to ask for it", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ apiVersion });
+    const note = `with open("ran.txt", "a") as file: file.write("x")`;
+    await run(executor, note);
+    setting.emulator.provoke({ kind: "drop", afterwards: true, on: "executions", skip: 1 });
+    await expect(run(executor, note)).rejects.toSatisfy(
+      (error) => BackendUnavailableError.isInstance(error) && /may or may not/.test(error.message),
+    );
+    setting.emulator.setFaults([]);
+    expect(await executor.files.read("ran.txt")).toHaveLength(2);
+  });
+
+  it("lists packages by code", async () => {
+    await using setting = await Setting.open();
+    expect(Array.isArray(await setting.executor({ apiVersion }).getAvailablePackages())).toBe(true);
+  });
+});

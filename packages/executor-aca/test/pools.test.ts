@@ -1,0 +1,53 @@
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { run, Setting } from "./support.ts";
+
+describe("a NodeLTS pool", needs("python3"), () => {
+  it("is told by its metadata, and runs JavaScript with variables that stay", async () => {
+    await using setting = await Setting.open({ poolType: "NodeLTS" });
+    const executor = setting.executor({ env: { FENCED_A: "executor" } });
+    await executor.start();
+    expect(executor.capabilities).toMatchObject({
+      languages: ["javascript"],
+      stateful: true,
+      functions: [],
+      stdin: false,
+    });
+    const javascript = { language: "js" };
+    expect((await run(executor, "const x = await Promise.resolve(20); x + 1", javascript)).output).toBe("21\n");
+    expect((await run(executor, "console.log(x, process.env.FENCED_A)", javascript)).output).toBe("20 executor\n");
+    const failed = await run(executor, "throw new TypeError('no')", javascript);
+    expect(failed).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("TypeError: no") });
+    await executor.files.write("in.txt", "from outside");
+    const read = "require('fs').readFileSync('in.txt', 'utf8')";
+    expect((await run(executor, read, javascript)).output).toBe("from outside\n");
+    expect((await run(executor, "print(1)")).output).toMatch(/unknown language "python"/);
+  });
+
+  it("ends a block that takes too long", async () => {
+    await using setting = await Setting.open({ poolType: "NodeLTS" });
+    const executor = setting.executor({ poolType: "NodeLTS" });
+    const result = await run(executor, "for (;;);", { language: "javascript", timeoutMs: 1500 });
+    expect(result).toMatchObject({ exitCode: 124, stateLost: true });
+    expect((await run(executor, "1 + 1", { language: "javascript" })).output).toBe("2\n");
+  });
+});
+
+describe("a Shell pool", needs("python3", "bash"), () => {
+  it("runs bash, tells exit codes, and keeps files but no variables", async () => {
+    await using setting = await Setting.open({ poolType: "Shell" });
+    const executor = setting.executor({ env: { FENCED_A: "it's $HOME" } });
+    await executor.start();
+    expect(executor.capabilities).toMatchObject({ languages: ["bash"], stateful: false, functions: [] });
+    const bash = { language: "bash" };
+    expect((await run(executor, 'echo "$FENCED_A"; x=1; echo kept > kept.txt; pwd', bash)).output).toBe(
+      "it's $HOME\n/mnt/data\n",
+    );
+    expect(await run(executor, 'echo "${x-unset}" $(cat kept.txt); exit 7', bash)).toMatchObject({
+      exitCode: 7,
+      output: "unset kept\n",
+    });
+    expect(await executor.getFileList()).toEqual(["kept.txt"]);
+    expect((await run(executor, "cat", bash)).output).toBe("");
+  });
+});

@@ -1,0 +1,44 @@
+import { startAcaEmulator, type AcaEmulator, type EmulatorOptions } from "@fenced/aca-emulator";
+import type { CodeResult } from "@fenced/core";
+import { ACADynamicSessionsCodeExecutor, type ACAExecutorOptions } from "../src/index.ts";
+
+/** An emulator, and the executors that a test makes for it; all of them end with the test. */
+export class Setting implements AsyncDisposable {
+  readonly emulator: AcaEmulator;
+  readonly #executors: ACADynamicSessionsCodeExecutor[] = [];
+
+  private constructor(emulator: AcaEmulator) {
+    this.emulator = emulator;
+  }
+
+  static async open(options: EmulatorOptions = {}): Promise<Setting> {
+    return new Setting(await startAcaEmulator(options));
+  }
+
+  executor(options: Partial<ACAExecutorOptions> = {}): ACADynamicSessionsCodeExecutor {
+    const executor = new ACADynamicSessionsCodeExecutor({
+      poolManagementEndpoint: this.emulator.endpoint,
+      ...(options.tokenVariable === undefined
+        ? { credential: { getToken: async () => ({ token: this.emulator.token() }) } }
+        : {}),
+      ...options,
+    });
+    this.#executors.push(executor);
+    return executor;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.emulator.setFaults([]);
+    await Promise.all(this.#executors.map((executor) => executor.stop().catch(() => {})));
+    await this.emulator.stop();
+  }
+}
+
+export async function run(
+  executor: ACADynamicSessionsCodeExecutor,
+  code: string,
+  options: { language?: string; timeoutMs?: number; signal?: AbortSignal } = {},
+): Promise<CodeResult> {
+  const { language = "python", ...rest } = options;
+  return executor.executeCodeBlocks([{ language, code }], rest);
+}

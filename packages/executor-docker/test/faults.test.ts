@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { createExecutor, printed, run } from "./support/create-executor.ts";
+import { docker } from "./support/docker-cli.ts";
+
+const lost = (reason: RegExp) => (error: unknown) =>
+  BackendUnavailableError.isInstance(error) && reason.test(error.message);
+const patient = { timeout: 120_000 };
+
+describe("faults", { ...needs("docker"), ...patient }, () => {
+  it("a block that uses up the memory ends with 137 and a sentence", async () => {
+    await using executor = createExecutor({ memoryBytes: 67_108_864 });
+    const other = run(executor, "python", "import time; time.sleep(5); print('lives on')");
+    for (const [language, code] of [
+      ["python", "x = []\nwhile True: x.append(bytearray(1 << 20))"],
+      ["bash", "python3 -c 'x = bytearray(1 << 30)'"],
+    ] as const) {
+      const result = await run(executor, language, code);
+      expect(result.exitCode).toBe(137);
+      expect(result.stderr).toMatch(/killed because the 64 MiB of memory of its container were used up/);
+    }
+    expect((await other).output).toBe("lives on\n");
+    expect(await printed(executor, "python", "print('next')")).toBe("next");
+  });
+
+  it("a block that is killed by itself gets 137 without that sentence", async () => {
+    await using executor = createExecutor();
+    const result = await run(executor, "bash", "kill -9 $$");
+    expect([result.exitCode, result.output]).toEqual([137, ""]);
+  });
+
+  it("a fork bomb is ended by its timeout, and the container is usable before and after", async () => {
+    await using executor = createExecutor({ pidsLimit: 120 });
+    const bomb = executor.executeCodeBlocks(
+      [{ language: "bash", code: "b() { b | b & b | b & }; b; while :; do :; done" }],
+      {
+        timeoutMs: 3000,
+      },
+    );
+    const result = await bomb;
+    expect([result.exitCode, result.timedOut]).toEqual([124, true]);
+    expect(await printed(executor, "python", "print('next')")).toBe("next");
+    const alive = "import os; print(sum(name.isdigit() for name in os.listdir('/proc')))";
+    expect(Number(await printed(executor, "python", alive))).toBeLessThan(8);
+  });
+
+  it("a block that no process is left for is a clear error, and restart() helps", async () => {
+    await using executor = createExecutor({ pidsLimit: 30 });
+    await run(executor, "bash", "for each in $(seq 1 40); do sleep 100 & done");
+    await expect(run(executor, "python", "print(1)")).rejects.toSatisfy(lost(/No process could be started.*pidsLimit/));
+    await executor.restart();
+    expect(await printed(executor, "python", "print('next')")).toBe("next");
+  });
+
+  it("a full disk is the program's to report, and the next block runs", async () => {
+    const volume = `fenced-test-${process.pid}-small`;
+    await docker("volume", "create", "-o", "type=tmpfs", "-o", "device=tmpfs", "-o", "o=size=1m,mode=1777", volume);
+    try {
+      await using executor = createExecutor({ extraVolumes: { [volume]: { bind: "/small" } } });
+      const result = await run(executor, "python", "open('/small/file', 'wb').write(bytes(1 << 22))");
+      expect(result.exitCode).toBe(1);
+      expect(result.stderr).toMatch(/No space left/);
+      expect(await printed(executor, "python", "print('next')")).toBe("next");
+    } finally {
+      await docker("volume", "rm", volume);
+    }
+  });
+
+  it.each([
+    ["killed", (name: string) => docker("kill", name), /ended with exit code 137/],
+    ["removed", (name: string) => docker("rm", "--force", name), /ended with exit code 137/],
+    ["stopped", (name: string) => docker("stop", name), /ended with exit code/],
+  ])(
+    "a container that is %s under a block is a clear error, and the next call uses a new one",
+    async (_, end, reason) => {
+      await using executor = createExecutor();
+      await executor.files.write("kept.txt", "kept");
+      const running = run(executor, "bash", "echo started; sleep 100").catch((error: unknown) => error);
+      await sleep(500);
+      await end(executor.containerName);
+      expect(await running).toSatisfy(lost(reason));
+      expect(await printed(executor, "bash", "cat kept.txt")).toBe("kept");
+    },
+  );
+
+  it("a block that kills everything in the container, supervisor included, is a clear error", async () => {
+    await using executor = createExecutor();
+    await expect(run(executor, "bash", "kill -9 -1; sleep 100")).rejects.toSatisfy(lost(/is lost/));
+    expect(await printed(executor, "python", "print('next')")).toBe("next");
+  });
+
+  it("a block that kills its shepherd is ended, with all it started", async () => {
+    await using executor = createExecutor();
+    const code = "sleep 100 & kill -9 $PPID; sleep 100";
+    expect(await run(executor, "bash", code)).toMatchObject({ exitCode: 137, timedOut: false });
+    expect(await printed(executor, "bash", "cat /proc/[0-9]*/comm | grep -c sleep || true")).toBe("0");
+  });
+
+  it("a supervisor that does not answer is left behind with its container", async () => {
+    await using executor = createExecutor();
+    const result = await executor.executeCodeBlocks([{ language: "bash", code: "kill -STOP -1; sleep 1000" }], {
+      timeoutMs: 1000,
+    });
+    expect(result).toMatchObject({ exitCode: 124, timedOut: true });
+    expect(await printed(executor, "python", "print('next')")).toBe("next");
+  });
+
+  it("sets functions up again in a new container", async () => {
+    const { FunctionWithRequirements } = await import("@fenced/core");
+    const double = FunctionWithRequirements.fromString("def double(n):\n    return 2 * n\n");
+    await using executor = createExecutor({ functions: [double] });
+    const code = "from functions import double; print(double(4))";
+    expect(await printed(executor, "python", code)).toBe("8");
+    await docker("kill", executor.containerName);
+    await sleep(1000);
+    expect(await printed(executor, "python", code)).toBe("8");
+  });
+});

@@ -1,0 +1,56 @@
+import { BackendUnavailableError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import type { PullProgress } from "../src/index.ts";
+import { createExecutor, printed } from "./support/create-executor.ts";
+import { docker } from "./support/docker-cli.ts";
+import { startRegistry } from "./support/registry.ts";
+
+const unavailable = (reason: RegExp) => (error: unknown) =>
+  BackendUnavailableError.isInstance(error) && reason.test(error.message);
+
+describe("images", { ...needs("docker"), timeout: 120_000 }, () => {
+  it("that are missing and may not be pulled are a clear error", async () => {
+    const executor = createExecutor({ image: "fenced-test:no-such-image", pull: "never" });
+    await expect(executor.start()).rejects.toSatisfy(
+      unavailable(/no image "fenced-test:no-such-image".*docker pull fenced-test:no-such-image/),
+    );
+  });
+
+  it("that cannot be pulled are a clear error with the daemon's reason", async () => {
+    const executor = createExecutor({ image: "127.0.0.1:9/nothing:here" });
+    await expect(executor.start()).rejects.toSatisfy(
+      unavailable(/"127\.0\.0\.1:9\/nothing:here" cannot be had: .*refused/),
+    );
+  });
+
+  it("that are missing are pulled, with progress; that are there, only if asked", async () => {
+    await using registry = await startRegistry();
+    const image = `${registry.address}/fenced/shell:test`;
+    const progress: PullProgress[] = [];
+    const onPullProgress = (each: PullProgress) => void progress.push(each);
+    try {
+      await using executor = createExecutor({ image, onPullProgress });
+      expect(await printed(executor, "sh", "echo 42")).toBe("42");
+      expect(progress.every((each) => each.image === image)).toBe(true);
+      expect(progress.map(({ status }) => status)).toContain("Pull complete");
+      expect(progress.some(({ layer, current }) => layer !== undefined && current !== undefined)).toBe(true);
+
+      const pulled = registry.manifests;
+      await using second = createExecutor({ image, onPullProgress });
+      await second.start();
+      expect(registry.manifests).toBe(pulled);
+      await using third = createExecutor({ image, pull: "always" });
+      await third.start();
+      expect(registry.manifests).toBeGreaterThan(pulled);
+    } finally {
+      await docker("rmi", "--force", image);
+    }
+  });
+
+  it("that break off in the middle of a pull are a clear error", async () => {
+    await using registry = await startRegistry({ breakLayers: true });
+    const executor = createExecutor({ image: `${registry.address}/fenced/shell:broken` });
+    await expect(executor.start()).rejects.toSatisfy(unavailable(/cannot be had/));
+  });
+});

@@ -1,0 +1,107 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { needs } from "@fenced/test-support";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
+import { docker } from "./support/docker-cli.ts";
+import { pythonImage } from "./support/images.ts";
+
+const containerName = `fenced-test-${process.pid}-kept`;
+let directory = "";
+let warnings: string[] = [];
+const warned = (warning: Error & { code?: string }) => {
+  if (warning.code === "FENCED_DOCKER_KEPT") warnings.push(warning.message);
+};
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+  warnings = [];
+  process.on("warning", warned);
+});
+afterEach(async () => {
+  process.off("warning", warned);
+  await docker("rm", "--force", "--volumes", containerName).catch(() => {});
+  await rm(directory, { recursive: true, force: true });
+});
+
+const state = async () => docker("inspect", "--format", "{{.State.Status}}", containerName);
+const sleeping = "cat /proc/[0-9]*/comm | grep -c sleep || true";
+
+describe("containers that are kept", needs("docker"), () => {
+  it("autoRemove: false keeps the container, ended, and says its name", async () => {
+    const executor = createExecutor({ containerName, autoRemove: false });
+    await printed(executor, "bash", "echo in the container > /tmp/left.txt");
+    await executor.stop();
+    expect(await state()).toBe("exited");
+    await expect.poll(() => warnings).toEqual([expect.stringMatching(new RegExp(`${containerName} is kept, ended`))]);
+    await using again = createExecutor({ containerName, reuse: true });
+    expect(await printed(again, "bash", "cat /tmp/left.txt")).toBe("in the container");
+  });
+
+  it("stopContainer: false lets it run on, without what the blocks left running", async () => {
+    const executor = createExecutor({ containerName, stopContainer: false, workDir: directory });
+    await printed(executor, "bash", "sleep 1000 & echo left > /tmp/left.txt");
+    await executor.stop();
+    expect(await state()).toBe("running");
+    expect(await docker("exec", containerName, "sh", "-c", sleeping)).toBe("0");
+    await expect.poll(() => warnings).toEqual([expect.stringMatching(new RegExp(`${containerName} runs on`))]);
+
+    const again = createExecutor({ containerName, reuse: true, stopContainer: false, workDir: directory });
+    expect(await printed(again, "bash", "cat /tmp/left.txt; echo made > made.txt")).toBe("left");
+    expect(await again.files.list()).toEqual([{ path: "made.txt", size: 5 }]);
+    await again.stop();
+    const last = createExecutor({ containerName, reuse: true, workDir: directory });
+    expect(await printed(last, "bash", "cat made.txt")).toBe("made");
+    await last.stop();
+    expect(await docker("ps", "--all", "--quiet", "--filter", `name=${containerName}`)).toBe("");
+  });
+
+  it("keeps the files of a container without a workDir in a volume of its own", async () => {
+    const executor = createExecutor({ containerName, stopContainer: false });
+    await executor.files.write("data/kept.txt", "kept");
+    expect(await printed(executor, "bash", "cat data/kept.txt; echo more >> data/kept.txt")).toBe("kept");
+    await executor.stop();
+    await using again = createExecutor({ containerName, reuse: true });
+    expect(await printed(again, "bash", "cat data/kept.txt")).toBe("keptmore");
+  });
+
+  it("restart() ends the blocks' processes and leaves the container", async () => {
+    const executor = createExecutor({ containerName, stopContainer: false, workDir: directory });
+    await printed(executor, "bash", "sleep 1000 & setsid sleep 1000 & echo");
+    const id = await inspect(executor, ".Id");
+    await executor.restart();
+    expect(await printed(executor, "bash", sleeping)).toBe("0");
+    expect(await inspect(executor, ".Id")).toBe(id);
+    await executor.stop();
+  });
+
+  it("a container that somebody else made is used, and neither ended nor removed", async () => {
+    await docker(
+      "run",
+      "--detach",
+      "--name",
+      containerName,
+      "--volume",
+      `${directory}:/workspace`,
+      pythonImage,
+      "sleep",
+      "1000",
+    );
+    const executor = createExecutor({ containerName, reuse: true, workDir: directory });
+    expect(await printed(executor, "bash", "id -u; echo made > made.txt")).toBe("0");
+    const result = await executor.executeCodeBlocks([{ language: "bash", code: "sleep 1000" }], { timeoutMs: 1000 });
+    expect(result.timedOut).toBe(true);
+    await run(executor, "bash", "sleep 2000 & echo");
+    await executor.stop();
+    expect(await state()).toBe("running");
+    expect(await docker("exec", containerName, "sh", "-c", "cat /proc/[0-9]*/comm | grep -c sleep")).toBe("1");
+    expect(await docker("exec", containerName, "sh", "-c", "ls /tmp; ls /workspace")).toBe("made.txt");
+  });
+
+  it("reuse makes the container if there is none", async () => {
+    await using executor = createExecutor({ containerName, reuse: true });
+    expect(await printed(executor, "python", "print(1)")).toBe("1");
+    expect(await inspect(executor, ".Name")).toBe(`/${containerName}`);
+  });
+});

@@ -1,0 +1,232 @@
+import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DockerCommandLineCodeExecutor } from "../src/index.ts";
+import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
+import { docker } from "./support/docker-cli.ts";
+import { pythonImage } from "./support/images.ts";
+
+const root = process.getuid?.() === 0;
+let directory = "";
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+  await chmod(directory, 0o755);
+});
+afterAll(async () => {
+  await rm(directory, { recursive: true });
+});
+
+describe("options in the container", needs("docker"), () => {
+  it("is hardened by default", async () => {
+    await using executor = createExecutor();
+    await executor.start();
+    expect(await inspect(executor, ".HostConfig")).toMatchObject({
+      AutoRemove: true,
+      Init: true,
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges"],
+      Memory: 1_073_741_824,
+      MemorySwap: 1_073_741_824,
+      PidsLimit: 512,
+      Privileged: false,
+      ReadonlyRootfs: false,
+      LogConfig: { Type: "none" },
+    });
+    const status = await printed(executor, "bash", "grep -E '^(Cap(Eff|Prm|Bnd)|NoNewPrivs|Uid):' /proc/self/status");
+    expect(status).toContain("CapEff:\t0000000000000000");
+    expect(status).toContain("CapBnd:\t0000000000000000");
+    expect(status).toContain("NoNewPrivs:\t1");
+    expect(status).toContain(`Uid:\t${root ? 65_534 : process.getuid?.()}`);
+    const sockets = "import glob; print(glob.glob('/run/*.sock') + glob.glob('/var/run/*.sock'))";
+    expect(await printed(executor, "python", sockets)).toBe("[]");
+    expect(await printed(executor, "bash", "cat /proc/1/comm")).toMatch(/init|tini/);
+  });
+
+  it("hardened: false leaves capabilities and limits as the daemon has them", async () => {
+    await using executor = createExecutor({ hardened: false });
+    expect(await printed(executor, "bash", "grep NoNewPrivs /proc/self/status")).toBe("NoNewPrivs:\t0");
+    expect(await inspect(executor, ".HostConfig")).toMatchObject({ CapDrop: null, SecurityOpt: null, Memory: 0 });
+    expect(await printed(executor, "bash", "id -u")).toBe(String(process.getuid?.()));
+  });
+
+  it("containerName names the container", async () => {
+    const containerName = `fenced-test-${process.pid}-named`;
+    await using executor = createExecutor({ containerName });
+    await executor.start();
+    expect(executor.containerName).toBe(containerName);
+    expect(await inspect(executor, ".Name")).toBe(`/${containerName}`);
+    await expect(createExecutor({ containerName }).start()).rejects.toSatisfy(
+      (error: unknown) => InvalidInputError.isInstance(error) && /reuse: true/.test(error.message),
+    );
+  });
+
+  it("memoryBytes, cpus and pidsLimit limit", async () => {
+    await using executor = createExecutor({ memoryBytes: 67_108_864, cpus: 0.5, pidsLimit: 40 });
+    await executor.start();
+    const limits = { Memory: 67_108_864, MemorySwap: 67_108_864, NanoCpus: 500_000_000, PidsLimit: 40 };
+    expect(await inspect(executor, ".HostConfig")).toMatchObject(limits);
+  });
+
+  it("network: none leaves only the loopback interface", async () => {
+    await using executor = createExecutor({ network: "none" });
+    expect(await printed(executor, "python", "import os; print(os.listdir('/sys/class/net'))")).toBe("['lo']");
+  });
+
+  it("extraHosts are known", async () => {
+    await using executor = createExecutor({ extraHosts: { "model.test": "192.0.2.7" } });
+    const code = "import socket; print(socket.gethostbyname('model.test'))";
+    expect(await printed(executor, "python", code)).toBe("192.0.2.7");
+  });
+
+  it("extraVolumes are mounted, read-only if asked", async () => {
+    await writeFile(join(directory, "data.txt"), "of the host");
+    const volume = `fenced-test-${process.pid}`;
+    try {
+      await using executor = createExecutor({
+        extraVolumes: { [directory]: { bind: "/data", mode: "ro" }, [volume]: { bind: "/named" } },
+      });
+      expect(await printed(executor, "bash", "cat /data/data.txt; grep -c ' /named ' /proc/mounts")).toBe(
+        "of the host1",
+      );
+      expect((await run(executor, "bash", "touch /data/new")).output).toMatch(/Read-only/);
+      await executor.stop();
+      expect(await docker("volume", "ls", "--quiet", "--filter", `name=${volume}`)).toBe(volume);
+    } finally {
+      await docker("volume", "rm", volume);
+    }
+  });
+
+  it("deviceRequests and runtime reach the daemon, which says what it lacks", async () => {
+    const unavailable = (reason: RegExp) => (error: unknown) =>
+      BackendUnavailableError.isInstance(error) && reason.test(error.message);
+    const gpu = createExecutor({ deviceRequests: [{ driver: "no-such-gpu", count: -1, capabilities: [["gpu"]] }] });
+    await expect(gpu.start()).rejects.toSatisfy(unavailable(/no-such-gpu/));
+    const runtime = createExecutor({ runtime: "no-such-runtime" });
+    await expect(runtime.start()).rejects.toSatisfy(unavailable(/no-such-runtime/));
+    await using executor = createExecutor({ runtime: "runc" });
+    await executor.start();
+    expect(await inspect(executor, ".HostConfig.Runtime")).toBe("runc");
+  });
+
+  it("initCommand runs before each block, in the same shell", async () => {
+    await using executor = createExecutor({ initCommand: "export GREETING=hello # a comment" });
+    const code = "import os; print(os.environ['GREETING'])";
+    expect(await printed(executor, "python", code)).toBe("hello");
+    expect(await printed(executor, "bash", "echo $GREETING")).toBe("hello");
+    await using failing = createExecutor({ initCommand: "echo not ready; (exit 3)" });
+    const result = await run(failing, "python", "print('ran')");
+    expect([result.exitCode, result.output]).toEqual([3, "not ready\n"]);
+  });
+
+  it("user is who the code runs as", async () => {
+    await using executor = createExecutor({ user: "1234:2345" });
+    expect(await printed(executor, "bash", "id -u; id -g; touch made")).toBe("1234\n2345");
+  });
+
+  it("readOnlyRootFilesystem leaves the workspace and /tmp to write to", async () => {
+    await using executor = createExecutor({ readOnlyRootFilesystem: true, user: "0:0" });
+    const code =
+      'for place in /etc/made made /tmp/made "$HOME/made"; do (: >"$place") 2>/dev/null && echo "$place"; done';
+    const places = (await printed(executor, "bash", `${code}; true`)).split("\n");
+    expect(places.slice(0, 2)).toEqual(["made", "/tmp/made"]);
+    expect(places).not.toContain("/etc/made");
+    expect(places).toHaveLength(3);
+  });
+
+  it("languages adds and replaces commands", async () => {
+    await using executor = createExecutor({
+      languages: {
+        shout: { extension: "txt", command: ["tr", "-d", "x"] },
+        python: { extension: "py", command: ["cat"] },
+      },
+    });
+    await executor.start();
+    expect(executor.capabilities.languages).toEqual(["python", "bash", "sh", "shout"]);
+    expect(await printed(executor, "python", "not run")).toBe("not run");
+  });
+
+  it("says which language the image lacks", async () => {
+    await using executor = createExecutor();
+    const result = await run(executor, "javascript", "1");
+    expect([result.exitCode, result.output]).toEqual([
+      1,
+      expect.stringMatching(/the image fenced-test:python has no "node"/),
+    ]);
+  });
+
+  it("workDir holds what blocks write, as the owner's", async () => {
+    await using executor = createExecutor({ workDir: join(directory, "work") });
+    await printed(executor, "bash", "mkdir sub; echo made > sub/made.txt");
+    const { uid, gid } = await stat(join(directory, "work"));
+    expect(await stat(join(directory, "work/sub/made.txt"))).toMatchObject({ uid, gid });
+  });
+});
+
+describe("options that make no sense", () => {
+  it.each([
+    [{ image: "" }],
+    [{ memoryBytes: 1024 }],
+    [{ cpus: 0 }],
+    [{ pidsLimit: 1 }],
+    [{ containerName: "no/name" }],
+    [{ reuse: true }],
+    [{ bindDir: "/somewhere" }],
+    [{ docker: "ftp://somewhere" }],
+    [{ docker: { host: "tcp://127.0.0.1:1", certPath: "/nowhere" } }],
+    [{ extraVolumes: { data: { bind: "relative" } } }],
+    [{ extraVolumes: { "/var/run/docker.sock": { bind: "/run/docker.sock" } } }],
+  ])("%j throws InvalidInputError", (options) => {
+    expect(() => new DockerCommandLineCodeExecutor({ image: pythonImage, ...options })).toThrow(
+      expect.objectContaining({ code: "invalid_input" }),
+    );
+  });
+
+  it("lets a container have the daemon's socket that is not hardened", () => {
+    const extraVolumes = { "/var/run/docker.sock": { bind: "/run/docker.sock" } };
+    expect(() => new DockerCommandLineCodeExecutor({ hardened: false, extraVolumes })).not.toThrow();
+  });
+});
+
+describe("dump and load", () => {
+  it("keeps every option that is plain data", () => {
+    const config = {
+      image: "i",
+      pull: "never",
+      containerName: "name",
+      reuse: true,
+      workDir: "w",
+      bindDir: "/b",
+      autoRemove: false,
+      stopContainer: false,
+      deviceRequests: [{ driver: "nvidia", count: -1, deviceIds: ["0"], capabilities: [["gpu"]], options: { a: "b" } }],
+      extraVolumes: { v: { bind: "/v", mode: "ro" } },
+      extraHosts: { h: "192.0.2.1" },
+      initCommand: "true",
+      network: "none",
+      memoryBytes: 10_000_000,
+      cpus: 2,
+      pidsLimit: 50,
+      user: "1:1",
+      readOnlyRootFilesystem: true,
+      runtime: "runsc",
+      hardened: false,
+      languages: { ruby: { extension: "rb", command: ["ruby"] } },
+      cleanupTempFiles: false,
+      docker: "unix:///nowhere.sock",
+      timeoutMs: 1,
+      maxOutputBytes: 2,
+      env: { A: "b" },
+      functionsModule: "tools",
+    };
+    expect(DockerCommandLineCodeExecutor.fromConfig(config).dumpComponent().config).toEqual(config);
+  });
+
+  it("does not drop onPullProgress silently, and knows no other options", () => {
+    const executor = new DockerCommandLineCodeExecutor({ onPullProgress: () => {} });
+    expect(() => executor.dumpComponent()).toThrow(/onPullProgress/);
+    expect(() => DockerCommandLineCodeExecutor.fromConfig({ privileged: true })).toThrow(/privileged/);
+  });
+});

@@ -1,0 +1,106 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError, loadComponent, type CodeExecutor } from "@fenced/core";
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { backend, needs } from "@fenced/test-support";
+import { afterAll, describe, expect, it } from "vitest";
+import { DockerCommandLineCodeExecutor } from "../src/index.ts";
+import { printed, run } from "./support/create-executor.ts";
+import { hostCommand } from "./support/host-command.ts";
+import { pythonImage } from "./support/images.ts";
+import { startPrivateDaemon } from "./support/private-daemon.ts";
+
+const here = backend("docker").available && process.getuid?.() === 0;
+
+describe("a daemon with another file system", needs("docker"), async () => {
+  if (!here) return;
+  const daemon = await startPrivateDaemon();
+  const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+  afterAll(async () => {
+    await daemon[Symbol.asyncDispose]();
+    await rm(directory, { recursive: true });
+  });
+  const create = (options = {}) =>
+    new DockerCommandLineCodeExecutor({ image: pythonImage, docker: daemon.address, network: "none", ...options });
+
+  const backAgain = async (signal: NodeJS.Signals) => {
+    if (signal === "SIGSTOP") {
+      daemon.signal("SIGCONT");
+    } else {
+      await daemon.ended();
+      await daemon.start();
+    }
+  };
+
+  it("gets the files of workDir, and what blocks change comes back", async () => {
+    const workDir = join(directory, "work");
+    await using executor = create({ workDir });
+    await executor.files.write("data/in.txt", "in");
+    await printed(executor, "bash", "cat data/in.txt > out.txt; echo more >> out.txt; mkdir sub; echo sub > sub/file");
+    expect((await readdir(workDir, { recursive: true })).toSorted()).toEqual([
+      "data",
+      "data/in.txt",
+      "out.txt",
+      "sub",
+      "sub/file",
+    ]);
+    expect(await readFile(join(workDir, "out.txt"), "utf8")).toBe("inmore\n");
+    await printed(executor, "bash", "rm sub/file; echo changed > out.txt");
+    expect(await readFile(join(workDir, "out.txt"), "utf8")).toBe("changed\n");
+    await executor.stop();
+    await writeFile(join(workDir, "added.txt"), "added");
+    expect(await printed(executor, "bash", "cat added.txt; test -e sub/file || echo gone")).toBe("addedgone");
+  });
+
+  it("works with a read-only root file system", async () => {
+    await using executor = create({ readOnlyRootFilesystem: true });
+    await executor.files.write("in.txt", "in");
+    expect(await printed(executor, "bash", "echo out > out.txt; cat in.txt out.txt")).toBe("inout");
+  });
+
+  it("refuses a bindDir that it does not see", async () => {
+    const executor = create({ workDir: directory, bindDir: directory });
+    await expect(executor.start()).rejects.toThrow(/`bindDir`.*is not what the daemon's host calls/);
+  });
+
+  it.each(["SIGTERM", "SIGSTOP"] as const)(
+    "that gets %s under a block is a clear error, and the next call works when it is back",
+    { timeout: 120_000 },
+    async (signal) => {
+      await using executor = create();
+      await executor.start();
+      const running = run(executor, "bash", "sleep 1000").catch((error: unknown) => error);
+      await sleep(1000);
+      daemon.signal(signal);
+      const error = await running;
+      expect(BackendUnavailableError.isInstance(error) && error.message).toMatch(/is lost|did not answer/);
+      await backAgain(signal);
+      expect(await printed(executor, "bash", "echo back")).toBe("back");
+    },
+  );
+
+  testCodeExecutor(
+    { describe, it },
+    {
+      name: "DockerCommandLineCodeExecutor, with files as tar archives,",
+      create,
+      load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
+      takesWorkDir: false,
+      hostCommand: [...hostCommand(pythonImage), daemon.address],
+    },
+  );
+
+  it("that is killed under a block is a clear error", { timeout: 120_000 }, async () => {
+    const executor = create();
+    await executor.start();
+    const running = run(executor, "bash", "sleep 1000").catch((error: unknown) => error);
+    await sleep(1000);
+    daemon.signal("SIGKILL");
+    const error = await running;
+    expect(BackendUnavailableError.isInstance(error) && error.message).toMatch(/is lost|did not answer/);
+    await expect(run(executor, "bash", "echo no")).rejects.toThrow(/No Docker daemon answers/);
+    await expect(executor.stop()).rejects.toThrow(/could not be ended.*docker rm --force/s);
+  });
+});

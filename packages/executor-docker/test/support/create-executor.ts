@@ -1,0 +1,29 @@
+import { DockerCommandLineCodeExecutor, type DockerExecutorOptions } from "../../src/index.ts";
+import { docker } from "./docker-cli.ts";
+import { pythonImage } from "./images.ts";
+
+/** An executor on the image with Python, for `await using`. */
+export function createExecutor(options: DockerExecutorOptions = {}): DockerCommandLineCodeExecutor {
+  return new DockerCommandLineCodeExecutor({ image: pythonImage, ...options });
+}
+
+/** The result of one block. */
+export async function run(executor: DockerCommandLineCodeExecutor, language: string, code: string) {
+  return executor.executeCodeBlocks([{ language, code }]);
+}
+
+/** What a block prints that must succeed, without white space around it. */
+export async function printed(
+  executor: DockerCommandLineCodeExecutor,
+  language: string,
+  code: string,
+): Promise<string> {
+  const { exitCode, output } = await run(executor, language, code);
+  if (exitCode !== 0) throw new Error(`exit code ${exitCode}: ${output}`);
+  return output.trim();
+}
+
+/** What the daemon says about an executor's container, by a Go template. */
+export async function inspect(executor: DockerCommandLineCodeExecutor, template: string): Promise<unknown> {
+  return JSON.parse(await docker("inspect", "--format", `{{json ${template}}}`, executor.containerName));
+}

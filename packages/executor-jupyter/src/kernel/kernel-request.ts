@@ -1,0 +1,119 @@
+import { isStatusMsg, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+
+/**
+ * A request to a kernel and what comes back for it. It is finished when its reply and, on the shell channel, the
+ * kernel's `idle` have both come.
+ */
+export class KernelRequest {
+  readonly id: string;
+  /** Resolves with the reply's content when the request is finished; rejects if the kernel or the way to it is lost. */
+  readonly finished: Promise<Readonly<Record<string, unknown>>>;
+  /** Resolves when the kernel has begun to work on it, or never will. */
+  readonly begun: Promise<void>;
+  readonly #onTaken: (bytes: number) => void;
+  readonly #needsIdle: boolean;
+  #queue: { readonly message: IMessage; readonly bytes: number }[] = [];
+  #reply: Readonly<Record<string, unknown>> | undefined;
+  #idle = false;
+  #over = false;
+  #dropping: boolean;
+  #wake: () => void = () => {};
+  #resolve: (reply: Readonly<Record<string, unknown>>) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+  #begin: () => void = () => {};
+
+  /**
+   * @param onTaken - told how many bytes of what came in are no longer held.
+   * @param outputs - whether somebody will read what the request puts out.
+   */
+  constructor(id: string, options: { needsIdle: boolean; outputs: boolean; onTaken: (bytes: number) => void }) {
+    this.id = id;
+    this.#onTaken = options.onTaken;
+    this.#needsIdle = options.needsIdle;
+    this.#dropping = !options.outputs;
+    this.finished = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.begun = new Promise((resolve) => {
+      this.#begin = resolve;
+    });
+    // Whoever waits sees it; a request that nobody waits for any more must not end the process.
+    this.finished.catch(() => {});
+  }
+
+  /** Takes a message that answers this request. */
+  accept(message: IMessage, bytes: number): void {
+    if (message.channel === "iopub" || message.channel === "stdin") this.#acceptOutput(message, bytes);
+    else {
+      this.#onTaken(bytes);
+      this.#reply ??= { ...message.content };
+    }
+    this.#finishIfComplete();
+  }
+
+  /** The next output; `undefined`: there will be none. Returns early, with `undefined` too, when the signal aborts. */
+  async next(signal: AbortSignal): Promise<IMessage | undefined> {
+    while (this.#queue.length === 0 && !this.#over && !signal.aborted) await this.#untilWoken(signal);
+    if (signal.aborted) return undefined;
+    const first = this.#queue.shift();
+    if (first) this.#onTaken(first.bytes);
+    return first?.message;
+  }
+
+  /** Drops what came and what comes: only the end counts any more. */
+  dropOutputs(): void {
+    this.#dropping = true;
+    for (const { bytes } of this.#queue) this.#onTaken(bytes);
+    this.#queue = [];
+  }
+
+  /** Takes what came in so far. */
+  takeAll(): IMessage[] {
+    const messages = this.#queue.map(({ message }) => message);
+    this.dropOutputs();
+    return messages;
+  }
+
+  fail(error: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#reject(error);
+    this.#begin();
+    this.#wake();
+  }
+
+  #acceptOutput(message: IMessage, bytes: number): void {
+    if (isStatusMsg(message)) {
+      this.#onTaken(bytes);
+      if (message.content.execution_state === "idle") this.#idle = true;
+      return;
+    }
+    this.#begin();
+    if (this.#dropping) {
+      this.#onTaken(bytes);
+      return;
+    }
+    this.#queue.push({ message, bytes });
+    this.#wake();
+  }
+
+  #finishIfComplete(): void {
+    if (!this.#reply || (this.#needsIdle && !this.#idle)) return;
+    this.#over = true;
+    this.#resolve(this.#reply);
+    this.#begin();
+    this.#wake();
+  }
+
+  async #untilWoken(signal: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
+        signal.removeEventListener("abort", wake);
+        resolve();
+      };
+      this.#wake = wake;
+      signal.addEventListener("abort", wake, { once: true });
+    });
+  }
+}

@@ -1,0 +1,92 @@
+import { supportedKernelWebSocketProtocols, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import { WebSocket, type ClientOptions } from "ws";
+import type { ServerAddress } from "../servers/server-settings.ts";
+import { decodeMessage, encodeMessage } from "./wire-message.ts";
+
+/** The longest message, in bytes: a cell may print much at once, and a text cannot be longer in JavaScript. */
+const longestMessage = 512 * 1024 * 1024;
+
+/** What happens on the WebSocket. */
+export interface SocketEvents {
+  readonly onMessage: (message: IMessage, bytes: number) => void;
+  /** It closed though nobody here closed it. */
+  readonly onBroken: () => void;
+}
+
+/** One WebSocket to a kernel's channels. The token goes in a header, never into the address. */
+export class KernelSocket {
+  readonly #socket: WebSocket;
+  #closing = false;
+
+  private constructor(socket: WebSocket, events: SocketEvents) {
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+    socket.on("message", (data, isBinary) => {
+      if (Array.isArray(data)) return;
+      hurryServer(socket);
+      const message = decodeMessage(data, isBinary, socket.protocol);
+      if (message) events.onMessage(message, data.byteLength);
+    });
+    socket.on("close", () => {
+      if (!this.#closing) events.onBroken();
+    });
+    socket.on("error", () => {});
+  }
+
+  /** @throws Error if the server does not take the connection. */
+  static async open(
+    { address, path, timeoutMs }: { address: ServerAddress; path: string; timeoutMs: number },
+    events: SocketEvents,
+  ): Promise<KernelSocket> {
+    const url = new URL(path, address.baseUrl);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const options: ClientOptions = {
+      headers: { ...address.headers },
+      handshakeTimeout: timeoutMs,
+      maxPayload: longestMessage,
+      perMessageDeflate: false,
+      ...(address.ca ? { ca: [...address.ca] } : {}),
+    };
+    const protocols = address.legacyWebSocket ? [] : Object.values(supportedKernelWebSocketProtocols);
+    const socket = new WebSocket(url, protocols, options);
+    const opened = new KernelSocket(socket, events);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        socket.once("open", () => resolve());
+        socket.once("error", reject);
+        socket.once("close", () => reject(new Error("the server closed the connection")));
+      });
+    } catch (error) {
+      opened.close();
+      throw error;
+    }
+    return opened;
+  }
+
+  send(message: IMessage): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(encodeMessage(message, this.#socket.protocol));
+  }
+
+  /** Reads no more; the server waits. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  close(): void {
+    this.#closing = true;
+    // A server that does not answer would hold a polite goodbye, and Node with it, for half a minute.
+    this.#socket.terminate();
+  }
+}
+
+/**
+ * Sends an empty frame, which carries the acknowledgement of what came. Jupyter servers leave Nagle's algorithm on: they
+ * hold a small message back until the one before is acknowledged, which this system would put off for 40 ms.
+ */
+function hurryServer(socket: WebSocket): void {
+  if (socket.readyState === WebSocket.OPEN) socket.pong();
+}

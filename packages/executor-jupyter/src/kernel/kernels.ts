@@ -1,0 +1,91 @@
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { field, textField } from "../fields.ts";
+import type { ServerClient } from "../servers/server-client.ts";
+
+/** What a server says of a kernel. */
+export interface KernelModel {
+  readonly id: string;
+  readonly name: string;
+  /** `idle`, `busy`, `starting`, `restarting`, `dead`; empty if the server does not say. */
+  readonly executionState: string;
+}
+
+/** Starting a kernel may mean to start a pod on a cluster. */
+const startDeadlineMs = 120_000;
+const endDeadlineMs = 30_000;
+
+/**
+ * Starts a kernel.
+ *
+ * @param path - its working directory, below the server's root directory. Default: that one.
+ * @throws InvalidInputError if the server has no kernel of this name: with the names that it has.
+ */
+export async function startKernel(
+  client: ServerClient,
+  { name, path, signal }: { readonly name: string; readonly path?: string; readonly signal: AbortSignal },
+): Promise<KernelModel> {
+  const json = { name, ...(path === undefined ? {} : { path }) };
+  const response = await client.send("api/kernels", { method: "POST", json, deadlineMs: startDeadlineMs, signal });
+  if (response.ok) {
+    const model = kernelModel(await response.json());
+    if (model) return model;
+    throw new BackendUnavailableError(`What answers at ${client.address.baseUrl} is no Jupyter server`, {
+      remedy: "Check the address and its path prefix.",
+    });
+  }
+  const refusal = await client.refusal("api/kernels", response);
+  const names = await kernelNames(client).catch(() => undefined);
+  if (names === undefined || names.includes(name)) throw refusal;
+  throw new InvalidInputError(`The Jupyter server has no kernel named ${JSON.stringify(name)}`, {
+    remedy: `Set \`kernelName\` to one that is installed there: ${names.join(", ") || "there is none"}.`,
+    cause: refusal,
+  });
+}
+
+/** The kernel, or `undefined` if the server knows none of this id. */
+export async function findKernel(
+  client: ServerClient,
+  id: string,
+  deadlineMs: number,
+): Promise<KernelModel | undefined> {
+  const path = kernelPath(id);
+  const response = await client.send(path, { deadlineMs });
+  if (response.ok) return kernelModel(await response.json());
+  if (response.status !== 404) throw await client.refusal(path, response);
+  await response.body?.cancel();
+  return undefined;
+}
+
+/** Ends a kernel; one that is gone already is fine. */
+export async function deleteKernel(client: ServerClient, id: string): Promise<void> {
+  const path = kernelPath(id);
+  const response = await client.send(path, { method: "DELETE", deadlineMs: endDeadlineMs });
+  if (!response.ok && response.status !== 404) throw await client.refusal(path, response);
+  await response.body?.cancel();
+}
+
+/** Restarts a kernel, which keeps its id. */
+export async function restartKernel(client: ServerClient, id: string): Promise<void> {
+  await client.json(`${kernelPath(id)}/restart`, { method: "POST", json: {}, deadlineMs: startDeadlineMs });
+}
+
+/** Interrupts a kernel and, with most servers, all processes of its group. */
+export async function interruptKernel(client: ServerClient, id: string): Promise<void> {
+  await client.json(`${kernelPath(id)}/interrupt`, { method: "POST", json: {} });
+}
+
+async function kernelNames(client: ServerClient): Promise<string[]> {
+  const answer = await client.json("api/kernelspecs");
+  const specs = field(answer, "kernelspecs");
+  return typeof specs === "object" && specs !== null ? Object.keys(specs) : [];
+}
+
+function kernelPath(id: string): string {
+  return `api/kernels/${encodeURIComponent(id)}`;
+}
+
+function kernelModel(value: unknown): KernelModel | undefined {
+  const id = textField(value, "id");
+  const executionState = textField(value, "execution_state");
+  return id === "" ? undefined : { id, name: textField(value, "name"), executionState };
+}

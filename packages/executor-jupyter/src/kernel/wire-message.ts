@@ -1,0 +1,65 @@
+import { randomUUID } from "node:crypto";
+import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import { deserialize, serialize } from "@jupyterlab/services/lib/kernel/serialize.js";
+import { field, textField } from "../fields.ts";
+
+/** Messages to a kernel that this package sends. `fenced_request` is answered by its own helper in the kernel. */
+export type RequestType = "execute_request" | "kernel_info_request" | "input_reply" | "fenced_request";
+
+/** Where a message travels. */
+export type RequestChannel = "shell" | "control" | "stdin";
+
+/** A new message for a kernel. */
+export function createRequest(
+  type: RequestType,
+  channel: RequestChannel,
+  session: string,
+  content: Readonly<Record<string, unknown>>,
+): IMessage {
+  const message: unknown = {
+    channel,
+    header: {
+      msg_id: randomUUID(),
+      msg_type: type,
+      session,
+      username: "fenced",
+      date: new Date().toISOString(),
+      version: "5.3",
+    },
+    parent_header: {},
+    metadata: {},
+    content,
+    buffers: [],
+  };
+  if (isMessage(message)) return message;
+  throw new TypeError("not a kernel message");
+}
+
+/** The bytes or the text of a message, in the protocol that the WebSocket speaks. */
+export function encodeMessage(message: IMessage, protocol: string): string | ArrayBuffer {
+  return serialize(message, protocol);
+}
+
+/** The message in what came over the WebSocket; `undefined` if there is none that can be understood. */
+export function decodeMessage(data: Buffer | ArrayBuffer, isBinary: boolean, protocol: string): IMessage | undefined {
+  try {
+    const message: unknown = isBinary ? deserialize(arrayBufferOf(data), protocol) : JSON.parse(textOf(data));
+    return isMessage(message) ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isMessage(value: unknown): value is IMessage {
+  const content = field(value, "content");
+  const isComplete = textField(value, "channel") !== "" && textField(field(value, "header"), "msg_type") !== "";
+  return isComplete && typeof content === "object" && content !== null;
+}
+
+function arrayBufferOf(data: Buffer | ArrayBuffer): ArrayBuffer {
+  return data instanceof ArrayBuffer ? data : new Uint8Array(data).buffer;
+}
+
+function textOf(data: Buffer | ArrayBuffer): string {
+  return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString();
+}

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { BackendUnavailableError } from "@fenced/core";
+import type Docker from "dockerode";
+import { textField } from "../fields.ts";
+
+/** What an image is built from. */
+export interface ImageSettings {
+  readonly baseImage?: string;
+  readonly pipPackages?: readonly string[];
+  readonly onProgress?: (line: string) => void;
+}
+
+const context = path.join(import.meta.dirname, "../../docker");
+
+/** Builds the image of this package's Dockerfile, unless it was built before with the same settings; returns its name. */
+export async function buildJupyterImage(docker: Docker, settings: ImageSettings): Promise<string> {
+  const { baseImage = "python:3.12-slim", pipPackages = [], onProgress } = settings;
+  const buildargs = { BASE_IMAGE: baseImage, PIP_PACKAGES: pipPackages.join(" ") };
+  const recipe = (await readFile(path.join(context, "Dockerfile"), "utf8")) + JSON.stringify(buildargs);
+  const name = `fenced-jupyter:${createHash("sha256").update(recipe).digest("hex").slice(0, 16)}`;
+  if (await exists(docker, name)) return name;
+  try {
+    const stream = await docker.buildImage({ context, src: ["Dockerfile"] }, { t: name, buildargs });
+    await follow(docker, stream, onProgress);
+  } catch (cause) {
+    throw new BackendUnavailableError(`The Jupyter image cannot be built: ${String(cause)}`, {
+      remedy: `See that ${baseImage} can be pulled and that pip reaches an index, or give a finished \`customImageName\`.`,
+      cause,
+    });
+  }
+  return name;
+}
+
+async function exists(docker: Docker, name: string): Promise<boolean> {
+  return docker
+    .getImage(name)
+    .inspect()
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
+async function follow(
+  docker: Docker,
+  stream: NodeJS.ReadableStream,
+  onProgress: ((line: string) => void) | undefined,
+): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    docker.modem.followProgress(
+      stream,
+      (error: Error | null, steps: unknown[]) => {
+        const failure = textField(steps.at(-1), "error");
+        if (error) reject(error);
+        else if (failure !== "") reject(new Error(failure));
+        else resolve();
+      },
+      (step: unknown) => {
+        const line = (textField(step, "stream") || textField(step, "status")).trim();
+        if (line !== "") onProgress?.(line);
+      },
+    );
+  });
+}

@@ -1,0 +1,147 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { BackendUnavailableError } from "@fenced/core";
+import { hostEnvironment, killProcesses, Leash } from "@fenced/executor-kit";
+import { findJupyterPython } from "./find-jupyter-python.ts";
+import type { JupyterServer, ServerLease } from "./jupyter-server.ts";
+import { LauncherProcess } from "./launcher-process.ts";
+import { serverAddress, type ServerAddress } from "./server-settings.ts";
+import { SharedLife } from "./shared-life.ts";
+
+/** Settings of `LocalJupyterServer`; none is required. */
+export interface LocalJupyterServerOptions {
+  /**
+   * The Python that has jupyter_server (1.x or 2.x) and ipykernel. Default: that of the active virtual environment, or
+   * the first on the PATH that has both.
+   */
+  readonly python?: string;
+  /** Milliseconds that the server may take to start. Default: 60,000. */
+  readonly startTimeoutMs?: number;
+  /**
+   * Names of this process's environment variables that the kernels may see, besides what every program needs to run
+   * (`PATH`, `HOME`, `LANG`, ...). Default: none, so that API keys stay out of code that a model wrote.
+   */
+  readonly inheritEnv?: readonly string[];
+}
+
+/** A server that runs. */
+interface RunningServer {
+  readonly address: ServerAddress;
+  readonly scratch: string;
+  readonly launcher: LauncherProcess;
+  readonly leash: Leash;
+  readonly mark: { readonly name: string; readonly value: string };
+}
+
+/**
+ * A Jupyter server of this host, for any number of executors. It listens on 127.0.0.1 at a free port, with a random
+ * token that stands in no process list, file, log or error. **Its kernels run as the user who runs this program**;
+ * nothing stands between the code and the host.
+ *
+ * The first executor that needs it starts it, and it ends with the last one. After `start()` of its own it runs until
+ * `stop()`. If this program is killed, server and kernels end with it.
+ *
+ * @example
+ * await using server = new LocalJupyterServer();
+ * await using executor = new JupyterCodeExecutor({ server });
+ */
+export class LocalJupyterServer implements JupyterServer, AsyncDisposable {
+  readonly isolation = "none" as const;
+  readonly #options: LocalJupyterServerOptions;
+  readonly #life: SharedLife<RunningServer> = new SharedLife(
+    () => this.#open(),
+    (running) => this.#close(running),
+    ({ launcher }) => launcher.ended !== undefined,
+  );
+
+  constructor(options: LocalJupyterServerOptions = {}) {
+    this.#options = options;
+  }
+
+  /**
+   * Starts the server, which then runs until `stop()`. Idempotent.
+   *
+   * @throws BackendUnavailableError if there is no jupyter_server, or it does not come up: with its last lines.
+   */
+  async start(): Promise<void> {
+    await this.#life.keep();
+  }
+
+  /** Ends the server and all its kernels, whoever uses them. Idempotent; it may be started again. */
+  async stop(): Promise<void> {
+    await this.#life.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async acquire(signal?: AbortSignal): Promise<ServerLease> {
+    const { value, release } = await this.#life.use(signal);
+    return {
+      address: value.address,
+      host: { scratch: value.scratch },
+      ended: () => value.launcher.ended,
+      release,
+    };
+  }
+
+  /** How a component model writes this server down. */
+  toJSON(): object {
+    return { type: "local", ...this.#options };
+  }
+
+  async #open(): Promise<RunningServer> {
+    const scratch = await realpath(await mkdtemp(path.join(tmpdir(), "fenced-jupyter-")));
+    const mark = { name: "FENCED_SESSION", value: randomUUID() };
+    const leash = new Leash({ mark, remove: [scratch] });
+    try {
+      const token = randomBytes(32).toString("hex");
+      const env = await this.#environment(scratch);
+      const python = await findJupyterPython(this.#options.python, env);
+      const launcher = await LauncherProcess.start({
+        python,
+        token,
+        cwd: scratch,
+        env: { ...env, [mark.name]: mark.value, ...searchPath(python, env) },
+        startTimeoutMs: this.#options.startTimeoutMs ?? 60_000,
+      });
+      const address = serverAddress({ baseUrl: `http://127.0.0.1:${launcher.port}/`, token });
+      return { address, scratch, launcher, leash, mark };
+    } catch (error) {
+      await killProcesses({ mark });
+      await rm(scratch, { recursive: true, force: true });
+      await leash.release();
+      if (BackendUnavailableError.isInstance(error)) throw error;
+      throw new BackendUnavailableError(`The Jupyter server cannot be started: ${String(error)}`, {
+        remedy: "See that the temporary directory can be written to and that the Python in `python` runs.",
+        cause: error,
+      });
+    }
+  }
+
+  async #close({ launcher, mark, scratch, leash }: RunningServer): Promise<void> {
+    await killProcesses({ mark, ...(launcher.pid === undefined ? {} : { root: launcher.pid }) });
+    await launcher.leave();
+    await rm(scratch, { recursive: true, force: true, maxRetries: 5 });
+    await leash.release();
+  }
+
+  /** Kernels see what programs need to run; the user's own Jupyter settings and history are left alone. */
+  async #environment(scratch: string): Promise<Record<string, string>> {
+    const own = {
+      JUPYTER_RUNTIME_DIR: path.join(scratch, "runtime"),
+      JUPYTER_CONFIG_DIR: path.join(scratch, "config"),
+      IPYTHONDIR: path.join(scratch, "ipython"),
+    };
+    for (const directory of Object.values(own)) await mkdir(directory, { mode: 0o700 });
+    return { ...hostEnvironment(this.#options.inheritEnv ?? []), ...own, PYTHONUTF8: "1" };
+  }
+}
+
+/** Shell blocks find the tools of the Python that runs the kernels before others, its `pip` above all. */
+function searchPath(python: string, env: Readonly<Record<string, string>>): { readonly PATH: string } {
+  return { PATH: [path.dirname(python), env["PATH"] ?? ""].filter((place) => place !== "").join(path.delimiter) };
+}

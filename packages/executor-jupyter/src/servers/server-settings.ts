@@ -1,0 +1,51 @@
+import { InvalidInputError } from "@fenced/core";
+
+/** A Jupyter server, kernel gateway or Enterprise Gateway that runs already: where it is and how to get in. */
+export interface ServerSettings {
+  /** Its address, `http:` or `https:`, with the path prefix under which it answers: `https://hub.example.org/user/me/`. */
+  readonly baseUrl: string;
+  /** Its token; sent in the `Authorization` header only. Default: none. */
+  readonly token?: string;
+  /** More headers for every request and for the WebSocket, over those that the token makes. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Certificates, in PEM, of authorities to trust instead of those that Node trusts. */
+  readonly ca?: string | readonly string[];
+  /**
+   * Do not offer the WebSocket subprotocol `v1.kernel.websocket.jupyter.org`. For a server that accepts it although the
+   * gateway behind it does not speak it. Default: false.
+   */
+  readonly legacyWebSocket?: boolean;
+}
+
+/** Server settings that were looked at: what a client works with. */
+export interface ServerAddress {
+  /** Ends with `/`; carries no token. */
+  readonly baseUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly ca?: readonly string[];
+  readonly legacyWebSocket: boolean;
+}
+
+/** @throws InvalidInputError if the address is none, or carries a user name and password. */
+export function serverAddress(settings: ServerSettings): ServerAddress {
+  const url = parseUrl(settings.baseUrl);
+  // Jupyter prints its address with the token in it, and people copy that.
+  const token = settings.token ?? url.searchParams.get("token") ?? "";
+  const path = url.pathname.replace(/\/(?:lab|tree)?\/?$/, "/");
+  const { ca } = settings;
+  return {
+    baseUrl: `${url.origin}${path}`,
+    headers: { ...(token === "" ? {} : { Authorization: `token ${token}` }), ...settings.headers },
+    ...(ca === undefined ? {} : { ca: typeof ca === "string" ? [ca] : ca }),
+    legacyWebSocket: settings.legacyWebSocket ?? false,
+  };
+}
+
+function parseUrl(baseUrl: string): URL {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") return url;
+  // The address itself is not shown: it may carry a password.
+  throw new InvalidInputError("The server's baseUrl is no usable address", {
+    remedy: "Give one like https://host:8888/prefix/ without user name and password, and the token as `token`.",
+  });
+}

@@ -1,0 +1,106 @@
+/** What is open between the first and the last of its users. */
+export class SharedLife<T> {
+  readonly #open: () => Promise<T>;
+  readonly #close: (opened: T) => Promise<void>;
+  readonly #hasEnded: (opened: T) => boolean;
+  #current: Promise<T> | undefined;
+  #opened: T | undefined;
+  #closing: Promise<void> = Promise.resolve();
+  #users = 0;
+  #kept = false;
+
+  /** @param hasEnded - whether it ended by itself; then the next user opens it anew. */
+  constructor(open: () => Promise<T>, close: (opened: T) => Promise<void>, hasEnded: (opened: T) => boolean) {
+    this.#open = open;
+    this.#close = close;
+    this.#hasEnded = hasEnded;
+  }
+
+  /** Keeps it open without users, until `end`. */
+  async keep(): Promise<T> {
+    this.#kept = true;
+    return this.#get();
+  }
+
+  /** Closes it, whoever uses it. */
+  async end(): Promise<void> {
+    this.#kept = false;
+    await this.#shut();
+  }
+
+  /** Opens it, or joins those who use it. The function that comes with it must be called. */
+  async use(signal?: AbortSignal): Promise<{ readonly value: T; readonly release: () => Promise<void> }> {
+    signal?.throwIfAborted();
+    this.#users += 1;
+    const release = this.#releaseOnce();
+    try {
+      return { value: await untilAborted(this.#get(), signal), release };
+    } catch (error) {
+      // Who gives up does not wait until what is being opened has been closed.
+      const released = release();
+      if (signal?.aborted !== true) await released;
+      throw error;
+    }
+  }
+
+  #releaseOnce(): () => Promise<void> {
+    let released: Promise<void> | undefined;
+    const release = async (): Promise<void> => {
+      this.#users -= 1;
+      if (this.#users === 0 && !this.#kept) await this.#shut();
+    };
+    return () => (released ??= release());
+  }
+
+  async #get(): Promise<T> {
+    if (this.#opened !== undefined && this.#hasEnded(this.#opened)) await this.#shut();
+    this.#current ??= this.#begin();
+    return this.#current;
+  }
+
+  #begin(): Promise<T> {
+    const current = this.#closing
+      .catch(() => {})
+      .then(() => this.#open())
+      .then(
+        (opened) => {
+          if (this.#current === current) this.#opened = opened;
+          return opened;
+        },
+        (error: unknown) => {
+          if (this.#current === current) this.#current = undefined;
+          throw error;
+        },
+      );
+    return current;
+  }
+
+  #shut(): Promise<void> {
+    const current = this.#current;
+    if (current) {
+      this.#current = undefined;
+      this.#opened = undefined;
+      this.#closing = current.then(
+        (opened) => this.#close(opened),
+        () => {},
+      );
+    }
+    return this.#closing;
+  }
+}
+
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  let abort: () => void = () => {};
+  const aborted = new Promise<undefined>((resolve) => {
+    abort = () => resolve(undefined);
+    signal.addEventListener("abort", abort, { once: true });
+  });
+  try {
+    await Promise.race([promise, aborted]);
+    signal.throwIfAborted();
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

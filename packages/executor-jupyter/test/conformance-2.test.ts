@@ -1,0 +1,13 @@
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { jupyterPythons, needs } from "@fenced/test-support";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { LocalJupyterServer } from "../src/index.ts";
+import { localSubject } from "./support/jupyter-subject.ts";
+
+describe("on a local server, jupyter_server 2.x", needs("jupyter2"), () => {
+  const python = jupyterPythons.jupyter2;
+  const server = new LocalJupyterServer({ python });
+  beforeAll(() => server.start(), 60_000);
+  afterAll(() => server.stop(), 60_000);
+  testCodeExecutor({ describe, it }, localSubject("JupyterCodeExecutor", server, python));
+});

@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError, FunctionWithRequirements } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { JupyterCodeExecutor, LocalJupyterServer } from "../src/index.ts";
+import { KernelApi } from "./support/kernel-api.ts";
+import { sharedServer } from "./support/local-server.ts";
+import { bash, python } from "./support/python.ts";
+
+const patience = { timeout: 120_000 };
+const stubborn = "import time\nwhile True:\n    try: time.sleep(1)\n    except BaseException: pass";
+
+describe.each(["jupyter", "jupyter2"] as const)("a kernel that is lost (%s)", (version) => {
+  describe("on a local server", needs(version), () => {
+    const { executor: create, address } = sharedServer(version);
+
+    /** Runs code that ends the kernel, and gives what a later block says of the variables. */
+    const afterLoss = async (executor: JupyterCodeExecutor, code: string): Promise<string> => {
+      await executor.executeCodeBlocks([python("kept = 1")]);
+      const result = await executor.executeCodeBlocks([python(code)]);
+      expect(result).toMatchObject({ exitCode: 1, timedOut: false, stateLost: true });
+      expect(result.output).toMatch(/^before\n[^]*kernel[^]*Variables are lost/);
+      const next = await executor.executeCodeBlocks([python("print('kept' in globals())")]);
+      expect(next.stateLost).toBe(false);
+      return next.output;
+    };
+
+    it("because the code ends the process", patience, async () => {
+      await using executor = create();
+      const code = "print('before', flush=True)\nimport os, time; time.sleep(0.3); os._exit(3)";
+      expect(await afterLoss(executor, code)).toBe("False\n");
+    });
+
+    it("because it was killed", patience, async () => {
+      await using executor = create();
+      const code = "print('before', flush=True)\nimport os, time; time.sleep(0.3); os.kill(os.getpid(), 9)";
+      expect(await afterLoss(executor, code)).toBe("False\n");
+    });
+
+    it("or not, because it is out of memory: the call ends, and the next works", patience, async () => {
+      await using executor = create();
+      const hog =
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 31, resource.RLIM_INFINITY))\nx = [bytearray(1 << 28) for _ in range(99)]";
+      const result = await executor.executeCodeBlocks([python(hog)]);
+      expect(result.exitCode).toBe(1);
+      expect(result.stateLost || result.output.includes("MemoryError")).toBe(true);
+      expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
+    });
+
+    it("because another client deletes it", patience, async () => {
+      await using executor = create();
+      await executor.executeCodeBlocks([python("1")]);
+      const api = new KernelApi(await address());
+      const before = await api.list();
+      const running = executor.executeCodeBlocks([python("print('before', flush=True)\nimport time; time.sleep(300)")]);
+      await sleep(1500);
+      for (const id of before) await api.remove(id);
+      const result = await running;
+      expect(result).toMatchObject({ exitCode: 1, stateLost: true });
+      expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
+    });
+
+    it("because another client restarts it", patience, async () => {
+      await using executor = create();
+      await executor.executeCodeBlocks([python("1")]);
+      const api = new KernelApi(await address());
+      const running = executor.executeCodeBlocks([python("import time; time.sleep(300)")]);
+      await sleep(1500);
+      for (const id of await api.list()) await api.restart(id);
+      expect(await running).toMatchObject({ exitCode: 1, stateLost: true });
+      expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
+    });
+
+    it("between two calls: the next one says so", patience, async () => {
+      await using executor = create();
+      await executor.executeCodeBlocks([python("kept = 1")]);
+      const api = new KernelApi(await address());
+      for (const id of await api.list()) await api.remove(id);
+      await sleep(500);
+      const next = await executor.executeCodeBlocks([python("print('kept' in globals())")]);
+      const after =
+        next.exitCode === 0 ? next : await executor.executeCodeBlocks([python("print('kept' in globals())")]);
+      expect(next.stateLost).toBe(true);
+      expect(after.output).toBe("False\n");
+    });
+
+    it("takes what it had started with it", patience, async () => {
+      await using executor = create();
+      const started = await executor.executeCodeBlocks([bash("setsid sleep 4321 & echo $!")]);
+      await executor.executeCodeBlocks([python("import os; os._exit(1)")]);
+      const pid = started.output.trim();
+      const look = bash(
+        `for i in $(seq 100); do kill -0 ${pid} 2>/dev/null || break; sleep 0.1; done; kill -0 ${pid} 2>&1 | grep -c "No such"`,
+      );
+      expect((await executor.executeCodeBlocks([look])).output).toBe("1\n");
+    });
+
+    it("and its functions come back with the next", patience, async () => {
+      const double = FunctionWithRequirements.fromString("def double(x):\n    return x * 2");
+      await using executor = create({ functions: [double] });
+      const use = python("from functions import double as imported\nprint(double(2), imported(3))");
+      expect((await executor.executeCodeBlocks([use])).output).toBe("4 6\n");
+      await executor.executeCodeBlocks([python("import os; os._exit(1)")]);
+      expect((await executor.executeCodeBlocks([use])).output).toBe("4 6\n");
+    });
+  });
+});
+
+describe("code that does not let itself be interrupted", needs("jupyter"), () => {
+  const { executor: create } = sharedServer();
+
+  it("costs the variables, which the result says, and the next call works", patience, async () => {
+    await using executor = create({ interruptGraceMs: 500 });
+    const result = await executor.executeCodeBlocks([python(`print("so far", flush=True)\n${stubborn}`)], {
+      timeoutMs: 2000,
+    });
+    expect(result).toMatchObject({ exitCode: 124, timedOut: true, stateLost: true, output: "so far\n" });
+    const next = await executor.executeCodeBlocks([python("print(1)")]);
+    expect(next).toMatchObject({ output: "1\n", stateLost: false });
+  });
+
+  it("is told by the next result, when the call itself was aborted", patience, async () => {
+    await using executor = create({ interruptGraceMs: 500 });
+    await executor.start();
+    const call = executor.executeCodeBlocks([python(stubborn)], { signal: AbortSignal.timeout(1500) });
+    await expect(call).rejects.toThrow(/timeout/i);
+    expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: true });
+    expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: false });
+  });
+
+  it("keeps the variables of code that does", patience, async () => {
+    await using executor = create();
+    await executor.executeCodeBlocks([python("kept = 1")]);
+    for (const block of [python("import time; time.sleep(300)"), bash("sleep 300"), python("while True: pass")]) {
+      const result = await executor.executeCodeBlocks([block], { timeoutMs: 1500 });
+      expect(result).toMatchObject({ timedOut: true, stateLost: false });
+    }
+    expect((await executor.executeCodeBlocks([python("print(kept)")])).output).toBe("1\n");
+  });
+});
+
+describe("a server that is lost", needs("jupyter"), () => {
+  it("fails the call in seconds, and the next one starts it again", patience, async () => {
+    const server = new LocalJupyterServer({ python: "/usr/bin/python3" });
+    await using executor = new JupyterCodeExecutor({ server });
+    const { output } = await executor.executeCodeBlocks([python("import os; print(os.getppid(), flush=True)")]);
+    const running = executor.executeCodeBlocks([python("import time; time.sleep(300)")]);
+    running.catch(() => {});
+    await sleep(500);
+    process.kill(Number(output), "SIGKILL");
+    await expect(running).rejects.toSatisfy(BackendUnavailableError.isInstance);
+    const next = await executor.executeCodeBlocks([python("print(1)")]);
+    expect(next).toMatchObject({ output: "1\n", stateLost: true });
+  });
+});

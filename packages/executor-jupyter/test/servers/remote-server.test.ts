@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { JupyterCodeExecutor } from "../../src/index.ts";
+import { KernelApi } from "../support/kernel-api.ts";
+import { sharedServer } from "../support/local-server.ts";
+import { python } from "../support/python.ts";
+import { TlsProxy } from "../support/tls-proxy.ts";
+
+const patience = { timeout: 120_000 };
+
+describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", (version) => {
+  describe("behind a proxy", needs(version), () => {
+    const { server, address } = sharedServer(version);
+
+    const proxied = async () => {
+      const { baseUrl, token } = await address();
+      const proxy = await TlsProxy.start(new URL(baseUrl));
+      return { proxy, settings: { baseUrl: proxy.baseUrl, token, ca: proxy.ca } };
+    };
+
+    it("is reached through https and wss, a path prefix and an authority of its own", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      await using executor = new JupyterCodeExecutor({ server: settings });
+      await executor.executeCodeBlocks([python("x = 6")]);
+      const result = await executor.executeCodeBlocks([python("x * 7")]);
+      expect(result.output).toBe("42\n");
+      expect(executor.capabilities.isolation).toBe("remote");
+      expect(proxy.requests.length).toBeGreaterThan(1);
+      for (const path of proxy.requests) expect(path).toMatch(/^\/user\/some%20one\/api\//);
+    });
+
+    it("never sees the token in an address", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      await using executor = new JupyterCodeExecutor({
+        server: { ...settings, baseUrl: `${proxy.baseUrl}?token=${settings.token}` },
+      });
+      await executor.executeCodeBlocks([python("1")]);
+      expect(proxy.requests.join("\n")).not.toContain(settings.token);
+    });
+
+    it("is refused without its authority, with a clear error", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      const { ca: _ca, ...untrusted } = settings;
+      await using executor = new JupyterCodeExecutor({ server: untrusted });
+      await expect(executor.start()).rejects.toThrow(/cannot be reached: .*certificate/);
+    });
+
+    it("may go away during a cell and come back: nothing of its output is lost", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      await using executor = new JupyterCodeExecutor({ server: settings });
+      await executor.start();
+      const code = "import time\nfor i in range(30): print(i, flush=True); time.sleep(0.1)";
+      const running = executor.executeCodeBlocks([python(code)]);
+      await sleep(1000);
+      proxy.breakConnections();
+      const result = await running;
+      expect(result).toMatchObject({ exitCode: 0, stateLost: false });
+      expect(result.output).toBe(Array.from({ length: 30 }, (_value, index) => `${index}\n`).join(""));
+    });
+
+    it("fails the call when it stays away", patience, async () => {
+      const { proxy, settings } = await proxied();
+      const executor = new JupyterCodeExecutor({ server: settings, reconnectTimeoutMs: 2000 });
+      await executor.start();
+      const running = executor.executeCodeBlocks([python("import time; time.sleep(300)")]);
+      running.catch(() => {});
+      await sleep(500);
+      await proxy[Symbol.asyncDispose]();
+      await expect(running).rejects.toSatisfy(BackendUnavailableError.isInstance);
+      await executor.stop();
+    });
+
+    it("speaks the old WebSocket protocol too", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      await using executor = new JupyterCodeExecutor({ server: { ...settings, legacyWebSocket: true } });
+      expect((await executor.executeCodeBlocks([python("print('grüße 🎈')")])).output).toBe("grüße 🎈\n");
+    });
+
+    it("tells of a wrong token in an error, and does not show it", patience, async () => {
+      const { baseUrl } = await address();
+      await using executor = new JupyterCodeExecutor({ server: { baseUrl, token: "not-the-token" } });
+      const error: unknown = await executor.start().catch((thrown: unknown) => thrown);
+      expect(BackendUnavailableError.isInstance(error)).toBe(true);
+      expect(String(error)).toMatch(/does not accept the token/);
+      expect(String(error)).not.toContain("not-the-token");
+    });
+
+    it("tells which kernels there are when asked for another", patience, async () => {
+      await using executor = new JupyterCodeExecutor({ server, kernelName: "no-such-kernel" });
+      await expect(executor.start()).rejects.toThrow(/no kernel named "no-such-kernel".*python3/);
+      await expect(executor.start()).rejects.toSatisfy(InvalidInputError.isInstance);
+    });
+
+    it("lends a kernel that runs already, which lives on", patience, async () => {
+      const api = new KernelApi(await address());
+      const kernelId = await api.start();
+      const first = new JupyterCodeExecutor({ server, kernelId });
+      await first.executeCodeBlocks([python("kept = 'here'")]);
+      await first.stop();
+      await using second = new JupyterCodeExecutor({ server, kernelId });
+      expect((await second.executeCodeBlocks([python("print(kept)")])).output).toBe("here\n");
+      await second.restart();
+      expect((await second.executeCodeBlocks([python("print('kept' in globals())")])).output).toBe("False\n");
+      await second.stop();
+      expect(await api.list()).toContain(kernelId);
+      await api.remove(kernelId);
+    });
+
+    it("has no kernel of an id that nobody has", patience, async () => {
+      await using executor = new JupyterCodeExecutor({ server, kernelId: "00000000-0000-4000-8000-000000000000" });
+      await expect(executor.start()).rejects.toThrow(/no kernel with the id/);
+    });
+
+    it("serves fifty executors at once", { timeout: 600_000 }, async () => {
+      const api = new KernelApi(await address());
+      const before = await api.list();
+      const executors = Array.from({ length: 50 }, () => new JupyterCodeExecutor({ server }));
+      try {
+        const results = await Promise.all(
+          executors.map((executor, index) =>
+            executor.executeCodeBlocks([python(`mine = ${index}`), python("print(mine)")], { timeoutMs: 300_000 }),
+          ),
+        );
+        expect(results.map(({ output }) => output)).toEqual(executors.map((_executor, index) => `${index}\n`));
+      } finally {
+        await Promise.all(executors.map((executor) => executor.stop()));
+      }
+      expect(await api.list()).toEqual(before);
+    });
+  });
+});
+
+describe("the address of a server", () => {
+  it.each(["localhost:8888", "ftp://host/", "http://user:secret@host/", ""])("is refused: %s", (baseUrl) => {
+    const make = () => new JupyterCodeExecutor({ server: { baseUrl } });
+    expect(make).toThrow(/no usable address/);
+    expect(make).not.toThrow(/secret/);
+  });
+
+  it("that nobody answers at is a clear error in seconds", async () => {
+    await using executor = new JupyterCodeExecutor({ server: { baseUrl: "http://127.0.0.1:9/" } });
+    await expect(executor.start()).rejects.toThrow(/http:\/\/127\.0\.0\.1:9\/ cannot be reached/);
+  });
+});

@@ -1,0 +1,99 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { request } from "node:http";
+import { createServer, type Server } from "node:https";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+/** A server in front of a Jupyter server: speaks TLS with a certificate of its own authority, under a path prefix. */
+export class TlsProxy implements AsyncDisposable {
+  /** The authority's certificate. */
+  readonly ca: string;
+  readonly prefix = "/user/some one/";
+  /** Paths, with their query, of all requests. */
+  readonly requests: string[] = [];
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(server: Server, ca: string) {
+    this.#server = server;
+    this.ca = ca;
+  }
+
+  /** @param target - the server's base address, without a path. */
+  static async start(target: URL): Promise<TlsProxy> {
+    const { key, cert } = await selfSigned();
+    const proxy = new TlsProxy(createServer({ key, cert }), cert);
+    proxy.#forward(target);
+    await new Promise<void>((resolve) => {
+      proxy.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return proxy;
+  }
+
+  get baseUrl(): string {
+    return `https://localhost:${(this.#server.address() as AddressInfo).port}${this.prefix}`;
+  }
+
+  /** Breaks all connections; new ones are taken. */
+  breakConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.breakConnections();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
+  }
+
+  #forward(target: URL): void {
+    this.#server.on("request", (incoming, outgoing) => {
+      const path = this.#inner(incoming.url ?? "");
+      const headers = { ...incoming.headers, host: target.host };
+      const onward = request(new URL(path, target), { method: incoming.method ?? "GET", headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(outgoing);
+      });
+      onward.on("error", () => outgoing.destroy());
+      incoming.pipe(onward);
+    });
+    this.#server.on("upgrade", (incoming, socket: Socket, head) => {
+      const onward = connect(Number(target.port), target.hostname, () => {
+        const headers = Object.entries({ ...incoming.headers, host: target.host });
+        const lines = headers.map(([name, value]) => `${name}: ${String(value)}`);
+        onward.write([`GET ${this.#inner(incoming.url ?? "")} HTTP/1.1`, ...lines, "", ""].join("\r\n"));
+        onward.write(head);
+        socket.pipe(onward).pipe(socket);
+      });
+      for (const each of [socket, onward]) {
+        this.#sockets.add(each);
+        each.on("error", () => {});
+        each.on("close", () => {
+          socket.destroy();
+          onward.destroy();
+        });
+      }
+    });
+  }
+
+  #inner(path: string): string {
+    this.requests.push(path);
+    const prefix = encodeURI(this.prefix);
+    return path.startsWith(prefix) ? path.slice(prefix.length - 1) : "/outside-the-prefix";
+  }
+}
+
+async function selfSigned(): Promise<{ key: string; cert: string }> {
+  const directory = await mkdtemp(join(tmpdir(), "fenced-tls-"));
+  const [key, cert] = [join(directory, "key.pem"), join(directory, "cert.pem")];
+  const words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert];
+  await promisify(execFile)("openssl", [...words, ...names]);
+  const texts = { key: await readFile(key, "utf8"), cert: await readFile(cert, "utf8") };
+  await rm(directory, { recursive: true });
+  return texts;
+}

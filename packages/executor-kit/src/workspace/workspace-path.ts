@@ -1,0 +1,24 @@
+import path from "node:path";
+import { WorkspacePathError } from "@fenced/core";
+
+/**
+ * Normalises a path inside a workspace: relative, with `/` between its parts. Symbolic links are not looked at.
+ *
+ * @throws WorkspacePathError if it is absolute, empty or leads out of the workspace.
+ */
+export function normalizeWorkspacePath(given: string): string {
+  const slashed = process.platform === "win32" ? given.replaceAll("\\", "/") : given;
+  const normal = path.posix.normalize(slashed).replace(/\/$/, "");
+  const leaves = normal === ".." || normal.startsWith("../");
+  if (given === "" || given.includes("\0") || leaves || path.isAbsolute(given) || path.posix.isAbsolute(slashed)) {
+    throw outsideWorkspace(given);
+  }
+  return normal;
+}
+
+/** The error for a path that leads out of the workspace. */
+export function outsideWorkspace(given: string): WorkspacePathError {
+  return new WorkspacePathError(`The path ${JSON.stringify(given)} is not in the workspace`, {
+    remedy: "Use a path relative to the workspace, without `..` and not through a symbolic link that leaves it.",
+  });
+}

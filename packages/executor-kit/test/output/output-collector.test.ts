@@ -1,0 +1,110 @@
+import { OutputCollector } from "@fenced/executor-kit";
+import { describe, expect, it } from "vitest";
+
+const collect = (maxBytes: number, pieces: readonly (readonly ["stdout" | "stderr", string | Uint8Array])[]) => {
+  const collector = new OutputCollector(maxBytes);
+  const seen = { stdout: "", stderr: "" };
+  for (const [name, data] of pieces) for (const piece of collector.push(name, data)) seen[name] += piece.toString();
+  for (const name of ["stdout", "stderr"] as const) {
+    for (const piece of collector.end(name)) seen[name] += piece.toString();
+  }
+  return { seen, ...collector.texts() };
+};
+
+describe("OutputCollector", () => {
+  it("keeps both streams apart and in order of arrival together", () => {
+    const { output, stdout, stderr, truncated } = collect(100, [
+      ["stdout", "a1 "],
+      ["stderr", "b1 "],
+      ["stdout", "a2 "],
+      ["stdout", "a3 "],
+      ["stderr", "b2"],
+    ]);
+    expect({ output, stdout, stderr, truncated }).toEqual({
+      output: "a1 b1 a2 a3 b2",
+      stdout: "a1 a2 a3 ",
+      stderr: "b1 b2",
+      truncated: false,
+    });
+  });
+
+  it("is not truncated at exactly the limit", () => {
+    const { output, truncated } = collect(10, [["stdout", "0123456789"]]);
+    expect({ output, truncated }).toEqual({ output: "0123456789", truncated: false });
+  });
+
+  it("keeps head and tail and names the size of the cut", () => {
+    const { output, stdout, truncated } = collect(10, [["stdout", "0123456789A"]]);
+    expect(truncated).toBe(true);
+    expect(output).toBe("01234\n[... 1 bytes of output left out ...]\n6789A");
+    expect(stdout).toBe(output);
+  });
+
+  it("cuts what both wrote together, though neither alone is too long", () => {
+    const { output, stdout, stderr, truncated } = collect(8, [
+      ["stdout", "aaa"],
+      ["stderr", "bbb"],
+      ["stdout", "ccc"],
+      ["stderr", "ddd"],
+    ]);
+    expect(output).toBe("aaab\n[... 4 bytes of output left out ...]\ncddd");
+    expect({ stdout, stderr, truncated }).toEqual({ stdout: "aaaccc", stderr: "bbbddd", truncated: true });
+  });
+
+  it("keeps the right tail however the output is cut into pieces", () => {
+    const text = Array.from({ length: 5000 }, (_, index) => `${index},`).join("");
+    const expected = `${text.slice(0, 50)}\n[... ${text.length - 100} bytes of output left out ...]\n${text.slice(-50)}`;
+    for (const size of [1, 2, 3, 7, 49, 50, 51, 99, 100, 101, 4096, text.length]) {
+      const pieces = [];
+      for (let at = 0; at < text.length; at += size) pieces.push(["stdout", text.slice(at, at + size)] as const);
+      expect(collect(100, pieces).output, `pieces of ${size}`).toBe(expected);
+    }
+  });
+
+  it("joins characters that are cut between pieces, in the events too", () => {
+    const bytes = Buffer.from("aé€😀z");
+    for (let size = 1; size <= bytes.length; size += 1) {
+      const pieces = [];
+      for (let at = 0; at < bytes.length; at += size) pieces.push(["stdout", bytes.subarray(at, at + size)] as const);
+      const { output, seen } = collect(100, pieces);
+      expect(output).toBe("aé€😀z");
+      expect(seen.stdout).toBe("aé€😀z");
+    }
+  });
+
+  it("does not tear a character apart by what the other stream writes meanwhile", () => {
+    const euro = Buffer.from("€");
+    const { output } = collect(100, [
+      ["stdout", euro.subarray(0, 1)],
+      ["stderr", "!"],
+      ["stdout", euro.subarray(1)],
+    ]);
+    expect(output).toBe("!€");
+  });
+
+  it("replaces invalid and unfinished bytes", () => {
+    const { output, seen } = collect(100, [
+      ["stdout", Uint8Array.of(0x61, 0xff, 0xfe, 0x62)],
+      ["stdout", Uint8Array.of(0xe2, 0x82)],
+    ]);
+    expect(output).toBe("a\u{fffd}\u{fffd}b\u{fffd}");
+    expect(seen.stdout).toBe(output);
+  });
+
+  it("leaves characters out with the cut that it goes through", () => {
+    const { output } = collect(8, [["stdout", "€€€€€€"]]);
+    expect(output).toBe("€\n[... 12 bytes of output left out ...]\n€");
+  });
+
+  it("keeps nothing at a limit of 0, and says so", () => {
+    expect(collect(0, [["stdout", "abc"]]).output).toBe("\n[... 3 bytes of output left out ...]\n");
+  });
+
+  it("keeps its own copy, since the memory of a piece is used again", () => {
+    const collector = new OutputCollector(100);
+    const piece = Buffer.from("before");
+    collector.push("stdout", piece);
+    piece.fill("x");
+    expect(collector.texts().stdout).toBe("before");
+  });
+});

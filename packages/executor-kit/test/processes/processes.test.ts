@@ -1,0 +1,146 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { access, mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { hasVariable, killProcesses, Leash, listProcesses } from "@fenced/executor-kit";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryDirectory } from "../support/temporary-directory.ts";
+
+const newMark = () => ({ name: "FENCED_TEST", value: randomUUID() });
+
+async function living(mark: { name: string; value: string }): Promise<number[]> {
+  return (await listProcesses()).map(({ pid }) => pid).filter((pid) => hasVariable(pid, mark.name, mark.value));
+}
+
+/** Starts a shell script as the leader of a marked group and waits until it has written a line. */
+async function start(script: string, mark: { name: string; value: string }): Promise<number> {
+  const child = spawn("sh", ["-c", script], {
+    detached: true,
+    stdio: ["ignore", "pipe", "ignore"],
+    env: { PATH: process.env["PATH"], [mark.name]: mark.value },
+  });
+  onTestFinished(async () => killProcesses({ mark }));
+  await once(child.stdout, "data");
+  child.stdout.destroy();
+  return child.pid ?? 0;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(20);
+}
+
+const missing = async (file: string): Promise<boolean> =>
+  access(file).then(
+    () => false,
+    () => true,
+  );
+
+describe.skipIf(process.platform !== "linux")("killProcesses", () => {
+  it("ends children, those in another session, and orphans", async () => {
+    const mark = newMark();
+    const root = await start("sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &) ; echo ready; wait", mark);
+    await until(async () => (await living(mark)).length === 4);
+    await killProcesses({ root, mark });
+    expect(await living(mark)).toEqual([]);
+  });
+
+  it("ends a descendant that dropped the mark", async () => {
+    const mark = newMark();
+    const other = newMark();
+    const root = await start(`env -i ${other.name}=${other.value} setsid sleep 1000 & echo ready; wait`, mark);
+    await until(async () => (await living(other)).length === 1);
+    await killProcesses({ root, mark });
+    expect(await living(other)).toEqual([]);
+  });
+
+  it("ends orphans that dropped the mark but stayed in the session, also after its leader has ended", async () => {
+    const mark = newMark();
+    const other = newMark();
+    const root = await start(`env -i ${other.name}=${other.value} sleep 1000 > /dev/null & echo ready`, mark);
+    await until(async () => (await living(mark)).length === 0 && (await living(other)).length === 1);
+    await killProcesses({ mark, endedRoots: [root] });
+    expect(await living(other)).toEqual([]);
+  });
+
+  it("takes a living leader under the number of an ended one for a stranger", async () => {
+    const other = newMark();
+    const stranger = await start("echo ready; sleep 1000", other);
+    await killProcesses({ mark: newMark(), endedRoots: [stranger] });
+    expect((await living(other)).length).toBeGreaterThan(0);
+  });
+
+  it("ends who ignores every signal that can be ignored, and who keeps starting others", async () => {
+    const mark = newMark();
+    const root = await start("trap '' TERM INT HUP; (while :; do sleep 0.01 & done) & echo ready; wait", mark);
+    await killProcesses({ root, mark });
+    expect(await living(mark)).toEqual([]);
+  });
+
+  it("leaves others alone, and may find nothing", async () => {
+    const mark = newMark();
+    await start("echo ready; sleep 1000", mark);
+    await killProcesses({ mark: newMark() });
+    expect((await living(mark)).length).toBeGreaterThan(0);
+  });
+});
+
+describe.skipIf(process.platform !== "linux")("Leash", () => {
+  it("ends and removes everything when its program is killed", async () => {
+    const mark = newMark();
+    const directory = await temporaryDirectory();
+    const owned = path.join(directory, "owned");
+    const foreign = path.join(directory, "foreign");
+    for (const [place, owner] of [
+      [owned, mark.value],
+      [foreign, "somebody else"],
+    ] as const) {
+      await mkdir(place);
+      await writeFile(path.join(place, ".fenced-functions"), owner);
+    }
+    await mkdir(path.join(directory, "session"));
+    await writeFile(path.join(directory, ".own-1"), "");
+    await writeFile(path.join(directory, "user"), "");
+    await start("echo ready; sleep 1000", mark);
+    const options = (removeOwned: string) => ({
+      mark,
+      remove: [path.join(directory, "session")],
+      removePrefixes: [path.join(directory, ".own-")],
+      removeOwned,
+    });
+    const program = `
+      import { Leash } from ${JSON.stringify(new URL("../../src/processes/leash.ts", import.meta.url).href)};
+      new Leash(${JSON.stringify(options(owned))});
+      new Leash(${JSON.stringify(options(foreign))});
+      console.log("held");
+      setInterval(() => {}, 1000);
+    `;
+    const host = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(host.stdout, "data");
+    host.kill("SIGKILL");
+    await until(async () => (await living(mark)).length === 0);
+    await until(async () => missing(path.join(directory, "session")));
+    expect(await missing(path.join(directory, ".own-1"))).toBe(true);
+    expect(await missing(owned)).toBe(true);
+    expect(await missing(foreign)).toBe(false);
+    expect(await missing(path.join(directory, "user"))).toBe(false);
+  });
+
+  it("does nothing when it is released, and is gone", async () => {
+    const mark = newMark();
+    const directory = await temporaryDirectory();
+    await start("echo ready; sleep 1000", mark);
+    const leash = new Leash({ mark, remove: [directory] });
+    const leashes = async (): Promise<number> =>
+      (await listProcesses()).filter(({ parent }) => parent === process.pid).length;
+    const before = await leashes();
+    await Promise.all([leash.release(), leash.release()]);
+    await leash.release();
+    expect(await leashes()).toBe(before - 1);
+    expect(await missing(directory)).toBe(false);
+    expect((await living(mark)).length).toBeGreaterThan(0);
+  });
+});

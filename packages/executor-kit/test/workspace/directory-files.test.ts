@@ -1,0 +1,217 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
+import { DirectoryFiles } from "@fenced/executor-kit";
+import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../support/temporary-directory.ts";
+
+async function workspace() {
+  const top = await temporaryDirectory();
+  const root = path.join(top, "workspace");
+  const outside = path.join(top, "outside");
+  await Promise.all([mkdir(root), mkdir(outside)]);
+  await writeFile(path.join(outside, "secret"), "secret");
+  return { root, outside, files: new DirectoryFiles(root, (file) => file.startsWith(".own")) };
+}
+
+const openDescriptors = async (): Promise<number> => (await readdir("/proc/self/fd")).length;
+
+describe("DirectoryFiles", () => {
+  it("writes, lists, reads and removes", async () => {
+    const { files, root } = await workspace();
+    await files.write("b/c/d.bin", Uint8Array.of(0, 255, 10));
+    await files.write("a.txt", "ü");
+    await writeFile(path.join(root, ".own-1"), "");
+    expect(await files.list()).toEqual([
+      { path: "a.txt", size: 2 },
+      { path: "b/c/d.bin", size: 3 },
+    ]);
+    expect(await files.list("b")).toEqual([{ path: "b/c/d.bin", size: 3 }]);
+    expect(await files.read("b/c/d.bin")).toEqual(Uint8Array.of(0, 255, 10));
+    await files.remove("b");
+    expect(await files.list()).toEqual([{ path: "a.txt", size: 2 }]);
+  });
+
+  it("overwrites a longer file whole", async () => {
+    const { files } = await workspace();
+    await files.write("a", "long text");
+    await files.write("a", "x");
+    expect(Buffer.from(await files.read("a")).toString()).toBe("x");
+  });
+
+  it("says which file is missing", async () => {
+    const { files } = await workspace();
+    await expect(files.read("no/such")).rejects.toThrow(FileNotFoundError);
+    await expect(files.list("nowhere")).rejects.toThrow(/"nowhere"/);
+    await expect(files.remove("none")).rejects.toThrow(FileNotFoundError);
+    await files.write("file", "");
+    await expect(files.read("file/below")).rejects.toThrow(FileNotFoundError);
+  });
+
+  it("takes a directory, or the workspace itself, for no file", async () => {
+    const { files } = await workspace();
+    await files.write("d/x", "");
+    await expect(files.read("d")).rejects.toThrow(InvalidInputError);
+    await expect(files.write("d", "")).rejects.toThrow(InvalidInputError);
+    await expect(files.remove(".")).rejects.toThrow(InvalidInputError);
+  });
+
+  it.each(["../outside/secret", "/etc/passwd", "a/../../outside/secret"])("refuses %s", async (file) => {
+    const { files } = await workspace();
+    await expect(files.read(file)).rejects.toThrow(WorkspacePathError);
+    await expect(files.write(file, "x")).rejects.toThrow(WorkspacePathError);
+    await expect(files.remove(file)).rejects.toThrow(WorkspacePathError);
+    await expect(files.download([file], ".")).rejects.toThrow(WorkspacePathError);
+  });
+
+  it("does not follow a link out of the workspace, neither to read nor to write", async () => {
+    const { files, root, outside } = await workspace();
+    await symlink(outside, path.join(root, "dir"));
+    await symlink(path.join(outside, "secret"), path.join(root, "file"));
+    await symlink(path.join(outside, "new"), path.join(root, "dangling"));
+    await symlink("../outside", path.join(root, "relative"));
+    for (const file of ["dir/secret", "file", "relative/secret"]) {
+      await expect(files.read(file)).rejects.toThrow(WorkspacePathError);
+    }
+    for (const file of ["dir/new", "file", "dangling", "relative/new"]) {
+      await expect(files.write(file, "x")).rejects.toThrow(WorkspacePathError);
+    }
+    await expect(files.list("dir")).rejects.toThrow(WorkspacePathError);
+    await expect(files.remove("dir/secret")).rejects.toThrow(WorkspacePathError);
+    expect(await readdir(outside)).toEqual(["secret"]);
+    expect(await readFile(path.join(outside, "secret"), "utf8")).toBe("secret");
+    expect(await files.list()).toEqual([]);
+  });
+
+  it("follows a link that stays inside, and removes the link, not its target", async () => {
+    const { files, root } = await workspace();
+    await files.write("real/a", "text");
+    await symlink("real", path.join(root, "dir"));
+    await symlink("real/a", path.join(root, "file"));
+    expect(Buffer.from(await files.read("dir/a")).toString()).toBe("text");
+    expect(Buffer.from(await files.read("file")).toString()).toBe("text");
+    await files.remove("dir");
+    await files.remove("file");
+    expect(await files.list()).toEqual([{ path: "real/a", size: 4 }]);
+  });
+
+  it("says so if the workspace is gone, or a part of the way is a file", async () => {
+    const { files, root } = await workspace();
+    await files.write("file", "");
+    await expect(files.write("file/below", "")).rejects.toThrow(/a file, not a directory/);
+    await expect(files.write("x".repeat(300), "")).rejects.toThrow(InvalidInputError);
+    await rm(root, { recursive: true });
+    await expect(files.list()).rejects.toThrow(BackendUnavailableError);
+    await expect(files.write("a", "")).rejects.toThrow(/is gone/);
+  });
+
+  it("does not hang on a named pipe", async () => {
+    const { files, root } = await workspace();
+    execFileSync("mkfifo", [path.join(root, "pipe")]);
+    await expect(files.read("pipe")).rejects.toThrow(InvalidInputError);
+    await expect(files.write("pipe", "x")).rejects.toThrow(InvalidInputError);
+  });
+
+  it("stays inside while a directory is being swapped for a link", async () => {
+    const { files, root, outside } = await workspace();
+    await files.write("real/secret", "mine");
+    await symlink(outside, path.join(root, "link"));
+    const stop = new AbortController();
+    const swap = async (): Promise<void> => {
+      while (!stop.signal.aborted) {
+        await rename(path.join(root, "real"), path.join(root, "spare")).catch(() => {});
+        await rename(path.join(root, "link"), path.join(root, "real")).catch(() => {});
+        await rename(path.join(root, "real"), path.join(root, "link")).catch(() => {});
+        await rename(path.join(root, "spare"), path.join(root, "real")).catch(() => {});
+      }
+    };
+    const swapper = swap();
+    const seen = new Set<string>();
+    for (let round = 0; round < 500; round += 1) {
+      const text = await files.read("real/secret").then(
+        (bytes) => Buffer.from(bytes).toString(),
+        () => "refused",
+      );
+      seen.add(text);
+      await files.write("real/planted", "x").catch(() => {});
+    }
+    stop.abort();
+    await swapper;
+    expect(seen).not.toContain("secret");
+    expect(await readdir(outside)).toEqual(["secret"]);
+  });
+
+  it("uploads and downloads", async () => {
+    const { files, outside } = await workspace();
+    const local = path.join(outside, "with space ü.bin");
+    await writeFile(local, Buffer.alloc(300_000, 7));
+    await files.upload([local]);
+    expect(await files.list()).toEqual([{ path: "with space ü.bin", size: 300_000 }]);
+    await files.write("deep/er/x", "y");
+    const target = await mkdtemp(path.join(outside, "to-"));
+    const copies = await files.download(["deep/er/x", "with space ü.bin"], path.join(target, "new"));
+    expect(copies).toEqual([path.join(target, "new/deep/er/x"), path.join(target, "new/with space ü.bin")]);
+    expect(await readFile(path.join(target, "new/deep/er/x"), "utf8")).toBe("y");
+    expect((await readFile(path.join(target, "new/with space ü.bin"))).equals(Buffer.alloc(300_000, 7))).toBe(true);
+  });
+
+  it("leaves a file whole that is copied onto itself", async () => {
+    const { files, root, outside } = await workspace();
+    await files.write("deep/a", "text");
+    await files.write("b", "text");
+    await symlink(root, path.join(outside, "link"));
+    await files.upload([path.join(root, "b"), path.join(outside, "link/b")]);
+    await files.download(["deep/a", "b"], root);
+    expect(await files.list()).toEqual([
+      { path: "b", size: 4 },
+      { path: "deep/a", size: 4 },
+    ]);
+  });
+
+  it("lists what is there while directories come and go, and are swapped for links", async () => {
+    const { files, root, outside } = await workspace();
+    await files.write("stays/x", "");
+    const stop = new AbortController();
+    const changer = (async () => {
+      while (!stop.signal.aborted) {
+        await mkdir(path.join(root, "goes/deep"), { recursive: true });
+        await rm(path.join(root, "goes"), { recursive: true });
+        await symlink(outside, path.join(root, "goes"));
+        await rm(path.join(root, "goes"));
+      }
+    })();
+    const seen = new Set<string>();
+    for (let round = 0; round < 500; round += 1) {
+      for (const file of await files.list()) seen.add(file.path);
+    }
+    stop.abort();
+    await changer;
+    expect([...seen]).toEqual(["stays/x"]);
+  });
+
+  it("uploads nothing if one of the files is missing", async () => {
+    const { files, outside } = await workspace();
+    const local = path.join(outside, "secret");
+    await expect(files.upload([local, path.join(outside, "none")])).rejects.toThrow(FileNotFoundError);
+    await expect(files.upload([outside])).rejects.toThrow(InvalidInputError);
+    expect(await files.list()).toEqual([]);
+  });
+
+  it.skipIf(process.platform !== "linux")("closes every descriptor, also after errors", async () => {
+    const { files, outside } = await workspace();
+    await files.write("warm/up", "");
+    const before = await openDescriptors();
+    for (let round = 0; round < 20; round += 1) {
+      await files.write("a/b", "x");
+      await files.read("a/b");
+      await files.list();
+      await files.read("a/none").catch(() => {});
+      await files.read("a").catch(() => {});
+      await files.upload([path.join(outside, "secret")]);
+      await files.download(["a/b"], outside);
+    }
+    expect(await openDescriptors()).toBeLessThanOrEqual(before);
+    await rm(path.join(outside, "a"), { recursive: true });
+  });
+});

@@ -1,0 +1,134 @@
+import { execFile } from "node:child_process";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import type { LanguageCommand } from "@fenced/executor-kit";
+import { findProgram } from "./find-program.ts";
+
+/** A command whose program was found. */
+interface FoundLanguage {
+  readonly extension: string;
+  /** The program's absolute path and its arguments. */
+  readonly command: readonly [string, ...string[]];
+}
+
+/** Which languages can be run, and why the others cannot. */
+export interface FoundLanguages {
+  readonly found: ReadonlyMap<string, FoundLanguage>;
+  /** Language to a sentence that says what is missing and what to do. */
+  readonly missing: ReadonlyMap<string, string>;
+}
+
+/** Where to look. */
+export interface LanguageSearch {
+  /** The environment of the blocks; its `PATH` counts. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** Languages whose command the user gave; it is taken as it is. */
+  readonly given: ReadonlySet<string>;
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  python: "install Python 3",
+  pwsh: "install PowerShell 7",
+  javascript: "install Node.js",
+  typescript: "install Node.js 22.6 or later, or `npm install tsx` next to the executor",
+};
+
+/** Looks for the programs of all languages in `table`. */
+export async function findLanguages(
+  table: Readonly<Record<string, LanguageCommand>>,
+  search: LanguageSearch,
+): Promise<FoundLanguages> {
+  const found = new Map<string, FoundLanguage>();
+  const missing = new Map<string, string>();
+  const look = async ([language, entry]: [string, LanguageCommand]): Promise<void> => {
+    const command = await findCommand(language, entry.command, search);
+    if (command) found.set(language, { extension: entry.extension, command });
+    else missing.set(language, missingSentence(language, entry.command));
+  };
+  await Promise.all(Object.entries(table).map(look));
+  // In the table's order, not in that of the answers.
+  return { found: new Map(Object.keys(table).flatMap((name) => pairOf(found, name))), missing };
+}
+
+async function findCommand(
+  language: string,
+  [name = "", ...words]: readonly string[],
+  search: LanguageSearch,
+): Promise<readonly [string, ...string[]] | undefined> {
+  const searchPath = search.env["PATH"] ?? search.env["Path"] ?? "";
+  const program = findProgram(name, searchPath);
+  const own = search.given.has(language);
+  if (language === "python" && !own) {
+    return findPython(program ?? findProgram("python", searchPath), words, search);
+  }
+  if (program === undefined) return undefined;
+  if (language === "typescript" && !own) return typeScriptCommand(program, words, search);
+  return [program, ...words];
+}
+
+/**
+ * The interpreter behind what is found on the path: a version manager's shim costs more time than Python itself, and
+ * a stub that only asks to install Python does not answer.
+ */
+async function findPython(
+  program: string | undefined,
+  words: readonly string[],
+  search: LanguageSearch,
+): Promise<readonly [string, ...string[]] | undefined> {
+  if (program === undefined) return undefined;
+  const answer = await ask(program, ["-c", "import sys; print(sys.executable)"], search);
+  return answer === undefined ? undefined : [answer === "" ? program : answer, ...words];
+}
+
+/** Node strips types by itself since 22.18 and 23.6, behind a flag since 22.6; before that `tsx` does it. */
+async function typeScriptCommand(
+  node: string,
+  words: readonly string[],
+  search: LanguageSearch,
+): Promise<readonly [string, ...string[]] | undefined> {
+  const version = node === process.execPath ? process.version : await ask(node, ["--version"], search);
+  const [, major = 0, minor = 0] = (/^v(\d+)\.(\d+)/.exec(version ?? "") ?? []).map(Number);
+  const quiet = "--disable-warning=ExperimentalWarning";
+  if (major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18)) return [node, ...words, quiet];
+  if (major === 23 || (major === 22 && minor >= 6)) return [node, ...words, quiet, "--experimental-strip-types"];
+  const tsx = findTsx(search.cwd);
+  return tsx === undefined ? undefined : [node, ...words, "--import", pathToFileURL(tsx).href];
+}
+
+/** tsx as the work directory, this package or the program around it sees it. */
+function findTsx(cwd: string): string | undefined {
+  for (const from of [path.join(cwd, "block.ts"), fileURLToPath(import.meta.url), path.resolve("program.js")]) {
+    try {
+      return createRequire(from).resolve("tsx");
+    } catch {
+      // Not to be seen from there.
+    }
+  }
+  return undefined;
+}
+
+async function ask(
+  program: string,
+  words: readonly string[],
+  { env, cwd }: LanguageSearch,
+): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)(program, words, { env, cwd, timeout: 20_000, windowsHide: true });
+    return stdout.trim();
+  } catch {
+    return undefined;
+  }
+}
+
+function missingSentence(language: string, command: readonly string[]): string {
+  const remedy = remedies[language] ?? `install "${command[0]}"`;
+  return `"${language}" cannot run here: "${command[0]}" was not found or cannot do it; ${remedy}, then stop() and start() the executor`;
+}
+
+function pairOf<Key, Value>(map: ReadonlyMap<Key, Value>, key: Key): [Key, Value][] {
+  const value = map.get(key);
+  return value === undefined ? [] : [[key, value]];
+}

@@ -1,0 +1,128 @@
+import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { closeSync, existsSync, openSync, unlinkSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { constants } from "node:os";
+import path from "node:path";
+import { BackendUnavailableError } from "@fenced/core";
+import { killProcesses, timeIsUp, type BlockEvent, type BlockOutcome, type ProcessFamily } from "@fenced/executor-kit";
+import { OutputReader } from "./output-reader.ts";
+import type { Pipe, PipeSupply } from "./pipe-supply.ts";
+
+/** A program to run as a block. */
+export interface ProcessSpec {
+  readonly command: readonly [string, ...string[]];
+  readonly cwd: string;
+  /** The whole environment. The block's own mark is added. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  /** Kills everything that the block started. */
+  readonly signal: AbortSignal;
+  /** A directory of the session for files of a moment. */
+  readonly scratch: string;
+  /** Told the number of the process, which leads a session of its own. */
+  readonly onStart: (pid: number) => void;
+  /** Gets the pipes that processes left running by the program still write to; destroyed when the session ends. */
+  readonly leftOpen: Set<net.Socket>;
+}
+
+/** The variable by which processes of one block are found, wherever they went. */
+const blockMark = "FENCED_BLOCK";
+
+/**
+ * Runs a program to its end: yields its output, returns its exit code and when it ended. Children that it leaves
+ * running live on.
+ *
+ * @throws BackendUnavailableError if it cannot be started.
+ */
+export async function* runProcess(
+  spec: ProcessSpec,
+  pipes: PipeSupply,
+): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  const mark = { name: blockMark, value: randomUUID() };
+  const reader = new OutputReader(spec.leftOpen);
+  const child = startProcess(spec, { ...spec.env, [mark.name]: mark.value }, reader, [
+    await pipes.take(),
+    await pipes.take(),
+  ]);
+  if (child.pid !== undefined) spec.onStart(child.pid);
+  const exited = exitOf(child, spec);
+  let killed: Promise<void> | undefined;
+  const finish = async (): Promise<void> => reader.finish();
+  let endedAt: number | undefined;
+  const kill = (): void => {
+    // It was in time, only its reader is slow; what it left running lives on.
+    if (endedAt !== undefined && spec.signal.reason === timeIsUp) return;
+    killed ??= killProcesses({ ...rootOf(child), mark });
+    // If the system cannot end it (a process stuck in a driver), what it wrote until now is all there is.
+    void killed.then(finish, finish);
+  };
+  void exited.then(finish, finish);
+  child.once("exit", () => {
+    endedAt = performance.now();
+  });
+  spec.signal.addEventListener("abort", kill, { once: true });
+  if (spec.signal.aborted) kill();
+  try {
+    yield* reader.events();
+    await killed;
+    const exitCode = killed ? 128 + constants.signals.SIGKILL : await exited;
+    return { exitCode, ...(endedAt === undefined ? {} : { endedAt }) };
+  } finally {
+    spec.signal.removeEventListener("abort", kill);
+  }
+}
+
+function startProcess(
+  { command: [program, ...words], cwd, stdin, scratch }: ProcessSpec,
+  env: Readonly<Record<string, string>>,
+  reader: OutputReader,
+  [out, err]: readonly [Pipe | undefined, Pipe | undefined],
+): ChildProcess {
+  if (out) reader.addPipe("stdout", out.readEnd);
+  if (err) reader.addPipe("stderr", err.readEnd);
+  let input: number | undefined;
+  try {
+    if (stdin !== undefined) input = stdinFile(stdin, scratch);
+    const stdio: StdioOptions = [input ?? "ignore", out?.writeEnd ?? "pipe", err?.writeEnd ?? "pipe"];
+    const child = spawn(program, words, { cwd, env, stdio, detached: process.platform !== "win32", windowsHide: true });
+    if (child.stdout instanceof net.Socket) reader.addSocket("stdout", child.stdout);
+    if (child.stderr instanceof net.Socket) reader.addSocket("stderr", child.stderr);
+    return child;
+  } catch (error) {
+    void reader.finish();
+    throw startFailure(error, program, cwd);
+  } finally {
+    for (const fd of [input, out?.writeEnd, err?.writeEnd]) if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** Under which name a child's family is found: once it has been waited for, its number may be somebody else's. */
+function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily, "mark"> {
+  if (pid === undefined) return {};
+  return exitCode === null && signalCode === null ? { root: pid } : { endedRoots: [pid] };
+}
+
+/** A file takes any amount at once, can be opened again as `/dev/stdin`, and is nobody's problem if it is not read. */
+function stdinFile(text: string, scratch: string): number {
+  const file = path.join(scratch, `stdin-${randomUUID()}`);
+  writeFileSync(file, text, { mode: 0o600 });
+  const fd = openSync(file, "r");
+  if (process.platform !== "win32") unlinkSync(file);
+  return fd;
+}
+
+function exitOf(child: ChildProcess, { command, cwd }: ProcessSpec): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once("exit", (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
+    child.once("error", (error) => reject(startFailure(error, command[0], cwd)));
+  });
+}
+
+function startFailure(cause: unknown, program: string, cwd: string): BackendUnavailableError {
+  const problem = existsSync(cwd) ? String(cause) : `the work directory ${cwd} is gone`;
+  return new BackendUnavailableError(`"${program}" could not be started: ${problem}`, {
+    remedy: "Check that the program is installed and the work directory is there, then call stop() and start().",
+    cause,
+  });
+}

@@ -1,0 +1,116 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { findProgram } from "./languages/find-program.ts";
+
+/** The programs of a virtual environment. */
+export interface VirtualEnv {
+  readonly directory: string;
+  /** The directory that goes first on `PATH`. */
+  readonly bin: string;
+  readonly python: string;
+}
+
+/**
+ * Finds a virtual environment made by `python -m venv` or `uv venv`.
+ *
+ * @throws InvalidInputError if there is none at `directory`.
+ */
+export function findVirtualEnv(directory: string): VirtualEnv {
+  const root = path.resolve(directory);
+  const bin = path.join(root, process.platform === "win32" ? "Scripts" : "bin");
+  const python = path.join(bin, process.platform === "win32" ? "python.exe" : "python");
+  if (existsSync(path.join(root, "pyvenv.cfg")) && existsSync(python)) return { directory: root, bin, python };
+  throw new InvalidInputError(`There is no virtual environment in ${root}`, {
+    remedy: "Make one with createVirtualEnv(path), `python3 -m venv` or `uv venv`.",
+  });
+}
+
+/** How a virtual environment is made. */
+export interface CreateVirtualEnvOptions {
+  /** Packages to install into it, as pip takes them: `"pandas>=2"`. Default: none. */
+  readonly packages?: readonly string[];
+  /** The Python to make it from, a name on `PATH` or a path. Default: `python3`, else `python`. */
+  readonly python?: string;
+}
+
+/**
+ * Makes a virtual environment for the option `virtualEnv`, with Python's `venv`, or with `uv` where Python has no
+ * working `venv`. One that is already there is kept, and gets the packages.
+ *
+ * @param directory - where; relative to the working directory of this process.
+ * @returns its absolute path.
+ * @throws BackendUnavailableError if there is no Python, or the packages cannot be installed.
+ *
+ * @example
+ * const virtualEnv = await createVirtualEnv(".venv", { packages: ["pandas>=2"] });
+ * await using executor = new LocalCommandLineCodeExecutor({ virtualEnv });
+ */
+export async function createVirtualEnv(directory: string, options: CreateVirtualEnvOptions = {}): Promise<string> {
+  const root = path.resolve(directory);
+  const searchPath = process.env["PATH"] ?? "";
+  const uv = findProgram("uv", searchPath);
+  if (!existsSync(path.join(root, "pyvenv.cfg"))) await makeEnvironment(root, options.python, searchPath, uv);
+  const { python } = findVirtualEnv(root);
+  await installPackages(options.packages ?? [], python, uv);
+  return root;
+}
+
+async function installPackages(packages: readonly string[], python: string, uv: string | undefined): Promise<void> {
+  if (packages.length === 0) return;
+  const remedy = "Correct the requirement, or see whether the package index can be reached.";
+  const pip = await run(python, ["-m", "pip", "--version"]).then(
+    () => true,
+    () => false,
+  );
+  if (pip) {
+    await orUnavailable(run(python, ["-m", "pip", "install", ...packages]), "pip failed", remedy);
+  } else if (uv !== undefined) {
+    await orUnavailable(run(uv, ["pip", "install", "--python", python, ...packages]), "uv failed", remedy);
+  } else {
+    throw new BackendUnavailableError(`Neither pip nor uv can install packages for ${python}`, {
+      remedy: "Install uv, or make the environment with `python3 -m venv`, which brings pip.",
+    });
+  }
+}
+
+async function makeEnvironment(
+  root: string,
+  given: string | undefined,
+  searchPath: string,
+  uv: string | undefined,
+): Promise<void> {
+  const python = given ?? findProgram("python3", searchPath) ?? findProgram("python", searchPath);
+  const remedy = "Install Python 3 with its venv module (Debian: `apt install python3-venv`), or uv.";
+  if (python === undefined && uv === undefined) {
+    throw new BackendUnavailableError("There is no Python here", { remedy });
+  }
+  const withVenv = python === undefined ? Promise.reject(new Error("no Python")) : run(python, ["-m", "venv", root]);
+  const made = uv === undefined ? withVenv : withVenv.catch(async () => run(uv, uvWords(root, given)));
+  try {
+    await orUnavailable(made, `No virtual environment could be made in ${root}`, remedy);
+  } catch (error) {
+    // Or the next try would take what is half made for one that is already there.
+    await rm(path.join(root, "pyvenv.cfg"), { force: true });
+    throw error;
+  }
+}
+
+function uvWords(root: string, python: string | undefined): string[] {
+  return ["venv", "--allow-existing", ...(python === undefined ? [] : ["--python", python]), root];
+}
+
+async function run(program: string, words: readonly string[]): Promise<void> {
+  await promisify(execFile)(program, words, { windowsHide: true, maxBuffer: 16_777_216 });
+}
+
+async function orUnavailable(done: Promise<void>, problem: string, remedy: string): Promise<void> {
+  await done.catch((cause: unknown) => {
+    const stderr: unknown = typeof cause === "object" && cause !== null ? Reflect.get(cause, "stderr") : undefined;
+    const reason = typeof stderr === "string" && stderr.trim() !== "" ? stderr.trim().slice(-2000) : String(cause);
+    throw new BackendUnavailableError(`${problem}: ${reason}`, { remedy, cause });
+  });
+}

@@ -1,0 +1,305 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { InvalidInputError, type CodeResult } from "@fenced/core";
+import { LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { hostCommand } from "./support/host-command.ts";
+import { temporaryDirectory } from "./support/temporary-directory.ts";
+
+function executorWith(options: LocalExecutorOptions = {}): LocalCommandLineCodeExecutor {
+  const executor = new LocalCommandLineCodeExecutor(options);
+  onTestFinished(async () => executor.stop());
+  return executor;
+}
+
+async function run(options: LocalExecutorOptions, language: string, code: string): Promise<CodeResult> {
+  return executorWith(options).executeCodeBlocks([{ language, code }]);
+}
+
+const exists = async (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );
+
+describe("streams", needs("bash"), () => {
+  it("can be opened again by their names, as programs at a terminal do", async () => {
+    const code = "echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin";
+    const result = await executorWith().executeCodeBlocks([{ language: "bash", code }], { stdin: "in\n" });
+    expect(result).toMatchObject({ exitCode: 0, stderr: "err\n", stdout: "out\nin\n" });
+  });
+
+  it("are complete though a child still holds them open", async () => {
+    const code = "head -c 60000 /dev/zero | tr '\\0' x; sleep 1000 & echo; echo end";
+    const result = await run({}, "bash", code);
+    expect(result.stdout.length).toBe(60_005);
+    expect(result.stdout.endsWith("\nend\n")).toBe(true);
+  });
+
+  it("of a process that a block left running take what it goes on writing", async () => {
+    const executor = executorWith();
+    const log = "( while :; do echo line || echo broken > failed; echo beat >> beats; sleep 0.02; done ) &";
+    await executor.executeCodeBlocks([{ language: "bash", code: log }]);
+    const beats = async (): Promise<number> => (await executor.files.read("beats").catch(() => [])).length;
+    const before = await beats();
+    await expect.poll(beats, { timeout: 10_000 }).toBeGreaterThan(before + 100);
+    expect((await executor.files.list()).map((file) => file.path)).toEqual(["beats"]);
+  });
+
+  it("do not hold up a process that a block left running and that writes much", async () => {
+    const flood = "( yes 0123456789 | head -c 10000000; touch done ) &";
+    const executor = executorWith();
+    await executor.executeCodeBlocks([{ language: "bash", code: flood }]);
+    const files = async (): Promise<string[]> => (await executor.files.list()).map((file) => file.path);
+    await expect.poll(files, { timeout: 10_000 }).toEqual(["done"]);
+  });
+
+  it("are pipes for any number of blocks at once", async () => {
+    const executor = executorWith();
+    const blocks = [{ language: "sh", code: "echo > /dev/stderr" }];
+    const runs = Array.from({ length: 60 }, async () => executor.executeCodeBlocks(blocks));
+    expect((await Promise.all(runs)).map((result) => result.output)).toEqual(runs.map(() => "\n"));
+  });
+
+  it("are pipes also after a block has removed or replaced those made ahead", async () => {
+    const executor = executorWith();
+    const spoil = "[ -p ../pipe-0 ] && rm -f ../pipe-*";
+    const replace = "for pipe in ../pipe-*; do rm $pipe; touch $pipe; done";
+    for (const code of [spoil, "echo > /dev/stderr", replace, "echo > /dev/stderr"]) {
+      expect(await executor.executeCodeBlocks([{ language: "sh", code }])).toMatchObject({ exitCode: 0 });
+    }
+  });
+
+  it("of a program that ended in time may be read later, which is no time-out", async () => {
+    const executor = executorWith({ timeoutMs: 1000 });
+    const code = "( while :; do echo >> beats; sleep 0.02; done ) > /dev/null & head -c 60000 /dev/zero";
+    const texts: string[] = [];
+    let result: CodeResult | undefined;
+    for await (const event of executor.streamCodeBlocks([{ language: "bash", code }])) {
+      if (event.type === "stdout" && texts.length === 0) await sleep(1500);
+      if (event.type === "stdout") texts.push(event.text);
+      if (event.type === "result") ({ result } = event);
+    }
+    expect(result).toMatchObject({ exitCode: 0, timedOut: false });
+    expect(result?.blocks[0]?.durationMs).toBeLessThan(1000);
+    expect(texts.join("").length).toBe(60_000);
+    const beats = async (): Promise<number> => (await executor.files.read("beats")).length;
+    const before = await beats();
+    await expect.poll(beats, { timeout: 10_000 }).toBeGreaterThan(before);
+  });
+
+  it("give the exit code of a signal", async () => {
+    expect(await run({}, "bash", "kill -SEGV $$")).toMatchObject({ exitCode: 139 });
+  });
+});
+
+describe("environment", needs("bash"), () => {
+  it("is not that of the host, but for what is named", async () => {
+    process.env["FENCED_TEST_KEY"] = "secret";
+    process.env["FENCED_TEST_OTHER"] = "other";
+    onTestFinished(() => {
+      delete process.env["FENCED_TEST_KEY"];
+      delete process.env["FENCED_TEST_OTHER"];
+    });
+    expect((await run({}, "bash", "env")).stdout).not.toContain("FENCED_TEST_");
+    const { stdout } = await run({ inheritEnv: ["FENCED_TEST_OTHER"] }, "bash", "env");
+    expect(stdout).toContain("FENCED_TEST_OTHER=other");
+    expect(stdout).not.toContain("secret");
+    expect(stdout).toContain(`HOME=${process.env["HOME"]}`);
+  });
+
+  it("has the option's variables, and the call's over them", async () => {
+    const executor = executorWith({ env: { A: "1", B: "2", PIP_QUIET: "0" } });
+    const blocks = [{ language: "bash", code: "echo $A $B $PIP_QUIET" }];
+    expect((await executor.executeCodeBlocks(blocks, { env: { B: "3" } })).stdout).toBe("1 3 0\n");
+    expect((await executor.executeCodeBlocks(blocks)).stdout).toBe("1 2 0\n");
+  });
+});
+
+describe("languages", needs("bash", "node"), () => {
+  it("are those whose programs are there", async () => {
+    const executor = executorWith({ env: { PATH: path.dirname(process.execPath) } });
+    expect(executor.capabilities.languages).toEqual(["python", "bash", "sh", "pwsh", "javascript", "typescript"]);
+    await executor.start();
+    expect(executor.capabilities.languages).toContain("javascript");
+    expect(executor.capabilities.languages).not.toContain("pwsh");
+    const result = await executor.executeCodeBlocks([{ language: "powershell", code: "1" }]);
+    expect(result.exitCode).toBe(1);
+    expect(result.output).toContain('"pwsh" cannot run here');
+    expect(result.output).toContain("install PowerShell");
+  });
+
+  it("can be added and changed, and run by what the user says", async () => {
+    const directory = await temporaryDirectory();
+    const shout = path.join(directory, "shout");
+    await writeFile(shout, '#!/bin/sh\ntr a-z A-Z < "$2"; echo "$1"\n');
+    await chmod(shout, 0o755);
+    const languages = {
+      shout: { extension: "txt", command: [shout, "--loud"] },
+      py: { extension: "txt", command: [shout, "--python"] },
+    };
+    const executor = executorWith({ languages });
+    const result = await executor.executeCodeBlocks([
+      { language: "Shout", code: "hello\n" },
+      { language: "python3", code: "print(1)\n" },
+    ]);
+    expect(result.stdout).toBe("HELLO\n--loud\nPRINT(1)\n--python\n");
+    expect(result.codeFile).toMatch(/\.txt$/);
+    expect(executor.capabilities.languages).toContain("shout");
+  });
+
+  it("run JavaScript as models write it: with require, or with import and await", async () => {
+    const required = await run(
+      {},
+      "javascript",
+      "const { EOL } = require('node:os'); console.log(JSON.stringify(EOL))",
+    );
+    expect(required).toMatchObject({ exitCode: 0, stdout: '"\\n"\n', stderr: "" });
+    const imported = await run({}, "js", "import os from 'node:os'; console.log(await Promise.resolve(typeof os.EOL))");
+    expect(imported).toMatchObject({ exitCode: 0, stdout: "string\n", stderr: "" });
+  });
+});
+
+describe("TypeScript", needs("typescript"), () => {
+  it("runs without a word about it", async () => {
+    const code = "interface A { x: number }\nconst a: A = { x: 4 };\nconsole.log(a.x satisfies number);";
+    expect(await run({}, "ts", code)).toMatchObject({ exitCode: 0, stdout: "4\n", stderr: "" });
+  });
+});
+
+describe("work directory", needs("bash", "python3"), () => {
+  it("is made, kept, and holds no file of ours", async () => {
+    const workDir = path.join(await temporaryDirectory(), "not/yet");
+    const executor = executorWith({ workDir });
+    const result = await executor.executeCodeBlocks([{ language: "bash", code: "pwd; echo x > kept; ls -A" }]);
+    expect(result.stdout.split("\n")[0]).toBe(workDir);
+    expect(path.dirname(result.codeFile ?? "")).toBe(workDir);
+    expect(await readdir(workDir)).toEqual(["kept"]);
+    expect(await executor.files.list()).toEqual([{ path: "kept", size: 2 }]);
+    await executor.stop();
+    expect(await readdir(workDir)).toEqual(["kept"]);
+  });
+
+  it("loses no result to a block that puts something else in its own place", async () => {
+    const executor = executorWith();
+    const result = await executor.executeCodeBlocks([{ language: "sh", code: 'rm "$0"; mkdir -p "$0/x"; echo done' }]);
+    expect(result).toMatchObject({ exitCode: 0, output: "done\n" });
+    expect(await exists(result.codeFile ?? "")).toBe(false);
+  });
+
+  it("lists the user's own packages, whatever they are called", async () => {
+    const executor = executorWith();
+    await executor.files.write("node_modules/functions/index.js", "");
+    expect(await executor.files.list()).toHaveLength(1);
+  });
+
+  // The superuser can always remove them.
+  it("is removed though a block took the permission to write from directories", async () => {
+    const executor = executorWith();
+    const code = "mkdir -p a/b; touch a/b/c; chmod 555 a/b; chmod 0 a; chmod 555 .; pwd";
+    const { stdout } = await executor.executeCodeBlocks([{ language: "sh", code }]);
+    await executor.stop();
+    expect(await exists(stdout.trim())).toBe(false);
+  });
+
+  it("keeps the blocks' files if told to", async () => {
+    const workDir = await temporaryDirectory();
+    const executor = executorWith({ workDir, cleanupTempFiles: false });
+    const { codeFile } = await executor.executeCodeBlocks([{ language: "bash", code: "true # mine" }]);
+    await executor.stop();
+    expect(await readFile(codeFile ?? "", "utf8")).toBe("true # mine");
+  });
+
+  it("that cannot be made is a clear error", async () => {
+    const file = path.join(await temporaryDirectory(), "file");
+    await writeFile(file, "");
+    await expect(executorWith({ workDir: path.join(file, "below") }).start()).rejects.toThrow(/work directory/);
+  });
+
+  it("that is gone in the middle is a clear error, and restart does not hide it", async () => {
+    const workDir = path.join(await temporaryDirectory(), "work");
+    const executor = executorWith({ workDir });
+    await executor.start();
+    await rm(workDir, { recursive: true });
+    const blocks = [{ language: "bash", code: "true" }];
+    await expect(executor.executeCodeBlocks(blocks)).rejects.toMatchObject({ code: "backend_unavailable" });
+    await executor.stop();
+    expect(await executor.executeCodeBlocks(blocks)).toMatchObject({ exitCode: 0 });
+  });
+
+  it("is there but the session's own directory is gone: a clear error", async () => {
+    const workDir = await temporaryDirectory();
+    const top = await temporaryDirectory();
+    const before = process.env["TMPDIR"];
+    process.env["TMPDIR"] = top;
+    onTestFinished(() => {
+      if (before === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = before;
+    });
+    const executor = executorWith({ workDir });
+    await executor.executeCodeBlocks([{ language: "sh", code: `rm -r ${top}/*` }]);
+    const call = executor.executeCodeBlocks([{ language: "sh", code: "cat" }], { stdin: "text" });
+    await expect(call).rejects.toMatchObject({ code: "backend_unavailable" });
+  });
+
+  it("serves two executors at once", async () => {
+    const workDir = await temporaryDirectory();
+    const [one, other] = [executorWith({ workDir }), executorWith({ workDir })];
+    await Promise.all([one.start(), other.start()]);
+    await one.executeCodeBlocks([{ language: "python", code: "# filename: shared.py\nx = 7" }]);
+    await one.stop();
+    const result = await other.executeCodeBlocks([{ language: "python", code: "import shared; print(shared.x)" }]);
+    expect(result.stdout).toBe("7\n");
+  });
+});
+
+describe("a program that dies without stopping", needs("bash"), () => {
+  it("leaves nothing of ours in the user's work directory", async () => {
+    const workDir = await temporaryDirectory();
+    await mkdir(path.join(workDir, "node_modules/functions"), { recursive: true });
+    await writeFile(path.join(workDir, "node_modules/functions/index.js"), "the user's own");
+    const [program, ...words] = hostCommand("dies-in-a-block.ts");
+    const died = await promisify(execFile)(program, [...words, workDir]).catch((error: unknown) => error);
+    expect(died).toMatchObject({ signal: "SIGKILL" });
+    const left = async (): Promise<string[]> => (await readdir(workDir)).toSorted();
+    await expect.poll(left, { timeout: 10_000 }).toEqual(["node_modules"]);
+    expect(await exists(path.join(workDir, "node_modules/functions/index.js"))).toBe(true);
+  });
+});
+
+describe("a program without a free descriptor", needs("bash"), () => {
+  it("still ends what it started", async () => {
+    const words = ["-c", 'ulimit -n 200; exec "$@"', "sh", ...hostCommand("runs-out-of-descriptors.ts")];
+    expect((await promisify(execFile)("sh", words)).stdout).toBe("dead\n");
+  });
+});
+
+describe("the warning", () => {
+  it("comes once a process, with its code", async () => {
+    const [program, ...words] = hostCommand("makes-two.ts");
+    const { stderr } = await promisify(execFile)(program, words);
+    expect(stderr.match(/\[FENCED_LOCAL\]/g)).toHaveLength(1);
+    expect(stderr).toContain("unsandboxed");
+  });
+});
+
+describe("options", () => {
+  it("that make no sense are refused", () => {
+    expect(() => new LocalCommandLineCodeExecutor({ virtualEnv: "/no/such/place" })).toThrow(InvalidInputError);
+    expect(() => new LocalCommandLineCodeExecutor({ languages: { x: { extension: "a/b", command: ["x"] } } })).toThrow(
+      InvalidInputError,
+    );
+  });
+
+  it("survive dump and load", () => {
+    const options = { workDir: "coding", timeoutMs: 5, env: { A: "1" }, inheritEnv: ["B"], cleanupTempFiles: false };
+    const { config } = new LocalCommandLineCodeExecutor(options).dumpComponent();
+    expect(config).toEqual(options);
+    expect(LocalCommandLineCodeExecutor.fromConfig(config).dumpComponent().config).toEqual(options);
+    expect(() => LocalCommandLineCodeExecutor.fromConfig({ workdir: "typing error" })).toThrow(/workdir/);
+  });
+});

@@ -1,0 +1,53 @@
+import { abort } from "./cases/abort.ts";
+import { blocks } from "./cases/blocks.ts";
+import { code } from "./cases/code.ts";
+import { component } from "./cases/component.ts";
+import { concurrency } from "./cases/concurrency.ts";
+import { displays } from "./cases/displays.ts";
+import { encoding } from "./cases/encoding.ts";
+import { environment } from "./cases/environment.ts";
+import { filename } from "./cases/filename.ts";
+import { files } from "./cases/files.ts";
+import { functionPrompt } from "./cases/function-prompt.ts";
+import { javascriptFunctions } from "./cases/javascript-functions.ts";
+import { languages } from "./cases/languages.ts";
+import { leaks } from "./cases/leaks.ts";
+import { lifecycle } from "./cases/lifecycle.ts";
+import { output } from "./cases/output.ts";
+import { processes } from "./cases/processes.ts";
+import { pythonFunctions } from "./cases/python-functions.ts";
+import { stalledStream } from "./cases/stalled-stream.ts";
+import { state } from "./cases/state.ts";
+import { stdin } from "./cases/stdin.ts";
+import { stream } from "./cases/stream.ts";
+import { timeout } from "./cases/timeout.ts";
+import { workspace } from "./cases/workspace.ts";
+import type { ConformanceGroup } from "./conformance-case.ts";
+
+/** The suite, in the order in which it is reported: from what everything else stands on to what remains at the end. */
+export const allGroups: readonly ConformanceGroup[] = [
+  blocks,
+  languages,
+  code,
+  output,
+  encoding,
+  stdin,
+  environment,
+  stream,
+  stalledStream,
+  timeout,
+  abort,
+  processes,
+  concurrency,
+  state,
+  lifecycle,
+  files,
+  filename,
+  workspace,
+  pythonFunctions,
+  javascriptFunctions,
+  functionPrompt,
+  displays,
+  component,
+  leaks,
+];

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CodeBlock, CodeExecutor, CodeResult, ExecuteOptions, ExecutorCapabilities } from "@fenced/core";
+import type { CommonExecutorOptions } from "./common-executor-options.ts";
+import type { ExecutorSubject } from "./executor-subject.ts";
+import type { FixtureLanguage } from "./languages/fixture-language.ts";
+import { knownLanguages } from "./languages/known-languages.ts";
+import { assertRejectsAs, type ErrorKind } from "./observe/assert-rejects-as.ts";
+import { eventually, within } from "./observe/within.ts";
+
+const defaultPatienceMs = 60_000;
+
+/** What a case works with: the subject, what it can do, and executors that are stopped when the case is over. */
+export class CaseContext implements AsyncDisposable {
+  readonly subject: ExecutorSubject;
+  readonly capabilities: ExecutorCapabilities;
+  /** The language in which most programs of the suite are written for this subject. */
+  readonly language: FixtureLanguage;
+  readonly #executors: CodeExecutor[] = [];
+  readonly #directories: string[] = [];
+
+  constructor(subject: ExecutorSubject, capabilities: ExecutorCapabilities) {
+    this.subject = subject;
+    this.capabilities = capabilities;
+    this.language = preferredLanguage(subject, capabilities);
+  }
+
+  /** The longest that one step may take. */
+  get patienceMs(): number {
+    return this.subject.patienceMs ?? defaultPatienceMs;
+  }
+
+  /** A new executor that is not started. */
+  async create(options: CommonExecutorOptions = {}): Promise<CodeExecutor> {
+    return this.adopt(await this.subject.create(options));
+  }
+
+  /** Has an executor stopped when the case is over. */
+  adopt(executor: CodeExecutor): CodeExecutor {
+    this.#executors.push(executor);
+    return executor;
+  }
+
+  /** A new directory on this host that is removed when the case is over. */
+  async directory(): Promise<string> {
+    const path = await realpath(await mkdtemp(join(tmpdir(), "fenced-testkit-")));
+    this.#directories.push(path);
+    return path;
+  }
+
+  /** A path for a directory where the code runs, outside of the workspace; the code may have to make it. */
+  async outside(): Promise<string> {
+    return this.capabilities.isolation === "none" ? this.directory() : `/tmp/fenced-testkit-${randomUUID()}`;
+  }
+
+  /** Runs blocks, with a deadline that only a hang can miss. */
+  run(executor: CodeExecutor, blocks: CodeBlock | readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult> {
+    return this.within("executeCodeBlocks", executor.executeCodeBlocks("code" in blocks ? [blocks] : blocks, options));
+  }
+
+  /** The same for blocks that must succeed. */
+  async succeed(
+    executor: CodeExecutor,
+    blocks: CodeBlock | readonly CodeBlock[],
+    options?: ExecuteOptions,
+  ): Promise<CodeResult> {
+    const result = await this.run(executor, blocks, options);
+    assert.equal(result.exitCode, 0, `the blocks should have succeeded, but: ${result.output}`);
+    return result;
+  }
+
+  /** Runs statements of the preferred language as one block that must succeed. */
+  succeedWith(executor: CodeExecutor, ...statements: readonly string[]): Promise<CodeResult> {
+    return this.succeed(executor, this.language.program(...statements));
+  }
+
+  /** Sees to it that a promise rejects with an error of this kind, whose message says `reason`. */
+  rejects(kind: ErrorKind, what: string, promise: PromiseLike<unknown>, reason?: RegExp): Promise<void> {
+    return assertRejectsAs(kind, what, this.within(what, promise), reason);
+  }
+
+  /** A promise with the subject's patience. */
+  within<T>(what: string, promise: PromiseLike<T>): Promise<T> {
+    return within(this.patienceMs, what, promise);
+  }
+
+  /** Polls with the subject's patience. */
+  eventually<T>(what: string, probe: () => Promise<T | undefined> | T | undefined): Promise<T> {
+    return eventually(this.patienceMs, what, probe);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const stops = this.#executors.map((executor) => this.within("stop() after the case", executor.stop()));
+    const outcomes = await Promise.allSettled(stops);
+    await Promise.all(this.#directories.map((path) => rm(path, { recursive: true, force: true })));
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  }
+}
+
+function preferredLanguage(subject: ExecutorSubject, capabilities: ExecutorCapabilities): FixtureLanguage {
+  const candidates = subject.language === undefined ? knownLanguages : [subject.language, ...knownLanguages];
+  const found = candidates.find(({ name }) => capabilities.languages.includes(name));
+  assert.ok(
+    found,
+    `the suite has no programs in any of ${capabilities.languages.join(", ")}: give the subject a \`language\``,
+  );
+  return found;
+}

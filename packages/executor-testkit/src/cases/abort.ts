@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { getEventListeners, once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CaseContext } from "../case-context.ts";
+import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
+import { childKinds, type ChildKind } from "../languages/fixture-language.ts";
+import { childKind, processes, stateful, staysInSession } from "../needs.ts";
+import { assertRejectsWith } from "../observe/assert-rejects-with.ts";
+import { followStream, streamedText } from "../observe/follow-stream.ts";
+import { assertBeats, assertDead, workspaceHeartbeat } from "../observe/heartbeat.ts";
+import { untilRunning } from "../observe/until-running.ts";
+import { settledKind } from "../settled-kind.ts";
+
+const endsChild = (kind: ChildKind): ConformanceCase => ({
+  name: `ends a process that the block started (${kind})`,
+  needs: [childKind(kind)],
+  async run(kit) {
+    const { language } = kit;
+    const executor = await kit.create();
+    const controller = new AbortController();
+    const program = language.program(
+      language.spawnBeating("child", kind),
+      language.print("started"),
+      language.beat("main"),
+    );
+    const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
+    await untilRunning(kit, executor, followed, "main");
+    const reason = new Error("changed my mind");
+    controller.abort(reason);
+    await assertRejectsWith(kit, followed.result, reason);
+    await assertDead(kit, executor, "main", "child");
+  },
+});
+
+/** A call that is aborted: before, while and after it runs. */
+export const abort: ConformanceGroup = {
+  name: "abort",
+  cases: [
+    {
+      name: "before the call: nothing runs and the call rejects with the reason",
+      async run(kit) {
+        const executor = await kit.create();
+        const program = kit.language.program(kit.language.writeFile("ran.txt", "ran"));
+        for (const reason of [new Error("no"), { any: "object" }, "a text", undefined]) {
+          const signal = AbortSignal.abort(reason);
+          await assertRejectsWith(kit, executor.executeCodeBlocks([program], { signal }), signal.reason);
+          await assertRejectsWith(
+            kit,
+            followStream(executor.streamCodeBlocks([program], { signal })).result,
+            signal.reason,
+          );
+        }
+        assert.deepEqual(await executor.files.list(), []);
+      },
+    },
+    {
+      name: "during executeCodeBlocks: rejects with the reason once all is dead",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        await executor.start();
+        const controller = new AbortController();
+        const blocks = [
+          language.program(language.print("started"), language.beat("main")),
+          language.program(language.writeFile("after.txt", "ran")),
+        ];
+        const call = executor.executeCodeBlocks(blocks, { signal: controller.signal });
+        call.catch(() => {});
+        await sleep(3000);
+        const reason = { not: "an error" };
+        controller.abort(reason);
+        await assertRejectsWith(kit, call, reason);
+        await assertDead(kit, executor, "main");
+        assert.ok(!(await executor.files.list()).some(({ path }) => path === "after.txt"), "later blocks do not run");
+      },
+    },
+    {
+      name: "during a stream: the output so far was seen",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        const controller = new AbortController();
+        const program = language.program(language.print("started"), language.beat("main"));
+        const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
+        await untilRunning(kit, executor, followed, "main");
+        controller.abort();
+        await assertRejectsWith(kit, followed.result, controller.signal.reason);
+        if (kit.capabilities.isolation !== "remote") assert.equal(streamedText(followed.events, "stdout"), "started\n");
+        assert.ok(!followed.events.some(({ type }) => type === "result"), "an aborted stream has no result");
+        await assertDead(kit, executor, "main");
+      },
+    },
+    ...childKinds.map(endsChild),
+    {
+      name: "ends a program that ignores signals and interrupts",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        const controller = new AbortController();
+        const program = language.program(language.print("started"), language.beatStubbornly("main"));
+        const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
+        await untilRunning(kit, executor, followed, "main");
+        controller.abort();
+        await assertRejectsWith(kit, followed.result, controller.signal.reason);
+        await assertDead(kit, executor, "main");
+        await kit.succeedWith(executor, language.print("next"));
+      },
+    },
+    {
+      name: "between two blocks: the second does not run",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        const controller = new AbortController();
+        const blocks = [
+          language.program(language.print("one")),
+          language.program(language.writeFile("after.txt", "ran")),
+        ];
+        const reading = (async () => {
+          for await (const event of executor.streamCodeBlocks(blocks, { signal: controller.signal })) {
+            if (event.type === "block-end") controller.abort();
+          }
+        })();
+        reading.catch(() => {});
+        await once(controller.signal, "abort");
+        await assertRejectsWith(kit, reading, controller.signal.reason);
+        assert.deepEqual(await executor.files.list(), []);
+      },
+    },
+    {
+      name: "while the executor starts: rejects with the reason and the executor stays usable",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        const controller = new AbortController();
+        const program = language.program(language.writeFile("ran.txt", "ran"));
+        const call = executor.executeCodeBlocks([program], { signal: controller.signal });
+        call.catch(() => {});
+        controller.abort();
+        await assertRejectsWith(kit, call, controller.signal.reason);
+        assert.deepEqual(await executor.files.list(), [], "nothing ran");
+        await kit.succeedWith(executor, language.print("next"));
+      },
+    },
+    {
+      name: "while the call waits for its turn: rejects at once, and the call before it goes on",
+      needs: [stateful],
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        await executor.start();
+        const first = kit.run(executor, language.program(language.sleep(3000), language.print("undisturbed")));
+        const controller = new AbortController();
+        const program = language.program(language.writeFile("ran.txt", "ran"));
+        const second = executor.executeCodeBlocks([program], { signal: controller.signal });
+        second.catch(() => {});
+        await sleep(500);
+        controller.abort();
+        const order: string[] = [];
+        await Promise.all([
+          assertRejectsWith(kit, second, controller.signal.reason).then(() => order.push("second")),
+          first.then(() => order.push("first")),
+        ]);
+        assert.deepEqual(order, ["second", "first"], "who waits need not wait for the call before");
+        assert.match((await first).output, /undisturbed/);
+        assert.deepEqual(await executor.files.list(), [], "the call that was aborted never ran");
+      },
+    },
+    {
+      name: "ends its own call and no other",
+      needs: [processes],
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        const other = kit.run(executor, language.program(language.awaitFile("go"), language.print("lived on")));
+        await abortRunning(kit, executor);
+        await executor.files.write("go", "");
+        assert.equal((await other).output, "lived on\n");
+      },
+    },
+    {
+      name: "does not touch what an earlier block left running",
+      needs: [staysInSession],
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        await kit.succeedWith(executor, language.spawnBeating("background", settledKind(kit)));
+        await abortRunning(kit, executor);
+        await assertBeats(kit, workspaceHeartbeat(executor, "background"));
+      },
+    },
+    {
+      name: "after the end: has no effect, and the signal is let go",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        const controller = new AbortController();
+        const program = language.program(language.print("done"));
+        for (let call = 0; call < 3; call++) await kit.succeed(executor, program, { signal: controller.signal });
+        assert.equal(getEventListeners(controller.signal, "abort").length, 0, "no listener stays on the signal");
+        controller.abort();
+        assert.equal((await kit.succeed(executor, program)).output, "done\n");
+      },
+    },
+  ],
+};
+
+async function abortRunning(kit: CaseContext, executor: Parameters<CaseContext["run"]>[0]): Promise<void> {
+  const { language } = kit;
+  const controller = new AbortController();
+  const program = language.program(language.print("started"), language.beat("main"));
+  const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
+  await untilRunning(kit, executor, followed, "main");
+  controller.abort();
+  await assertRejectsWith(kit, followed.result, controller.signal.reason);
+  await assertDead(kit, executor, "main");
+}

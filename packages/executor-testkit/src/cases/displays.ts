@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import type { CodeBlock, Display } from "@fenced/core";
+import type { ConformanceGroup } from "../conformance-case.ts";
+import { displays as declared, language } from "../needs.ts";
+import { followStream } from "../observe/follow-stream.ts";
+
+// The smallest PNG there is: one transparent pixel.
+const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+const showPicture: CodeBlock = {
+  language: "python",
+  code: `import base64
+from IPython.display import Image, display
+print("before")
+display(Image(data=base64.b64decode("${png}"), format="png"))
+print("after")
+`,
+};
+
+const needs = [declared, language("python")];
+
+/** Rich output. */
+export const displays: ConformanceGroup = {
+  name: "displays",
+  cases: [
+    {
+      name: "carry a picture's bytes",
+      needs,
+      async run(kit) {
+        const result = await kit.succeed(await kit.create(), showPicture);
+        const data = pictureOf(result.displays);
+        assert.ok(Buffer.from(data).equals(Buffer.from(png, "base64")), "the bytes are those of the picture");
+        assert.match(result.stdout, /before\n[^]*after\n/);
+      },
+    },
+    {
+      name: "carry text with rich ones, where the session gives it",
+      needs: [
+        ...needs,
+        ({ capabilities }) => (capabilities.isolation === "remote" ? "remote: images only" : undefined),
+      ],
+      async run(kit) {
+        const code = `from IPython.display import HTML, display\ndisplay(HTML("<b>bold</b>"))\n`;
+        const { displays: shown } = await kit.succeed(await kit.create(), { language: "python", code });
+        const html = shown.find(({ data }) => data["text/html"] !== undefined);
+        assert.equal(html?.data["text/html"], "<b>bold</b>");
+        assert.equal(typeof html.data["text/plain"], "string");
+      },
+    },
+    {
+      name: "are saved in files that exist, named by absolute paths",
+      needs,
+      async run(kit) {
+        const executor = await kit.create();
+        const { displays: shown } = await kit.succeed(executor, showPicture);
+        const files = shown.flatMap((display) => display.files);
+        for (const file of files) {
+          assert.ok(isAbsolute(file), file);
+          if (file.endsWith(".png")) assert.ok((await readFile(file)).equals(Buffer.from(png, "base64")));
+        }
+      },
+    },
+    {
+      name: "come in the stream, in order with the text",
+      needs,
+      async run(kit) {
+        const executor = await kit.create();
+        const followed = followStream(executor.streamCodeBlocks([showPicture]));
+        const result = await kit.within("the stream", followed.result);
+        const shown = followed.events.filter((event) => event.type === "display");
+        assert.deepEqual(
+          shown.map(({ display }) => display),
+          result.displays,
+        );
+        assert.equal(shown[0]?.index, 0);
+      },
+    },
+    {
+      name: "are those of all blocks, in order",
+      needs,
+      async run(kit) {
+        const result = await kit.succeed(await kit.create(), [showPicture, showPicture]);
+        assert.equal(result.displays.filter(({ data }) => data["image/png"] !== undefined).length, 2);
+      },
+    },
+  ],
+};
+
+function pictureOf(shown: readonly Display[]): Uint8Array {
+  const data = shown.map((display) => display.data["image/png"]).find((value) => value !== undefined);
+  assert.ok(data instanceof Uint8Array, "image/png is there as bytes");
+  return data;
+}

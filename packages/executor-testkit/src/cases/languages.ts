@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import type { CaseContext } from "../case-context.ts";
+import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
+import type { FixtureLanguage } from "../languages/fixture-language.ts";
+import { knownLanguages } from "../languages/known-languages.ts";
+import { language as isRun } from "../needs.ts";
+
+const aliases: Readonly<Record<string, readonly string[]>> = {
+  python: ["py", "python3", "PYTHON", "Py"],
+  javascript: ["js", "node", "mjs", "JavaScript", "JS"],
+  sh: ["shell", "SH", "Shell"],
+  bash: ["Bash", "BASH"],
+};
+
+const basics = (language: FixtureLanguage): ConformanceCase => ({
+  name: `runs ${language.name}`,
+  needs: [isRun(language.name)],
+  async run(kit) {
+    const executor = await kit.create();
+    const result = await kit.succeed(
+      executor,
+      language.program(language.print("grüße 🎈"), language.writeFile("made.txt", "by the block")),
+    );
+    assert.equal(result.stdout, "grüße 🎈\n");
+    assert.deepEqual(await executor.files.list(), [{ path: "made.txt", size: 12 }]);
+    const failure = await kit.run(executor, language.program(language.fail("deliberate")));
+    assert.notEqual(failure.exitCode, 0);
+    assert.match(failure.output, /deliberate/);
+  },
+});
+
+const names = (language: FixtureLanguage): ConformanceCase => ({
+  name: `knows ${language.name} by its other names, in any case`,
+  needs: [isRun(language.name)],
+  async run(kit) {
+    const executor = await kit.create();
+    const { code } = language.program(language.print("understood"));
+    const blocks = (aliases[language.name] ?? []).map((alias) => ({ language: alias, code }));
+    const result = await kit.succeed(executor, blocks);
+    assert.equal(result.output, "understood\n".repeat(blocks.length));
+  },
+});
+
+/** For a language that the suite has no fixture programs in: code that prints 42. */
+const snippet = (name: string, spellings: readonly string[], source: string): ConformanceCase => ({
+  name: `runs ${name}`,
+  needs: [isRun(name)],
+  async run(kit) {
+    const blocks = spellings.map((spelling) => ({ language: spelling, code: source }));
+    const result = await kit.succeed(await kit.create(), blocks);
+    assert.equal(result.stdout, "42\n".repeat(spellings.length));
+  },
+});
+
+/** What counts as a language, and what a block in an unknown one does. */
+export const languages: ConformanceGroup = {
+  name: "languages",
+  cases: [
+    ...knownLanguages.map(basics),
+    ...knownLanguages.map(names),
+    snippet("typescript", ["typescript", "ts", "TS"], "const answer: number = 6 * 7;\nconsole.log(answer);\n"),
+    snippet("pwsh", ["pwsh", "powershell", "ps1", "PowerShell"], '[Console]::Out.Write("$(6 * 7)`n")\n'),
+    {
+      name: "fails a block in an unknown language with exit code 1 and says what it runs",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        const result = await kit.run(executor, [
+          language.program(language.print("before")),
+          { language: "klingon", code: "nuqneH" },
+          language.program(language.writeFile("after.txt", "ran")),
+        ]);
+        assert.equal(result.exitCode, 1);
+        assert.equal(result.blocks.length, 2);
+        assert.match(result.output, /^before\n/, "blocks before it run");
+        assertExplained(kit, result.blocks[1]?.output, "klingon");
+        assert.deepEqual(await executor.files.list(), [], "blocks after it do not run");
+      },
+    },
+    {
+      name: "takes no language and odd ones for unknown",
+      async run(kit) {
+        const executor = await kit.create();
+        for (const name of ["", "constructor", "__proto__", "../sh", "python; ls"]) {
+          const result = await kit.run(executor, { language: name, code: "1" });
+          assert.equal(result.exitCode, 1, `"${name}" is no language`);
+          assertExplained(kit, result.output, name);
+        }
+      },
+    },
+  ],
+};
+
+function assertExplained(kit: CaseContext, output = "", name = ""): void {
+  assert.ok(output.includes(`unknown language "${name}"`), `expected unknown language "${name}" in ${output}`);
+  for (const known of kit.capabilities.languages) assert.ok(output.includes(known), `${known} is named in ${output}`);
+}

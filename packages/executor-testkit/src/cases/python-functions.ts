@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { Alias, FunctionSetupError, FunctionWithRequirements, ImportFromModule, withRequirements } from "@fenced/core";
+import type { ConformanceGroup } from "../conformance-case.ts";
+import { python } from "../languages/python.ts";
+import { functionsIn, stateful } from "../needs.ts";
+
+const needs = [functionsIn("python")];
+
+const double = () =>
+  FunctionWithRequirements.fromString(`
+def double(number: int = 1) -> int:
+    """Twice the number."""
+    return number * 2
+`);
+
+const callDouble = python.program(python.printCall?.("functions", "double", 21) ?? "");
+
+const broken = () =>
+  withRequirements({ globalImports: ["fenced_testkit_no_such_module"] })(`
+def broken():
+    return fenced_testkit_no_such_module.value
+`);
+
+const unobtainable = () =>
+  withRequirements({ pythonPackages: ["fenced-testkit-no-such-package==1.2.3"] })(`
+def unobtainable():
+    return 1
+`);
+
+// Evaluated when the definition is, and so tells when the module is loaded.
+const recording = () =>
+  withRequirements({ globalImports: ["os"] })(`
+def recording(path=os.path.abspath("loads.txt"), loads=open("loads.txt", "a").write(".")):
+    return path
+`);
+
+/** Functions that are offered to Python blocks. */
+export const pythonFunctions: ConformanceGroup = {
+  name: "python functions",
+  cases: [
+    {
+      name: "are imported from the module functions",
+      needs,
+      async run(kit) {
+        const executor = await kit.create({ functions: [double()] });
+        const result = await kit.succeed(executor, [callDouble, callDouble]);
+        assert.equal(result.output, "42\n42\n");
+        assert.deepEqual(await executor.files.list(), [], "the module is not one of the user's files");
+      },
+    },
+    {
+      name: "are imported from a module of another name",
+      needs,
+      async run(kit) {
+        const executor = await kit.create({ functions: [double()], functionsModule: "my_tools" });
+        const result = await kit.succeed(executor, python.program(python.printCall?.("my_tools", "double", 4) ?? ""));
+        assert.equal(result.output, "8\n");
+      },
+    },
+    {
+      name: "may be async and decorated",
+      needs,
+      async run(kit) {
+        const later = FunctionWithRequirements.fromString(`
+async def later(number):
+    return number + 1
+`);
+        const cached = withRequirements({ globalImports: ["functools"] })(`
+@functools.lru_cache(maxsize=None)
+def cached(number):
+    """Once."""
+    return number * 3
+`);
+        const executor = await kit.create({ functions: [later, cached] });
+        // A coroutine driven by hand: the session may have an event loop that runs already.
+        const code = `from functions import later, cached
+try:
+    later(1).send(None)
+except StopIteration as end:
+    print(end.value, cached(2), cached.cache_info().misses)
+`;
+        const result = await kit.succeed(executor, { language: "python", code });
+        assert.equal(result.output, "2 6 1\n");
+      },
+    },
+    {
+      name: "see their global imports",
+      needs,
+      async run(kit) {
+        const imports = [
+          "math",
+          new Alias("json", "j"),
+          new ImportFromModule("pathlib", ["Path", new Alias("PurePath", "P")]),
+        ];
+        const all = withRequirements({ globalImports: imports })(`
+def all_imports():
+    return j.dumps([math.floor(2.5), Path("a", "b").name, P("c").name])
+`);
+        const executor = await kit.create({ functions: [all] });
+        const result = await kit.succeed(
+          executor,
+          python.program(python.printCall?.("functions", "all_imports") ?? ""),
+        );
+        assert.equal(result.output, '[2, "b", "c"]\n');
+      },
+    },
+    {
+      name: "keep what their source says, to the character",
+      needs,
+      async run(kit) {
+        const odd = FunctionWithRequirements.fromString(String.raw`
+def odd():
+    r'''Doc with "quotes" and \backslash.'''
+    return "tab\t'quote' \"double\" \\ grüße 🎈 {} %s $HOME"
+`);
+        const executor = await kit.create({ functions: [odd] });
+        const result = await kit.succeed(executor, python.program(python.printCall?.("functions", "odd") ?? ""));
+        assert.equal(result.output, "tab\t'quote' \"double\" \\ grüße 🎈 {} %s $HOME\n");
+      },
+    },
+    {
+      name: "that do not load throw FunctionSetupError with the reason, time and again",
+      needs,
+      async run(kit) {
+        const executor = await kit.create({ functions: [double(), broken()] });
+        for (let attempt = 0; attempt < 2; attempt++) {
+          await kit.rejects(
+            FunctionSetupError,
+            "executeCodeBlocks",
+            executor.executeCodeBlocks([callDouble]),
+            /fenced_testkit_no_such_module/,
+          );
+        }
+        await kit.within("stop()", executor.stop());
+      },
+    },
+    {
+      name: "whose package is not to be had throw FunctionSetupError that names it",
+      needs,
+      async run(kit) {
+        const executor = await kit.create({ functions: [unobtainable()] });
+        await kit.rejects(
+          FunctionSetupError,
+          "executeCodeBlocks",
+          executor.executeCodeBlocks([callDouble]),
+          /fenced-testkit-no-such-package/,
+        );
+      },
+    },
+    {
+      name: "are set up once a session, and again after restart()",
+      needs: [...needs, stateful],
+      async run(kit) {
+        const executor = await kit.create({ functions: [recording()] });
+        const loads = async () => (await executor.files.read("loads.txt")).length;
+        const use = python.program(python.printCall?.("functions", "recording") ?? "");
+        await kit.succeed(executor, use);
+        const first = await loads();
+        await kit.succeed(executor, [use, use]);
+        assert.equal(await loads(), first, "not again in the same session");
+        await kit.within("restart()", executor.restart());
+        await kit.succeed(executor, use);
+        assert.ok((await loads()) > first, "again in the next session");
+      },
+    },
+    {
+      name: "are there after restart(), and after stop() and a new start",
+      needs,
+      async run(kit) {
+        const executor = await kit.create({ functions: [double()] });
+        assert.equal((await kit.succeed(executor, callDouble)).output, "42\n");
+        await kit.within("restart()", executor.restart());
+        assert.equal((await kit.succeed(executor, callDouble)).output, "42\n");
+        await kit.within("stop()", executor.stop());
+        assert.equal((await kit.succeed(executor, callDouble)).output, "42\n");
+      },
+    },
+    {
+      name: "are there for calls that come at once",
+      needs,
+      async run(kit) {
+        const executor = await kit.create({ functions: [double()] });
+        const results = await Promise.all([1, 2, 3, 4].map(() => kit.succeed(executor, callDouble)));
+        assert.ok(results.every(({ output }) => output === "42\n"));
+      },
+    },
+    {
+      name: "do not let blocks wait for their set-up under the blocks' timeout",
+      needs,
+      async run(kit) {
+        const slow = withRequirements({ globalImports: ["time"] })(`
+def slow(_=time.sleep(3)):
+    return 1
+`);
+        const executor = await kit.create({ functions: [slow], timeoutMs: 2500 });
+        await kit.succeed(executor, python.program(python.print("no import, no waiting")));
+      },
+    },
+  ],
+};

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ExecutorStoppedError, type CodeExecutor, type ExecuteOptions, type ExecutionEvent } from "@fenced/core";
+import type { CaseContext } from "../case-context.ts";
+import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
+import { live, processes } from "../needs.ts";
+import { assertRejectsWith } from "../observe/assert-rejects-with.ts";
+import { assertDead, workspaceHeartbeat } from "../observe/heartbeat.ts";
+import { MemoryWatch } from "../observe/memory-watch.ts";
+
+const mebibyte = 1024 * 1024;
+const floods = 4096;
+const needs = [live, processes];
+
+const endedBy = (method: "stop" | "restart"): ConformanceCase => ({
+  name: `does not keep ${method}() from ending`,
+  needs,
+  async run(kit) {
+    const executor = await kit.create();
+    const iterator = await stall(kit, executor);
+    await kit.within(`${method}() although nobody reads`, executor[method]());
+    await kit.rejects(ExecutorStoppedError, "the rest of the stream", lastOf(iterator));
+    await kit.succeedWith(executor, kit.language.print("next"));
+  },
+});
+
+/** A consumer that has stopped reading. The program waits; time, abort and stop do not. */
+export const stalledStream: ConformanceGroup = {
+  name: "stream that nobody reads",
+  cases: [
+    {
+      name: "pauses the program, and holds no more than a little of its output",
+      needs,
+      async run(kit) {
+        const executor = await kit.create();
+        using memory = new MemoryWatch();
+        const iterator = await stall(kit, executor);
+        const written = workspaceHeartbeat(executor, "written");
+        let before = -1;
+        const stalledAt = await kit.eventually("the program stalls while nobody reads its output", async () => {
+          const now = (await written.count()) ?? 0;
+          await sleep(1000);
+          if (now === before) return now;
+          before = now;
+          return undefined;
+        });
+        assert.ok(stalledAt < floods / 4, `it wrote ${stalledAt * 64} KiB although nobody read them`);
+        const held = memory.peak() / mebibyte;
+        assert.ok(held < 32, `this process held ${held.toFixed(1)} MiB for a consumer that does not read`);
+        await kit.within("leaving the stream", Promise.resolve(iterator.return?.()));
+        await assertDead(kit, executor, "child");
+      },
+    },
+    {
+      name: "goes on when the consumer reads again, and loses nothing",
+      needs,
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.create();
+        let length = 0;
+        let pauses = 0;
+        const reading = (async () => {
+          for await (const event of executor.streamCodeBlocks([language.program(language.flood("written", 256))])) {
+            if (event.type !== "stdout") continue;
+            length += event.text.length;
+            if (pauses++ < 5) await sleep(200);
+          }
+        })();
+        await kit.within("the slow consumer", reading);
+        assert.equal(length, 256 * 65_536);
+      },
+    },
+    {
+      name: "is ended when time is up",
+      needs,
+      async run(kit) {
+        const executor = await kit.create();
+        const iterator = await stall(kit, executor, { timeoutMs: 4000 });
+        await kit.eventually("time is up although nobody reads", () => stopped(kit, executor));
+        const last = await kit.within("the rest of the stream", lastOf(iterator));
+        assert.ok(last?.type === "result" && last.result.timedOut);
+        await assertDead(kit, executor, "child");
+      },
+    },
+    {
+      name: "is ended by abort",
+      needs,
+      async run(kit) {
+        const executor = await kit.create();
+        const controller = new AbortController();
+        const iterator = await stall(kit, executor, { signal: controller.signal });
+        controller.abort();
+        await kit.eventually("everything dies although nobody reads", () => stopped(kit, executor));
+        await assertRejectsWith(kit, lastOf(iterator), controller.signal.reason);
+        await assertDead(kit, executor, "child");
+      },
+    },
+    endedBy("stop"),
+    endedBy("restart"),
+    {
+      name: "does not keep other calls waiting",
+      needs,
+      async run(kit) {
+        const executor = await kit.create();
+        const iterator = await stall(kit, executor);
+        await kit.succeedWith(executor, kit.language.print("next"));
+        await kit.within("leaving the stream", Promise.resolve(iterator.return?.()));
+      },
+    },
+  ],
+};
+
+/** Starts a program that writes without end and a child that beats, reads its first output and then no more. */
+async function stall(
+  kit: CaseContext,
+  executor: CodeExecutor,
+  options?: ExecuteOptions,
+): Promise<AsyncIterator<ExecutionEvent>> {
+  const { language } = kit;
+  const program = language.program(language.spawnBeating("child", "child"), language.flood("written", floods));
+  const iterator = executor.streamCodeBlocks([program], options)[Symbol.asyncIterator]();
+  const firstOutput = async () => {
+    for (;;) {
+      const step = await iterator.next();
+      assert.ok(step.done !== true, "the stream ended without output");
+      if (step.value.type === "stdout") return;
+    }
+  };
+  await kit.within("the first output", firstOutput());
+  return iterator;
+}
+
+async function stopped(kit: CaseContext, executor: CodeExecutor): Promise<true | undefined> {
+  return assertDead(kit, executor, "child").then(
+    () => true,
+    () => undefined,
+  );
+}
+
+async function lastOf(iterator: AsyncIterator<ExecutionEvent>): Promise<ExecutionEvent | undefined> {
+  let last: ExecutionEvent | undefined;
+  for (;;) {
+    const step = await iterator.next();
+    if (step.done === true) return last;
+    last = step.value;
+  }
+}

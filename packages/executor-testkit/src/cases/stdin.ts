@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { InvalidInputError } from "@fenced/core";
+import type { ConformanceGroup } from "../conformance-case.ts";
+import { processes, statement, stdin as stdinGiven } from "../needs.ts";
+
+/** Standard input: closed unless given. */
+export const stdin: ConformanceGroup = {
+  name: "standard input",
+  cases: [
+    {
+      name: "is closed: a program that reads a line fails instead of hanging",
+      async run(kit) {
+        const result = await kit.run(await kit.create(), kit.language.program(kit.language.printLineRead()));
+        assert.notEqual(result.exitCode, 0);
+        assert.equal(result.timedOut, false);
+      },
+    },
+    {
+      name: "is at its end for a program that reads all of it",
+      needs: [processes, statement("printInputLength")],
+      async run(kit) {
+        const result = await kit.succeedWith(await kit.create(), kit.language.printInputLength?.() ?? "");
+        assert.equal(result.output, "length:0\n");
+      },
+    },
+    {
+      name: "cannot be given to an executor without: the call throws InvalidInputError",
+      needs: [({ capabilities }) => (capabilities.stdin ? "capabilities.stdin is true" : undefined)],
+      async run(kit) {
+        const executor = await kit.create();
+        const block = kit.language.program(kit.language.nothing());
+        const called = executor.executeCodeBlocks([block], { stdin: "for nobody" });
+        await kit.rejects(InvalidInputError, "a call with stdin", called);
+      },
+    },
+    {
+      name: "gives the program what the call gives",
+      needs: [stdinGiven],
+      async run(kit) {
+        const program = kit.language.program(kit.language.printLineRead());
+        const result = await kit.succeed(await kit.create(), program, { stdin: "grüße 🎈\nnext\n" });
+        assert.match(result.stdout, /read:grüße 🎈\n$/);
+      },
+    },
+    {
+      name: "is given to each block anew, and not to the next call",
+      needs: [stdinGiven],
+      async run(kit) {
+        const program = kit.language.program(kit.language.printLineRead());
+        const executor = await kit.create();
+        const both = await kit.succeed(executor, [program, program], { stdin: "again\n" });
+        assert.equal(both.stdout.match(/read:again\n/g)?.length, 2);
+        const closed = await kit.run(executor, program);
+        assert.notEqual(closed.exitCode, 0);
+      },
+    },
+    {
+      name: "ends after what was given, without a newline too",
+      needs: [stdinGiven, processes, statement("printInputLength")],
+      async run(kit) {
+        const program = kit.language.program(kit.language.printInputLength?.() ?? "");
+        const executor = await kit.create();
+        assert.equal((await kit.succeed(executor, program, { stdin: "12345" })).output, "length:5\n");
+        assert.equal((await kit.succeed(executor, program, { stdin: "" })).output, "length:0\n");
+      },
+    },
+    {
+      name: "may be large",
+      needs: [stdinGiven, processes, statement("printInputLength")],
+      async run(kit) {
+        const program = kit.language.program(kit.language.printInputLength?.() ?? "");
+        const result = await kit.succeed(await kit.create(), program, { stdin: "x".repeat(5_000_000) });
+        assert.equal(result.output, "length:5000000\n");
+      },
+    },
+    {
+      name: "may be left unread",
+      needs: [stdinGiven],
+      async run(kit) {
+        const program = kit.language.program(kit.language.print("did not listen"));
+        const result = await kit.succeed(await kit.create(), program, { stdin: "x".repeat(5_000_000) });
+        assert.equal(result.output, "did not listen\n");
+      },
+    },
+  ],
+};

@@ -1,0 +1,93 @@
+import type { CodeBlock } from "@fenced/core";
+
+/**
+ * How a program starts another process, from the tamest way to the wildest: as it comes; in a session and process
+ * group of its own; the same through a process in between that is gone; with an empty environment; in a session of
+ * its own with an empty environment, so that only its parent tells where it comes from.
+ */
+export type ChildKind = (typeof childKinds)[number];
+
+/** All ways. */
+export const childKinds = ["child", "new-session", "double-fork", "no-environment", "no-traces"] as const;
+
+/**
+ * Fixture programs in one language. Every method returns one statement (or a few) as source text; `program` joins them
+ * to a block. A statement that a language cannot express is left out, and the cases that need it are skipped.
+ *
+ * Statements must not leave names behind that a second block in the same session could trip over.
+ */
+export interface FixtureLanguage {
+  /** The canonical name of the language. */
+  readonly name: string;
+  /** The extension of its files, without a dot. */
+  readonly extension: string;
+  /** What starts a comment that ends with the line. */
+  readonly comment: "#" | "//";
+  /** The ways to start a process that the language has. */
+  readonly childKinds: readonly ChildKind[];
+
+  /** A block that executes the statements in order. */
+  program(...statements: readonly string[]): CodeBlock;
+  /** Does nothing, in one line that is no comment. */
+  nothing(): string;
+  /** Writes a line to standard output, at once. */
+  print(text: string): string;
+  /** Writes text as it is, at once. */
+  write(text: string, to?: "stdout" | "stderr"): string;
+  /** Writes bytes to standard output, at once. */
+  writeBytes?(bytes: readonly number[]): string;
+  /** Writes one character many times. */
+  fill(character: string, count: number, to?: "stdout" | "stderr"): string;
+  /** Writes the lines `line 0` to `line <count - 1>`. */
+  lines(count: number): string;
+  /** Fails as programs of this language usually do, with the message on standard error. */
+  fail(message: string): string;
+  /** Ends the process with this exit code. */
+  exit(code: number): string;
+  sleep(milliseconds: number): string;
+
+  /** Prints a line from standard input after `read:`; fails if there is none. */
+  printLineRead(): string;
+  /** Prints the number of characters in the rest of standard input after `length:`. */
+  printInputLength?(): string;
+  /** Prints an environment variable after `<name>=`; `(unset)` if there is none. */
+  printVariable(name: string): string;
+
+  /** Sets a variable of the session. */
+  assign(name: string, value: string): string;
+  /** Prints a variable of the session; fails if there is none. */
+  printAssigned(name: string): string;
+  /** The source of a module that exports a value. */
+  moduleSource(value: string): string;
+  /** Imports a module by its path in the workspace and prints the value. */
+  printImported(path: string): string;
+  /** Imports a user function and prints what it returns. */
+  printCall?(module: string, name: string, ...parameters: readonly number[]): string;
+
+  writeFile(path: string, text: string): string;
+  /** Prints a file; fails if it is not there. */
+  printFile(path: string): string;
+  /** Prints `exists` or `missing`. */
+  printExists(path: string): string;
+  makeDirectory(path: string): string;
+  symlink(target: string, link: string): string;
+  /** Waits, for some minutes at most, until a file is there. */
+  awaitFile(path: string): string;
+
+  /** Adds a byte to a file every 50 ms, for some minutes, also if it is asked or interrupted to stop. */
+  beatStubbornly(file: string): string;
+  /** Adds a byte to a file every 50 ms, for some minutes. */
+  beat(file: string): string;
+  /**
+   * Starts a process that adds a byte to `file` every 50 ms, for some minutes, and holds standard output open; waits
+   * until it beats. Its id is in `<file>.pid`.
+   */
+  spawnBeating(file: string, kind: ChildKind): string;
+  /** Writes 64 KiB to standard output and then a byte to `file`, as often as said. */
+  flood(file: string, times: number): string;
+
+  /** Starts a process that listens on the loopback interface and writes its port to a file; waits until it is there. */
+  spawnServer?(portFile: string): string;
+  /** Prints what the server answers (`pong`), or `no answer`. */
+  callServer?(portFile: string): string;
+}

@@ -1,0 +1,63 @@
+import type { Need } from "./conformance-case.ts";
+import type { ChildKind, FixtureLanguage } from "./languages/fixture-language.ts";
+
+/** Every block is a process of its own, so the suite can say what the process reads and writes, byte by byte. */
+export const processes: Need = ({ capabilities }) =>
+  capabilities.stateful ? "stateful: a block is not a process of its own" : undefined;
+
+/** Variables survive. */
+export const stateful: Need = ({ capabilities }) => (capabilities.stateful ? undefined : "not stateful");
+
+/** Rich output. */
+export const displays: Need = ({ capabilities }) =>
+  capabilities.displays ? undefined : "capabilities.displays is false";
+
+/** Standard input can be given. */
+export const stdin: Need = ({ capabilities }) => (capabilities.stdin ? undefined : "capabilities.stdin is false");
+
+/** Output comes while the program runs, through something that can be stopped like a pipe. */
+export const live: Need = ({ capabilities }) =>
+  capabilities.isolation === "remote" ? 'isolation is "remote": output may come when the block has ended' : undefined;
+
+/** A block can be ended without the session that it runs in, and so without what else runs there. */
+export const staysInSession: Need = ({ capabilities }) =>
+  capabilities.isolation === "remote" && capabilities.stateful
+    ? 'isolation is "remote": ending a block may take the session with it'
+    : undefined;
+
+/** Processes of the blocks are processes of this host. */
+export const onHost: Need = ({ capabilities }) =>
+  capabilities.isolation === "none" ? undefined : `isolation is "${capabilities.isolation}"`;
+
+/** The workspace can be a directory of this host. */
+export const workDir: Need = ({ subject }) => (subject.takesWorkDir ? undefined : "the executor takes no workDir");
+
+/** What a program does to its files can be seen on this host, without the executor. */
+export const visibleOnHost: Need = (kit) =>
+  onHost(kit) === undefined || kit.subject.takesWorkDir
+    ? undefined
+    : "nothing that a block does can be seen from this host without the executor";
+
+/** A language is among the executor's. */
+export const language =
+  (name: string): Need =>
+  ({ capabilities }) =>
+    capabilities.languages.includes(name) ? undefined : `capabilities.languages has no "${name}"`;
+
+/** Functions can be offered in a language. */
+export const functionsIn =
+  (name: string): Need =>
+  ({ capabilities }) =>
+    capabilities.functions.includes(name) ? undefined : `capabilities.functions has no "${name}"`;
+
+/** The fixture programs can do something. */
+export const statement =
+  (name: keyof FixtureLanguage): Need =>
+  (kit) =>
+    kit.language[name] === undefined ? `there is no fixture program for "${name}" in ${kit.language.name}` : undefined;
+
+/** The fixture programs can start a process in some way. */
+export const childKind =
+  (kind: ChildKind): Need =>
+  (kit) =>
+    kit.language.childKinds.includes(kind) ? undefined : `${kit.language.name} cannot start a "${kind}"`;

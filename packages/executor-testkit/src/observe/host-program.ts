@@ -1,0 +1,65 @@
+import { AssertionError } from "node:assert/strict";
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import type { CaseContext } from "../case-context.ts";
+import { hostReportMark, hostRequestVariable, type HostRequest } from "../host-request.ts";
+
+/** A program of its own that uses the executor, so that the suite can see what is left of it. */
+export class HostProgram implements AsyncDisposable {
+  readonly reports: unknown[] = [];
+  readonly #kit: CaseContext;
+  readonly #process: ChildProcessByStdio<null, Readable, Readable>;
+  readonly #closed: Promise<unknown>;
+  #errors = "";
+
+  constructor(kit: CaseContext, request: HostRequest) {
+    const [program, ...args] = kit.subject.hostCommand;
+    this.#kit = kit;
+    this.#process = spawn(program, args, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, [hostRequestVariable]: JSON.stringify(request) },
+    });
+    this.#closed = once(this.#process, "exit");
+    this.#closed.catch(() => {});
+    createInterface(this.#process.stdout).on("line", (line) => {
+      if (line.startsWith(hostReportMark)) this.reports.push(JSON.parse(line.slice(hostReportMark.length)));
+    });
+    this.#process.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#errors += text;
+    });
+  }
+
+  /** Polls for something that the program does, unless it has ended before. */
+  async until<T>(what: string, probe: () => Promise<T | undefined> | T | undefined): Promise<T> {
+    return this.#kit.eventually(what, async () => {
+      const ended = this.#process.exitCode !== null || this.#process.signalCode !== null;
+      const answer = await probe();
+      if (ended && answer === undefined) {
+        throw new AssertionError({ message: `${what}: it ended before: ${this.#errors}` });
+      }
+      return answer;
+    });
+  }
+
+  /** Ends it with a signal and waits until it is gone. */
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    this.#process.kill(signal);
+    await this.#kit.within(`the host program after ${signal}`, this.#closed);
+  }
+
+  /** Waits until it ends by itself. */
+  async end(): Promise<void> {
+    await this.#kit.within("the end of the host program (something keeps Node alive)", this.#closed);
+  }
+
+  /** What it wrote to standard error. */
+  get errors(): string {
+    return this.#errors;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) await this.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,78 @@
+import { execFile } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { CodeExecutor } from "@fenced/core";
+import type { CommonExecutorOptions } from "./common-executor-options.ts";
+import { hostReportMark, hostRequestVariable, type HostReport, type HostRequest } from "./host-request.ts";
+
+const goneWithinMs = 5000;
+
+/**
+ * The whole of the program that a subject's `hostCommand` starts: makes an executor, runs what the suite asks for, and
+ * then stops it, exits without stopping it, or is killed. It must be able to end by itself after `stop()`.
+ *
+ * @example
+ * import { runExecutorHost } from "@fenced/executor-testkit";
+ * import { MyExecutor } from "../../src/index.ts";
+ *
+ * await runExecutorHost((options) => new MyExecutor(options));
+ */
+export async function runExecutorHost(
+  create: (options: CommonExecutorOptions) => CodeExecutor | Promise<CodeExecutor>,
+): Promise<void> {
+  const request = readRequest();
+  // Only now: what loads this program may keep temporary files of its own.
+  for (const name of ["TMPDIR", "TMP", "TEMP"]) process.env[name] = request.temporary;
+  const before = await childProcesses();
+
+  const executor = await create(request.options);
+  for (const blocks of request.calls) {
+    const { exitCode, output } = await executor.executeCodeBlocks(blocks);
+    report({ type: "result", exitCode, output });
+  }
+  if (request.end === "exit") process.exit(0);
+  if (request.end === "throw") throw new Error("deliberate: this host program dies of an error");
+  await executor.stop();
+  report({ type: "stopped", children: await childrenThatStay(before) });
+}
+
+function readRequest(): HostRequest {
+  const request: unknown = JSON.parse(process.env[hostRequestVariable] ?? "null");
+  Reflect.deleteProperty(process.env, hostRequestVariable);
+  if (isHostRequest(request)) return request;
+  throw new Error(
+    `The suite starts this program with a request in ${hostRequestVariable}; on its own it does nothing.`,
+  );
+}
+
+function isHostRequest(value: unknown): value is HostRequest {
+  return typeof value === "object" && value !== null && "calls" in value;
+}
+
+function report(message: HostReport): void {
+  process.stdout.write(`${hostReportMark}${JSON.stringify(message)}\n`);
+}
+
+async function childrenThatStay(before: ReadonlyMap<number, string>): Promise<string[]> {
+  const end = Date.now() + goneWithinMs;
+  for (;;) {
+    const now = await childProcesses();
+    const added = [...now].filter(([pid]) => !before.has(pid)).map(([pid, command]) => `${pid} ${command}`);
+    if (added.length === 0 || Date.now() > end) return added;
+    await sleep(100);
+  }
+}
+
+async function childProcesses(): Promise<Map<number, string>> {
+  const children = new Map<number, string>();
+  if (process.platform === "win32") return children;
+  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid=,stat=,args="]);
+  for (const line of stdout.split("\n")) {
+    const [, pid, parent, state, command] = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [];
+    if (Number(parent) !== process.pid || command === undefined) continue;
+    // `ps` is a child itself, and esbuild serves those who load TypeScript.
+    if (state?.startsWith("Z") === true || /^ps |\besbuild\b/.test(command)) continue;
+    children.set(Number(pid), command);
+  }
+  return children;
+}

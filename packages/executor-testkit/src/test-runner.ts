@@ -1,0 +1,19 @@
+/** What a test gets from its runner: the way to say that it does not apply here. */
+export interface TestRunnerContext {
+  /** Reports the test as skipped, with the reason. May throw, as vitest's does, or return, as that of `node:test` does. */
+  skip(reason?: string): void;
+}
+
+/**
+ * The part of a test runner that the suite uses. vitest's exports fit, and so do those of `node:test`:
+ *
+ * @example
+ * import { describe, it } from "vitest"; // or from "node:test"
+ * testCodeExecutor({ describe, it }, subject);
+ */
+export interface TestRunner {
+  /** Names a group of tests that `define` defines. */
+  describe(name: string, define: () => void): unknown;
+  /** Defines one test; `timeout` is in milliseconds. */
+  it(name: string, options: { readonly timeout: number }, test: (context: TestRunnerContext) => Promise<void>): unknown;
+}

@@ -1,0 +1,21 @@
+import { join } from "node:path";
+import { loadComponent, type CodeExecutor } from "@fenced/core";
+// Not by its name: executor-local depends on this package for its tests, and the build must not run in a circle.
+import { LocalCommandLineCodeExecutor } from "../../executor-local/src/index.ts";
+import type { ExecutorSubject } from "../src/index.ts";
+
+/** An executor that passes, to be run as it is or to be broken. */
+export const localSubject: ExecutorSubject = {
+  name: "LocalCommandLineCodeExecutor",
+  create: (options) => new LocalCommandLineCodeExecutor(options),
+  load: (model) =>
+    loadComponent<CodeExecutor>(model, { importModule: () => import("../../executor-local/src/index.ts") }),
+  takesWorkDir: true,
+  hostCommand: [
+    process.execPath,
+    "--conditions=@fenced/source",
+    "--import",
+    "tsx",
+    join(import.meta.dirname, "fixtures/local-host.ts"),
+  ],
+};

@@ -1,0 +1,161 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import {
+  dumpComponentConfig,
+  type ComponentModel,
+  type ExecutorCapabilities,
+  type JsonObject,
+  type WorkspaceFiles,
+} from "@fenced/core";
+import {
+  BaseCodeExecutor,
+  blockEnvironment,
+  DirectoryFiles,
+  killProcesses,
+  Leash,
+  listProcesses,
+  type BaseExecutorOptions,
+  type BlockEvent,
+  type BlockOutcome,
+  type BlockRun,
+} from "../../executor-kit/src/index.ts";
+
+type Answer = { type: "stdout" | "stderr"; text: string } | { type: "end"; code: number };
+
+interface Interpreter {
+  readonly process: ChildProcess;
+  readonly requests: Writable;
+  readonly answers: AsyncIterator<string>;
+}
+
+/** The smallest executor that keeps state, to hold the suite's stateful cases to: one Python process for all blocks. */
+export class StatefulPythonExecutor extends BaseCodeExecutor {
+  readonly capabilities: ExecutorCapabilities = {
+    languages: ["python"],
+    stateful: true,
+    displays: false,
+    functions: ["python"],
+    stdin: true,
+    isolation: "none",
+  };
+  readonly #options: BaseExecutorOptions;
+  #directory = "";
+  #leash: Leash | undefined;
+  #interpreter: Interpreter | undefined;
+  #stateLost = false;
+
+  constructor(options: BaseExecutorOptions = {}) {
+    super(options);
+    this.#options = options;
+  }
+
+  dumpComponent(): ComponentModel {
+    const provider = "stateful-python:StatefulPythonExecutor";
+    const config: JsonObject = dumpComponentConfig(provider, { ...this.#options });
+    return { provider, componentType: "code_executor", version: 1, config };
+  }
+
+  protected async openSession(): Promise<void> {
+    this.#directory = await mkdtemp(join(tmpdir(), "stateful-python-"));
+    await mkdir(join(this.#directory, "workspace"));
+    await mkdir(join(this.#directory, "functions"));
+    this.#leash = new Leash({ mark: this.#mark, remove: [this.#directory] });
+  }
+
+  protected async closeSession(): Promise<void> {
+    await this.resetSession();
+    await this.#leash?.release();
+    if (this.#directory !== "") await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  protected async resetSession(): Promise<void> {
+    this.#interpreter = undefined;
+    this.#stateLost = false;
+    await killProcesses({ mark: this.#mark });
+  }
+
+  protected sessionFiles(): WorkspaceFiles {
+    return new DirectoryFiles(join(this.#directory, "workspace"), (path) => path.includes("__pycache__"));
+  }
+
+  protected override functionPlaces() {
+    return { python: join(this.#directory, "functions") };
+  }
+
+  protected async *runBlock(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    if (run.filename !== undefined) await this.sessionFiles().write(run.filename, run.code);
+    const block = { name: "STATEFUL_BLOCK", value: randomUUID() };
+    const interpreter = (this.#interpreter ??= this.#startInterpreter());
+    const before = await childrenOf(interpreter);
+    let killed: Promise<void> | undefined;
+    const kill = () => {
+      this.#interpreter = undefined;
+      this.#stateLost = true;
+      killed = killSince(interpreter, before, block);
+    };
+    run.signal.addEventListener("abort", kill, { once: true });
+    if (run.signal.aborted) kill();
+    const stateLost = this.#stateLost;
+    this.#stateLost = false;
+    const env = { ...this.#environment, ...run.env, [block.name]: block.value };
+    interpreter.requests.write(`${JSON.stringify({ code: run.code, stdin: run.stdin ?? "", env })}\n`);
+    try {
+      for (;;) {
+        const { value, done } = await interpreter.answers.next();
+        if (done === true) break;
+        const answer = JSON.parse(value) as Answer;
+        if (answer.type === "end") return { exitCode: answer.code, stateLost };
+        yield { type: answer.type, data: answer.text };
+      }
+      await killed;
+      return { exitCode: 137, stateLost: true };
+    } finally {
+      run.signal.removeEventListener("abort", kill);
+    }
+  }
+
+  get #mark() {
+    return { name: "STATEFUL_SESSION", value: this.id };
+  }
+
+  get #environment(): Record<string, string> {
+    const { PATH = "", HOME = "" } = process.env;
+    const functions = join(this.#directory, "functions");
+    return { PATH, HOME, ...blockEnvironment, PYTHONPATH: functions, [this.#mark.name]: this.#mark.value };
+  }
+
+  #startInterpreter(): Interpreter {
+    const script = join(import.meta.dirname, "fixtures/python-session.py");
+    const child = spawn("python3", [script], {
+      cwd: join(this.#directory, "workspace"),
+      env: this.#environment,
+      stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
+    });
+    const requests = child.stdio[3] as Writable;
+    requests.on("error", () => {});
+    const lines = createInterface({ input: child.stdio[4] as Readable });
+    return { process: child, requests, answers: lines[Symbol.asyncIterator]() };
+  }
+}
+
+async function childrenOf({ process: { pid } }: Interpreter): Promise<number[]> {
+  return (await listProcesses()).filter(({ parent }) => parent === pid).map((child) => child.pid);
+}
+
+/** Ends an interpreter and what its last block started, but not what earlier blocks left running. */
+async function killSince(
+  interpreter: Interpreter,
+  before: readonly number[],
+  mark: { readonly name: string; readonly value: string },
+): Promise<void> {
+  // Stopped, it starts nothing new, and its children still tell who they are.
+  interpreter.process.kill("SIGSTOP");
+  const children = (await childrenOf(interpreter)).filter((pid) => !before.includes(pid));
+  await Promise.all([{ mark }, ...children.map((root) => ({ root, mark }))].map(killProcesses));
+  interpreter.process.kill("SIGKILL");
+}

@@ -1,0 +1,59 @@
+import type {
+  CodeBlock,
+  CodeExecutor,
+  CodeResult,
+  ComponentModel,
+  ExecuteOptions,
+  ExecutionEvent,
+  ExecutorCapabilities,
+  WorkspaceFiles,
+} from "@fenced/core";
+
+/** A good executor behind a thin wall; a subclass breaks one thing. */
+export class WrongExecutor implements CodeExecutor {
+  protected readonly good: CodeExecutor;
+
+  constructor(good: CodeExecutor) {
+    this.good = good;
+  }
+
+  get capabilities(): ExecutorCapabilities {
+    return this.good.capabilities;
+  }
+
+  get files(): WorkspaceFiles {
+    return this.good.files;
+  }
+
+  start(): Promise<void> {
+    return this.good.start();
+  }
+
+  stop(): Promise<void> {
+    return this.good.stop();
+  }
+
+  restart(): Promise<void> {
+    return this.good.restart();
+  }
+
+  executeCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult> {
+    return this.good.executeCodeBlocks(blocks, options);
+  }
+
+  streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent> {
+    return this.good.streamCodeBlocks(blocks, options);
+  }
+
+  formatFunctionsForPrompt(template?: string): string {
+    return this.good.formatFunctionsForPrompt(template);
+  }
+
+  dumpComponent(): ComponentModel {
+    return this.good.dumpComponent();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}

@@ -1,0 +1,181 @@
+import {
+  ComponentError,
+  dumpComponentConfig,
+  parseComponentConfig,
+  type ChatCompletionClient,
+  type ComponentContext,
+  type ComponentModel,
+  type CreateOptions,
+  type CreateResult,
+  type JsonObject,
+  type ModelInfo,
+  type ModelMessage,
+  type ModelUsage,
+} from "@fenced/core";
+import { generateText, streamText } from "ai";
+import { abortable } from "./abortable.ts";
+import type { AISDKChatCompletionClientOptions } from "./ai-sdk-chat-completion-client-options.ts";
+import { Answer } from "./answer.ts";
+import { checkJson } from "./check-json.ts";
+import { checkRequest } from "./check-request.ts";
+import { clientConfigSchema } from "./client-config-schema.ts";
+import { defaultModelInfo } from "./default-model-info.ts";
+import { toAISDKRequest, type AISDKRequest } from "./to-ai-sdk-request.ts";
+import { toModelClientError } from "./to-model-client-error.ts";
+import { ToolTurns } from "./tool-turns.ts";
+
+const provider = "@fenced/model-ai-sdk:AISDKChatCompletionClient";
+
+/**
+ * A chat model of any provider that the Vercel AI SDK knows.
+ *
+ * Calls are independent of each other and may overlap. A failed call throws a `ModelClientError` that says what to do;
+ * keys are in none of its parts.
+ *
+ * @example
+ * const lmStudio = createOpenAICompatible({ name: "lm-studio", baseURL: "http://localhost:1234/v1", includeUsage: true });
+ * const client = new AISDKChatCompletionClient({ model: lmStudio("qwen3-coder-30b") });
+ * const { content } = await client.create([{ role: "user", content: "What is a fence?" }]);
+ */
+export class AISDKChatCompletionClient implements ChatCompletionClient {
+  /** The `componentType` in dumped models. */
+  static readonly componentType = "model";
+  /** The version of the dumped config's shape. */
+  static readonly componentVersion = 1;
+
+  /** What the model can do, as far as its id and its object tell, with the corrections of the options. */
+  readonly modelInfo: ModelInfo;
+
+  readonly #options: AISDKChatCompletionClientOptions;
+  readonly #toolTurns = new ToolTurns();
+  #usage: ModelUsage = { promptTokens: 0, completionTokens: 0 };
+
+  /** Nothing is sent before the first call. */
+  constructor(options: AISDKChatCompletionClientOptions) {
+    this.#options = options;
+    this.modelInfo = { ...defaultModelInfo(options.model), ...options.modelInfo };
+  }
+
+  /** What all calls of this client took so far. A call that failed or was aborted does not count: no service tells. */
+  get usage(): ModelUsage {
+    return this.#usage;
+  }
+
+  /**
+   * Makes a client from a dumped config.
+   *
+   * @throws ComponentError if the config has another shape.
+   */
+  static fromConfig(config: JsonObject, context: ComponentContext): AISDKChatCompletionClient {
+    return new AISDKChatCompletionClient(parseComponentConfig(clientConfigSchema, config, context.provider));
+  }
+
+  /**
+   * Asks the model for its next message.
+   *
+   * @throws ModelClientError if the call failed, or `jsonSchema` was given and the answer is not JSON.
+   * @throws InvalidInputError if the call needs what the model, by its `modelInfo`, cannot do.
+   * @throws `options.signal.reason` if the signal was aborted.
+   */
+  async create(messages: readonly ModelMessage[], options: CreateOptions = {}): Promise<CreateResult> {
+    options.signal?.throwIfAborted();
+    checkRequest(messages, options, this.modelInfo);
+    try {
+      const result = await abortable(generateText(this.#request(messages, options)), options.signal);
+      const answer = new Answer();
+      for (const part of result.content) {
+        if (part.type === "text" || part.type === "reasoning" || part.type === "tool-call") answer.add(part);
+      }
+      return this.#settle(answer.finish(result.finishReason, result.usage), result.response.messages, options);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw toModelClientError(error, this.#modelId);
+    }
+  }
+
+  /**
+   * The same, as it is written: chunks of the answer's text (also of text next to tool calls, which the result has as
+   * its `thought`), then exactly one `CreateResult`. Reasoning is in the result only. Leaving the loop ends the request.
+   * Once the first chunk is there, a failure is not tried again.
+   *
+   * @throws as `create` does.
+   */
+  async *createStream(
+    messages: readonly ModelMessage[],
+    options: CreateOptions = {},
+  ): AsyncGenerator<string | CreateResult, void, undefined> {
+    options.signal?.throwIfAborted();
+    checkRequest(messages, options, this.modelInfo);
+    const leaving = new AbortController();
+    const signal = AbortSignal.any([leaving.signal, ...(options.signal ? [options.signal] : [])]);
+    try {
+      const stream = streamText({ ...this.#request(messages, { ...options, signal }), onError: () => undefined });
+      const reader = stream.fullStream.getReader();
+      const answer = new Answer();
+      for (;;) {
+        const { done, value: part } = await abortable(reader.read(), signal);
+        if (done) throw new Error("the stream ended early");
+        if (part.type === "error") throw toModelClientError(part.error, this.#modelId);
+        if (part.type === "tool-call") answer.add(part);
+        if (part.type === "reasoning-delta") answer.add({ type: "reasoning", text: part.text });
+        if (part.type === "text-delta" && part.text !== "") {
+          answer.add({ type: "text", text: part.text });
+          yield part.text;
+        }
+        if (part.type === "finish") {
+          const response = await abortable(stream.response, signal);
+          yield this.#settle(answer.finish(part.finishReason, part.totalUsage), response.messages, options);
+          return;
+        }
+      }
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw toModelClientError(error, this.#modelId);
+    } finally {
+      leaving.abort();
+    }
+  }
+
+  /**
+   * The client's settings as plain JSON.
+   *
+   * @throws ComponentError if the client was given a model object: it holds functions and perhaps keys. A client made
+   * with a model id can be dumped.
+   */
+  dumpComponent(): ComponentModel {
+    const { model, ...settings } = this.#options;
+    if (typeof model !== "string") {
+      throw new ComponentError(`The model object "${model.modelId}" of ${model.provider} cannot be dumped`, {
+        remedy: `Give the client a model id instead, e.g. { model: "openai/gpt-5" }, and set the AI SDK's global provider.`,
+      });
+    }
+    return {
+      provider,
+      componentType: "model",
+      version: 1,
+      config: dumpComponentConfig(provider, { model, ...settings }),
+    };
+  }
+
+  get #modelId(): string {
+    return typeof this.#options.model === "string" ? this.#options.model : this.#options.model.modelId;
+  }
+
+  #request(messages: readonly ModelMessage[], options: CreateOptions): AISDKRequest {
+    return toAISDKRequest(messages, options, this.#options, (calls) => this.#toolTurns.recall(calls));
+  }
+
+  #settle(
+    result: CreateResult,
+    response: Parameters<ToolTurns["remember"]>[1],
+    { jsonSchema }: CreateOptions,
+  ): CreateResult {
+    this.#usage = {
+      promptTokens: this.#usage.promptTokens + result.usage.promptTokens,
+      completionTokens: this.#usage.completionTokens + result.usage.completionTokens,
+    };
+    if (typeof result.content !== "string") this.#toolTurns.remember(result.content, response);
+    else if (jsonSchema !== undefined) checkJson(result.content, result.finishReason, this.#modelId);
+    return result;
+  }
+}

@@ -1,0 +1,53 @@
+import type { CreateResult, FinishReason, ModelUsage, ToolCall } from "@fenced/core";
+import type { FinishReason as AISDKFinishReason, LanguageModelUsage } from "ai";
+
+/** The parts of a model's answer that matter here, of a whole answer and of a streamed one alike. */
+export type AnswerPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  | {
+      readonly type: "tool-call";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: unknown;
+      readonly providerExecuted?: boolean | undefined;
+    };
+
+/** Puts a model's answer together from its parts. */
+export class Answer {
+  #text = "";
+  #reasoning = "";
+  readonly #toolCalls: ToolCall[] = [];
+
+  add(part: AnswerPart): void {
+    if (part.type === "text") this.#text += part.text;
+    else if (part.type === "reasoning") this.#reasoning += part.text;
+    // What the service ran by itself (a web search, say) is not the caller's to run.
+    else if (part.providerExecuted !== true) this.#toolCalls.push(toToolCall(part));
+  }
+
+  finish(reason: AISDKFinishReason, usage: LanguageModelUsage): CreateResult {
+    const hasCalls = this.#toolCalls.length > 0;
+    const thought = [this.#reasoning, hasCalls ? this.#text : ""].filter((text) => text.trim() !== "").join("\n\n");
+    return {
+      content: hasCalls ? this.#toolCalls : this.#text,
+      ...(thought !== "" && { thought }),
+      usage: toModelUsage(usage),
+      finishReason: toFinishReason(reason),
+    };
+  }
+}
+
+function toToolCall(part: Extract<AnswerPart, { type: "tool-call" }>): ToolCall {
+  // Text by `keepArgumentsText`; parsed if the model called a tool that was not offered.
+  const text = typeof part.input === "string" ? part.input : JSON.stringify(part.input ?? {});
+  return { id: part.toolCallId, name: part.toolName, arguments: text };
+}
+
+function toModelUsage(usage: LanguageModelUsage): ModelUsage {
+  return { promptTokens: usage.inputTokens ?? 0, completionTokens: usage.outputTokens ?? 0 };
+}
+
+function toFinishReason(reason: AISDKFinishReason): FinishReason {
+  return reason === "other" ? "unknown" : reason;
+}

@@ -1,0 +1,34 @@
+import {
+  InvalidInputError,
+  type CreateOptions,
+  type ImageContent,
+  type ModelInfo,
+  type ModelMessage,
+} from "@fenced/core";
+
+/** @throws InvalidInputError if the request has something in it that the model cannot take, or that makes no sense. */
+export function checkRequest(messages: readonly ModelMessage[], options: CreateOptions, modelInfo: ModelInfo): void {
+  const require = (ability: "vision" | "functionCalling" | "structuredOutput", what: string): void => {
+    if (modelInfo[ability]) return;
+    throw new InvalidInputError(`The request has ${what}, which "${modelInfo.family}" cannot take by its modelInfo`, {
+      remedy: `Leave it out, or make the client with { modelInfo: { ${ability}: true } } if the model can.`,
+    });
+  };
+  const images = messages.flatMap(imagesOf);
+  if (images.length > 0) require("vision", "an image");
+  for (const { url } of images) checkUrl(url);
+  if (options.tools !== undefined && options.tools.length > 0) require("functionCalling", "tools");
+  if (options.jsonSchema !== undefined) require("structuredOutput", "a JSON schema");
+}
+
+function imagesOf(message: ModelMessage): ImageContent[] {
+  if (message.role !== "user" || typeof message.content === "string") return [];
+  return message.content.filter((part) => part.type === "image");
+}
+
+function checkUrl(url: string): void {
+  if (/^(?:data|https?):/i.test(url) && URL.canParse(url)) return;
+  throw new InvalidInputError(`An image has the address ${JSON.stringify(url.slice(0, 80))}`, {
+    remedy: "Give it a data: or https: URL; imageFromBytes makes one of a file's bytes.",
+  });
+}

@@ -1,0 +1,18 @@
+import type { ModelInfo } from "@fenced/core";
+import type { LanguageModel } from "ai";
+
+/** Names of models that are known to see; for one that is not among them no image is risked. */
+const seeing =
+  /gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-[5-9]|chatgpt|\bo[13](?!-mini|-preview)\b|\bo4-|claude-(?!2|instant)|gemini|gemma-?[34]|grok-[45]|pixtral|mistral-(?:medium|small|large)-(?:3|latest)|llama-?4|llava|vision|nova-(?:lite|pro|premier)|[-\d]vl\b|multimodal/i;
+
+/** What a model most likely can do, told from its id and its object. */
+export function defaultModelInfo(model: LanguageModel): ModelInfo {
+  const family = typeof model === "string" ? model : model.modelId;
+  return {
+    family: family === "" ? "unknown" : family,
+    vision: seeing.test(family),
+    functionCalling: true,
+    // Some providers' models say it themselves (OpenAI-compatible ones do); the others all have it.
+    structuredOutput: typeof model === "string" || Reflect.get(model, "supportsStructuredOutputs") !== false,
+  };
+}

@@ -1,0 +1,79 @@
+import type { AssistantMessage, ModelMessage, ToolCall, ToolResult, UserMessage } from "@fenced/core";
+import type {
+  AssistantContent,
+  AssistantModelMessage,
+  ModelMessage as AISDKMessage,
+  ToolModelMessage,
+  UserModelMessage,
+} from "ai";
+
+type ToolCallPart = Extract<Exclude<AssistantContent, string>[number], { type: "tool-call" }>;
+
+/**
+ * The messages as the AI SDK wants them.
+ *
+ * @param recall - finds what the model itself wrote when it made these tool calls, if this client still knows.
+ */
+export function toAISDKMessages(
+  messages: readonly ModelMessage[],
+  recall: (calls: readonly ToolCall[]) => AssistantContent | undefined,
+): AISDKMessage[] {
+  return messages.map((message): AISDKMessage => {
+    switch (message.role) {
+      case "system":
+        return { role: "system", content: message.content };
+      case "user":
+        return toUserMessage(message);
+      case "assistant":
+        return toAssistantMessage(message, recall);
+      case "tool":
+      default:
+        return toToolMessage(message.content);
+    }
+  });
+}
+
+function toUserMessage({ content }: UserMessage): UserModelMessage {
+  if (typeof content === "string") return { role: "user", content };
+  return {
+    role: "user",
+    content: content.map((part) => (part.type === "text" ? { ...part } : { type: "image", image: new URL(part.url) })),
+  };
+}
+
+function toAssistantMessage(
+  { content, thought }: AssistantMessage,
+  recall: (calls: readonly ToolCall[]) => AssistantContent | undefined,
+): AssistantModelMessage {
+  // A thought beside a text is reasoning, which no service wants back.
+  if (typeof content === "string") return { role: "assistant", content };
+  const thoughts = thought === undefined ? [] : [{ type: "text" as const, text: thought }];
+  return { role: "assistant", content: recall(content) ?? [...thoughts, ...content.map(toToolCallPart)] };
+}
+
+function toToolCallPart(call: ToolCall): ToolCallPart {
+  return { type: "tool-call", toolCallId: call.id, toolName: call.name, input: toInput(call.arguments) };
+}
+
+function toToolMessage(results: readonly ToolResult[]): ToolModelMessage {
+  return {
+    role: "tool",
+    content: results.map((result) => ({
+      type: "tool-result",
+      toolCallId: result.callId,
+      toolName: result.name,
+      output: { type: result.isError ? "error-text" : "text", value: result.content },
+    })),
+  };
+}
+
+/** The arguments as an object: several services refuse a whole conversation in which one call's are not. */
+export function toInput(argumentsText: string): unknown {
+  try {
+    const input: unknown = JSON.parse(argumentsText);
+    if (typeof input === "object" && input !== null && !Array.isArray(input)) return input;
+  } catch {
+    // Malformed, as models sometimes write them: handed back in full below.
+  }
+  return { malformed: argumentsText };
+}

@@ -1,0 +1,296 @@
+import {
+  imageFromBytes,
+  InvalidInputError,
+  ModelClientError,
+  type CreateResult,
+  type ModelMessage,
+} from "@fenced/core";
+import { startOpenAIServer, type ScriptedAnswer } from "@fenced/test-support/openai-server";
+import { describe, expect, it } from "vitest";
+import { clientOf, collect, failureOf } from "./support.ts";
+
+const question: ModelMessage[] = [{ role: "user", content: "What is a fence?" }];
+const weatherTool = {
+  name: "weather",
+  description: "The weather in a city",
+  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+};
+
+/** Asks once whole and once streamed; both must come to the same. */
+async function bothWays(
+  answer: ScriptedAnswer,
+  messages: ModelMessage[] = question,
+  options: Parameters<ReturnType<typeof clientOf>["create"]>[1] = {},
+): Promise<{ result: CreateResult; chunks: string[]; body: Record<string, unknown> }> {
+  await using server = await startOpenAIServer([answer, answer]);
+  const client = clientOf(server);
+  const result = await client.create(messages, options);
+  const { chunks, results } = await collect(client.createStream(messages, options));
+  expect(results).toEqual([result]);
+  const [whole, streamed] = server.requests.map((request) => ({ ...request.body }));
+  expect(streamed).toEqual({ ...whole, stream: true, stream_options: { include_usage: true } });
+  return { result, chunks, body: whole ?? {} };
+}
+
+describe("text", () => {
+  it("comes whole and in chunks", async () => {
+    const { result, chunks, body } = await bothWays({ text: ["A fe", "nce ", "is 🐦."] });
+    expect(result).toEqual({
+      content: "A fence is 🐦.",
+      usage: { promptTokens: 10, completionTokens: 5 },
+      finishReason: "stop",
+    });
+    expect(chunks).toEqual(["A fe", "nce ", "is 🐦."]);
+    expect(body["messages"]).toEqual([{ role: "user", content: "What is a fence?" }]);
+  });
+
+  it("survives a stream that is cut anywhere, also inside characters", async () => {
+    await using server = await startOpenAIServer([{ text: ["Zäune ", "🐦 und ", "مرحبا"], pieceBytes: 3 }]);
+    const { chunks } = await collect(clientOf(server).createStream(question));
+    expect(chunks).toEqual(["Zäune ", "🐦 und ", "مرحبا"]);
+  });
+
+  it("may be empty", async () => {
+    const { result, chunks } = await bothWays({ text: "" });
+    expect(result.content).toBe("");
+    expect(chunks).toEqual([]);
+  });
+
+  it.each([
+    ["length", "length"],
+    ["content_filter", "content-filter"],
+    ["something_new", "unknown"],
+  ])("tells why it ends: %s is %s", async (said, expected) => {
+    const { result } = await bothWays({ text: "A", finishReason: said });
+    expect(result.finishReason).toBe(expected);
+  });
+
+  it("arrives as it is written, not at the end", async () => {
+    await using server = await startOpenAIServer([{ text: ["first", "second"], chunkDelayMs: 150 }]);
+    const times: number[] = [];
+    for await (const _ of clientOf(server).createStream(question)) times.push(performance.now());
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(80);
+  });
+});
+
+describe("messages", () => {
+  it("go out in their roles, system messages anywhere", async () => {
+    const { body } = await bothWays({ text: "ok" }, [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Hi", source: "anna" },
+      { role: "assistant", content: "Hello", thought: "She greets me." },
+      { role: "system", content: "Be even briefer." },
+      { role: "user", content: "Well?" },
+    ]);
+    expect(body["messages"]).toEqual([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "Hello" },
+      { role: "system", content: "Be even briefer." },
+      { role: "user", content: "Well?" },
+    ]);
+  });
+
+  it("carry images", async () => {
+    await using server = await startOpenAIServer([{ text: "a dot" }]);
+    const image = imageFromBytes(Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10), "image/png");
+    await clientOf(server, { modelInfo: { vision: true } }).create([
+      { role: "user", content: [{ type: "text", text: "What is it?" }, image] },
+    ]);
+    expect(server.requests[0]?.body.messages[0]?.content).toEqual([
+      { type: "text", text: "What is it?" },
+      { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
+    ]);
+  });
+
+  it("refuse what the model cannot take before anything is sent", async () => {
+    await using server = await startOpenAIServer([]);
+    const client = clientOf(server, { modelInfo: { vision: false, functionCalling: false, structuredOutput: false } });
+    const image = imageFromBytes(Uint8Array.of(1), "image/png");
+    for (const [messages, options, word] of [
+      [[{ role: "user", content: [image] }], {}, "image"],
+      [question, { tools: [weatherTool] }, "tools"],
+      [question, { jsonSchema: { type: "object" } }, "JSON schema"],
+    ] satisfies [ModelMessage[], object, string][]) {
+      const error = await failureOf(client.create(messages, options));
+      expect(InvalidInputError.isInstance(error)).toBe(true);
+      expect(error.message).toContain(word);
+    }
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe("messages that make no sense", () => {
+  it.each<[string, ModelMessage[], string]>([
+    ["an image without an address", [{ role: "user", content: [{ type: "image", url: "plot.png" }] }], '"plot.png"'],
+    [
+      "tool calls without results",
+      [{ role: "assistant", content: [{ id: "call_1", name: "t", arguments: "{}" }] }, ...question],
+      "call_1",
+    ],
+  ])("are refused: %s", async (_, messages, word) => {
+    await using server = await startOpenAIServer([]);
+    const client = clientOf(server, { modelInfo: { vision: true } });
+    for (const attempt of [client.create(messages), collect(client.createStream(messages))]) {
+      const error = await failureOf(attempt);
+      expect(error).toSatisfy(InvalidInputError.isInstance);
+      expect(error.message).toContain(word);
+    }
+    expect(server.requests).toEqual([]);
+  });
+
+  it("say so if an image cannot be fetched", async () => {
+    await using server = await startOpenAIServer([]);
+    const image = { type: "image" as const, url: "https://fenced.invalid/plot.png" };
+    const client = clientOf(server, { modelInfo: { vision: true } });
+    const error = await failureOf(client.create([{ role: "user", content: [image] }]));
+    expect(error).toSatisfy(ModelClientError.isInstance);
+    expect(error.message).toContain("one could not be fetched");
+  });
+});
+
+describe("reasoning", () => {
+  it("is the thought beside a text, and no chunk", async () => {
+    const { result, chunks } = await bothWays({ reasoning: ["Let me ", "see."], text: "42" });
+    expect(result).toMatchObject({ content: "42", thought: "Let me see." });
+    expect(chunks).toEqual(["42"]);
+  });
+});
+
+describe("tools", () => {
+  const calls = [
+    { id: "call_1", name: "weather", arguments: '{"city": "Seattle", "station": 12345678901234567890}' },
+    { id: "call_2", name: "weather", arguments: '{"city":' },
+    { id: "call_3", name: "unknown_tool", arguments: '{"a":1}' },
+  ];
+
+  it("are offered with their schema, and calls come as the model wrote them", async () => {
+    const { result, body } = await bothWays({ toolCalls: calls }, question, { tools: [weatherTool] });
+    expect(result.content).toEqual(calls);
+    expect(result.finishReason).toBe("tool-calls");
+    expect(result.thought).toBeUndefined();
+    expect(body["tools"]).toEqual([{ type: "function", function: weatherTool }]);
+  });
+
+  it("make the text next to the calls a thought, after the reasoning", async () => {
+    const answer = { reasoning: "Hm.", text: "I look it up.", toolCalls: calls.slice(0, 1) };
+    const { result, chunks } = await bothWays(answer, question, { tools: [weatherTool] });
+    expect(result).toMatchObject({ content: calls.slice(0, 1), thought: "Hm.\n\nI look it up." });
+    expect(chunks).toEqual(["I look it up."]);
+  });
+
+  it("take a call without arguments as one with none", async () => {
+    const call = { id: "c", name: "weather", arguments: "" };
+    const { result } = await bothWays({ toolCalls: [call] }, question, { tools: [weatherTool] });
+    expect(result.content).toEqual([{ ...call, arguments: "{}" }]);
+  });
+
+  it("get their results sent back, with the model's own words before the calls", async () => {
+    await using server = await startOpenAIServer([
+      { reasoning: "Hm.", text: "I look it up.", toolCalls: calls },
+      { text: "Rain." },
+    ]);
+    const client = clientOf(server);
+    const first = await client.create(question, { tools: [weatherTool] });
+    await client.create([
+      ...question,
+      { role: "assistant", ...first },
+      {
+        role: "tool",
+        content: [
+          { callId: "call_1", name: "weather", content: "rain", isError: false },
+          { callId: "call_2", name: "weather", content: "arguments are not JSON", isError: true },
+          { callId: "call_3", name: "unknown_tool", content: "no such tool", isError: true },
+        ],
+      },
+    ]);
+    const [, assistant, ...results] = server.requests[1]?.body.messages ?? [];
+    expect(assistant).toMatchObject({ content: "I look it up.", reasoning_content: "Hm." });
+    expect(assistant?.tool_calls?.map((call) => [call.id, JSON.parse(call.function.arguments) as unknown])).toEqual([
+      ["call_1", { city: "Seattle", station: Number("12345678901234567890") }],
+      ["call_2", { malformed: '{"city":' }],
+      ["call_3", { a: 1 }],
+    ]);
+    expect(results.map((result) => [result.tool_call_id, result.content])).toEqual([
+      ["call_1", "rain"],
+      ["call_2", "arguments are not JSON"],
+      ["call_3", "no such tool"],
+    ]);
+  });
+
+  it("are sent back by another client too, with the thought as text", async () => {
+    await using server = await startOpenAIServer([{ text: "Rain." }]);
+    await clientOf(server).create([
+      ...question,
+      { role: "assistant", content: calls.slice(0, 1), thought: "I look it up." },
+      { role: "tool", content: [{ callId: "call_1", name: "weather", content: "rain", isError: false }] },
+    ]);
+    expect(server.requests[0]?.body.messages[1]).toMatchObject({
+      content: "I look it up.",
+      tool_calls: [{ id: "call_1", function: { name: "weather" } }],
+    });
+  });
+});
+
+describe("structured output", () => {
+  const schema = {
+    type: "object",
+    properties: { n: { type: "integer" } },
+    required: ["n"],
+    additionalProperties: false,
+  };
+
+  it("is asked for with the schema and comes as text", async () => {
+    const { result, body } = await bothWays({ text: ['{"n":', "1}"] }, question, { jsonSchema: schema });
+    expect(result.content).toBe('{"n":1}');
+    expect(body["response_format"]).toMatchObject({ type: "json_schema", json_schema: { schema } });
+  });
+
+  it("throws if the answer is something else, and still counts it", async () => {
+    const answer = { text: "Sure! Here you go:" };
+    await using server = await startOpenAIServer([answer, answer]);
+    const client = clientOf(server);
+    const failures = [
+      await failureOf(client.create(question, { jsonSchema: schema })),
+      await failureOf(collect(client.createStream(question, { jsonSchema: schema }))),
+    ];
+    for (const error of failures) {
+      expect(ModelClientError.isInstance(error)).toBe(true);
+      expect(error.message).toContain('sent something else: "Sure! Here you go:"');
+    }
+    expect(client.usage.promptTokens).toBe(20);
+  });
+
+  it("says so if the answer was cut", async () => {
+    await using server = await startOpenAIServer([{ text: '{"n":', finishReason: "length" }]);
+    const error = await failureOf(clientOf(server).create(question, { jsonSchema: schema }));
+    expect(error.message).toContain("Raise maxOutputTokens.");
+  });
+});
+
+describe("settings", () => {
+  it("go with every call", async () => {
+    await using server = await startOpenAIServer([{ text: "ok" }]);
+    await clientOf(server, { temperature: 0, maxOutputTokens: 50, seed: 7 }).create(question);
+    expect(server.requests[0]?.body).toMatchObject({ temperature: 0, max_tokens: 50, seed: 7 });
+  });
+});
+
+describe("usage", () => {
+  it("adds up over the calls, and is zero where the service does not say", async () => {
+    await using server = await startOpenAIServer([
+      { text: "a", usage: { prompt_tokens: 100, completion_tokens: 20 } },
+      { text: "b", usage: null },
+      { text: "c", usage: { prompt_tokens: 1, completion_tokens: 2 } },
+      { text: "d", usage: null },
+    ]);
+    const client = clientOf(server);
+    expect(client.usage).toEqual({ promptTokens: 0, completionTokens: 0 });
+    await client.create(question);
+    expect((await client.create(question)).usage).toEqual({ promptTokens: 0, completionTokens: 0 });
+    await collect(client.createStream(question));
+    const { results } = await collect(client.createStream(question));
+    expect(results[0]?.usage).toEqual({ promptTokens: 0, completionTokens: 0 });
+    expect(client.usage).toEqual({ promptTokens: 101, completionTokens: 22 });
+  });
+});

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Docker and Podman for the tests, on Debian, as root:
+#
+#   scripts/ci/docker.sh up     installs what is missing, starts dockerd if no daemon answers, makes the test images
+#   scripts/ci/docker.sh down   stops the dockerd that "up" started
+#
+# The images are pulled where a registry answers, else made from Debian's packages and this machine's Node, and kept in
+# the cache: fenced-test:python has Python with pip and no Node, fenced-test:node has Node, BusyBox and no Python.
+set -euo pipefail
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/fenced
+state=${TMPDIR:-/tmp}/fenced-ci-docker
+mkdir -p "$cache"
+
+up() {
+  install_packages
+  docker version >/dev/null 2>&1 || start_daemon
+  local name
+  for name in python node; do
+    has_image "$name" || pull_image "$name" || make_image "$name"
+    podman image exists "fenced-test:$name" || docker save "fenced-test:$name" | podman load --quiet
+  done
+  docker images fenced-test
+}
+
+install_packages() {
+  local missing=() package
+  for package in docker.io podman catatonit; do
+    dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+  # Debian's package starts no daemon where there is no init, and should not where there is one: the tests do.
+  ((${#missing[@]} == 0)) || install "${missing[@]}"
+}
+
+install() {
+  echo "Installing $*."
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# Containers need no way out of the machine, so the firewall is left alone. In a container overlays cannot be nested.
+start_daemon() {
+  mkdir -p "$state"
+  local options
+  for options in "" "--storage-driver=vfs"; do
+    # shellcheck disable=SC2086
+    setsid nohup dockerd --iptables=false --ip6tables=false --pidfile="$state/dockerd.pid" $options \
+      >"$state/dockerd.log" 2>&1 </dev/null &
+    if answers; then
+      echo "Started dockerd $options"
+      return
+    fi
+    stop_daemon
+  done
+  tail -n 20 "$state/dockerd.log"
+  return 1
+}
+
+answers() {
+  local attempt
+  for attempt in {1..60}; do
+    docker version >/dev/null 2>&1 && return
+    ((attempt < 10)) || [[ -e $state/dockerd.pid ]] || return 1
+    sleep 0.5
+  done
+  return 1
+}
+
+has_image() {
+  docker image inspect "fenced-test:$1" >/dev/null 2>&1
+}
+
+pull_image() {
+  local source
+  case $1 in
+    python) source=python:3.11-slim-bookworm ;;
+    node) source=node:22-alpine ;;
+  esac
+  [[ ! -e $cache/$1-image.tar ]] || return 1
+  timeout 300 docker pull --quiet "$source" >/dev/null 2>&1 && docker tag "$source" "fenced-test:$1"
+}
+
+make_image() {
+  local file=$cache/$1-image.tar directory
+  if [[ ! -e $file ]]; then
+    echo "Making the image fenced-test:$1."
+    directory=$(mktemp --directory)
+    "fill_$1" "$directory"
+    tar --create --directory "$directory" --file "$file.new" .
+    mv "$file.new" "$file"
+    rm -rf "$directory"
+  fi
+  docker import "$file" "fenced-test:$1" >/dev/null
+}
+
+fill_python() {
+  local mirror
+  command -v debootstrap >/dev/null || install debootstrap
+  mirror=$(sed -nE 's/^(URIs: |deb (\[[^]]*\] )?)(https?:[^ ]*\/debian)\/? ?.*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1) || true
+  debootstrap --variant=minbase --include=python3,python3-pip bookworm "$1" "${mirror:-http://deb.debian.org/debian}" >"$cache/debootstrap.log"
+  rm -rf "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/* "$1"/usr/share/{doc,man,locale}
+}
+
+fill_node() {
+  local node library program
+  [[ -e /bin/busybox ]] || install busybox-static
+  mkdir -p "$1"/{bin,dev,etc,proc,sys,usr/bin}
+  mkdir -m 1777 "$1/tmp"
+  cp --dereference /bin/busybox "$1/bin/busybox"
+  for program in $(/bin/busybox --list); do
+    [[ $program == busybox ]] || ln -s busybox "$1/bin/$program"
+  done
+  node=$(node -p 'fs.realpathSync(process.execPath)')
+  cp "$node" "$1/usr/bin/node"
+  for library in $(ldd "$node" | grep --only-matching '/[^ ]*'); do
+    mkdir -p "$1$(dirname "$library")"
+    cp --dereference "$library" "$1$library"
+  done
+}
+
+down() {
+  [[ -e $state/dockerd.pid ]] || return 0
+  stop_daemon
+  rm -rf "$state"
+}
+
+stop_daemon() {
+  local pid
+  pid=$(cat "$state/dockerd.pid" 2>/dev/null) || return 0
+  kill "$pid" 2>/dev/null || return 0
+  for _ in {1..100}; do
+    kill -0 "$pid" 2>/dev/null || return 0
+    sleep 0.2
+  done
+}
+
+case ${1-} in
+  up | down) "$1" ;;
+  *)
+    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Gives this machine the Jupyter servers that tests run on. As root on Debian, where packages are missing.
+#
+#   scripts/ci/jupyter.sh up      installs jupyter_server 1.x from Debian and, where pip reaches an index, 2.x into
+#                                 ~/.cache/fenced/jupyter-server-2; makes an image with 1.x where there is Docker
+set -euo pipefail
+
+environment=${XDG_CACHE_HOME:-$HOME/.cache}/fenced/jupyter-server-2
+
+up() {
+  version_one
+  version_two || echo "No jupyter_server 2.x: pip could not install it (see above). Its tests are skipped."
+  image || echo "No image with a Jupyter server: there is no Docker, or it could not be made. Its tests are skipped."
+}
+
+version_one() {
+  if /usr/bin/python3 -c 'import jupyter_server, ipykernel, matplotlib' 2>/dev/null; then
+    echo "jupyter_server $(/usr/bin/python3 -c 'import jupyter_server; print(jupyter_server.__version__)') is here."
+    return
+  fi
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    jupyter-server python3-ipykernel python3-matplotlib
+}
+
+version_two() {
+  if "$environment/bin/python" -c 'import jupyter_server, ipykernel' 2>/dev/null; then
+    echo "jupyter_server 2.x is here."
+    return
+  fi
+  rm -rf "$environment"
+  python3 -m venv "$environment" &&
+    timeout 300 "$environment/bin/python" -m pip install -qq --retries 0 --timeout 10 \
+      'jupyter_server>=2,<3' ipykernel || {
+    rm -rf "$environment"
+    return 1
+  }
+}
+
+# From Debian's packages, since no registry of images may be in reach.
+image() {
+  docker image inspect fenced-test:jupyter >/dev/null 2>&1 && return
+  docker image inspect fenced-test:python >/dev/null 2>&1 || return
+  timeout 600 docker build --quiet --network host --tag fenced-test:jupyter - <<'END'
+FROM fenced-test:python
+RUN apt-get update -qq \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends jupyter-server python3-ipykernel
+END
+}
+
+case ${1:-} in
+up) up ;;
+*)
+  sed -n '2,6s/^# \{0,1\}//p' "$0"
+  exit 2
+  ;;
+esac

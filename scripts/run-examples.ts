@@ -1,0 +1,68 @@
+/**
+ * Runs the examples one after another: all of them, or those whose file names contain one of the arguments.
+ *
+ * An example succeeds when it ends by itself with exit code 0. One that needs more than Node says so in a line of its own,
+ * `// needs: python3, OPENAI_API_KEY` (backends in lower case, environment variables in upper case), and is skipped where
+ * that is missing; if `FENCED_REQUIRE` names the backend, it fails.
+ */
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { detectBackends, requiredBackends, type BackendName } from "../test-support/backends.ts";
+import { sourceFiles } from "./source-files.ts";
+
+const folder = join(import.meta.dirname, "..", "examples");
+const wanted = process.argv.slice(2);
+const backends = await detectBackends();
+const required = requiredBackends(process.env.FENCED_REQUIRE);
+// pnpm's commands set it, and then packages are found that the examples do not name.
+const { NODE_PATH: _, ...env } = process.env;
+
+for (const file of sourceFiles(folder)) {
+  if (wanted.length > 0 && !wanted.some((part) => file.includes(part))) continue;
+  const missing = missingNeeds(readFileSync(join(folder, file), "utf8"));
+  if (missing.length === 0) {
+    runExample(file);
+  } else if (missing.some((need) => required.some((name) => name === need))) {
+    fail(file, `${missing.join(", ")} is missing`);
+  } else {
+    console.log(`skipped ${file}: needs ${missing.join(", ")}`);
+  }
+}
+
+function runExample(file: string): void {
+  const startedAt = Date.now();
+  const { status, signal, stdout, stderr } = spawnSync(
+    process.execPath,
+    ["--import", "tsx", "--conditions=@fenced/source", join(folder, file)],
+    { encoding: "utf8", timeout: 120_000, cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] },
+  );
+  if (status === 0) console.log(`ok      ${file} (${((Date.now() - startedAt) / 1000).toFixed(1)} s)`);
+  else fail(file, `exit code ${String(status ?? signal)}\n${stdout}${stderr}`);
+}
+
+function fail(file: string, reason: string): void {
+  process.exitCode = 1;
+  console.log(`FAILED  ${file}: ${reason}`);
+}
+
+function missingNeeds(source: string): string[] {
+  const needs =
+    /^\/\/ needs: (.+)$/m
+      .exec(source)?.[1]
+      ?.split(",")
+      .map((need) => need.trim()) ?? [];
+  return needs.filter((need) => !isHere(need));
+}
+
+function isHere(need: string): boolean {
+  if (need === need.toUpperCase()) return (process.env[need] ?? "") !== "";
+  if (!isBackend(need)) {
+    throw new Error(`"${need}" is no backend. Use some of: ${Object.keys(backends).join(", ")}.`);
+  }
+  return backends[need].available;
+}
+
+function isBackend(name: string): name is BackendName {
+  return name in backends;
+}

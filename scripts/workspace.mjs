@@ -1,0 +1,150 @@
+/**
+ * What the scripts need to run on a machine that has only Node and npm. No dependencies, and no syntax that an old Node
+ * cannot parse: it must come far enough to say that it is too old.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const onWindows = process.platform === "win32";
+const stampFile = join(root, "node_modules", ".fenced-install");
+
+/** Brings the machine to where `node_modules` matches the lockfile. Costs a few milliseconds if it does already. */
+export function ensureInstalled() {
+  assertNodeVersion();
+  const stamp = installStamp();
+  if (existsSync(stampFile) && readFileSync(stampFile, "utf8") === stamp) return;
+
+  const startedAt = Date.now();
+  process.stderr.write("Installing dependencies ... ");
+  const { status, output } = pnpm(["install", "--frozen-lockfile"]);
+  if (status !== 0) fail(`failed.\n\n${output}\n`);
+  writeFileSync(stampFile, stamp);
+  process.stderr.write(`done in ${((Date.now() - startedAt) / 1000).toFixed(1)} s.\n`);
+}
+
+/**
+ * Builds a project and what it depends on; the compiler itself knows what is up to date.
+ *
+ * @param {string} project - The folder of its tsconfig.json, relative to the repository's root.
+ */
+export function build(project) {
+  const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, "-b", project], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  if (status !== 0) fail(`The build failed.\n\n${stdout}${stderr}\n`);
+}
+
+/**
+ * Runs pnpm in the version that package.json names and waits for it: the one on the PATH if it is that version, else
+ * through npx.
+ *
+ * @param {readonly string[]} args
+ * @param {string} [cwd]
+ * @returns {{ status: number | null, output: string }}
+ */
+export function pnpm(args, cwd = root) {
+  const [program, ...first] = pnpmCommand();
+  const { status, stdout, stderr, error } = spawnSync(program, [...first, ...args], {
+    cwd,
+    encoding: "utf8",
+    // The Windows launchers of npm and pnpm are scripts, which only a shell starts. All arguments are ours.
+    shell: onWindows,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return { status, output: withoutUrls(error === undefined ? `${stdout}${stderr}` : error.message) };
+}
+
+/**
+ * Runs pnpm in this terminal and ends with its exit code. Programs that it starts find pnpm on the PATH.
+ *
+ * @param {readonly string[]} args
+ */
+export function runPnpmAndExit(args) {
+  const [program, ...first] = pnpmCommand();
+  waitAndExit(spawn(program, [...first, ...args], { cwd: root, stdio: "inherit", shell: onWindows }));
+}
+
+/**
+ * Runs a program of the workspace in this terminal and ends with its exit code.
+ *
+ * @param {string} script - A JavaScript file, relative to the repository's root.
+ * @param {readonly string[]} args
+ * @param {string} [cwd]
+ */
+export function runAndExit(script, args, cwd = root) {
+  waitAndExit(spawn(process.execPath, [join(root, script), ...args], { cwd, stdio: "inherit" }));
+}
+
+/** @param {import("node:child_process").ChildProcess} child */
+function waitAndExit(child) {
+  // A terminal sends Ctrl+C to the child as well: this process only has to stay until the child has cleaned up.
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  child.on("exit", (code, signal) => {
+    process.exitCode = code ?? (signal === "SIGINT" ? 130 : 143);
+  });
+}
+
+/** What the user passed on. npm takes the `--` of `npm run demo -- task` away, pnpm hands it over. */
+export function userArguments() {
+  const args = process.argv.slice(2);
+  return args[0] === "--" ? args.slice(1) : args;
+}
+
+/**
+ * Takes the addresses out of a program's output: that of a private registry may hold credentials.
+ *
+ * @param {string} text
+ */
+export function withoutUrls(text) {
+  return text.replaceAll(/https?:\/\/\S+/g, "<address>");
+}
+
+function assertNodeVersion() {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  fail(
+    `Fenced needs Node 20.19 or newer; this is Node ${process.versions.node}. Get a newer one at https://nodejs.org.\n`,
+  );
+}
+
+function installStamp() {
+  const hash = createHash("sha256").update(process.platform + process.arch);
+  for (const file of manifests()) hash.update(file).update(readFileSync(join(root, file)));
+  return hash.digest("hex");
+}
+
+/** All files that decide what an install brings. */
+function manifests() {
+  const folders = ["packages", "apps"]
+    .flatMap((parent) => readdirSync(join(root, parent)).map((name) => join(parent, name)))
+    .concat("examples", "benchmarks", "test-support");
+  return ["pnpm-lock.yaml", "pnpm-workspace.yaml", "package.json"]
+    .concat(folders.toSorted().map((folder) => join(folder, "package.json")))
+    .filter((file) => existsSync(join(root, file)));
+}
+
+/** @returns {[string, ...string[]]} */
+function pnpmCommand() {
+  const manifest = /** @type {{ packageManager: string }} */ (
+    JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  );
+  const { packageManager } = manifest;
+  const version = packageManager.replace("pnpm@", "");
+  const onPath = spawnSync("pnpm", ["--version"], { cwd: root, encoding: "utf8", shell: onWindows });
+  if (onPath.status === 0 && onPath.stdout.trim() === version) return ["pnpm"];
+  return ["npx", "-y", packageManager];
+}
+
+/** @param {string} message @returns {never} */
+function fail(message) {
+  process.stderr.write(message);
+  process.exit(1);
+}

@@ -1,0 +1,63 @@
+import type { Reporter, TestCase, TestModule } from "vitest/node";
+import type { BackendName, Backends } from "./backends.ts";
+
+/** Ends the run's report with a table of backends, and fails the run if a required one is missing. */
+export class BackendReporter implements Reporter {
+  readonly #backends: Backends;
+  readonly #required: readonly BackendName[];
+
+  constructor(backends: Backends, required: readonly BackendName[]) {
+    this.#backends = backends;
+    this.#required = required;
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const uses = countUses(modules);
+    const names = Object.keys(this.#backends) as BackendName[];
+    const width = Math.max(...names.map((name) => name.length));
+    const lines = names.map((name) => `  ${name.padEnd(width)}  ${this.#describe(name, uses.get(name) ?? 0)}`);
+    // Later than the summary that the default reporter prints on the same event.
+    setImmediate(() => process.stdout.write(`\n Backends\n${lines.join("\n")}\n\n`));
+
+    if (this.#missing().length > 0) process.exitCode = 1;
+  }
+
+  #describe(name: BackendName, tests: number): string {
+    const status = this.#backends[name];
+    if (status.available) {
+      return tests > 0
+        ? `took part (${status.version}, ${counted(tests)})`
+        : `here (${status.version}), no test of this run asked for it`;
+    }
+    const verdict = this.#required.includes(name)
+      ? "MISSING although FENCED_REQUIRE names it"
+      : `skipped (${counted(tests)})`;
+    return `${verdict}: ${status.reason}. To have it: ${status.remedy}.`;
+  }
+
+  #missing(): BackendName[] {
+    return this.#required.filter((name) => !this.#backends[name].available);
+  }
+}
+
+function countUses(modules: readonly TestModule[]): Map<BackendName, number> {
+  const uses = new Map<BackendName, number>();
+  for (const module of modules) {
+    for (const test of module.children.allTests()) {
+      for (const name of backendsOf(test)) uses.set(name, (uses.get(name) ?? 0) + 1);
+    }
+  }
+  return uses;
+}
+
+function backendsOf(test: TestCase): Set<BackendName> {
+  const names = new Set(test.meta().backends);
+  for (let parent = test.parent; parent.type === "suite"; parent = parent.parent) {
+    for (const name of parent.meta().backends ?? []) names.add(name);
+  }
+  return names;
+}
+
+function counted(tests: number): string {
+  return tests === 1 ? "1 test" : `${tests} tests`;
+}

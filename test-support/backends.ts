@@ -1,0 +1,176 @@
+/**
+ * The backends that tests can run code on, and how to tell whether this machine has them.
+ *
+ * A test says which it needs, and is skipped where one is missing:
+ *
+ *     import { needs } from "@fenced/test-support";
+ *     describe("python blocks", needs("python3"), () => { ... });
+ *     it("runs uv", needs("python3", "uv"), async () => { ... });
+ *
+ * At the end of every run the reporter shows which backends took part and which did not, why, and what to do.
+ * `FENCED_REQUIRE=python3,bash npm test` makes a missing one fail the run instead; `FENCED_REQUIRE=all` requires every
+ * one of them. To add a backend, add an entry to `detectors`.
+ */
+import { execFile } from "node:child_process";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+export type BackendName =
+  | "python3"
+  | "bash"
+  | "node"
+  | "typescript"
+  | "pwsh"
+  | "uv"
+  | "docker"
+  | "podman"
+  | "jupyter"
+  | "jupyter2"
+  | "jupyterDocker";
+
+export type BackendStatus =
+  | { readonly available: true; readonly version: string }
+  | { readonly available: false; readonly reason: string; readonly remedy: string };
+
+export type Backends = Readonly<Record<BackendName, BackendStatus>>;
+
+interface Detector {
+  /** Throws if the backend is not to be had, with the reason as its message. */
+  readonly version: () => Promise<string>;
+  readonly remedy: string;
+}
+
+/** Images that `scripts/ci/docker.sh` makes. */
+const testImages = ["fenced-test:python", "fenced-test:node"];
+
+/** Pythons with Jupyter servers of two major versions, as `scripts/ci/jupyter.sh` installs them. */
+export const jupyterPythons = {
+  jupyter: "/usr/bin/python3",
+  jupyter2: join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "fenced/jupyter-server-2/bin/python"),
+} as const;
+
+/** An image with a Jupyter server in it, as `scripts/ci/jupyter.sh` makes it where there is Docker. */
+export const jupyterImage = "fenced-test:jupyter";
+
+const detectors: Readonly<Record<BackendName, Detector>> = {
+  python3: {
+    version: () => firstVersion("python3", ["-c", "import venv, sys; print(sys.version)"]),
+    remedy: "install Python 3.9 or newer with its venv module (Debian: apt-get install python3 python3-venv)",
+  },
+  bash: {
+    version: () => firstVersion("bash", ["--version"]),
+    remedy: "install bash (Debian: apt-get install bash)",
+  },
+  node: {
+    version: () => firstVersion("node", ["--version"]),
+    remedy: "put node on the PATH",
+  },
+  typescript: {
+    version: detectTypeScript,
+    remedy: "use Node 22.18 or newer, which strips types, or npm install -g tsx",
+  },
+  pwsh: {
+    version: () => firstVersion("pwsh", ["-NoProfile", "-Command", "$PSVersionTable.PSVersion.ToString()"]),
+    remedy: "install PowerShell 7 (learn.microsoft.com/powershell: Install PowerShell)",
+  },
+  uv: {
+    version: () => firstVersion("uv", ["--version"]),
+    remedy: "pip install uv",
+  },
+  docker: {
+    version: () => containerEngine("docker", ["version", "--format", "{{.Server.Version}}"]),
+    remedy: "as root on Debian: scripts/ci/docker.sh up (installs docker.io, starts dockerd, makes the test images)",
+  },
+  podman: {
+    version: () => containerEngine("podman", ["--version"]),
+    remedy: "as root on Debian: scripts/ci/docker.sh up (installs podman and gives it the test images)",
+  },
+  jupyter: {
+    version: () => firstVersion(jupyterPythons.jupyter, jupyterProbe(1)),
+    remedy:
+      "as root on Debian: scripts/ci/jupyter.sh up (installs jupyter-server, python3-ipykernel, python3-matplotlib)",
+  },
+  jupyter2: {
+    version: () => firstVersion(jupyterPythons.jupyter2, jupyterProbe(2)),
+    remedy: "scripts/ci/jupyter.sh up, where pip reaches an index (installs jupyter_server 2.x for the tests)",
+  },
+  jupyterDocker: {
+    version: async () => {
+      await firstVersion("docker", ["image", "inspect", "--format", "{{.Id}}", jupyterImage]);
+      return firstVersion("docker", ["version", "--format", "{{.Server.Version}}"]);
+    },
+    remedy: "scripts/ci/jupyter.sh up, where Docker answers and has the image fenced-test:python",
+  },
+};
+
+/** Looks for all backends at once; takes as long as the slowest of them needs to tell its version. */
+export async function detectBackends(): Promise<Backends> {
+  const found = await Promise.all(
+    Object.entries(detectors).map(async ([name, detector]) => [name, await detect(detector)] as const),
+  );
+  return Object.fromEntries(found) as Record<BackendName, BackendStatus>;
+}
+
+/** The backends that `FENCED_REQUIRE` names. A name that is not known throws: a typing error must not pass for a success. */
+export function requiredBackends(variable: string | undefined): BackendName[] {
+  const known = Object.keys(detectors) as BackendName[];
+  const names = (variable ?? "").split(",").map((name) => name.trim());
+  if (names.includes("all")) return known;
+  return names
+    .filter((name) => name !== "")
+    .map((name) => {
+      const match = known.find((candidate) => candidate === name);
+      if (match === undefined) {
+        throw new Error(
+          `FENCED_REQUIRE names "${name}", which is no backend. Use "all" or some of: ${known.join(", ")}.`,
+        );
+      }
+      return match;
+    });
+}
+
+async function detect({ version, remedy }: Detector): Promise<BackendStatus> {
+  try {
+    return { available: true, version: await version() };
+  } catch (error) {
+    return { available: false, reason: error instanceof Error ? error.message : String(error), remedy };
+  }
+}
+
+async function detectTypeScript(): Promise<string> {
+  const stripsTypes = "typescript" in process.features && process.features.typescript !== false;
+  if (stripsTypes) {
+    return `node ${process.versions.node}`;
+  }
+  return `tsx ${await firstVersion("tsx", ["--version"])}`;
+}
+
+async function containerEngine(program: string, args: readonly string[]): Promise<string> {
+  const version = await firstVersion(program, args);
+  for (const image of testImages) await firstVersion(program, ["image", "inspect", "--format", "{{.Id}}", image]);
+  return version;
+}
+
+function jupyterProbe(major: number): string[] {
+  const program = [
+    "import ipykernel, jupyter_server, sys",
+    `if not jupyter_server.__version__.startswith("${major}."): sys.exit("jupyter_server is not ${major}.x")`,
+    "print(jupyter_server.__version__, 'ipykernel', ipykernel.__version__)",
+  ];
+  return ["-c", program.join("\n")];
+}
+
+async function firstVersion(program: string, args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(program, args, { timeout: 10_000 }).catch((error: unknown) => {
+    throw new Error(whyItFailed(program, error), { cause: error });
+  });
+  return /\d+(?:\.\d+)+/.exec(stdout)?.[0] ?? "unknown version";
+}
+
+function whyItFailed(program: string, error: unknown): string {
+  const { code, killed, stderr } = error as { code?: unknown; killed?: boolean; stderr?: string };
+  if (code === "ENOENT") return `${program} is not on the PATH`;
+  if (killed === true) return `${program} did not answer within 10 s`;
+  return `${program} failed: ${stderr?.trim().split("\n").at(-1) ?? String(error)}`;
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { detectBackends, requiredBackends } from "../backends.ts";
+
+describe("requiredBackends", () => {
+  it("requires nothing unless told to", () => {
+    expect(requiredBackends(undefined)).toEqual([]);
+    expect(requiredBackends("")).toEqual([]);
+  });
+
+  it("takes a list, with or without blanks", () => {
+    expect(requiredBackends("python3, bash,")).toEqual(["python3", "bash"]);
+  });
+
+  it("takes all of them at once", () => {
+    expect(requiredBackends("all")).toEqual(expect.arrayContaining(["python3", "bash", "node", "pwsh"]));
+  });
+
+  it("does not pass over a name that it does not know", () => {
+    expect(() => requiredBackends("python3,dokcer")).toThrow(/"dokcer", which is no backend/);
+  });
+});
+
+describe("detectBackends", () => {
+  it("tells the version of what is here", async () => {
+    const { node } = await detectBackends();
+    expect(node).toEqual({ available: true, version: process.versions.node });
+  });
+
+  it("tells why something is missing, and what to do", async () => {
+    const path = process.env.PATH;
+    process.env.PATH = "/nowhere";
+    try {
+      const { python3 } = await detectBackends();
+      expect(python3).toMatchObject({
+        available: false,
+        reason: "python3 is not on the PATH",
+        remedy: expect.stringContaining("install Python"),
+      });
+    } finally {
+      process.env.PATH = path;
+    }
+  });
+});
