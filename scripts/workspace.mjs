@@ -123,7 +123,7 @@ function installStamp() {
 
 /** All files that decide what an install brings. */
 function manifests() {
-  const folders = ["packages", "apps"]
+  const folders = ["packages", "apps", "templates"]
     .flatMap((parent) => readdirSync(join(root, parent)).map((name) => join(parent, name)))
     .concat("examples", "benchmarks", "test-support");
   return ["pnpm-lock.yaml", "pnpm-workspace.yaml", "package.json"]

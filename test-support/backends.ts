@@ -12,6 +12,7 @@
  * one of them. To add a backend, add an entry to `detectors`.
  */
 import { execFile } from "node:child_process";
+import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -27,7 +28,8 @@ export type BackendName =
   | "podman"
   | "jupyter"
   | "jupyter2"
-  | "jupyterDocker";
+  | "jupyterDocker"
+  | "ssh";
 
 export type BackendStatus =
   | { readonly available: true; readonly version: string }
@@ -52,6 +54,9 @@ export const jupyterPythons = {
 
 /** An image with a Jupyter server in it, as `scripts/ci/jupyter.sh` makes it where there is Docker. */
 export const jupyterImage = "fenced-test:jupyter";
+
+/** The server that tests of `executor-ssh` start. */
+const sshServer = "/usr/sbin/sshd";
 
 const detectors: Readonly<Record<BackendName, Detector>> = {
   python3: {
@@ -102,6 +107,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
     },
     remedy: "scripts/ci/jupyter.sh up, where Docker answers and has the image fenced-test:python",
   },
+  ssh: {
+    version: detectSsh,
+    remedy: "as root on Debian: scripts/ci/ssh.sh up (installs openssh-client and openssh-server; starts nothing)",
+  },
 };
 
 /** Looks for all backends at once; takes as long as the slowest of them needs to tell its version. */
@@ -144,6 +153,17 @@ async function detectTypeScript(): Promise<string> {
     return `node ${process.versions.node}`;
   }
   return `tsx ${await firstVersion("tsx", ["--version"])}`;
+}
+
+/** Both ends: tests start a server of their own on the loopback interface. */
+async function detectSsh(): Promise<string> {
+  await access(sshServer).catch(() => {
+    throw new Error(`there is no ${sshServer}`);
+  });
+  await firstVersion("ssh-keygen", ["-l", "-f", "/dev/null"]).catch((error: unknown) => {
+    if (error instanceof Error && /not on the PATH/.test(error.message)) throw error;
+  });
+  return firstVersion("sh", ["-c", "ssh -V 2>&1"]);
 }
 
 async function containerEngine(program: string, args: readonly string[]): Promise<string> {

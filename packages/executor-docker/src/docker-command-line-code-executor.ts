@@ -15,6 +15,7 @@ import {
   blockEnvironment,
   blockSource,
   languageTable,
+  pythonPath,
   type BlockEvent,
   type BlockOutcome,
   type BlockRun,
@@ -167,7 +168,7 @@ export class DockerCommandLineCodeExecutor extends BaseCodeExecutor {
       ...env,
       ...(this.functions.length === 0
         ? {}
-        : { PYTHONPATH: [...own, ...(given === undefined || given === "" ? [] : [given])].join(":") }),
+        : { PYTHONPATH: pythonPath(own, given, ":") }),
       [sessionMark]: this.id,
     };
   }

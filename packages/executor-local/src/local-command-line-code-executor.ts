@@ -22,6 +22,7 @@ import {
   killProcesses,
   languageTable,
   Leash,
+  pythonPath,
   type BlockEvent,
   type BlockOutcome,
   type BlockRun,
@@ -240,7 +241,7 @@ export class LocalCommandLineCodeExecutor extends BaseCodeExecutor {
     if (this.functions.length === 0) return {};
     const own = [workspace.functionsDirectory, workspace.packagesDirectory];
     const given = env["PYTHONPATH"] ?? this.#opened.env["PYTHONPATH"];
-    return { PYTHONPATH: [...own, ...(given === undefined ? [] : [given])].join(path.delimiter) };
+    return { PYTHONPATH: pythonPath(own, given) };
   }
 
   async #writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<string> {

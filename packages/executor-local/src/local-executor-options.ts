@@ -1,5 +1,9 @@
-import { FunctionWithRequirements, type JsonValue } from "@fenced/core";
-import type { BaseExecutorOptions, LanguageCommand } from "@fenced/executor-kit";
+import {
+  baseExecutorConfig,
+  commandLineExecutorConfig,
+  type BaseExecutorOptions,
+  type LanguageCommand,
+} from "@fenced/executor-kit";
 import { z } from "zod";
 
 /** Settings of `LocalCommandLineCodeExecutor`; none is required. */
@@ -21,16 +25,9 @@ export interface LocalExecutorOptions extends BaseExecutorOptions {
 
 /** The shape of the executor's config in a component model. */
 export const localExecutorConfig: z.ZodType<LocalExecutorOptions> = z.strictObject({
-  timeoutMs: z.number().exactOptional(),
-  maxOutputBytes: z.number().exactOptional(),
-  env: z.record(z.string(), z.string()).exactOptional(),
-  functions: z.array(z.json().transform((json: JsonValue) => FunctionWithRequirements.fromJSON(json))).exactOptional(),
-  functionsModule: z.string().exactOptional(),
+  ...baseExecutorConfig,
+  ...commandLineExecutorConfig,
   workDir: z.string().exactOptional(),
   virtualEnv: z.string().exactOptional(),
-  languages: z
-    .record(z.string(), z.strictObject({ extension: z.string(), command: z.array(z.string()) }))
-    .exactOptional(),
   inheritEnv: z.array(z.string()).exactOptional(),
-  cleanupTempFiles: z.boolean().exactOptional(),
 });

@@ -16,7 +16,10 @@ export interface ExecutorSubject {
   /** Makes an executor from what `dumpComponent` returned. */
   load(model: ComponentModel): CodeExecutor | Promise<CodeExecutor>;
 
-  /** Whether the executor has an option `workDir`, a directory of the host that the blocks work in. */
+  /**
+   * Whether the executor has an option `workDir`, a directory of the host that the blocks work in. True as well for an
+   * executor that runs blocks on another host, if the test's other host is this one.
+   */
   readonly takesWorkDir: boolean;
 
   /**
@@ -33,6 +36,12 @@ export interface ExecutorSubject {
    * sessions. The suite sees to it that nothing is added for good.
    */
   listResources?(): Promise<readonly string[]>;
+
+  /**
+   * For an executor whose `isolation` is `"remote"`: output comes while the program runs, and a consumer that does not read
+   * makes it wait. The suite then checks it as it does for all others. Default: false.
+   */
+  readonly live?: boolean;
 
   /** The longest, in milliseconds, that one step may take before the suite calls it hung. Default: 60,000. */
   readonly patienceMs?: number;

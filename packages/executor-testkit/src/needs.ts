@@ -16,8 +16,16 @@ export const displays: Need = ({ capabilities }) =>
 export const stdin: Need = ({ capabilities }) => (capabilities.stdin ? undefined : "capabilities.stdin is false");
 
 /** Output comes while the program runs, through something that can be stopped like a pipe. */
-export const live: Need = ({ capabilities }) =>
-  capabilities.isolation === "remote" ? 'isolation is "remote": output may come when the block has ended' : undefined;
+export const live: Need = ({ capabilities, subject }) =>
+  capabilities.isolation === "remote" && subject.live !== true
+    ? 'isolation is "remote": output may come when the block has ended'
+    : undefined;
+
+/** The block's file is a file of this host, and named by `codeFile`. */
+export const codeFile: Need = ({ capabilities }) => {
+  if (capabilities.stateful) return "stateful: blocks are not started from files";
+  return capabilities.isolation === "remote" ? 'isolation is "remote": blocks are files of another host' : undefined;
+};
 
 /** A block can be ended without the session that it runs in, and so without what else runs there. */
 export const staysInSession: Need = ({ capabilities }) =>

@@ -10,6 +10,7 @@ import {
   type WorkspaceFiles,
 } from "@fenced/core";
 import { asWorkspaceError, openDirectory, openFile, resolveInside, type FileOwner } from "./directory-handle.ts";
+import { assertLocalFile } from "./local-file.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
 /** Without truncation, which is for the writer to do once it has seen that it does not read the same file. */
@@ -152,17 +153,4 @@ async function isSameFile(handle: FileHandle, file: string): Promise<boolean> {
   const other = await stat(file, { bigint: true }).catch(() => undefined);
   const one = await handle.stat({ bigint: true });
   return one.dev === other?.dev && one.ino === other.ino;
-}
-
-async function assertLocalFile(local: string): Promise<void> {
-  const stats = await stat(local).catch((cause: unknown) => {
-    throw new FileNotFoundError(`There is no local file ${JSON.stringify(local)} to upload`, {
-      remedy: "Check the path; nothing was uploaded.",
-      cause,
-    });
-  });
-  if (stats.isFile()) return;
-  throw new InvalidInputError(`${JSON.stringify(local)} is not a regular file`, {
-    remedy: "Upload files one by one; nothing was uploaded.",
-  });
 }

@@ -69,12 +69,16 @@ export async function openFile(
   throw notAFile(given);
 }
 
-/** The error of the file system for a path in a workspace, as the errors that `WorkspaceFiles` promises. */
+/**
+ * The error of a file system for a path in a workspace, as the errors that `WorkspaceFiles` promises. What counts is its
+ * `code`, as Node has it: `ENOENT`, `EISDIR`, `ELOOP` (the path leads out), `EEXIST` (a part of it is a file).
+ */
 export function asWorkspaceError(error: unknown, given: string): unknown {
   const code = errorCode(error);
   if (code === "ELOOP" || code === "EMLINK") return outsideWorkspace(given);
   if (code === "ENXIO" || code === "EISDIR") return notAFile(given);
   if (code === "ENAMETOOLONG" || code === "EILSEQ") return unusableName(given);
+  if (code === "EEXIST") return belowFile(given);
   if (code !== "ENOENT" && code !== "ENOTDIR") return refused(error, given);
   return new FileNotFoundError(`There is no file ${JSON.stringify(given)} in the workspace`, {
     remedy: "`files.list()` says which files there are.",

@@ -7,7 +7,7 @@ import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import type { FixtureLanguage } from "../languages/fixture-language.ts";
 import { knownLanguages } from "../languages/known-languages.ts";
-import { language as isRun, visibleOnHost } from "../needs.ts";
+import { codeFile, language as isRun, visibleOnHost } from "../needs.ts";
 
 const named = (language: FixtureLanguage, path: string, code: string, newline = "\n"): CodeBlock => ({
   language: language.name,
@@ -128,20 +128,17 @@ export const filename: ConformanceGroup = {
     },
     {
       name: "is named by codeFile, as an absolute path of the host",
-      needs: [
-        visibleOnHost,
-        ({ capabilities }) => (capabilities.stateful ? "stateful: blocks are not started from files" : undefined),
-      ],
+      needs: [visibleOnHost, codeFile],
       async run(kit) {
         const { language, subject } = kit;
         const executor = await kit.create(subject.takesWorkDir ? { workDir: await kit.directory() } : {});
         const { code } = language.program(language.print("ran"));
         const path = `sub/named.${language.extension}`;
         const block = named(language, path, code);
-        const { codeFile } = await kit.succeed(executor, [block, language.program(language.print("other"))]);
-        assert.ok(codeFile !== undefined && isAbsolute(codeFile), `codeFile is ${codeFile}`);
-        assert.ok(codeFile.replaceAll("\\", "/").endsWith(`/${path}`));
-        assert.ok((await readFile(codeFile, "utf8")).includes(code));
+        const { codeFile: file } = await kit.succeed(executor, [block, language.program(language.print("other"))]);
+        assert.ok(file !== undefined && isAbsolute(file), `codeFile is ${file}`);
+        assert.ok(file.replaceAll("\\", "/").endsWith(`/${path}`));
+        assert.ok((await readFile(file, "utf8")).includes(code));
         const unnamed = await kit.succeedWith(executor, language.print("unnamed"));
         assert.ok(unnamed.codeFile !== undefined && isAbsolute(unnamed.codeFile), `codeFile is ${unnamed.codeFile}`);
         await assert.rejects(stat(unnamed.codeFile), "a temporary file is removed");

@@ -2,13 +2,10 @@ import assert from "node:assert/strict";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WorkspacePathError } from "@fenced/core";
-import type { ConformanceGroup, Need } from "../conformance-case.ts";
-import { onHost, workDir } from "../needs.ts";
+import type { ConformanceGroup } from "../conformance-case.ts";
+import { codeFile, onHost, workDir } from "../needs.ts";
 
 const escapes = ["../outside.txt", "a/../../outside.txt", "/tmp/outside.txt", "..", "/"];
-
-const notStateful: Need = ({ capabilities }) =>
-  capabilities.stateful ? "stateful: blocks are not started from files" : undefined;
 
 /** The directory that blocks work in, and its fence. */
 export const workspace: ConformanceGroup = {
@@ -121,13 +118,13 @@ export const workspace: ConformanceGroup = {
     },
     {
       name: "keeps the executor's own files if cleanupTempFiles is false",
-      needs: [notStateful, workDir],
+      needs: [codeFile, workDir],
       async run(kit) {
         const executor = await kit.create({ workDir: await kit.directory(), cleanupTempFiles: false });
         const block = kit.language.program(kit.language.print("kept"));
-        const { codeFile } = await kit.succeed(executor, block);
+        const { codeFile: file } = await kit.succeed(executor, block);
         await kit.within("stop()", executor.stop());
-        assert.ok((await readFile(codeFile ?? "", "utf8")).includes(block.code.trim()));
+        assert.ok((await readFile(file ?? "", "utf8")).includes(block.code.trim()));
       },
     },
     {

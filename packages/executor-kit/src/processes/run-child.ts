@@ -1,0 +1,87 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { constants } from "node:os";
+import { BackendUnavailableError } from "@fenced/core";
+import { timeIsUp, type BlockEvent, type BlockOutcome } from "../run/block-run.ts";
+import { OutputQueue } from "../run/output-queue.ts";
+import { killProcesses, type ProcessFamily } from "./kill-processes.ts";
+
+/** A program of this host that runs as a block. */
+export interface ChildProgram {
+  readonly command: readonly [program: string, ...words: string[]];
+  readonly cwd: string;
+  /** The whole environment; `FENCED_BLOCK` is added. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `undefined`: standard input is closed. */
+  readonly stdin?: string;
+  /** Kills everything that the program started. */
+  readonly signal: AbortSignal;
+  /** Told the number of the process, which leads a session of its own: `endedRoots` for a later `killProcesses`. */
+  readonly onStart?: (pid: number) => void;
+}
+
+/**
+ * Runs a program of this host as a block: yields its output, returns its exit code and when it ended. Processes that it
+ * leaves running live on, until `killProcesses` ends them by a mark that `env` should have.
+ *
+ * @throws BackendUnavailableError if it cannot be started.
+ */
+export async function* runChild(program: ChildProgram): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  const { command, cwd, stdin, signal, onStart } = program;
+  const mark = { name: "FENCED_BLOCK", value: randomUUID() };
+  const [file, ...words] = command;
+  const child = spawn(file, words, {
+    cwd,
+    env: { ...program.env, [mark.name]: mark.value },
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: process.platform !== "win32",
+    windowsHide: true,
+  });
+  if (child.pid !== undefined) onStart?.(child.pid);
+  const output = new OutputQueue<BlockOutcome>();
+  output.follow("stdout", child.stdout);
+  output.follow("stderr", child.stderr);
+  // A program need not read its input.
+  child.stdin.on("error", () => {});
+  child.stdin.end(stdin);
+  child.on("error", (error) => output.fail(notStarted(error, file, cwd)));
+  let endedAt: number | undefined;
+  let killed: Promise<void> | undefined;
+  const end = async (exitCode: number): Promise<void> => {
+    await output.drained();
+    output.end({ exitCode, ...(endedAt === undefined ? {} : { endedAt }) });
+  };
+  child.on("exit", (code, name) => {
+    endedAt = performance.now();
+    void end(code ?? 128 + (name ? constants.signals[name] : 0));
+  });
+  const kill = (): void => {
+    // It was in time, only its reader is slow; what it left running lives on.
+    if (endedAt !== undefined && signal.reason === timeIsUp) return;
+    // If the system cannot end it (a process stuck in a driver), what it wrote until now is all there is.
+    killed ??= killProcesses({ ...rootOf(child), mark }).then(() => end(128 + constants.signals.SIGKILL));
+    killed.catch((error: unknown) => output.fail(error));
+  };
+  signal.addEventListener("abort", kill, { once: true });
+  if (signal.aborted) kill();
+  try {
+    const outcome = yield* output.events();
+    await killed;
+    return outcome;
+  } finally {
+    signal.removeEventListener("abort", kill);
+  }
+}
+
+/** Under which name a child's family is found: once it has been waited for, its number may be somebody else's. */
+function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily, "mark"> {
+  if (pid === undefined) return {};
+  return exitCode === null && signalCode === null ? { root: pid } : { endedRoots: [pid] };
+}
+
+function notStarted(cause: unknown, program: string, cwd: string): BackendUnavailableError {
+  return new BackendUnavailableError(`"${program}" could not be started in ${cwd}: ${String(cause)}`, {
+    remedy: "Check that the program and the directory are there, then call stop() and start().",
+    cause,
+  });
+}

@@ -1,0 +1,54 @@
+import path from "node:path";
+import type { SshExecutorOptions } from "../ssh-executor-options.ts";
+
+/**
+ * What holds whatever ssh's configuration says: nobody is asked, the code there gets neither the user's agent nor a way
+ * back to this host, and the connection is this executor's own. The first value that ssh sees counts.
+ */
+export const fixedOptions: readonly (readonly [string, string])[] = [
+  ["BatchMode", "yes"],
+  ["ControlMaster", "no"],
+  ["ControlPath", "none"],
+  ["ControlPersist", "no"],
+  ["ForwardAgent", "no"],
+  ["ForwardX11", "no"],
+  ["ClearAllForwardings", "yes"],
+  ["PermitLocalCommand", "no"],
+  ["RemoteCommand", "none"],
+  ["RequestTTY", "no"],
+  ["Tunnel", "no"],
+];
+
+/** What holds unless `options` say otherwise: a connection that broke is noticed within seconds. */
+const defaults: readonly (readonly [string, string])[] = [
+  ["ConnectTimeout", "15"],
+  ["ServerAliveInterval", "5"],
+  ["ServerAliveCountMax", "2"],
+];
+
+/** What one run of `ssh` is for. */
+export interface SshCall {
+  /** The connection's own program: it makes the connection, the others use it. */
+  readonly role: "master" | "session";
+  /** The socket by which the others find it. */
+  readonly control: string;
+  /** Where ssh writes what it has to say itself. */
+  readonly log: string;
+  /** What to run on the remote host. */
+  readonly command: string;
+}
+
+/** The arguments of `ssh`. */
+export function sshArguments(options: SshExecutorOptions, { role, control, log, command }: SshCall): string[] {
+  const { host, user, port, identityFile, configFile } = options;
+  const own = new Map([...fixedOptions, ["ControlPath", control], ["ControlMaster", role === "master" ? "yes" : "no"]]);
+  const settings = [...own, ...Object.entries(options.options ?? {}), ...defaults];
+  return [
+    ...(configFile === undefined ? [] : ["-F", path.resolve(configFile)]),
+    ...settings.flatMap(([name, value]) => ["-o", `${name}=${value}`]),
+    ...(user === undefined ? [] : ["-l", user]),
+    ...(port === undefined ? [] : ["-p", String(port)]),
+    ...(identityFile === undefined ? [] : ["-i", path.resolve(identityFile)]),
+    ...["-E", log, "--", host, command],
+  ];
+}

@@ -1,0 +1,51 @@
+import { BackendUnavailableError } from "@fenced/core";
+
+/** What ssh says, and what to do about it. The first that fits counts. */
+const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
+  [
+    /REMOTE HOST IDENTIFICATION HAS CHANGED/,
+    (host) =>
+      `The host key is another one than before: find out why. If the change is meant, run: ssh-keygen -R ${host}, and connect once by hand.`,
+  ],
+  [
+    /Host key verification failed|No \S+ host key is known/,
+    () =>
+      "Connect once by hand with ssh and check the host key, or set the option StrictHostKeyChecking to accept-new.",
+  ],
+  [
+    /Permission denied/,
+    () =>
+      "Give an `identityFile` or a `user`, or load the key with ssh-add; the key must be in the host's authorized_keys. Nobody is asked for a password.",
+  ],
+  [/Too many authentication failures/, () => "Give an `identityFile`, and set the option IdentitiesOnly to yes."],
+  [/Could not resolve hostname/, () => "Check `host`, and the network's name service."],
+  [
+    /Connection refused|No route to host|Network is unreachable|timed out|port 65535/,
+    () => "See that the host is up, that sshd listens there on the `port`, and that no firewall stands between.",
+  ],
+  [/Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/, () => "Correct the ssh configuration or `options`."],
+  [/Session open refused|no more sessions/, () => "Raise MaxSessions of the host's sshd, or run fewer blocks at once."],
+];
+
+/**
+ * The error for a connection that could not be made or is gone.
+ *
+ * @param said - what ssh wrote.
+ */
+export function connectionError(problem: string, host: string, said: string): BackendUnavailableError {
+  const lines = said.split("\n").map((line) => line.trim());
+  const telling = lines.filter((line) => line !== "" && !/^@+$|^debug\d|^Warning: Permanently added/.test(line));
+  const remedy = remedies.find(([pattern]) => pattern.test(said))?.[1](host);
+  const reason = telling.slice(-4).join("; ").slice(-600);
+  return new BackendUnavailableError(`${problem}${reason === "" ? "" : `: ${reason}`}`, {
+    remedy: remedy ?? `See whether \`ssh ${host} true\` works, and call again: that makes a new connection.`,
+  });
+}
+
+/** The error for a machine without ssh. */
+export function noSsh(cause: unknown): BackendUnavailableError {
+  return new BackendUnavailableError(`The program ssh could not be started: ${String(cause)}`, {
+    remedy: "Install OpenSSH's client (Debian: apt-get install openssh-client), and have it on the PATH.",
+    cause,
+  });
+}

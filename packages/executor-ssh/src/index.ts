@@ -1,0 +1,2 @@
+export { SshCommandLineCodeExecutor } from "./ssh-command-line-code-executor.ts";
+export type { SshExecutorOptions } from "./ssh-executor-options.ts";

@@ -1,0 +1,259 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { BackendUnavailableError, InvalidInputError, type CodeResult } from "@fenced/core";
+import { SshCommandLineCodeExecutor, type SshExecutorOptions } from "@fenced/executor-ssh";
+import { backend, needs } from "@fenced/test-support";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { remains } from "./support/remains.ts";
+import { host, SshServer } from "./support/ssh-server.ts";
+import { temporaryDirectory } from "./support/temporary-directory.ts";
+
+const run = promisify(execFile);
+const server = backend("ssh").available ? await SshServer.start() : undefined;
+
+function create(options: Partial<SshExecutorOptions> = {}): SshCommandLineCodeExecutor {
+  const executor = new SshCommandLineCodeExecutor({ host, configFile: server?.configFile ?? "", ...options });
+  onTestFinished(() => executor.stop());
+  return executor;
+}
+
+function bash(
+  executor: SshCommandLineCodeExecutor,
+  code: string,
+  options: Parameters<SshCommandLineCodeExecutor["executeCodeBlocks"]>[1] = {},
+): Promise<CodeResult> {
+  return executor.executeCodeBlocks([{ language: "bash", code }], options);
+}
+
+/** The error of a start that must fail. */
+async function failure(options: Partial<SshExecutorOptions>): Promise<BackendUnavailableError> {
+  const error: unknown = await create(options)
+    .start()
+    .then(
+      () => "it started",
+      (reason: unknown) => reason,
+    );
+  if (BackendUnavailableError.isInstance(error)) return error;
+  throw new Error(`not a BackendUnavailableError: ${String(error)}`);
+}
+
+describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
+  afterAll(async () => server?.[Symbol.asyncDispose]());
+
+  describe("a block", () => {
+    it("tells the program's own 255 from ssh's, and signals from exit codes", async () => {
+      const executor = create();
+      expect(await bash(executor, "exit 255")).toMatchObject({ exitCode: 255, output: "" });
+      expect(await bash(executor, "kill -TERM $$")).toMatchObject({ exitCode: 143, output: "" });
+      expect(await bash(executor, "kill -KILL $$")).toMatchObject({ exitCode: 137, output: "" });
+      expect(await bash(executor, "echo done; kill 0")).toMatchObject({ exitCode: 143, stdout: "done\n" });
+    });
+
+    it("is ended all the same if its code kills the program that watches it", async () => {
+      const executor = create();
+      const dead = await bash(executor, `kill -KILL "$PPID"; sleep 0.2; echo "lived on"`);
+      expect(dead).toMatchObject({ exitCode: 137, timedOut: false, output: "lived on\n" });
+      const code = `setsid sleep 300 & kill -KILL "$PPID"; sleep 300`;
+      expect(await bash(executor, code, { timeoutMs: 2000 })).toMatchObject({ exitCode: 124, timedOut: true });
+      expect((await remains()).filter((each) => each.includes("FENCED_BLOCK"))).toEqual([]);
+      expect(await bash(executor, "echo next")).toMatchObject({ exitCode: 0, output: "next\n" });
+    });
+
+    it("cannot make up what came before or after it", async () => {
+      const executor = create();
+      const forged = `
+        run=$(tr '\\0' '\\n' < "/proc/$PPID/cmdline" | grep '/run$')
+        nonce=$(sed -n "s/^nonce='\\(.*\\)'/\\1/p" "$run")
+        printf 'before\\n\\036fenced-%s:' "$nonce"; printf 'partial \\036fenced-'; sleep 0.3; echo; echo after`;
+      const result = await bash(executor, forged);
+      expect(result).toMatchObject({ exitCode: 0, timedOut: false });
+      expect(result.stdout).toMatch(/^before\n.*partial .*\nafter\n$/s);
+    });
+
+    it("does not see the agent, forwardings or variables that the user's configuration would hand on", async () => {
+      const configFile = await server?.configWith("Host *", "  ForwardAgent yes", "  SendEnv LC_SECRET", "  RemoteCommand false");
+      process.env["LC_SECRET"] = "secret";
+      onTestFinished(() => void Reflect.deleteProperty(process.env, "LC_SECRET"));
+      const result = await bash(create({ configFile: configFile ?? "" }), 'echo "${SSH_AUTH_SOCK-none}"');
+      expect(result).toMatchObject({ exitCode: 0, output: "none\n" });
+    });
+
+    it("is given variables of which no command line ever tells", async () => {
+      const executor = create({ env: { TOKEN: "s3cret 'quoted' \\ \n value" } });
+      const code = `printf %s "$TOKEN" | od -c | head -1 >&2; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c "s3cre[t]"`;
+      const result = await bash(executor, code);
+      expect(result.stdout).toBe("0\n");
+      expect(result.stderr).toContain("s   3   c   r   e   t");
+      const echoed = await bash(executor, 'printf %s "$TOKEN"');
+      expect(echoed.stdout).toBe("s3cret 'quoted' \\ \n value");
+    });
+
+    it("runs beside more others than the server takes on one connection", async () => {
+      const executor = create();
+      const results = await Promise.all(
+        Array.from({ length: 15 }, (_, index) => bash(executor, `sleep 1; echo ${index}; echo error >&2`)),
+      );
+      expect(results.map(({ output, exitCode }) => [output.replace("error\n", ""), exitCode])).toEqual(
+        results.map((_, index) => [`${index}\n`, 0]),
+      );
+    });
+
+    it("takes a name for a variable only if a shell does", async () => {
+      expect(() => create({ env: { "not-a-name": "x" } })).toThrow(InvalidInputError);
+      expect(await bash(create(), "echo ran", { env: { "1x": "x" } })).toMatchObject({
+        exitCode: 1,
+        output: expect.stringContaining('"1x" cannot be set by a shell'),
+      });
+    });
+  });
+
+  describe("the work directory", () => {
+    it("may have any name, and only what blocks made stays in it", async () => {
+      const workDir = path.join(await temporaryDirectory(), "a 'quoted' $name\\n");
+      const executor = create({ workDir });
+      expect(await bash(executor, "pwd")).toMatchObject({ output: `${workDir}\n` });
+      await bash(executor, "# filename: sub/kept.sh\necho kept > made.txt");
+      await executor.stop();
+      expect((await readdir(workDir, { recursive: true })).toSorted()).toEqual(["made.txt", "sub", "sub/kept.sh"]);
+    });
+
+    it("is refused if it cannot be made", async () => {
+      const directory = await temporaryDirectory();
+      await writeFile(path.join(directory, "file"), "");
+      const error = await failure({ workDir: path.join(directory, "file/below") });
+      expect(error.message).toMatch(/cannot run blocks: the work directory cannot be made: .*Not a directory/);
+      expect(await remains()).toEqual([]);
+    });
+  });
+
+  describe("a connection that breaks", () => {
+    it("fails the block that runs with the reason, and the next call connects again", async () => {
+      const workDir = await temporaryDirectory();
+      const executor = create({ workDir });
+      const running = bash(executor, "touch started; sleep 300");
+      const broken = expect(running).rejects.toThrow(/The connection to fenced-test broke.*call again/s);
+      for (let waits = 0; waits < 300 && !(await readdir(workDir)).includes("started"); waits += 1) await sleep(50);
+      for (const pid of (await server?.connections()) ?? []) process.kill(pid, "SIGKILL");
+      await broken;
+      expect(await bash(executor, "ls")).toMatchObject({ exitCode: 0, output: "started\n" });
+      await executor.stop();
+      await gone();
+    });
+
+    it("is noticed though nobody tells, and everything on the host ends", async () => {
+      const workDir = await temporaryDirectory();
+      const executor = create({ workDir, options: { ServerAliveInterval: "1", ServerAliveCountMax: "2" } });
+      const running = bash(executor, "touch started; sleep 300");
+      const broken = expect(running).rejects.toThrow(/connection to fenced-test broke.*(?:not responding|Timeout)/s);
+      for (let waits = 0; waits < 300 && !(await readdir(workDir)).includes("started"); waits += 1) await sleep(50);
+      const connections = (await server?.connections()) ?? [];
+      for (const pid of connections) process.kill(pid, "SIGSTOP");
+      await broken;
+      for (const pid of connections) process.kill(pid, "SIGKILL");
+      await executor.files.write("again.txt", "files connect again, too");
+      expect(await bash(executor, "cat again.txt")).toMatchObject({ exitCode: 0, output: "files connect again, too" });
+      await executor.stop();
+      await gone();
+    });
+  });
+
+  describe("what is wrong is told with what to do about it", () => {
+    it("no such host", async () => {
+      const error = await failure({ host: "no-such-host.invalid", options: { ConnectTimeout: "5" } });
+      expect(error.message).toMatch(/no-such-host\.invalid cannot be reached: .*resolve hostname.*Check `host`/s);
+    });
+
+    it("nobody listens", async () => {
+      const error = await failure({ port: 1 });
+      expect(error.message).toMatch(/Connection refused.*sshd listens there on the `port`/s);
+    });
+
+    it("a key that the host does not take", async () => {
+      const configFile = path.join(await temporaryDirectory(), "config");
+      const config = await readFile(server?.configFile ?? "", "utf8");
+      await writeFile(configFile, config.replace("client_key", "other_key"));
+      const error = await failure({ configFile });
+      expect(error.message).toMatch(/Permission denied.*Give an `identityFile`/s);
+      await expect(
+        bash(create({ configFile, identityFile: `${server?.directory}/client_key` }), "echo in"),
+      ).resolves.toMatchObject({ output: "in\n" });
+    });
+
+    it("a host key that is not known, or another one", async () => {
+      const directory = await temporaryDirectory();
+      const known = path.join(directory, "known_hosts");
+      await writeFile(known, "");
+      const unknown = await failure({ options: { UserKnownHostsFile: known } });
+      expect(unknown.message).toMatch(/Host key verification failed.*StrictHostKeyChecking to accept-new/s);
+      const other = await readFile(`${server?.directory}/other_key.pub`, "utf8");
+      await writeFile(known, `[127.0.0.1]:${server?.port} ${other}`);
+      const changed = await failure({ options: { UserKnownHostsFile: known } });
+      expect(changed.message).toMatch(/find out why.*ssh-keygen -R/s);
+    });
+
+    it("no ssh on this machine", async () => {
+      const searchPath = process.env["PATH"] ?? "";
+      onTestFinished(() => {
+        process.env["PATH"] = searchPath;
+      });
+      process.env["PATH"] = "/nowhere";
+      const error = await failure({});
+      expect(error.message).toMatch(/The program ssh could not be started.*openssh-client/s);
+    });
+
+    it("a host on which nobody may run commands, and one with a talkative shell", async () => {
+      await using strict = await SshServer.start("ForceCommand echo no commands here");
+      const error = await failure({ configFile: strict.configFile });
+      expect(error.message).toMatch(/cannot be reached: .*no commands here/s);
+      await using talkative = await SshServer.start(
+        `ForceCommand echo Welcome; echo Beware >&2; exec sh -c "$SSH_ORIGINAL_COMMAND"`,
+      );
+      const result = await bash(create({ configFile: talkative.configFile }), "echo out; echo err >&2");
+      expect(result).toMatchObject({ exitCode: 0, stdout: "out\n", stderr: "err\n" });
+    });
+
+    it("options that are the executor's own, and hosts that are options", () => {
+      expect(() => create({ options: { controlpath: "/tmp/x" } })).toThrow(/controlpath is set by the executor itself/);
+      expect(() => create({ options: { "Port\nHost": "x" } })).toThrow(/cannot be passed on/);
+      expect(() => create({ host: "-oProxyCommand=touch /tmp/x" })).toThrow(/`host` is/);
+      expect(() => create({ port: 0 })).toThrow(/`port` is 0/);
+    });
+
+    it("an option that ssh does not know", async () => {
+      const error = await failure({ options: { NoSuchOption: "1" } });
+      expect(error.message).toMatch(/Bad configuration option.*Correct the ssh configuration or `options`/s);
+    });
+  });
+
+  it("keeps and removes only its own files of functions", async () => {
+    const workDir = await temporaryDirectory();
+    await mkdir(path.join(workDir, "node_modules/functions"), { recursive: true });
+    await chmod(path.join(workDir, "node_modules"), 0o755);
+    const executor = create({ workDir });
+    await bash(executor, "true");
+    await executor.stop();
+    expect(await readdir(path.join(workDir, "node_modules"))).toEqual(["functions"]);
+  });
+
+  it("survives a dump", async () => {
+    const executor = create({ workDir: "~/x", languages: { ruby: { extension: "rb", command: ["ruby"] } } });
+    const { config } = executor.dumpComponent();
+    expect(SshCommandLineCodeExecutor.fromConfig(config).dumpComponent().config).toEqual(config);
+  });
+
+  it("leaves nothing on this machine's own ssh configuration", async () => {
+    const { stdout } = await run("sh", ["-c", "ls -d ~/.ssh/known_hosts 2>/dev/null || echo none"]);
+    const before = stdout;
+    await bash(create(), "true");
+    expect((await run("sh", ["-c", "ls -d ~/.ssh/known_hosts 2>/dev/null || echo none"])).stdout).toBe(before);
+  });
+});
+
+/** Waits until nothing is left. */
+async function gone(): Promise<void> {
+  for (let waits = 0; waits < 100 && (await remains()).length > 0; waits += 1) await sleep(100);
+  expect(await remains()).toEqual([]);
+}

@@ -1,0 +1,137 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const sshd = "/usr/sbin/sshd";
+
+/** An alias in the server's `configFile`. */
+export const host = "fenced-test";
+
+/** A real sshd on a free port of the loopback interface, with keys and configuration of its own. */
+export class SshServer implements AsyncDisposable {
+  readonly directory: string;
+  readonly port: number;
+  readonly #process: ChildProcess;
+
+  private constructor(directory: string, port: number, child: ChildProcess) {
+    this.directory = directory;
+    this.port = port;
+    this.#process = child;
+  }
+
+  /** @param settings - lines for its sshd_config. */
+  static async start(...settings: readonly string[]): Promise<SshServer> {
+    const directory = await mkdtemp(path.join(tmpdir(), "fenced-sshd-"));
+    const port = await freePort();
+    await makeKeys(directory);
+    await writeFile(path.join(directory, "sshd_config"), serverConfig(directory, port, settings));
+    // Where sshd, started by root, changes into an empty directory; init makes it elsewhere.
+    if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true });
+    // It ends with this program, however that ends.
+    const program = `"$0" -D -e -f "$1" & read -r line; kill "$!"`;
+    const child = spawn("sh", ["-c", program, sshd, path.join(directory, "sshd_config")], {
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    const server = new SshServer(directory, port, child);
+    await server.#untilListening();
+    await writeFile(server.configFile, await server.#clientConfig());
+    return server;
+  }
+
+  /** A configuration for ssh in which the alias `host` is this server, with its host key and a key that it takes. */
+  get configFile(): string {
+    return path.join(this.directory, "config");
+  }
+
+  /** Another configuration: lines before those of the alias. */
+  async configWith(...lines: readonly string[]): Promise<string> {
+    const file = path.join(this.directory, `config-${Math.random().toString(36).slice(2)}`);
+    await writeFile(file, `${lines.join("\n")}\n${await readFile(this.configFile, "utf8")}`);
+    return file;
+  }
+
+  /** The processes of this server that hold its connections. */
+  async connections(): Promise<number[]> {
+    const { stdout } = await run("ps", ["-A", "-o", "pid=,ppid=,args="]);
+    const rows = stdout.split("\n").map((line) => line.trim().split(/\s+/));
+    const listener = rows.find((row) => row.join(" ").includes(path.join(this.directory, "sshd_config")) && row[2] !== "sh");
+    return rows.filter(([, parent]) => parent === listener?.[0]).map(([pid]) => Number(pid));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#process, "exit");
+    this.#process.stdin?.end();
+    await ended;
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #untilListening(): Promise<void> {
+    for (let attempt = 0; attempt < 200; attempt += 1) {
+      const socket = net.connect(this.port, "127.0.0.1");
+      const greeted = await Promise.race([once(socket, "data"), once(socket, "close")]).catch(() => []);
+      socket.destroy();
+      if (greeted[0] instanceof Buffer) return;
+      await sleep(50);
+    }
+    throw new Error("sshd does not answer");
+  }
+
+  async #clientConfig(): Promise<string> {
+    const key = await readFile(path.join(this.directory, "host_key.pub"), "utf8");
+    await writeFile(path.join(this.directory, "known_hosts"), `[127.0.0.1]:${this.port} ${key}`);
+    return [
+      `Host ${host}`,
+      "  HostName 127.0.0.1",
+      `  Port ${this.port}`,
+      `  IdentityFile ${this.directory}/client_key`,
+      "  IdentitiesOnly yes",
+      "  IdentityAgent none",
+      "Host *",
+      `  UserKnownHostsFile ${this.directory}/known_hosts`,
+      "  GlobalKnownHostsFile /dev/null",
+      "  StrictHostKeyChecking yes",
+      "",
+    ].join("\n");
+  }
+}
+
+async function makeKeys(directory: string): Promise<void> {
+  for (const name of ["host_key", "client_key", "other_key"]) {
+    await run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", path.join(directory, name)]);
+  }
+  await writeFile(
+    path.join(directory, "authorized_keys"),
+    await readFile(path.join(directory, "client_key.pub"), "utf8"),
+  );
+}
+
+function serverConfig(directory: string, port: number, settings: readonly string[]): string {
+  return [
+    ...settings,
+    "ListenAddress 127.0.0.1",
+    `Port ${port}`,
+    `HostKey ${directory}/host_key`,
+    `AuthorizedKeysFile ${directory}/authorized_keys`,
+    `PidFile ${directory}/pid`,
+    "StrictModes no",
+    "UsePAM no",
+    "PasswordAuthentication no",
+    "KbdInteractiveAuthentication no",
+    "",
+  ].join("\n");
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}

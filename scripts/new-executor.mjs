@@ -1,0 +1,177 @@
+/** The files of a new executor's package, from `templates/executor`, which is a package that is checked like all others. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { root } from "./workspace.mjs";
+
+/**
+ * @typedef {object} Names
+ * @property {string} kebab - `my-cloud`
+ * @property {string} camel - `myCloud`
+ * @property {string} pascal - `MyCloud`
+ * @property {string} title - `My cloud`
+ */
+
+/** @typedef {Record<string, unknown> & { dependencies: Record<string, string>, devDependencies: Record<string, string> }} Manifest */
+
+const template = join(root, "templates", "executor");
+const standaloneTemplate = join(root, "templates", "standalone");
+const artifacts = ["node_modules", "dist"];
+const reserved = ["kit", "testkit", "example"];
+
+/**
+ * @param {string} name - As a user gave it.
+ * @returns {Names}
+ * @throws if a package cannot be called like that.
+ */
+export function words(name) {
+  if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) || name.length > 40 || reserved.includes(name)) {
+    throw new Error(
+      `"${name}" cannot be the name of an executor. Use small letters, digits and single hyphens, at most 40, e.g. my-cloud.`,
+    );
+  }
+  const parts = name.replace(/^executor-/, "").split("-");
+  const [first = "", ...others] = parts;
+  const capital = (/** @type {string} */ word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+  return {
+    kebab: parts.join("-"),
+    camel: first + others.map(capital).join(""),
+    pascal: parts.map(capital).join(""),
+    title: [capital(first), ...others].join(" "),
+  };
+}
+
+/**
+ * Makes a package of this workspace.
+ *
+ * @param {Names} names
+ * @param {string} folder
+ */
+export function makeExecutor(names, folder) {
+  assertFree(folder);
+  copy(template, folder, (text) => renamed(text, names, `@fenced/executor-${names.kebab}`));
+  const manifest = readManifest(folder);
+  Reflect.deleteProperty(manifest, "private");
+  writeJson(join(folder, "package.json"), manifest);
+  const tsconfig = join(folder, "tsconfig.json");
+  writeFileSync(tsconfig, readFileSync(tsconfig, "utf8").replaceAll("../../packages/", "../"));
+}
+
+/**
+ * Makes a project that needs nothing of this workspace.
+ *
+ * @param {Names} names
+ * @param {string} folder
+ * @param {string} packageName
+ */
+export function makeStandalone(names, folder, packageName) {
+  if (!/^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/.test(packageName)) {
+    throw new Error(`"${packageName}" cannot be the name of a package. Use --package with one that npm takes.`);
+  }
+  assertFree(folder);
+  copy(
+    template,
+    folder,
+    (text) => renamed(text, names, packageName).replaceAll('"--conditions=@fenced/source", ', ""),
+    // The licence is for its author to choose.
+    [...artifacts, "LICENSE"],
+  );
+  copy(standaloneTemplate, folder, (text) => text);
+  writeJson(join(folder, "package.json"), standaloneManifest(readManifest(folder), packageName));
+}
+
+/**
+ * @param {Manifest} manifest
+ * @param {string} packageName
+ */
+function standaloneManifest(manifest, packageName) {
+  const tools = readManifest(root).devDependencies;
+  const [, name] = packageName.includes("/") ? packageName.split("/") : ["", packageName];
+  const published = (/** @type {string} */ dependency) =>
+    `^${String(readManifest(join(root, "packages", dependency.replace("@fenced/", "")))["version"])}`;
+  const { dependencies, devDependencies } = manifest;
+  for (const each of [dependencies, devDependencies]) {
+    for (const dependency of Object.keys(each)) {
+      if (dependency.startsWith("@fenced/")) each[dependency] = published(dependency);
+    }
+  }
+  for (const tool of ["@types/node", "tsx", "typescript", "vitest"]) devDependencies[tool] = tools[tool] ?? "*";
+  return {
+    name: packageName,
+    version: "0.1.0",
+    description: manifest["description"],
+    keywords: [...new Set([...asArray(manifest["keywords"]), "fenced", name])],
+    files: ["dist", "src"],
+    type: "module",
+    sideEffects: false,
+    exports: /** @type {{ exports: unknown }} */ (manifest["publishConfig"]).exports,
+    scripts: {
+      build: "tsc",
+      typecheck: "tsc --noEmit && tsc -p test",
+      test: "vitest run",
+      prepack: "npm run build",
+    },
+    dependencies,
+    devDependencies,
+    engines: manifest["engines"],
+  };
+}
+
+/**
+ * @param {string} from
+ * @param {string} to
+ * @param {(text: string) => string} change - Also gets the paths.
+ * @param {readonly string[]} leftOut - Names.
+ */
+function copy(from, to, change, leftOut = artifacts) {
+  for (const name of readdirSync(from)) {
+    if (leftOut.includes(name)) continue;
+    const source = join(from, name);
+    const target = join(to, name === "gitignore" ? ".gitignore" : change(name));
+    if (statSync(source).isDirectory()) {
+      copy(source, target, change, leftOut);
+    } else {
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, change(readFileSync(source, "utf8")));
+    }
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {Names} names
+ * @param {string} packageName
+ */
+function renamed(text, { kebab, camel, pascal, title }, packageName) {
+  return text
+    .replaceAll("@fenced/executor-example", packageName)
+    .replaceAll("executor-example", `executor-${kebab}`)
+    .replaceAll("example-", `${kebab}-`)
+    .replaceAll(/\bExample(?=[A-Z])/g, pascal)
+    .replaceAll(/\bexample(?=[A-Z])/g, camel)
+    .replaceAll(/\bExample\b/g, title);
+}
+
+/** @param {string} folder */
+function assertFree(folder) {
+  if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
+    throw new Error(`${folder} is there already, and nothing in it is written over. Choose another name or directory.`);
+  }
+}
+
+/** @param {string} folder */
+function readManifest(folder) {
+  return /** @type {Manifest} */ (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
+}
+
+/**
+ * @param {string} file
+ * @param {unknown} value
+ */
+function writeJson(file, value) {
+  writeFileSync(file, `${JSON.stringify(value, undefined, 2)}\n`);
+}
+
+/** @param {unknown} value */
+function asArray(value) {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  // Node 20 knows Symbol.asyncDispose but not the syntax `await using`.
+  oxc: { target: "es2023" },
+  test: {
+    pool: "forks",
+    include: ["test/**/*.test.ts"],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+  },
+});
