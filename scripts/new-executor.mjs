@@ -11,7 +11,16 @@ import { root } from "./workspace.mjs";
  * @property {string} title - `My cloud`
  */
 
-/** @typedef {Record<string, unknown> & { dependencies: Record<string, string>, devDependencies: Record<string, string> }} Manifest */
+/**
+ * @typedef {object} Manifest
+ * @property {string} version
+ * @property {string} description
+ * @property {string[]} keywords
+ * @property {Record<string, string>} dependencies
+ * @property {Record<string, string>} devDependencies
+ * @property {{ exports: unknown }} publishConfig
+ * @property {Record<string, string>} engines
+ */
 
 const template = join(root, "templates", "executor");
 const standaloneTemplate = join(root, "templates", "standalone");
@@ -85,9 +94,8 @@ export function makeStandalone(names, folder, packageName) {
  */
 function standaloneManifest(manifest, packageName) {
   const tools = readManifest(root).devDependencies;
-  const [, name] = packageName.includes("/") ? packageName.split("/") : ["", packageName];
   const published = (/** @type {string} */ dependency) =>
-    `^${String(readManifest(join(root, "packages", dependency.replace("@fenced/", "")))["version"])}`;
+    `^${readManifest(join(root, "packages", dependency.replace("@fenced/", ""))).version}`;
   const { dependencies, devDependencies } = manifest;
   for (const each of [dependencies, devDependencies]) {
     for (const dependency of Object.keys(each)) {
@@ -98,12 +106,12 @@ function standaloneManifest(manifest, packageName) {
   return {
     name: packageName,
     version: "0.1.0",
-    description: manifest["description"],
-    keywords: [...new Set([...asArray(manifest["keywords"]), "fenced", name])],
+    description: manifest.description,
+    keywords: [...manifest.keywords, "fenced"],
     files: ["dist", "src"],
     type: "module",
     sideEffects: false,
-    exports: /** @type {{ exports: unknown }} */ (manifest["publishConfig"]).exports,
+    exports: manifest.publishConfig.exports,
     scripts: {
       build: "tsc",
       typecheck: "tsc --noEmit && tsc -p test",
@@ -112,7 +120,7 @@ function standaloneManifest(manifest, packageName) {
     },
     dependencies,
     devDependencies,
-    engines: manifest["engines"],
+    engines: manifest.engines,
   };
 }
 
@@ -169,9 +177,4 @@ function readManifest(folder) {
  */
 function writeJson(file, value) {
   writeFileSync(file, `${JSON.stringify(value, undefined, 2)}\n`);
-}
-
-/** @param {unknown} value */
-function asArray(value) {
-  return Array.isArray(value) ? value : [];
 }

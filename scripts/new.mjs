@@ -47,7 +47,10 @@ function inWorkspace(names) {
   const folder = join(root, "packages", `executor-${names.kebab}`);
   makeExecutor(names, folder);
   const changeset = join(root, ".changeset", `executor-${names.kebab}.md`);
-  writeFileSync(changeset, `---\n"@fenced/executor-${names.kebab}": minor\n---\n\nAdd an executor for ${names.title}.\n`);
+  writeFileSync(
+    changeset,
+    `---\n"@fenced/executor-${names.kebab}": minor\n---\n\nAdd an executor for ${names.title}.\n`,
+  );
   addReference(`packages/executor-${names.kebab}`);
   format([folder, join(root, "tsconfig.json")]);
   const { status, output } = pnpm(["install", "--prefer-offline"]);

@@ -166,9 +166,7 @@ export class DockerCommandLineCodeExecutor extends BaseCodeExecutor {
     return {
       ...blockEnvironment,
       ...env,
-      ...(this.functions.length === 0
-        ? {}
-        : { PYTHONPATH: pythonPath(own, given, ":") }),
+      ...(this.functions.length === 0 ? {} : { PYTHONPATH: pythonPath(own, given, ":") }),
       [sessionMark]: this.id,
     };
   }

@@ -1,7 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { randomUUID } from "node:crypto";
 import { BackendUnavailableError, canonicalLanguage } from "@fenced/core";
 import {
   findPlaceLanguages,

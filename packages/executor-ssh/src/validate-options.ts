@@ -7,7 +7,10 @@ export function validateOptions(options: SshExecutorOptions): void {
   const { host, user, port, workDir, identityFile, configFile } = options;
   for (const [name, value] of Object.entries({ host, user, workDir, identityFile, configFile })) {
     if (value !== undefined && (value === "" || value.startsWith("-") || /[\0\n]/.test(value))) {
-      refuse(`\`${name}\` is ${JSON.stringify(value)}`, "Give one that is not empty, has one line and no `-` in front.");
+      refuse(
+        `\`${name}\` is ${JSON.stringify(value)}`,
+        "Give one that is not empty, has one line and no `-` in front.",
+      );
     }
   }
   if (port !== undefined && !(Number.isInteger(port) && port > 0 && port < 65_536)) {
@@ -16,7 +19,10 @@ export function validateOptions(options: SshExecutorOptions): void {
   const fixed = new Set(fixedOptions.map(([name]) => name.toLowerCase()));
   for (const [name, value] of Object.entries(options.options ?? {})) {
     if (!/^[a-z][a-z0-9]*$/i.test(name) || /[\0\n]/.test(value)) {
-      refuse(`The ssh option ${JSON.stringify(name)} cannot be passed on`, "Name it as ssh_config(5) does, in one line.");
+      refuse(
+        `The ssh option ${JSON.stringify(name)} cannot be passed on`,
+        "Name it as ssh_config(5) does, in one line.",
+      );
     }
     if (fixed.has(name.toLowerCase())) {
       refuse(`The ssh option ${name} is set by the executor itself`, "Leave it out.");

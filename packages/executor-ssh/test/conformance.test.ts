@@ -2,10 +2,10 @@ import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { SshCommandLineCodeExecutor } from "@fenced/executor-ssh";
 import { testCodeExecutor } from "@fenced/executor-testkit";
 import { backend, needs } from "@fenced/test-support";
+import { host, SshServer } from "@fenced/test-support/ssh-server";
 import { afterAll, describe, it } from "vitest";
 import { hostCommand } from "./support/host-command.ts";
 import { remains } from "./support/remains.ts";
-import { host, SshServer } from "./support/ssh-server.ts";
 
 const server = backend("ssh").available ? await SshServer.start() : undefined;
 const configFile = server?.configFile ?? "";

@@ -49,6 +49,10 @@ export function sshArguments(options: SshExecutorOptions, { role, control, log, 
     ...(user === undefined ? [] : ["-l", user]),
     ...(port === undefined ? [] : ["-p", String(port)]),
     ...(identityFile === undefined ? [] : ["-i", path.resolve(identityFile)]),
-    ...["-E", log, "--", host, command],
+    "-E",
+    log,
+    "--",
+    host,
+    command,
   ];
 }

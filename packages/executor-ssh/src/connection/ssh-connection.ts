@@ -4,7 +4,6 @@ import { readFileSync, rmSync } from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
 import { hostEnvironment } from "@fenced/executor-kit";
 import { asLine, quoted } from "../remote/shell-words.ts";
@@ -20,13 +19,14 @@ const openMs = 60_000;
 const answerMs = 20_000;
 const closeMs = 10_000;
 const beatMs = 10_000;
+const stuckMs = 1000;
 const longestGreeting = 262_144;
 
 /** A run of `ssh` that uses a connection. */
 export interface SshProcess {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   /** What ssh itself has said so far. */
-  said(): string;
+  readonly said: () => string;
 }
 
 /** What a connection is made for. */
@@ -203,9 +203,9 @@ export class SshConnection {
     for (const waiting of this.#answers.values()) for (const { reject } of waiting) reject(error);
     this.#answers.clear();
     // Programs on a connection that is gone end by themselves, unless it is stuck.
-    void sleep(1000, undefined, { ref: false }).then(() => {
+    setTimeout(() => {
       for (const child of this.#children) child.kill("SIGKILL");
-    });
+    }, stuckMs).unref();
   }
 
   #whyEnded(): Error {

@@ -23,7 +23,10 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
     /Connection refused|No route to host|Network is unreachable|timed out|port 65535/,
     () => "See that the host is up, that sshd listens there on the `port`, and that no firewall stands between.",
   ],
-  [/Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/, () => "Correct the ssh configuration or `options`."],
+  [
+    /Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/,
+    () => "Correct the ssh configuration or `options`.",
+  ],
   [/Session open refused|no more sessions/, () => "Raise MaxSessions of the host's sshd, or run fewer blocks at once."],
 ];
 

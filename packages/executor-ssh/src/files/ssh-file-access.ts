@@ -85,7 +85,7 @@ async function* outputOf(call: RemoteCall, file: string, host: string): AsyncGen
 }
 
 /** @throws the error that the end of a call stands for. */
-export function assertDone(end: CallEnd, errors: string, file: string, host: string): void {
+function assertDone(end: CallEnd, errors: string, file: string, host: string): void {
   if (end.type === "broken") throw connectionError(`The host ${host} did not answer`, host, end.said);
   if (end.type === "refused") throw refusal(end, file);
   if (end.code !== 0) throw asWorkspaceError(new Error(errors.trim()), file);

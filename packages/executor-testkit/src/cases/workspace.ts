@@ -158,9 +158,9 @@ export const workspace: ConformanceGroup = {
         const [one, other] = [await kit.create(), await kit.create()];
         await one.files.write("a.txt", "one");
         assert.deepEqual(await other.files.list(), []);
-        const { codeFile } = await kit.succeedWith(one, language.print("where"));
+        const { codeFile: file } = await kit.succeedWith(one, language.print("where"));
         await kit.within("stop()", one.stop());
-        if (codeFile !== undefined) await assert.rejects(stat(join(codeFile, "..")), "the directory is gone");
+        if (file !== undefined) await assert.rejects(stat(join(file, "..")), "the directory is gone");
         assert.deepEqual(await one.files.list(), [], "a new start has a new workspace");
       },
     },

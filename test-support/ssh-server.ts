@@ -60,7 +60,9 @@ export class SshServer implements AsyncDisposable {
   async connections(): Promise<number[]> {
     const { stdout } = await run("ps", ["-A", "-o", "pid=,ppid=,args="]);
     const rows = stdout.split("\n").map((line) => line.trim().split(/\s+/));
-    const listener = rows.find((row) => row.join(" ").includes(path.join(this.directory, "sshd_config")) && row[2] !== "sh");
+    const listener = rows.find(
+      (row) => row.join(" ").includes(path.join(this.directory, "sshd_config")) && row[2] !== "sh",
+    );
     return rows.filter(([, parent]) => parent === listener?.[0]).map(([pid]) => Number(pid));
   }
 
@@ -131,7 +133,8 @@ async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
+  server.close();
+  await once(server, "close");
   if (address === null || typeof address === "string") throw new Error("no port");
   return address.port;
 }

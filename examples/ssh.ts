@@ -1,0 +1,27 @@
+// Runs blocks on another host; here the host is this machine, through an SSH server of the example's own.
+// needs: ssh, python3
+import assert from "node:assert/strict";
+// #region ssh
+import { SshCommandLineCodeExecutor } from "@fenced/executor-ssh";
+// #endregion
+import { host, SshServer } from "@fenced/test-support/ssh-server";
+
+await using server = await SshServer.start();
+const { configFile } = server;
+
+// #region ssh
+await using executor = new SshCommandLineCodeExecutor({
+  host, // a name, an address, or an alias of ~/.ssh/config
+  configFile, // default: ~/.ssh/config and the system's
+  env: { DATA_TOKEN: "secret" }, // never stands in a command line
+});
+await executor.files.write("numbers.txt", "1 2 3");
+const result = await executor.executeCodeBlocks([
+  { language: "python", code: "print(sum(map(int, open('numbers.txt').read().split())))" },
+  { language: "sh", code: 'test "$DATA_TOKEN" = secret && uname -s' },
+]);
+console.log(result.exitCode, result.output); // 0 "6\nLinux\n"
+// #endregion
+
+assert.equal(result.exitCode, 0, result.output);
+assert.equal(result.output, "6\nLinux\n");

@@ -1,0 +1,118 @@
+/**
+ * Proves that `pnpm new executor` makes packages that work: one outside of the repository, which is installed from the
+ * tarballs that a release would publish, built, and held to the conformance suite there; and one in a copy of the workspace,
+ * which has to pass the workspace's own checks.
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { withPackedPackages } from "./packages.mjs";
+import { pnpm, root, withoutUrls } from "./workspace.mjs";
+
+const stepMinutes = 10;
+// A report of the run that this one is a gate of is not for the runs in here.
+const { FENCED_TEST_REPORT: _, FENCED_REQUIRE: __, ...environment } = process.env;
+const temporary = mkdtempSync(join(tmpdir(), "fenced-new-"));
+try {
+  inWorkspace(join(temporary, "workspace"));
+  await standalone(join(temporary, "standalone"));
+} finally {
+  rmSync(temporary, { recursive: true, force: true });
+}
+
+/** @param {string} folder */
+async function standalone(folder) {
+  step("make one outside", root, "node", ["scripts/new.mjs", "executor", "my-cloud", "--directory", folder]);
+  await withPackedPackages(async (packages) => {
+    fromTarballs(folder, Object.fromEntries(packages.map(({ name, tarball }) => [name, `file:${tarball}`])));
+    const quiet = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+    step("install it from tarballs", folder, "npm", ["install", ...quiet]);
+    for (const name of ["core", "executor-kit", "executor-testkit"]) {
+      const installed = join(folder, "node_modules/@fenced", name);
+      if (lstatSync(installed).isSymbolicLink() || existsSync(join(installed, "node_modules", "@fenced"))) {
+        throw new Error(`${installed} is not what would be published`);
+      }
+    }
+    step("build it", folder, "npm", ["run", "build"]);
+    step("check its types", folder, "npm", ["run", "typecheck"]);
+    step("hold it to the conformance suite", folder, "npm", ["test"]);
+    step("pack it", folder, "npm", ["pack", "--ignore-scripts", "--dry-run"]);
+  });
+}
+
+/**
+ * Replaces versions by what they will stand for once they are published.
+ *
+ * @param {string} folder
+ * @param {Record<string, string>} places
+ */
+function fromTarballs(folder, places) {
+  const file = join(folder, "package.json");
+  const manifest = /** @type {Record<string, Record<string, string>>} */ (JSON.parse(readFileSync(file, "utf8")));
+  const direct = [manifest["dependencies"] ?? {}, manifest["devDependencies"] ?? {}];
+  for (const each of direct) for (const name of Object.keys(each)) each[name] = places[name] ?? each[name] ?? "";
+  manifest["overrides"] = places;
+  writeFileSync(file, JSON.stringify(manifest));
+}
+
+/** @param {string} copy */
+function inWorkspace(copy) {
+  copyWorkspace(copy);
+  const { status, output } = pnpm(["install", "--frozen-lockfile", "--prefer-offline"], copy);
+  if (status !== 0) throw new Error(`The copy cannot be installed:\n${output}`);
+  step("make one in the workspace", copy, "node", ["scripts/new.mjs", "executor", "my-cloud"]);
+  refusedAgain(copy);
+  for (const check of ["typecheck", "lint", "format:check", "snippets", "knip"]) {
+    step(check, copy, "npm", ["run", check]);
+  }
+  step("publint", copy, "node", ["node_modules/publint/src/cli.js", "run", "packages/executor-my-cloud", "--strict"]);
+  const test = ["run", "--project=executor-my-cloud", "my-cloud-code-executor"];
+  step("run its own test", copy, "node", ["node_modules/vitest/vitest.mjs", ...test]);
+}
+
+/** @param {string} copy */
+function copyWorkspace(copy) {
+  const listed = spawnSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  if (listed.status !== 0) throw new Error(`git does not list the workspace's files: ${listed.stderr}`);
+  for (const file of listed.stdout.split("\0")) {
+    if (file === "" || !existsSync(join(root, file))) continue;
+    mkdirSync(dirname(join(copy, file)), { recursive: true });
+    cpSync(join(root, file), join(copy, file), { verbatimSymlinks: true });
+  }
+}
+
+/** @param {string} copy */
+function refusedAgain(copy) {
+  for (const name of ["my-cloud", "My_Cloud", "kit"]) {
+    const { status } = spawnSync(process.execPath, ["scripts/new.mjs", "executor", name], { cwd: copy });
+    if (status === 0) throw new Error(`"${name}" should have been refused`);
+  }
+}
+
+/**
+ * @param {string} what
+ * @param {string} cwd
+ * @param {string} program
+ * @param {readonly string[]} args
+ */
+function step(what, cwd, program, args) {
+  const started = Date.now();
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    cwd,
+    encoding: "utf8",
+    env: environment,
+    timeout: stepMinutes * 60_000,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  const took = `${((Date.now() - started) / 1000).toFixed(0)} s`;
+  if (status === 0) {
+    console.log(`ok      ${what} (${took})`);
+    return;
+  }
+  const said = error === undefined ? `${stdout}${stderr}` : `${error.message}\n${stdout}${stderr}`;
+  throw new Error(`${what} failed after ${took}:\n${withoutUrls(said)}`);
+}
