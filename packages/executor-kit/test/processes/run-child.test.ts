@@ -1,0 +1,54 @@
+import { tmpdir } from "node:os";
+import { BackendUnavailableError } from "@fenced/core";
+import { killProcesses, runChild, type BlockOutcome, type ChildProgram } from "@fenced/executor-kit";
+import { describe, expect, it } from "vitest";
+
+const env = { PATH: process.env["PATH"] ?? "" };
+
+async function run(script: string, more: Partial<ChildProgram> = {}): Promise<{ text: string; outcome: BlockOutcome }> {
+  const { signal } = new AbortController();
+  let text = "";
+  for (const events = runChild({ command: ["sh", "-c", script], cwd: tmpdir(), env, signal, ...more }); ;) {
+    const { value, done } = await events.next();
+    if (done === true) return { text, outcome: value };
+    if ("data" in value) text += `${value.type}:${String(value.data)}`;
+  }
+}
+
+describe.skipIf(process.platform === "win32")("runChild", () => {
+  it("yields both outputs and returns the exit code, or the signal's", async () => {
+    expect(await run("echo out; exit 7")).toMatchObject({ text: "stdout:out\n", outcome: { exitCode: 7 } });
+    expect(await run("echo err >&2; kill -TERM $$")).toMatchObject({
+      text: "stderr:err\n",
+      outcome: { exitCode: 143 },
+    });
+  });
+
+  it("gives it its input, or none", async () => {
+    expect((await run("cat", { stdin: "given" })).text).toBe("stdout:given");
+    expect((await run("cat; echo end")).text).toBe("stdout:end\n");
+  });
+
+  it("ends with its main process, with all that it wrote, though a child holds the output open", async () => {
+    const mark = { name: "FENCED_SESSION", value: `run-child-${process.pid}` };
+    const started = new Set<number>();
+    const script = "sleep 300 & head -c 150000 /dev/zero | tr '\\0' x; echo";
+    const onStart = (pid: number): void => void started.add(pid);
+    const { text } = await run(script, { env: { ...env, [mark.name]: mark.value }, onStart });
+    expect(text.replaceAll("stdout:", "").length).toBe(150_001);
+    await killProcesses({ mark, endedRoots: started });
+  });
+
+  it("kills all that it started when the signal aborts", async () => {
+    const controller = new AbortController();
+    const running = run("echo started; setsid sleep 300 & sleep 300", { signal: controller.signal });
+    setTimeout(() => controller.abort(), 300);
+    expect(await running).toMatchObject({ text: "stdout:started\n", outcome: { exitCode: 137 } });
+  });
+
+  it("says what could not be started, and what to do", async () => {
+    const failed = run("", { command: ["/nowhere/program"] });
+    await expect(failed).rejects.toSatisfy(BackendUnavailableError.isInstance);
+    await expect(failed).rejects.toThrow(/"\/nowhere\/program" could not be started.*Check that/s);
+  });
+});

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { MarkedStream } from "../../src/connection/marked-stream.ts";
+
+const mark = "\u001Efenced-nonce:";
+const whole = `noise ${mark}begin\nout \u001E${mark.slice(0, 5)} put${mark}made up\nmore${mark}exit 3\nlate`;
+
+function read(pieces: readonly Buffer[]): { text: string; stream: MarkedStream } {
+  const stream = new MarkedStream("nonce");
+  const text = pieces.flatMap((piece) => stream.push(piece).map((each) => each.toString())).join("");
+  return { text, stream };
+}
+
+describe("MarkedStream", () => {
+  it("takes what stands between the marks, wherever the stream is cut", () => {
+    const bytes = Buffer.from(whole);
+    for (let cut = 0; cut <= bytes.length; cut += 1) {
+      const { text, stream } = read([bytes.subarray(0, cut), bytes.subarray(cut)]);
+      expect(text).toBe(`out \u001E${mark.slice(0, 5)} put${mark}made up\nmore`);
+      expect(stream).toMatchObject({ begun: true, ending: "exit 3", noise: "noise " });
+    }
+    expect(read([...bytes].map((byte) => Buffer.from([byte]))).text).toContain("made up\nmore");
+  });
+
+  it("hands on at once what cannot be a mark", () => {
+    const stream = new MarkedStream("nonce");
+    stream.push(Buffer.from(`${mark}begin\n`));
+    expect(stream.push(Buffer.from("partial")).map(String)).toEqual(["partial"]);
+    expect(stream.ending).toBeUndefined();
+  });
+
+  it("says why something was refused", () => {
+    expect(read([Buffer.from(`${mark}begin\n${mark}refused EACCES no way in\n`)]).stream.ending).toBe(
+      "refused EACCES no way in",
+    );
+  });
+});
