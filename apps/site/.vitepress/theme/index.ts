@@ -1,0 +1,4 @@
+import "./style.css";
+import theme from "vitepress/theme-without-fonts";
+
+export default theme;
