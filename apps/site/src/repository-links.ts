@@ -4,8 +4,9 @@ import { routeOf } from "./pages.ts";
 import { isFolder, isThere, pathOf, root, urlOf } from "./repository.ts";
 
 /**
- * Makes links that work on GitHub work on the site: to a page where the file or folder has one, else to the repository. A
- * link to a file that is not there is an error. The comment that names the example a fence was cut from becomes a link to it.
+ * Makes links that work on GitHub work on the site: to a page where the file or folder has one, else to the repository,
+ * also if it is not there, which is for the check of links to tell. The comment that names the example a fence was cut
+ * from becomes a link to it.
  */
 export function repositoryLinks(markdown: MarkdownRenderer): void {
   markdown.core.ruler.push("repository-links", ({ tokens, env }) => {
@@ -29,11 +30,8 @@ function resolveLink(file: string, href: string): string {
   if (href.startsWith("#")) return href;
   const { target, fragment } = targetOf(file, href);
   if (target === undefined) return href;
-  if (!isThere(target) || target.startsWith("..")) {
-    throw new Error(`${file} links to ${href}, but there is no ${target}. Write the path as it is on GitHub.`);
-  }
-  const route = routeOf(isFolder(target) ? join(target, "README.md") : target);
-  const page = isFolder(target) && !isThere(join(target, "README.md")) ? undefined : route;
+  const text = isFolder(target) ? join(target, "README.md") : target;
+  const page = isThere(text) ? routeOf(text) : undefined;
   return `${page ?? urlOf(target === "." ? "" : target)}${fragment}`;
 }
 

@@ -28,7 +28,7 @@ export function pathOf(url: string): string | undefined {
 
 /** Whether the repository has this file or folder. */
 export function isThere(path: string): boolean {
-  return existsSync(join(root, path));
+  return !path.startsWith("..") && existsSync(join(root, path));
 }
 
 /** Whether it is a folder. */
