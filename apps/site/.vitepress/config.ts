@@ -11,6 +11,7 @@ export default defineConfig({
   description: "Runs the code that agents write: executors with one contract, and the agent chat that uses them.",
   lang: "en",
   base: "/fenced/",
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: "/fenced/favicon.svg" }]],
   cleanUrls: true,
   metaChunk: true,
   srcDir: "../..",

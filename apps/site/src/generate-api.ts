@@ -29,10 +29,11 @@ const options: TypeDocOptions & PluginOptions = {
   expandObjects: true,
   parametersFormat: "table",
   interfacePropertiesFormat: "table",
+  classPropertiesFormat: "table",
   typeDeclarationFormat: "table",
   enumMembersFormat: "table",
   indexFormat: "table",
-  tableColumnSettings: { hideSources: true },
+  tableColumnSettings: { hideSources: true, hideModifiers: true },
 };
 
 const application = await Application.bootstrapWithPlugins(options);
