@@ -18,7 +18,13 @@ const sections: readonly Section[] = [
   },
   {
     text: "Run code",
-    items: ["docs/streaming.md", "docs/files.md", "docs/functions.md", "docs/security.md", "docs/troubleshooting.md"],
+    items: [
+      ["docs/streaming.md", "Streaming and limits"],
+      "docs/files.md",
+      "docs/functions.md",
+      "docs/security.md",
+      "docs/troubleshooting.md",
+    ],
   },
   {
     text: "Executors",
