@@ -4,14 +4,14 @@ import { defineConfig } from "vitepress";
 import { apiSidebars, sidebar } from "../src/navigation.ts";
 import { noPages, pageOf } from "../src/pages.ts";
 import { repositoryLinks } from "../src/repository-links.ts";
-import { repositoryUrl, root } from "../src/repository.ts";
+import { base, repositoryUrl, root } from "../src/repository.ts";
 
 export default defineConfig({
   title: "Fenced",
   description: "Runs the code that agents write: executors with one contract, and the agent chat that uses them.",
   lang: "en",
-  base: "/fenced/",
-  head: [["link", { rel: "icon", type: "image/svg+xml", href: "/fenced/favicon.svg" }]],
+  base,
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: `${base}favicon.svg` }]],
   cleanUrls: true,
   metaChunk: true,
   srcDir: "../..",

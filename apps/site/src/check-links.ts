@@ -1,11 +1,11 @@
 /**
- * Looks at the built site: every link to a page, to a heading and into the repository leads somewhere, and no page loads
- * anything from elsewhere.
+ * Looks at the built site, or at one in the folder given: every link to a page, to a heading and into the repository
+ * leads somewhere, and no page loads anything from elsewhere.
  */
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Parser } from "htmlparser2";
-import { isThere, pathOf, root } from "./repository.ts";
+import { base, isThere, pathOf, root } from "./repository.ts";
 
 interface Page {
   readonly ids: ReadonlySet<string>;
@@ -15,8 +15,7 @@ interface Page {
   readonly resources: readonly string[];
 }
 
-const base = "/fenced/";
-const site = join(root, "apps/site/.vitepress/dist");
+const site = process.argv[2] ?? join(root, "apps/site/.vitepress/dist");
 const files = readdirSync(site, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".html"));
 const pages = new Map(files.map((file) => [file, readPage(join(site, file))]));
 let count = 0;

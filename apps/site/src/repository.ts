@@ -5,6 +5,9 @@ import { fileURLToPath } from "node:url";
 /** The repository's root, absolute. The config is bundled before it runs, so only the address of this module counts. */
 export const root = join(dirname(fileURLToPath(import.meta.url)), "../../..");
 
+/** The path below which the site stands on its host. */
+export const base = "/fenced/";
+
 /** Where people look at the repository. */
 export const repositoryUrl = "https://github.com/fenced/fenced";
 
