@@ -11,10 +11,13 @@
  * an empty line between them. What is not a program, a type's signature for one, goes into a fence marked `typescript`,
  * under a comment that says why: `<!-- not run: a signature -->`.
  *
- * `--fix` writes the regions into the fences; another argument names a folder to check instead of this repository.
+ * The table in `examples/README.md` is held to the examples, too.
+ *
+ * `--fix` writes the regions into the fences, and the table; another argument names a folder to check instead of this repository.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { checkExampleTable } from "./example-table.mjs";
 import { findFences, namedRegion } from "./fences.mjs";
 
 const fix = process.argv.includes("--fix");
@@ -31,6 +34,11 @@ for (const document of documents()) {
     console.error(`${document}:${fence.line + 1}: ${problem}`);
   }
   if (fix) writeFileSync(join(root, document), lines.join("\n"));
+}
+const problemOfTable = checkExampleTable(root, fix);
+if (problemOfTable !== undefined) {
+  process.exitCode = 1;
+  console.error(`examples/README.md: ${problemOfTable}`);
 }
 if (process.exitCode !== 1) console.log(`${count} snippets are what the examples say.`);
 

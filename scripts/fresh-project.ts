@@ -129,7 +129,7 @@ function fileSpecifiers(packages: readonly Package[]): Record<string, string> {
 }
 
 function unique(names: readonly (string | undefined)[]): string[] {
-  return [...new Set(names.filter((name) => name !== undefined && name !== ""))].toSorted() as string[];
+  return [...new Set(names.filter((name) => name !== undefined))].filter((name) => name !== "");
 }
 
 function outputOf(error: unknown): string {

@@ -31,6 +31,9 @@ try {
   if (process.env.GITHUB_STEP_SUMMARY !== undefined) appendFileSync(process.env.GITHUB_STEP_SUMMARY, `${report}\n`);
   for (const problem of problems) console.log(`FAILED  ${problem}`);
   if (problems.length > 0) process.exitCode = 1;
+} catch (error) {
+  process.exitCode = 1;
+  console.log(`FAILED  ${error instanceof Error ? error.message : String(error)}`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -35,7 +35,8 @@ export function dryPublish({ name, tarball }: Package): Publication {
   // npm 11 names the package first.
   const publication = name in answer ? (answer as Record<string, Publication>)[name] : (answer as Publication);
   if (publication === undefined) throw new Error(`npm did not say what it would publish for ${name}.`);
-  const manifest = JSON.parse(runIn(dirname(tarball), "tar", ["-xzOf", tarball, "package/package.json"]));
+  const text = runIn(dirname(tarball), "tar", ["-xzOf", tarball, "package/package.json"]);
+  const manifest = JSON.parse(text) as PublishedManifest;
   return { ...publication, manifest };
 }
 

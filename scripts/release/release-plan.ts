@@ -48,11 +48,9 @@ export function checkVersions(workspace: string, releases: readonly Release[]): 
     (file) => file.endsWith(".md") && file !== "README.md",
   );
   if (left.length > 0) problems.push(`Changesets are left: ${left.join(", ")}.`);
-  for (const { name } of releases) {
-    if (!folders.some((folder) => manifestOf(folder).name === name))
-      problems.push(`${name} is private, and has a release.`);
-  }
-  return problems;
+  const names = folders.map((folder) => manifestOf(folder).name);
+  const strangers = releases.filter(({ name }) => !names.includes(name));
+  return [...problems, ...strangers.map(({ name }) => `${name} is private, and has a release.`)];
 }
 
 function checkPackage(folder: string, releases: readonly Release[]): string[] {
