@@ -33,6 +33,7 @@ export class FreshProject {
 
   /** Adds packages, ours by name and others with a version range (`{ "@fenced/core": "*", tsx: "^4.0.0" }`). */
   async install(dependencies: Readonly<Record<string, string>>): Promise<void> {
+    if (Object.keys(dependencies).every((name) => name in this.#dependencies)) return;
     const tarballs = this.#packages.filter(({ name }) => name in dependencies);
     Object.assign(this.#dependencies, dependencies, fileSpecifiers(tarballs));
     const asked = this.#packages.filter(({ name }) => name in this.#dependencies);

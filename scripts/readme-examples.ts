@@ -122,7 +122,7 @@ function neighbours(file: string): string[] {
 
 /** The names of the packages that a program imports. */
 function importedPackages(source: string): string[] {
-  return [...source.matchAll(/^(?:import|export|\}) .*?from "((?!\.|node:)(?:@[^/"]+\/)?[^/"]+)/gm)]
+  return [...source.matchAll(/^(?:import|export|\}) [^"\n]*from "((?!\.|node:)(?:@[^/"]+\/)?[^/"]+)/gm)]
     .map(([, name = ""]) => name)
     .filter((name) => name !== "" && !builtinModules.includes(name));
 }

@@ -12,7 +12,7 @@ export interface Release {
   readonly changesets: readonly Changeset[];
 }
 
-export interface Changeset {
+interface Changeset {
   readonly id: string;
   readonly summary: string;
 }
