@@ -55,13 +55,14 @@ async function check(
 }
 
 /**
- * Throws if an executor brings what only other executors need: dockerode without executor-docker, undici without
- * executor-aca or executor-jupyter. What is optional must not come by itself either.
+ * Throws if an executor brings what only other executors need, also by way of the kit: dockerode without executor-docker,
+ * undici without executor-aca or executor-jupyter. What is optional must not come by itself either.
  */
 function checkDependencies(subject: Package, packages: readonly Package[], installed: readonly string[]): void {
   if (!isExecutor(subject)) return;
-  const used = closure(subject, packages);
-  const allowed = new Set(used.flatMap(({ name, dependencies }) => [name, ...dependencies]));
+  const ours = closure(subject, packages);
+  const core = ours.filter(({ name }) => name === "@fenced/core");
+  const allowed = new Set([...ours.map(({ name }) => name), ...[...core, subject].flatMap((each) => each.dependencies)]);
   const foreign = packages
     .filter(isExecutor)
     .flatMap(({ name, dependencies, optionalPeers }) => [name, ...dependencies, ...optionalPeers])
@@ -70,8 +71,9 @@ function checkDependencies(subject: Package, packages: readonly Package[], insta
   throw new Error(`It brings ${[...new Set(foreign)].join(", ")}, which it does not use and other executors do.`);
 }
 
-function isExecutor({ name }: Package): boolean {
-  return name.startsWith("@fenced/executor-");
+/** The kit and the test kit are no executors. */
+function isExecutor({ name, dependencies }: Package): boolean {
+  return name.startsWith("@fenced/executor-") && dependencies.includes("@fenced/executor-kit");
 }
 
 /**
