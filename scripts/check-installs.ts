@@ -62,7 +62,10 @@ function checkDependencies(subject: Package, packages: readonly Package[], insta
   if (!isExecutor(subject)) return;
   const ours = closure(subject, packages);
   const core = ours.filter(({ name }) => name === "@fenced/core");
-  const allowed = new Set([...ours.map(({ name }) => name), ...[...core, subject].flatMap((each) => each.dependencies)]);
+  const allowed = new Set([
+    ...ours.map(({ name }) => name),
+    ...[...core, subject].flatMap((each) => each.dependencies),
+  ]);
   const foreign = packages
     .filter(isExecutor)
     .flatMap(({ name, dependencies, optionalPeers }) => [name, ...dependencies, ...optionalPeers])

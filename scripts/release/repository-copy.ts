@@ -3,6 +3,8 @@ import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { pnpmCommand, root, withoutUrls } from "../workspace.mjs";
 
+/** In a container the checkout may belong to another user, and git then wants to be told. */
+const trusted = ["-c", "safe.directory=*"];
 const committer = ["-c", "user.name=Fenced", "-c", "user.email=fenced@localhost", "-c", "commit.gpgsign=false"];
 
 /**
@@ -11,7 +13,7 @@ const committer = ["-c", "user.name=Fenced", "-c", "user.email=fenced@localhost"
  * checkout is a shallow one.
  */
 export function copyRepository(folder: string): void {
-  const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+  const listed = execFileSync("git", [...trusted, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
     cwd: root,
     encoding: "utf8",
     maxBuffer: 64 * 1024 * 1024,
