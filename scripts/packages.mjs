@@ -18,7 +18,7 @@ import { pnpm, root } from "./workspace.mjs";
  * @property {string} name - `@fenced/core`
  * @property {string} folder - Absolute.
  * @property {string} tarball - Absolute path of what would be published.
- * @property {readonly string[]} dependencies - Names of its direct runtime dependencies.
+ * @property {readonly string[]} dependencies - Names of what is installed for it: dependencies, and peers that are not optional.
  * @property {readonly string[]} optionalPeers - Names of what it uses if the user has installed it.
  */
 
@@ -90,7 +90,9 @@ function packAll(workspace, destination) {
     const { name, version, dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf(folder);
     const tarball = join(destination, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
     if (status !== 0 || !existsSync(tarball)) throw new Error(`${name} cannot be packed.\n${output}`);
-    const optionalPeers = Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional === true);
-    return { name, folder, tarball, dependencies: Object.keys(dependencies), optionalPeers };
+    const peers = Object.keys(peerDependencies);
+    const optionalPeers = peers.filter((peer) => peerDependenciesMeta[peer]?.optional === true);
+    const requiredPeers = peers.filter((peer) => !optionalPeers.includes(peer));
+    return { name, folder, tarball, dependencies: [...Object.keys(dependencies), ...requiredPeers], optionalPeers };
   });
 }
