@@ -1,10 +1,11 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 /**
  * Each package, installed alone from its tarball into an empty project, with npm and with pnpm: it can be imported, its
  * types check, it brings no dependency of an executor that it does not use, and what its README shows runs there. Prints
- * what each costs, and holds the table in `docs/packages.md` to that; `--write` writes the table.
+ * what each costs, and holds the table in `docs/packages.md` to that; `--write` writes the table. Other arguments are parts
+ * of names: then only those packages are checked, and only their rows written.
  */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { needsOf } from "./example-needs.ts";
 import { FreshProject, type PackageManager } from "./fresh-project.ts";
 import { checkTable, measure, printTable, writeTable, type Measures } from "./package-table.ts";
@@ -24,8 +25,8 @@ await withPackedPackages(async (packages, folder) => {
     if (withNpm !== undefined) measures.push(withNpm);
   }
   printTable(measures);
+  if (write) writeTable(packages, measures);
   if (parts.length > 0) return;
-  if (write) writeTable(measures);
   const problems = checkTable(measures);
   if (problems.length > 0) fail("docs/packages.md", `${problems.join("\n")}\nRun: pnpm check:installs --write`);
 });

@@ -34,9 +34,15 @@ export function printTable(measures: readonly Measures[]): void {
   console.log(`\n${renderTable([head, ...measures.map(row)])}`);
 }
 
-export function writeTable(measures: readonly Measures[]): void {
+/** Writes the table of all packages; the rows of those that were not measured stay. */
+export function writeTable(packages: readonly Package[], measures: readonly Measures[]): void {
   const text = readFileSync(document, "utf8");
-  writeFileSync(document, replaceSection(text, section, renderTable([head, ...measures.map(row)])));
+  const written = readTable(readSection(text, section));
+  const rows = packages.flatMap(({ name }) => {
+    const measured = measures.find(({ subject }) => subject.name === name);
+    return measured === undefined ? written.filter(([cell]) => cell === quoted(name)) : [row(measured)];
+  });
+  writeFileSync(document, replaceSection(text, section, renderTable([head, ...rows])));
 }
 
 /**

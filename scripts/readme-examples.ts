@@ -1,6 +1,6 @@
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { builtinModules } from "node:module";
-import { basename, join } from "node:path";
+import { basename, join, posix } from "node:path";
 import { findFences, namedRegion } from "./fences.mjs";
 import { manifestOf } from "./packages.mjs";
 import { root } from "./workspace.mjs";
@@ -27,7 +27,7 @@ export function readmeExamples(packageFolder: string): ReadmeExamples {
   const files = [...new Set(regionFiles.map(runnerOf))];
   const shown = shownTexts.flatMap(importedPackages);
   const projectFiles = [...new Set(regionFiles.flatMap(neighbours))];
-  const used = [...files, ...projectFiles].flatMap((file) => importedPackages(readExample(file)));
+  const used = [...files.flatMap(withImports), ...projectFiles].flatMap((file) => importedPackages(readExample(file)));
   const ranges = manifestOf(join(root, "examples")).dependencies ?? {};
   const wanted = [...new Set([...asked, ...shown, ...used])].filter((name) => !name.startsWith("@fenced/test-support"));
   return {
@@ -51,10 +51,11 @@ export function copyExamples(project: string): void {
       filter: (source) => !skipped.includes(basename(source)),
     });
   }
-  for (const file of readdirSync(join(project, "examples")).filter((name) => name.endsWith(".ts"))) {
+  for (const file of typeScriptFiles(join(project, "examples"))) {
     const path = join(project, "examples", file);
+    const support = `${"../".repeat(file.split("/").length)}test-support`;
     const source = readFileSync(path, "utf8");
-    writeFileSync(path, source.replaceAll(/"@fenced\/test-support\/([\w-]+)"/g, '"../test-support/$1.ts"'));
+    writeFileSync(path, source.replaceAll(/"@fenced\/test-support\/([\w-]+)"/g, `"${support}/$1.ts"`));
   }
 }
 
@@ -115,9 +116,24 @@ function runnerOf(file: string): string {
 function neighbours(file: string): string[] {
   const [folder = "", ...rest] = file.split("/");
   if (rest.length === 0 || !existsSync(join(root, "examples", folder))) return [];
-  return readdirSync(join(root, "examples", folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => `${folder}/${name.replaceAll("\\", "/")}`);
+  return typeScriptFiles(join(root, "examples", folder)).map((name) => `${folder}/${name}`);
+}
+
+/** An example and the files of `examples/support` that it imports, directly or through others. */
+function withImports(file: string): string[] {
+  const found = new Set([file]);
+  for (const each of found) {
+    for (const [, path = ""] of readExample(each).matchAll(/^(?:import|\}) [^"\n]*from "(\.[^"]+)"/gm)) {
+      found.add(posix.join(posix.dirname(each), path));
+    }
+  }
+  return [...found];
+}
+
+function typeScriptFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.includes("node_modules"))
+    .map((name) => name.replaceAll("\\", "/"));
 }
 
 /** The names of the packages that a program imports. */
