@@ -184,7 +184,7 @@ describe("streamText", needs("python3"), () => {
       expect(isAlive(pid)).toBe(true);
       controller.abort();
     }
-    await expect.poll(() => isAlive(pid)).toBe(false);
+    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
     expect(server.requests).toHaveLength(1);
   });
 });
