@@ -1,23 +1,19 @@
 // Serves an executor over the Model Context Protocol, and calls it with the official client.
 // needs: python3
 import assert from "node:assert/strict";
-// #region server
+// #region mcp
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { startMcpHttpServer } from "@fenced/mcp";
-// #endregion
-// #region client
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 // #endregion
 
-// #region server
+// #region mcp
 await using server = await startMcpHttpServer({
   createExecutor: () => new LocalCommandLineCodeExecutor({ timeoutMs: 30_000 }), // one for each session
 });
 console.log(server.url); // http://127.0.0.1:…/mcp
-// #endregion
 
-// #region client
 const headers = { authorization: `Bearer ${server.token}` };
 const transport = new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers } });
 const client = new Client({ name: "example", version: "1.0.0" });
