@@ -35,6 +35,10 @@ export default defineConfig({
         // Pages lie outside of this package, where Vue is not to be found. The rendered program runs in it, and finds it.
         name: "vue-for-pages",
         enforce: "pre",
+        // VitePress names them as if it were to be found from the pages. Without the names they are found on their own.
+        configResolved: ({ optimizeDeps }) => {
+          optimizeDeps.include = [];
+        },
         resolveId: (id, _importer, { ssr }) =>
           ssr === true && /^vue(\/server-renderer)?$/.test(id) ? { id, external: true } : undefined,
       },
@@ -48,11 +52,11 @@ export default defineConfig({
       { text: "Getting started", link: "/getting-started" },
       { text: "API", link: "/api/", activeMatch: "^/api/" },
       { text: "Versions", link: `${repositoryUrl}/releases` },
+      { text: "GitHub", link: repositoryUrl },
     ],
     sidebar: { "/": sidebar(), ...apiSidebars() },
     outline: [2, 3],
     search: { provider: "local" },
-    socialLinks: [{ icon: "github", link: repositoryUrl }],
     editLink: { pattern: `${repositoryUrl}/edit/main/:path`, text: "Edit this page" },
     externalLinkIcon: true,
   },

@@ -14,7 +14,7 @@ interface Section {
 const sections: readonly Section[] = [
   {
     text: "Start",
-    items: ["docs/getting-started.md", "docs/choosing-an-executor.md", "apps/demo/README.md"],
+    items: ["docs/getting-started.md", "docs/choosing-an-executor.md", "apps/demo/README.md", "examples/README.md"],
   },
   {
     text: "Run code",

@@ -8,7 +8,9 @@ export const apiFolder = "apps/site/api";
 /** What is no page, for the search for Markdown files, which starts at the repository's root. */
 export const noPages: string[] = [
   "!(CONTRIBUTING).md",
-  "{benchmarks,examples,scripts,test-support}/**",
+  "{benchmarks,scripts,templates,test-support}/**",
+  "examples/!(README.md)",
+  "examples/*/**",
   "apps/!(demo|site)/**",
   "apps/demo/!(README.md)",
   "apps/demo/*/**",
@@ -23,6 +25,7 @@ const places: readonly (readonly [files: RegExp, page: string])[] = [
   [/^docs\/(.+\.md)$/, "$1"],
   [/^packages\/([^/]+)\/README\.md$/, "packages/$1.md"],
   [/^apps\/demo\/README\.md$/, "demo.md"],
+  [/^examples\/README\.md$/, "examples.md"],
   [/^CONTRIBUTING\.md$/, "contributing.md"],
   [/^apps\/site\/api\/(?:@fenced\/)?(.+\.md)$/, "api/$1"],
 ];
