@@ -7,11 +7,11 @@ import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts";
 
 enterTemporaryDirectory();
-const image = "fenced-test:python";
+Object.assign(process.env, { SANDBOX_IMAGE: "fenced-test:python" });
 
 // #region docker
 await using executor = new DockerCommandLineCodeExecutor({
-  image, // default: python:3-slim, pulled if it is missing
+  image: process.env.SANDBOX_IMAGE ?? "python:3-slim", // pulled if it is missing
   workDir: "coding",
   network: "none",
   memoryBytes: 256 * 1024 * 1024,

@@ -1,8 +1,8 @@
 // Records a model's answers in a file, and replays them without the model.
 import assert from "node:assert/strict";
+// #region replay
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { AISDKChatCompletionClient } from "@fenced/model-ai-sdk";
-// #region replay
 import { RecordingChatCompletionClient, ReplayChatCompletionClient } from "@fenced/model-replay";
 // #endregion
 import { startOpenAIServer } from "@fenced/test-support/openai-server";
@@ -10,11 +10,14 @@ import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts"
 
 enterTemporaryDirectory();
 await using server = await startOpenAIServer([{ text: "Three backticks, and what is between them." }]);
-const service = createOpenAICompatible({ name: "service", baseURL: server.baseURL });
-const liveClient = new AISDKChatCompletionClient({ model: service("qwen3") });
+Object.assign(process.env, { OPENAI_BASE_URL: server.baseURL });
 
 // #region replay
-const recording = new RecordingChatCompletionClient({ client: liveClient, file: "session.jsonl" });
+const baseURL = process.env.OPENAI_BASE_URL ?? "http://localhost:11434/v1";
+const service = createOpenAICompatible({ name: "service", baseURL });
+const client = new AISDKChatCompletionClient({ model: service("qwen3") });
+
+const recording = new RecordingChatCompletionClient({ client, file: "session.jsonl" });
 await recording.create([{ role: "user", content: "What is a fence?" }]);
 
 const replay = new ReplayChatCompletionClient({ file: "session.jsonl" });

@@ -11,19 +11,14 @@
  * an empty line between them. What is not a program, a type's signature for one, goes into a fence marked `typescript`,
  * under a comment that says why: `<!-- not run: a signature -->`.
  *
- * `--fix` writes the regions into the fences; another argument names a folder to check instead of this repository.
+ * The table in `examples/README.md` is held to the examples, too.
+ *
+ * `--fix` writes the regions into the fences, and the table; another argument names a folder to check instead of this repository.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-
-/**
- * @typedef {object} Fence
- * @property {string} language
- * @property {string} comment - The HTML comment above it, without its marks; empty if there is none.
- * @property {number} line - The opening line, counted from 0.
- * @property {number} end - The closing line.
- * @property {string} indent
- */
+import { checkExampleTable } from "./example-table.mjs";
+import { findFences, namedRegion } from "./fences.mjs";
 
 const fix = process.argv.includes("--fix");
 const root = process.argv.slice(2).find((argument) => argument !== "--fix") ?? join(import.meta.dirname, "..");
@@ -40,11 +35,16 @@ for (const document of documents()) {
   }
   if (fix) writeFileSync(join(root, document), lines.join("\n"));
 }
+const problemOfTable = checkExampleTable(root, fix);
+if (problemOfTable !== undefined) {
+  process.exitCode = 1;
+  console.error(`examples/README.md: ${problemOfTable}`);
+}
 if (process.exitCode !== 1) console.log(`${count} snippets are what the examples say.`);
 
 /**
  * @param {string[]} lines - Changed in place if the fence is to be fixed.
- * @param {Fence} fence
+ * @param {import("./fences.mjs").Fence} fence
  * @returns {string | undefined} What is wrong.
  */
 function checkFence(lines, { language, comment, line, end, indent }) {
@@ -53,12 +53,12 @@ function checkFence(lines, { language, comment, line, end, indent }) {
     return 'a fence marked typescript needs a comment above it: <!-- not run: why --> (or mark it "ts" and name a region)';
   }
   if (language !== "ts") return undefined;
-  const [, file, name] = /^(examples\/[\w./-]+\.ts)#([\w-]+)$/.exec(comment) ?? [];
-  if (file === undefined || name === undefined) {
+  const named = namedRegion(comment);
+  if (named === undefined) {
     return "no region of an example is named above the fence: <!-- examples/file.ts#region -->";
   }
-  const region = findRegion(file, name);
-  if (region === undefined) return `there is no region "${name}" in ${file}, or it is not closed`;
+  const region = findRegion(named.file, named.region);
+  if (region === undefined) return `there is no region "${named.region}" in ${named.file}, or it is not closed`;
   count++;
   const wanted = region.map((text) => (text === "" ? "" : indent + text));
   if (wanted.join("\n") === lines.slice(line + 1, end).join("\n")) return undefined;
@@ -83,42 +83,6 @@ function documents() {
 function entries(folder, recursive) {
   if (!existsSync(join(root, folder))) return [];
   return readdirSync(join(root, folder), { recursive, encoding: "utf8" }).map((file) => file.replaceAll("\\", "/"));
-}
-
-/**
- * @param {readonly string[]} lines
- * @returns {Fence[]}
- */
-function findFences(lines) {
-  /** @type {Fence[]} */
-  const fences = [];
-  for (let line = 0; line < lines.length; line++) {
-    const [, indent, marks, language] = /^(\s*)(`{3,}|~{3,})(\w*)/.exec(lines[line] ?? "") ?? [];
-    if (indent === undefined || marks === undefined || language === undefined) continue;
-    let end = line + 1;
-    while (end < lines.length && !closes(lines[end] ?? "", marks)) end++;
-    fences.push({ language, comment: commentAbove(lines, line), line, end, indent });
-    line = end;
-  }
-  return fences;
-}
-
-/**
- * @param {string} line
- * @param {string} marks
- */
-function closes(line, marks) {
-  const text = line.trim();
-  return text.startsWith(marks) && text.replaceAll(marks.slice(0, 1), "") === "";
-}
-
-/**
- * @param {readonly string[]} lines
- * @param {number} line
- */
-function commentAbove(lines, line) {
-  const above = lines.slice(0, line).findLast((text) => text.trim() !== "");
-  return /^<!-- (.+) -->$/.exec(above?.trim() ?? "")?.[1] ?? "";
 }
 
 /**

@@ -4,11 +4,22 @@ import { join } from "node:path";
 import { pnpm, root } from "./workspace.mjs";
 
 /**
+ * @typedef {object} Manifest
+ * @property {string} name
+ * @property {string} version
+ * @property {boolean} [private]
+ * @property {Record<string, string>} [dependencies]
+ * @property {Record<string, string>} [peerDependencies]
+ * @property {Record<string, { optional?: boolean }>} [peerDependenciesMeta]
+ */
+
+/**
  * @typedef {object} Package
  * @property {string} name - `@fenced/core`
  * @property {string} folder - Absolute.
  * @property {string} tarball - Absolute path of what would be published.
- * @property {readonly string[]} dependencies - Names of its direct runtime dependencies.
+ * @property {readonly string[]} dependencies - Names of what is installed for it: dependencies, and peers that are not optional.
+ * @property {readonly string[]} optionalPeers - Names of what it uses if the user has installed it.
  */
 
 /**
@@ -16,15 +27,13 @@ import { pnpm, root } from "./workspace.mjs";
  *
  * @template T
  * @param {(packages: readonly Package[], folder: string) => Promise<T>} use - Also gets a temporary folder of its own.
+ * @param {string} [workspace] - The folder of the workspace: this one, or a clone.
  * @returns {Promise<T>}
  */
-export async function withPackedPackages(use) {
+export async function withPackedPackages(use, workspace = root) {
   const temporary = mkdtempSync(join(tmpdir(), "fenced-pack-"));
   try {
-    return await use(
-      publishableFolders().map((folder) => pack(folder, temporary)),
-      temporary,
-    );
+    return await use(packAll(workspace, temporary), temporary);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
@@ -45,8 +54,13 @@ export function closure(subject, packages) {
   return [...found];
 }
 
-function publishableFolders() {
-  const parent = join(root, "packages");
+/**
+ * The folders of the packages that are published.
+ *
+ * @param {string} [workspace]
+ */
+export function publishableFolders(workspace = root) {
+  const parent = join(workspace, "packages");
   return readdirSync(parent)
     .map((name) => join(parent, name))
     .filter((folder) => existsSync(join(folder, "package.json")) && manifestOf(folder).private !== true);
@@ -54,27 +68,31 @@ function publishableFolders() {
 
 /**
  * @param {string} folder
- * @param {string} destination
- * @returns {Package}
+ * @returns {Manifest}
  */
-function pack(folder, destination) {
-  const { name, dependencies = {} } = manifestOf(folder);
-  if (!existsSync(join(folder, "dist"))) throw new Error(`${name} is not built. Run: pnpm build`);
-  const before = new Set(readdirSync(destination));
-  const { status, output } = pnpm(["pack", "--pack-destination", destination], folder);
-  const tarball = readdirSync(destination).find((file) => !before.has(file));
-  if (status !== 0 || tarball === undefined) throw new Error(`${name} cannot be packed.\n${output}`);
-  return { name, folder, tarball: join(destination, tarball), dependencies: Object.keys(dependencies) };
+export function manifestOf(folder) {
+  return /** @type {Manifest} */ (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
 }
 
 /**
- * @typedef {object} Manifest
- * @property {string} name
- * @property {boolean} [private]
- * @property {Record<string, string>} [dependencies]
+ * @param {string} workspace
+ * @param {string} destination
+ * @returns {Package[]}
  */
-
-/** @param {string} folder */
-function manifestOf(folder) {
-  return /** @type {Manifest} */ (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
+function packAll(workspace, destination) {
+  const folders = publishableFolders(workspace);
+  for (const folder of folders) {
+    if (!existsSync(join(folder, "dist"))) throw new Error(`${manifestOf(folder).name} is not built. Run: pnpm build`);
+  }
+  const filters = folders.map((folder) => `--filter=${manifestOf(folder).name}`);
+  const { status, output } = pnpm(["--recursive", ...filters, "pack", "--pack-destination", destination], workspace);
+  return folders.map((folder) => {
+    const { name, version, dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf(folder);
+    const tarball = join(destination, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
+    if (status !== 0 || !existsSync(tarball)) throw new Error(`${name} cannot be packed.\n${output}`);
+    const peers = Object.keys(peerDependencies);
+    const optionalPeers = peers.filter((peer) => peerDependenciesMeta[peer]?.optional === true);
+    const requiredPeers = peers.filter((peer) => !optionalPeers.includes(peer));
+    return { name, folder, tarball, dependencies: [...Object.keys(dependencies), ...requiredPeers], optionalPeers };
+  });
 }

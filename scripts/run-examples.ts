@@ -2,32 +2,26 @@
  * Runs the examples one after another: all of them, or those whose file names contain one of the arguments.
  *
  * An example succeeds when it ends by itself with exit code 0. One that needs more than Node says so in a line of its own,
- * `// needs: python3, OPENAI_API_KEY` (backends in lower case, environment variables in upper case), and is skipped where
- * that is missing; if `FENCED_REQUIRE` names the backend, it fails.
+ * `// needs: python3, pip:tabulate, OPENAI_API_KEY` (backends, packages of pip's index, environment variables in upper
+ * case), and is skipped where that is missing; if `FENCED_REQUIRE` names the backend, it fails.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { detectBackends, requiredBackends, type BackendName } from "../test-support/backends.ts";
+import { needsOf } from "./example-needs.ts";
 import { sourceFiles } from "./source-files.ts";
 
 const folder = join(import.meta.dirname, "..", "examples");
 const wanted = process.argv.slice(2);
-const backends = await detectBackends();
-const required = requiredBackends(process.env.FENCED_REQUIRE);
 // pnpm's commands set it, and then packages are found that the examples do not name.
 const { NODE_PATH: _, ...env } = process.env;
 
 for (const file of sourceFiles(folder)) {
   if (wanted.length > 0 && !wanted.some((part) => file.includes(part))) continue;
-  const missing = missingNeeds(readFileSync(join(folder, file), "utf8"));
-  if (missing.length === 0) {
-    runExample(file);
-  } else if (missing.some((need) => required.some((name) => name === need))) {
-    fail(file, `${missing.join(", ")} is missing`);
-  } else {
-    console.log(`skipped ${file}: needs ${missing.join(", ")}`);
-  }
+  const { missing, required } = needsOf(readFileSync(join(folder, file), "utf8"));
+  if (missing.length === 0) runExample(file);
+  else if (required) fail(file, `it needs ${missing.join(", ")}`);
+  else console.log(`skipped ${file}: needs ${missing.join(", ")}`);
 }
 
 function runExample(file: string): void {
@@ -44,25 +38,4 @@ function runExample(file: string): void {
 function fail(file: string, reason: string): void {
   process.exitCode = 1;
   console.log(`FAILED  ${file}: ${reason}`);
-}
-
-function missingNeeds(source: string): string[] {
-  const needs =
-    /^\/\/ needs: (.+)$/m
-      .exec(source)?.[1]
-      ?.split(",")
-      .map((need) => need.trim()) ?? [];
-  return needs.filter((need) => !isHere(need));
-}
-
-function isHere(need: string): boolean {
-  if (need === need.toUpperCase()) return (process.env[need] ?? "") !== "";
-  if (!isBackend(need)) {
-    throw new Error(`"${need}" is no backend. Use some of: ${Object.keys(backends).join(", ")}.`);
-  }
-  return backends[need].available;
-}
-
-function isBackend(name: string): name is BackendName {
-  return name in backends;
 }

@@ -131,8 +131,12 @@ function manifests() {
     .filter((file) => existsSync(join(root, file)));
 }
 
-/** @returns {[string, ...string[]]} */
-function pnpmCommand() {
+/**
+ * The program and the first arguments that run pnpm in the version that package.json names.
+ *
+ * @returns {[string, ...string[]]}
+ */
+export function pnpmCommand() {
   const manifest = /** @type {{ packageManager: string }} */ (
     JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   );

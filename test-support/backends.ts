@@ -26,6 +26,7 @@ export type BackendName =
   | "uv"
   | "docker"
   | "podman"
+  | "gpu"
   | "jupyter"
   | "jupyter2"
   | "jupyterDocker"
@@ -90,6 +91,13 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   podman: {
     version: () => containerEngine("podman", ["--version"]),
     remedy: "as root on Debian: scripts/ci/docker.sh up (installs podman and gives it the test images)",
+  },
+  gpu: {
+    version: async () => {
+      await firstVersion("nvidia-smi", ["--list-gpus"]);
+      return firstVersion("docker", ["run", "--rm", "--gpus=all", "fenced-test:python", "nvidia-smi", "--version"]);
+    },
+    remedy: "take a machine with an NVIDIA GPU, its driver, Docker and the NVIDIA Container Toolkit",
   },
   jupyter: {
     version: () => firstVersion(jupyterPythons.jupyter, jupyterProbe(1)),

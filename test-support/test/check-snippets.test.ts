@@ -57,6 +57,25 @@ describe("check-snippets", () => {
     expect(check("```typescript\nrun(): void\n```\n").status).toBe(1);
   });
 
+  it("holds the table of examples to their first lines and their needs", () => {
+    const root = mkdtempSync(join(tmpdir(), "fenced-snippets-"));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    const readme = join(root, "examples", "README.md");
+    const run = (...options: string[]) => spawnSync(process.execPath, [script, root, ...options], { encoding: "utf8" });
+    mkdirSync(dirname(readme));
+    writeFileSync(readme, "# Examples\n\n<!-- examples -->\n\n<!-- end of examples -->\n");
+    writeFileSync(join(root, "examples", "run.ts"), "// Runs.\n// needs: bash, docker\nrun();\n");
+    expect(run()).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("the table is not what the examples say"),
+    });
+    expect(run("--fix").status).toBe(0);
+    expect(readFileSync(readme, "utf8")).toContain("| [run.ts](run.ts) | Runs.         | bash, docker  |\n\n<!-- end");
+    expect(run().status).toBe(0);
+    writeFileSync(join(root, "examples", "stop.ts"), "stop();\n");
+    expect(run("--fix")).toMatchObject({ status: 1, stderr: expect.stringContaining("the first line of [stop.ts]") });
+  });
+
   it("writes the regions into the fences", () => {
     const { status, readme } = check(`${fence("stop();\nstop();")}\n${fence("")}`, "--fix");
     expect(status).toBe(0);

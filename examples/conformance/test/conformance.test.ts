@@ -1,3 +1,4 @@
+// run by: test-an-executor.ts
 // #region suite
 import { describe, it } from "node:test"; // or from "vitest"
 import { loadComponent, type CodeExecutor } from "@fenced/core";

@@ -17,10 +17,16 @@ export { WorkspacePathError } from "./errors/workspace-path-error.ts";
 
 export { canonicalLanguage } from "./execution/canonical-language.ts";
 export type { CodeBlock } from "./execution/code-block.ts";
+export { codeBlockSchema } from "./execution/code-block-schema.ts";
 export type { CodeExecutor } from "./execution/code-executor.ts";
 export type { BlockResult, CodeResult } from "./execution/code-result.ts";
+export { codeResultForModel, type ModelOutput, type ModelOutputLimits } from "./execution/code-result-for-model.ts";
+export { describeCodeExecutor } from "./execution/describe-code-executor.ts";
+export { describeCodeResult } from "./execution/describe-code-result.ts";
 export type { Display, MimeBundle } from "./execution/display.ts";
+export { displayImage, type DisplayImage } from "./execution/display-image.ts";
 export type { ExecuteOptions } from "./execution/execute-options.ts";
+export { executeWithProgress, lastCharacters, type ProgressOptions } from "./execution/execute-with-progress.ts";
 export type { ExecutionEvent } from "./execution/execution-event.ts";
 export type { ExecutorCapabilities } from "./execution/executor-capabilities.ts";
 export type { FileInfo, WorkspaceFiles } from "./execution/workspace-files.ts";

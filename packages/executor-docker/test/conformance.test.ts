@@ -27,7 +27,8 @@ describe("Docker Engine", needs("docker"), () => {
   ]) {
     testCodeExecutor(runner, {
       name: `DockerCommandLineCodeExecutor, with ${what},`,
-      create: (options) => new DockerCommandLineCodeExecutor({ image, ...options }),
+      // No case needs a network, and without one a package index is out of reach at once, wherever the tests run.
+      create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", ...options }),
       load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
       takesWorkDir: true,
       hostCommand: hostCommand(image),

@@ -1,4 +1,10 @@
-import type { CodeBlock, CodeExecutor, CodeResult, ModelMessage } from "@fenced/core";
+import {
+  type CodeBlock,
+  type CodeExecutor,
+  type CodeResult,
+  describeCodeResult,
+  type ModelMessage,
+} from "@fenced/core";
 import { abortable } from "../common/abortable.ts";
 import { signalOption } from "../common/signal-option.ts";
 import type { ChatMessage, ImagePart } from "../messages/chat-message.ts";
@@ -6,7 +12,6 @@ import { multiModalMessage, textMessage } from "../messages/create-message.ts";
 import type { MessageOptions } from "../messages/message-base.ts";
 import { type ApprovalFunc, askApproval } from "./code-approval.ts";
 import { codeResultImages } from "./code-result-images.ts";
-import { describeCodeResult } from "./describe-code-result.ts";
 import { runnableLanguages } from "./runnable-code.ts";
 
 const startGraceMs = 1000;

@@ -1,15 +1,17 @@
 import {
+  codeBlockSchema,
   type CodeExecutor,
   type ComponentContext,
   type ComponentModel,
   componentModelSchema,
+  describeCodeExecutor,
+  describeCodeResult,
   type JsonObject,
   parseComponentConfig,
 } from "@fenced/core";
 import * as z from "zod";
 import { dumpComponentModel } from "../common/dump-component-model.ts";
 import { type SignalOptions, signalOption } from "../common/signal-option.ts";
-import { describeCodeResult } from "../execution/describe-code-result.ts";
 import type { Tool } from "./tool.ts";
 
 /** How an executor is offered as a tool. */
@@ -20,10 +22,7 @@ export interface CodeExecutionToolOptions {
   readonly description?: string | undefined;
 }
 
-const argumentsSchema = z.object({
-  language: z.string().describe("The language of the code, e.g. python."),
-  code: z.string().describe("The complete source code. It must print what you want to know."),
-});
+const argumentsSchema = codeBlockSchema();
 
 const configSchema = z.strictObject({
   codeExecutor: componentModelSchema,
@@ -67,7 +66,7 @@ export class CodeExecutionTool implements Tool, AsyncDisposable {
   }
 
   get description(): string {
-    return this.#description ?? this.#defaultDescription();
+    return this.#description ?? describeCodeExecutor(this.#codeExecutor);
   }
 
   /** Runs the code and puts the result in words. */
@@ -89,15 +88,5 @@ export class CodeExecutionTool implements Tool, AsyncDisposable {
   /** Stops the executor if `loadComponent` made it for this tool. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#ownsExecutor) await this.#codeExecutor.stop();
-  }
-
-  #defaultDescription(): string {
-    const { languages, stateful } = this.#codeExecutor.capabilities;
-    const parts = [
-      `Runs code and returns what it prints. Languages: ${languages.join(", ")}.`,
-      stateful ? "Variables survive from call to call." : "Each call starts afresh; only files survive.",
-      this.#codeExecutor.formatFunctionsForPrompt(),
-    ];
-    return parts.filter((part) => part !== "").join(" ");
   }
 }

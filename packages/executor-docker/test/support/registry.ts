@@ -90,7 +90,7 @@ async function makeImage(directory: string, name: string): Promise<void> {
   await mkdir(join(root, "bin"), { recursive: true });
   await mkdir(join(root, "tmp"));
   await chmod(join(root, "tmp"), 0o1777);
-  const container = await docker("create", nodeImage);
+  const container = await docker("create", nodeImage, "sh");
   const [busybox, sh] = [join(root, "bin/busybox"), join(root, "bin/sh")];
   await docker("cp", "--follow-link", `${container}:/bin/busybox`, busybox);
   await docker("rm", container);

@@ -1,6 +1,6 @@
 /** The beginning and the end of a session in the kernel, and how the helper is asked. */
 export const sessionSource: string = String.raw`
-import base64, codecs, importlib, json, os, queue, shutil, signal, stat, subprocess, sys, tempfile, threading, time, warnings
+import base64, codecs, errno, importlib, json, os, queue, shutil, signal, stat, subprocess, sys, tempfile, threading, time, warnings
 
 home = workspace = leash_pipe = started = began = None
 outer_env = []
@@ -31,11 +31,13 @@ def call(name, arguments):
         return {"value": actions[name](**arguments)}
     except Outside:
         return {"error": "outside"}
-    except (NotAFile, IsADirectoryError):
+    except (NotAFile, IsADirectoryError, FileExistsError):
         return {"error": "not_a_file"}
     except (FileNotFoundError, NotADirectoryError):
         return {"error": "not_found"}
     except Exception as error:
+        if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+            return {"error": "name"}
         return {"error": "failed", "reason": "%s: %s" % (type(error).__name__, error)}
 
 

@@ -118,6 +118,7 @@ function valueOf(answer: unknown, name: string): unknown {
   if (error === "outside") throw new WorkspacePathError("The path leads out of the workspace", { remedy });
   if (error === "not_found") throw new FileNotFoundError("There is no such file in the workspace", { remedy });
   if (error === "not_a_file") throw new InvalidInputError("The path is not that of a regular file", { remedy });
+  if (error === "name") throw new InvalidInputError("The path has a name that is too long", { remedy: "Shorten it." });
   const reason = textField(answer, "reason") || "it did not answer";
   throw new BackendUnavailableError(`Fenced's helper in the kernel failed (${name}): ${reason}`, {
     remedy: "Restart the executor; see that the kernel's temporary directory can be written to.",

@@ -138,7 +138,9 @@ def odd():
       name: "whose package is not to be had throw FunctionSetupError that names it",
       needs,
       async run(kit) {
-        const executor = await kit.create({ functions: [unobtainable()] });
+        // Where no index is in reach, installers try for a minute before they give up.
+        const env = { PIP_NO_INDEX: "1", UV_NO_INDEX: "1" };
+        const executor = await kit.create({ functions: [unobtainable()], env });
         await kit.rejects(
           FunctionSetupError,
           "executeCodeBlocks",

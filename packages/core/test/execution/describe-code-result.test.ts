@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { describeCodeResult } from "../../src/execution/describe-code-result.ts";
-import { codeResult } from "../support/scripted-executor.ts";
+import { codeResult } from "../support/code-result.ts";
 
 const block = codeResult({ exitCode: 1, output: "no\n" }).blocks[0];
 const blocks = block === undefined ? [] : [block];

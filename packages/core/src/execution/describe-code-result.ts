@@ -1,4 +1,4 @@
-import type { CodeResult } from "@fenced/core";
+import type { CodeResult } from "./code-result.ts";
 
 /**
  * A result as a model, or a person, should read it: the output itself if all went well; a plain sentence with the exit

@@ -1,0 +1,63 @@
+import { join } from "node:path";
+import { slug } from "github-slugger";
+import { defineConfig } from "vitepress";
+import { apiSidebars, sidebar } from "../src/navigation.ts";
+import { noPages, pageOf } from "../src/pages.ts";
+import { repositoryLinks } from "../src/repository-links.ts";
+import { base, repositoryUrl, root } from "../src/repository.ts";
+
+export default defineConfig({
+  title: "Fenced",
+  description: "Runs the code that agents write: executors with one contract, and the agent chat that uses them.",
+  lang: "en",
+  base,
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: `${base}favicon.svg` }]],
+  cleanUrls: true,
+  metaChunk: true,
+  srcDir: "../..",
+  srcExclude: noPages,
+  rewrites: (file) => {
+    const page = pageOf(file);
+    if (page === undefined) throw new Error(`${file} is no page. Name it in noPages, in src/pages.ts.`);
+    return page;
+  },
+  markdown: {
+    anchor: { slugify: (text) => slug(text) },
+    config: (markdown) => {
+      markdown.use(repositoryLinks);
+    },
+  },
+  vite: {
+    build: { chunkSizeWarningLimit: 4096 }, // The search index; it is loaded when somebody searches.
+    publicDir: join(root, "apps/site/public"),
+    plugins: [
+      {
+        // Pages lie outside of this package, where Vue is not to be found. The rendered program runs in it, and finds it.
+        name: "vue-for-pages",
+        enforce: "pre",
+        // VitePress names them as if it were to be found from the pages. Without the names they are found on their own.
+        configResolved: ({ optimizeDeps }) => {
+          optimizeDeps.include = [];
+        },
+        resolveId: (id, _importer, { ssr }) =>
+          ssr === true && /^vue(\/server-renderer)?$/.test(id) ? { id, external: true } : undefined,
+      },
+    ],
+  },
+  transformPageData: ({ frontmatter, relativePath }) => {
+    if (relativePath.startsWith("api/")) frontmatter["editLink"] = false;
+  },
+  themeConfig: {
+    nav: [
+      { text: "Getting started", link: "/getting-started" },
+      { text: "API", link: "/api/", activeMatch: "^/api/" },
+      { text: "Versions", link: `${repositoryUrl}/releases` },
+      { text: "GitHub", link: repositoryUrl },
+    ],
+    sidebar: { "/": sidebar(), ...apiSidebars() },
+    outline: [2, 3],
+    search: { provider: "local" },
+    editLink: { pattern: `${repositoryUrl}/edit/main/:path`, text: "Edit this page" },
+    externalLinkIcon: true,
+  },
+});

@@ -1,0 +1,86 @@
+/**
+ * Looks at the built site, or at one in the folder given: every link to a page, to a heading and into the repository
+ * leads somewhere, and no page loads anything from elsewhere.
+ */
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { Parser } from "htmlparser2";
+import { base, isThere, pathOf, root } from "./repository.ts";
+
+interface Page {
+  readonly ids: ReadonlySet<string>;
+  /** Targets of `<a>`. */
+  readonly links: readonly string[];
+  /** What the browser fetches to show the page. */
+  readonly resources: readonly string[];
+}
+
+const site = process.argv[2] ?? join(root, "apps/site/.vitepress/dist");
+const files = readdirSync(site, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".html"));
+const pages = new Map(files.map((file) => [file, readPage(join(site, file))]));
+let count = 0;
+/** What is wrong, and the pages on which it is. */
+const problems = new Map<string, string[]>();
+
+for (const [file, { links, resources }] of pages) {
+  report(file, links, brokenLink);
+  report(file, resources, brokenResource);
+}
+for (const [problem, [first = "", ...others]] of problems) {
+  console.error(`${first}: ${problem}${others.length === 0 ? "" : ` (and on ${others.length} more pages)`}`);
+}
+if (problems.size > 0) process.exit(1);
+console.log(`${count} links on ${pages.size} pages lead somewhere.`);
+
+function report(file: string, targets: readonly string[], check: (target: string, file: string) => string | undefined) {
+  for (const target of new Set(targets)) {
+    count++;
+    const problem = check(target, file);
+    if (problem === undefined) continue;
+    const key = `${target}: ${problem}`;
+    problems.set(key, [...(problems.get(key) ?? []), file]);
+  }
+}
+
+function brokenLink(target: string, file: string): string | undefined {
+  const inRepository = pathOf(target);
+  if (inRepository !== undefined) return isThere(inRepository) ? undefined : "the repository has no such file";
+  if (/^(https?|mailto):/.test(target)) return undefined;
+  const { pathname, hash } = new URL(target, `http://site${base}${file}`);
+  const path = localPath(pathname);
+  if (path === undefined) return "it leaves the site";
+  const page = pages.get(path);
+  if (page === undefined) return existsSync(join(site, path)) ? undefined : "there is no such page";
+  return hash === "" || page.ids.has(decodeURIComponent(hash.slice(1))) ? undefined : "there is no such heading";
+}
+
+function brokenResource(target: string, file: string): string | undefined {
+  if (target.startsWith("data:")) return undefined;
+  const { host, pathname } = new URL(target, `http://site${base}${file}`);
+  const path = localPath(pathname);
+  if (host !== "site" || path === undefined) return "it is loaded from elsewhere";
+  return existsSync(join(site, path)) ? undefined : "there is no such file";
+}
+
+/** The file that a web server for static pages answers with; undefined if the address is not below the site's. */
+function localPath(pathname: string): string | undefined {
+  if (!pathname.startsWith(base)) return undefined;
+  const path = decodeURIComponent(pathname.slice(base.length));
+  if (path === "" || path.endsWith("/")) return `${path}index.html`;
+  return pages.has(`${path}.html`) ? `${path}.html` : path;
+}
+
+function readPage(file: string): Page {
+  const ids = new Set<string>();
+  const links: string[] = [];
+  const resources: string[] = [];
+  const parser = new Parser({
+    onopentag: (name, { id, href, src }) => {
+      if (id !== undefined) ids.add(id);
+      if (href !== undefined) (name === "a" ? links : resources).push(href);
+      if (src !== undefined) resources.push(src);
+    },
+  });
+  parser.end(readFileSync(file, "utf8"));
+  return { ids, links, resources };
+}

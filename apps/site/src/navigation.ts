@@ -1,0 +1,115 @@
+import { basename } from "node:path";
+import type { DefaultTheme } from "vitepress";
+import { apiFolder, foldersIn, packagePages, pagesIn, routeOf, titleOf } from "./pages.ts";
+import { isThere } from "./repository.ts";
+
+type Item = string | readonly [file: string, text: string];
+
+interface Section {
+  readonly text: string;
+  readonly items: readonly Item[];
+}
+
+/** The order of the pages. A page of `docs` or a package's README that is not named here stands at the end. */
+const sections: readonly Section[] = [
+  {
+    text: "Start",
+    items: ["docs/getting-started.md", "docs/choosing-an-executor.md", "apps/demo/README.md", "examples/README.md"],
+  },
+  {
+    text: "Run code",
+    items: [
+      ["docs/streaming.md", "Streaming and limits"],
+      "docs/files.md",
+      "docs/functions.md",
+      "docs/security.md",
+      "docs/troubleshooting.md",
+    ],
+  },
+  {
+    text: "Executors",
+    items: [
+      ["packages/executor-local/README.md", "Local"],
+      ["packages/executor-docker/README.md", "Docker and Podman"],
+      ["packages/executor-jupyter/README.md", "Jupyter"],
+      ["docs/jupyter-on-a-cluster.md", "Jupyter on a cluster"],
+      ["packages/executor-aca/README.md", "Azure sessions"],
+      ["packages/aca-emulator/README.md", "Azure emulator"],
+      ["packages/executor-ssh/README.md", "SSH"],
+    ],
+  },
+  {
+    text: "Agents and models",
+    items: [
+      ["packages/agentchat/README.md", "Agents and teams"],
+      ["packages/model-ai-sdk/README.md", "Models: AI SDK"],
+      ["packages/model-replay/README.md", "Models: record and replay"],
+      ["packages/ai-sdk/README.md", "Tools for the AI SDK"],
+      ["packages/mcp/README.md", "MCP server"],
+      ["docs/migration-from-autogen.md", "Coming from AutoGen"],
+    ],
+  },
+  {
+    text: "In production",
+    items: ["docs/telemetry.md", "docs/performance.md", "docs/packages.md"],
+  },
+  {
+    text: "Extend",
+    items: [
+      ["packages/core/README.md", "Core: the contracts"],
+      ["docs/add-an-executor.md", "Write an executor"],
+      ["packages/executor-kit/README.md", "Executor kit"],
+      ["packages/executor-testkit/README.md", "Conformance suite"],
+    ],
+  },
+  {
+    text: "Project",
+    items: ["docs/architecture.md", ["docs/decisions/README.md", "Decisions"], ["CONTRIBUTING.md", "Contributing"]],
+  },
+];
+
+/** The sidebar of all pages but the API reference. */
+export function sidebar(): DefaultTheme.SidebarItem[] {
+  const named = new Set(sections.flatMap(({ items }) => items.map(fileOf)));
+  const others = [...pagesIn("docs"), ...packagePages()].filter((file) => !named.has(file) && file !== "docs/index.md");
+  return [...sections, { text: "More", items: others }]
+    .map(({ text, items }) => ({ text, items: items.filter((item) => isThere(fileOf(item))).map(toEntry) }))
+    .filter(({ items }) => items.length > 0);
+}
+
+/** A sidebar for the API reference of each package, by the start of its pages' addresses. */
+export function apiSidebars(): Record<string, DefaultTheme.SidebarItem[]> {
+  const packages = foldersIn(`${apiFolder}/@fenced`);
+  const all = packages.map((name) => ({ text: `@fenced/${name}`, link: `/api/${name}/` }));
+  const sidebars = packages.map((name) => {
+    const folder = `${apiFolder}/@fenced/${name}`;
+    const kinds = foldersIn(folder).map((kind) => ({
+      text: kindTitles[kind] ?? kind,
+      items: pagesIn(`${folder}/${kind}`).map((file) => ({ text: basename(file, ".md"), link: routeOf(file) ?? "" })),
+    }));
+    const entry = { text: `@fenced/${name}`, link: `/api/${name}/` };
+    return [`/api/${name}/`, [{ items: [{ text: "All packages", link: "/api/" }, entry] }, ...kinds]] as const;
+  });
+  return { "/api/": [{ text: "API reference", link: "/api/", items: all }], ...Object.fromEntries(sidebars) };
+}
+
+const kindTitles: Readonly<Record<string, string>> = {
+  classes: "Classes",
+  functions: "Functions",
+  interfaces: "Interfaces",
+  "type-aliases": "Types",
+  variables: "Variables",
+};
+
+function fileOf(item: Item): string {
+  return typeof item === "string" ? item : item[0];
+}
+
+function toEntry(item: Item): DefaultTheme.SidebarItem {
+  const file = fileOf(item);
+  const text = typeof item === "string" ? titleOf(file) : item[1];
+  const link = routeOf(file);
+  if (link === undefined) throw new Error(`${file} is no page. Take it out of src/navigation.ts.`);
+  if (file !== "docs/decisions/README.md") return { text, link };
+  return { text, link, collapsed: true, items: pagesIn("docs/decisions").map(toEntry) };
+}

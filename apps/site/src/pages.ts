@@ -1,0 +1,78 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { isThere, root, textOf } from "./repository.ts";
+
+/** Where the API reference is generated; not in the repository. */
+export const apiFolder = "apps/site/api";
+
+/** What is no page, for the search for Markdown files, which starts at the repository's root. */
+export const noPages: string[] = [
+  "!(CONTRIBUTING).md",
+  "{benchmarks,scripts,templates,test-support}/**",
+  "examples/!(README.md)",
+  "examples/*/**",
+  "apps/!(demo|site)/**",
+  "apps/demo/!(README.md)",
+  "apps/demo/*/**",
+  "apps/site/!(api)",
+  "apps/site/!(api)/**",
+  "packages/*/!(README.md)",
+  "packages/*/*/**",
+];
+
+/** Where the files that are pages stand, and what is made of their paths. */
+const places: readonly (readonly [files: RegExp, page: string])[] = [
+  [/^docs\/(.+\.md)$/, "$1"],
+  [/^packages\/([^/]+)\/README\.md$/, "packages/$1.md"],
+  [/^apps\/demo\/README\.md$/, "demo.md"],
+  [/^examples\/README\.md$/, "examples.md"],
+  [/^CONTRIBUTING\.md$/, "contributing.md"],
+  [/^apps\/site\/api\/(?:@fenced\/)?(.+\.md)$/, "api/$1"],
+];
+
+/**
+ * The page that a Markdown file of the repository is on the site, as a path that ends in `.md`; undefined if it is none.
+ *
+ * @param file - Relative to the repository's root.
+ */
+export function pageOf(file: string): string | undefined {
+  const [files, page] = places.find(([pattern]) => pattern.test(file)) ?? [];
+  if (files === undefined || page === undefined) return undefined;
+  return file.replace(files, page).replace(/(^|\/)README\.md$/, "$1index.md");
+}
+
+/** The address of that page below the site's own, for links. */
+export function routeOf(file: string): string | undefined {
+  const page = pageOf(file);
+  return page === undefined ? undefined : `/${page.replace(/(^|\/)index\.md$/, "$1").replace(/\.md$/, "")}`;
+}
+
+/** The first heading, without the scope of our packages. */
+export function titleOf(file: string): string {
+  const [, title = file] = /^# (.+)$/m.exec(textOf(file)) ?? [];
+  return title.replace("@fenced/", "");
+}
+
+/** The names of the folders right in a folder, in order. */
+export function foldersIn(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .toSorted();
+}
+
+/** The files right in a folder that are pages, in order, without the folder's own. */
+export function pagesIn(folder: string): string[] {
+  return readdirSync(join(root, folder))
+    .toSorted()
+    .map((name) => `${folder}/${name}`)
+    .filter((file) => file.endsWith(".md") && !file.endsWith("README.md"));
+}
+
+/** The READMEs of all packages. */
+export function packagePages(): string[] {
+  return readdirSync(join(root, "packages"))
+    .toSorted()
+    .map((name) => `packages/${name}/README.md`)
+    .filter(isThere);
+}

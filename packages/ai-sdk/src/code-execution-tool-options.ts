@@ -1,0 +1,29 @@
+import type { CodeBlock, ModelOutputLimits } from "@fenced/core";
+import type { Tool } from "ai";
+import type { CodeExecutionOutput } from "./code-execution-output.ts";
+
+/** How an executor is offered as a tool; nothing is required. */
+export interface CodeExecutionToolOptions extends ModelOutputLimits {
+  /** Tells the model what the tool does. Default: made from what the executor can do and the functions it offers. */
+  readonly description?: string;
+  /** Languages to offer. Default: all that the executor runs. */
+  readonly languages?: readonly string[];
+  /** Milliseconds that a call may take. `Infinity`: no limit. Default: the executor's own, 60,000. */
+  readonly timeoutMs?: number;
+  /**
+   * Whether a person must approve a call before it runs, for all calls or by its code, as the AI SDK's `needsApproval`:
+   * the call comes back as a `tool-approval-request`, and runs when the messages have the `tool-approval-response`.
+   * Default: false.
+   */
+  readonly needsApproval?: Exclude<Tool<CodeBlock, CodeExecutionOutput>["needsApproval"], undefined>;
+  /**
+   * Give the model the images that the code shows. False: it is told in words that there are some. The result has them
+   * either way. Turn it off for providers that put tool results into text, such as those of OpenAI's chat completions
+   * protocol: they would send the base64. Default: true.
+   */
+  readonly imagesToModel?: boolean;
+  /** Milliseconds between two preliminary results, at least. Default: 250. */
+  readonly progressIntervalMs?: number;
+  /** Characters of output that a preliminary result has; of more, the last ones. Default: 4,000. */
+  readonly maxProgressCharacters?: number;
+}

@@ -1,0 +1,49 @@
+import { type CodeBlock, codeBlockSchema, type CodeExecutor, describeCodeExecutor } from "@fenced/core";
+import type { Tool } from "ai";
+import { checkLimits } from "./check-limits.ts";
+import type { CodeExecutionOutput } from "./code-execution-output.ts";
+import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
+import { offeredLanguages } from "./offered-languages.ts";
+import { runCode } from "./run-code.ts";
+import { toModelOutput } from "./to-model-output.ts";
+
+/**
+ * A code executor as a tool for `generateText`, `streamText` and agents of the Vercel AI SDK. While code runs, what it
+ * prints comes as preliminary results; a program that fails or runs out of time is a result that the model can learn
+ * from; a broken backend is a `tool-error`. The call's abort signal kills what runs.
+ *
+ * The tool's description and its languages are what the executor can do when they are asked for: exact once it has
+ * started, before that what it is meant to do.
+ *
+ * @param executor - where the code runs. Started by the first call; stays the caller's, who stops it.
+ * @throws InvalidInputError if a limit makes no sense, or the executor runs none of the wanted languages.
+ *
+ * @example
+ * await using executor = new LocalCommandLineCodeExecutor();
+ * const { text } = await generateText({
+ *   model,
+ *   tools: { execute_code: codeExecutionTool(executor) },
+ *   stopWhen: stepCountIs(5),
+ *   prompt: "How many ways are there to choose 6 of 49?",
+ * });
+ */
+export function codeExecutionTool(
+  executor: CodeExecutor,
+  options: CodeExecutionToolOptions = {},
+): Tool<CodeBlock, CodeExecutionOutput> {
+  checkLimits(options);
+  const languages = (): string[] => offeredLanguages(executor, options.languages);
+  languages();
+  const { description, needsApproval, imagesToModel = true } = options;
+  return {
+    get description() {
+      return description ?? describeCodeExecutor(executor, languages());
+    },
+    get inputSchema() {
+      return codeBlockSchema(languages());
+    },
+    ...(needsApproval === undefined ? {} : { needsApproval }),
+    execute: (block, { abortSignal }) => runCode(executor, block, { ...options, signal: abortSignal }),
+    toModelOutput: ({ output }) => toModelOutput(output, imagesToModel),
+  };
+}

@@ -1,0 +1,17 @@
+import { canonicalLanguage, type CodeExecutor, InvalidInputError } from "@fenced/core";
+
+/**
+ * The languages that a model is offered: those that the executor runs, narrowed to those that are wanted.
+ *
+ * @throws InvalidInputError if the executor runs none of those that are wanted.
+ */
+export function offeredLanguages({ capabilities }: CodeExecutor, wanted: readonly string[] | undefined): string[] {
+  const available = capabilities.languages.map(canonicalLanguage);
+  if (wanted === undefined) return available;
+  const names = new Set(wanted.map(canonicalLanguage));
+  const offered = available.filter((language) => names.has(language));
+  if (offered.length > 0) return offered;
+  throw new InvalidInputError(`The executor runs none of the languages ${wanted.join(", ")}`, {
+    remedy: `Offer some of those that it runs: ${available.join(", ")}.`,
+  });
+}

@@ -1,0 +1,96 @@
+import {
+  type CodeBlock,
+  type CodeExecutor,
+  codeResultForModel,
+  executeWithProgress,
+  type ExecuteOptions,
+  lastCharacters,
+} from "@fenced/core";
+import type { CodeExecutionFinished, CodeExecutionOutput } from "./code-execution-output.ts";
+import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
+
+/** Runs the code of one call: yields what is printed as it is printed, and last how it ended. */
+export async function* runCode(
+  executor: CodeExecutor,
+  block: CodeBlock,
+  { signal, ...options }: CodeExecutionToolOptions & { readonly signal: AbortSignal | undefined },
+): AsyncGenerator<CodeExecutionOutput, void, void> {
+  const { progressIntervalMs = 250, maxProgressCharacters = 4000 } = options;
+  const news = new News();
+  const ending = new AbortController();
+  const unfollow = follow(signal, ending);
+  let output = "";
+  const run = executeWithProgress(executor, [block], {
+    ...executeOptions(options, ending.signal),
+    intervalMs: progressIntervalMs,
+    maxCharacters: maxProgressCharacters,
+    onProgress(text) {
+      output = lastCharacters(output + text, maxProgressCharacters);
+      news.tell();
+    },
+  });
+  const ended = run.then(
+    () => news.end(),
+    () => news.end(),
+  );
+  try {
+    while (await news.wait()) yield { status: "running", output };
+    const result = await run;
+    const { text, images, ...forModel } = codeResultForModel(result, 1, options);
+    const { exitCode, timedOut, stateLost, durationMs } = result;
+    yield {
+      status: "finished",
+      exitCode,
+      ...forModel,
+      timedOut,
+      stateLost,
+      durationMs,
+      images: images.map(({ mediaType, bytes }) => ({ mediaType, data: Buffer.from(bytes).toString("base64") })),
+      text,
+    } satisfies CodeExecutionFinished;
+  } finally {
+    // Has no effect on a run that has ended.
+    ending.abort();
+    await ended;
+    unfollow();
+  }
+}
+
+function executeOptions({ timeoutMs }: CodeExecutionToolOptions, signal: AbortSignal): ExecuteOptions {
+  return { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+}
+
+function follow(signal: AbortSignal | undefined, ending: AbortController): () => void {
+  const abort = (): void => ending.abort(signal?.reason);
+  if (signal?.aborted === true) abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  return () => signal?.removeEventListener("abort", abort);
+}
+
+/** Lets one reader wait until there is something new, or nothing more to come. */
+class News {
+  #fresh = false;
+  #over = false;
+  #wake: () => void = () => {};
+
+  tell(): void {
+    this.#fresh = true;
+    this.#wake();
+  }
+
+  end(): void {
+    this.#over = true;
+    this.#wake();
+  }
+
+  /** @returns whether there is something new; false when all is over. */
+  async wait(): Promise<boolean> {
+    if (!this.#fresh && !this.#over) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    this.#fresh = false;
+    return !this.#over;
+  }
+}

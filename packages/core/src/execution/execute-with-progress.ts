@@ -1,0 +1,74 @@
+import type { CodeBlock } from "./code-block.ts";
+import type { CodeExecutor } from "./code-executor.ts";
+import type { CodeResult } from "./code-result.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
+
+/** How a run tells what it prints while it goes on. */
+export interface ProgressOptions extends ExecuteOptions {
+  /** Gets what was printed since it was last called. What was printed shortly before the end is in the result only. */
+  readonly onProgress: (text: string) => void;
+  /** Milliseconds between two calls of `onProgress`, at least. Default: 250. */
+  readonly intervalMs?: number;
+  /** Characters that one call of `onProgress` may get; of more, the last ones are kept, after `…`. Default: 4,000. */
+  readonly maxCharacters?: number;
+}
+
+/**
+ * Runs blocks as `executeCodeBlocks` does, and hands on what they print in portions that are bounded in number and
+ * size, for a consumer that cannot be made to wait: a program may print without end and never fills its memory.
+ *
+ * @throws as `CodeExecutor.executeCodeBlocks` does.
+ */
+export async function executeWithProgress(
+  executor: CodeExecutor,
+  blocks: readonly CodeBlock[],
+  { onProgress, intervalMs = 250, maxCharacters = 4000, ...options }: ProgressOptions,
+): Promise<CodeResult> {
+  const portions = new Portions(onProgress, { intervalMs, maxCharacters });
+  try {
+    for await (const event of executor.streamCodeBlocks(blocks, options)) {
+      if (event.type === "stdout" || event.type === "stderr") portions.add(event.text);
+      if (event.type === "result") return event.result;
+    }
+  } finally {
+    portions.close();
+  }
+  throw new TypeError("The executor's stream ended without a result. This is a fault of the executor: report it.");
+}
+
+/** The last characters of a text, never half a one, after `…` if there were more. */
+export function lastCharacters(text: string, count: number): string {
+  if (text.length <= count) return text;
+  return `…${text.slice(-count).replace(/^[\uDC00-\uDFFF]/, "")}`;
+}
+
+class Portions {
+  readonly #report: (text: string) => void;
+  readonly #limits: { readonly intervalMs: number; readonly maxCharacters: number };
+  #text = "";
+  #timer: NodeJS.Timeout | undefined;
+  #reportedAt = -Infinity;
+
+  constructor(report: (text: string) => void, limits: { intervalMs: number; maxCharacters: number }) {
+    this.#report = report;
+    this.#limits = limits;
+  }
+
+  add(text: string): void {
+    this.#text = lastCharacters(this.#text + text, this.#limits.maxCharacters);
+    const wait = this.#reportedAt + this.#limits.intervalMs - performance.now();
+    this.#timer ??= setTimeout(() => this.#flush(), Math.max(0, wait));
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    this.#reportedAt = performance.now();
+    const text = this.#text;
+    this.#text = "";
+    this.#report(text);
+  }
+}

@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { codeBlockSchema, InvalidInputError } from "../../src/index.ts";
+
+describe("codeBlockSchema", () => {
+  it("tells a model which languages there are, and understands their other names", () => {
+    const schema = codeBlockSchema(["python", "bash"]);
+    expect(z.toJSONSchema(schema, { io: "input" })).toMatchObject({
+      type: "object",
+      required: ["language", "code"],
+      properties: { language: { type: "string", enum: ["python", "bash"], description: expect.any(String) } },
+    });
+    expect(schema.parse({ language: "Py", code: "1" })).toEqual({ language: "python", code: "1" });
+    expect(schema.safeParse({ language: "ruby", code: "1" }).success).toBe(false);
+    expect(schema.safeParse({ language: 1, code: "1" }).success).toBe(false);
+  });
+
+  it("takes any language if none are named", () => {
+    expect(codeBlockSchema().parse({ language: "ruby", code: "1" })).toEqual({ language: "ruby", code: "1" });
+  });
+
+  it("refuses to offer nothing", () => {
+    expect(() => codeBlockSchema([])).toThrow(InvalidInputError);
+  });
+});

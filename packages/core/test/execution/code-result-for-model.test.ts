@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { codeResultForModel } from "../../src/index.ts";
+import { codeResult } from "../support/code-result.ts";
+
+const png = (size: number) => ({ data: { "image/png": new Uint8Array(size) }, files: [] });
+
+describe("codeResultForModel", () => {
+  it("gives a short result as it is", () => {
+    const result = codeResult({ output: "42\n" });
+    expect(codeResultForModel(result, 1)).toEqual({ text: "42\n", output: "42\n", truncated: false, images: [] });
+  });
+
+  it("keeps head and tail of long output, and says so", () => {
+    const output = `head ${"x".repeat(100)} tail`;
+    const forModel = codeResultForModel(codeResult({ exitCode: 3, output }), 1, { maxOutputCharacters: 10 });
+    expect(forModel.output).toBe("head \n[... 100 characters left out ...]\n tail");
+    expect(forModel.truncated).toBe(true);
+    expect(forModel.text).toBe(
+      `The code failed with exit code 3. Its output:\n${forModel.output}\n\n` +
+        "The output was longer than the limit: its middle is left out.",
+    );
+  });
+
+  it("cuts between characters, and can leave out everything", () => {
+    const result = codeResult({ output: "a😀😀😀b" });
+    expect(codeResultForModel(result, 1, { maxOutputCharacters: 4 }).output).toBe(
+      "a\n[... 6 characters left out ...]\nb",
+    );
+    expect(codeResultForModel(result, 1, { maxOutputCharacters: 0 }).output).toBe(
+      "\n[... 8 characters left out ...]\n",
+    );
+  });
+
+  it("says that the executor cut the output", () => {
+    expect(codeResultForModel(codeResult({ output: "long\n", truncated: true }), 1).truncated).toBe(true);
+  });
+
+  it("gives the last images that are small enough, and says how many it left out", () => {
+    const result = codeResult({ output: "ok\n", displays: [png(1), png(2), png(3), png(11), png(4)] });
+    const { images, text } = codeResultForModel(result, 1, { maxImages: 2, maxImageBytes: 10 });
+    expect(images.map(({ bytes }) => bytes.length)).toEqual([3, 4]);
+    expect(text).toBe("ok\n\n3 images were made that are not shown here.");
+    expect(codeResultForModel(codeResult({ displays: [png(1)] }), 1, { maxImages: 0 })).toMatchObject({
+      images: [],
+      text: "The code ran and printed nothing (exit code 0).\n\n1 image was made that is not shown here.",
+    });
+  });
+});

@@ -1,0 +1,25 @@
+import { type CodeExecutor, ComponentError, type ComponentModel, loadComponent } from "@fenced/core";
+import { executorPackage } from "./executor-model.ts";
+import type { CliOptions } from "./parse-options.ts";
+import { UsageError } from "./usage-error.ts";
+
+/**
+ * Makes the executor that a model describes.
+ *
+ * @throws UsageError if its package is not installed, or its settings are not valid.
+ */
+export async function loadExecutor(model: ComponentModel, options: CliOptions): Promise<CodeExecutor> {
+  try {
+    return await loadComponent<CodeExecutor>(model, { allow: options.allowPackage });
+  } catch (error) {
+    if (!ComponentError.isInstance(error)) throw error;
+    throw new UsageError(error.message + hint(error, options), { cause: error });
+  }
+}
+
+// Somebody who started the server with npx has no project to install anything into.
+function hint({ message }: ComponentError, { executor }: CliOptions): string {
+  if (executor === undefined || !message.includes("is not installed")) return "";
+  const command = `npx -y -p @fenced/mcp -p ${executorPackage(executor)} fenced-mcp --executor ${executor}`;
+  return `\nOr start the server with: ${command}`;
+}

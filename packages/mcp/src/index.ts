@@ -1,0 +1,4 @@
+export { createMcpServer } from "./create-mcp-server.ts";
+export type { McpServerOptions } from "./mcp-server-options.ts";
+export { startMcpHttpServer, type McpHttpServer } from "./http/start-mcp-http-server.ts";
+export type { McpHttpServerOptions } from "./http/mcp-http-server-options.ts";

@@ -1,0 +1,44 @@
+import { once } from "node:events";
+import type { CodeExecutor } from "@fenced/core";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { createMcpServer } from "./create-mcp-server.ts";
+import type { McpServerOptions } from "./mcp-server-options.ts";
+
+/** How a client on standard input and output is served. */
+export interface StdioOptions extends McpServerOptions {
+  /** Ends the service. */
+  readonly signal: AbortSignal;
+  /** Told what is wrong with what the client sends: no JSON, or a message without end. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Serves the client at the other end of standard input and output, until it goes away or `signal` is aborted. Then the
+ * executor is stopped.
+ */
+export async function serveStdio(executor: CodeExecutor, { signal, onError, ...options }: StdioOptions): Promise<void> {
+  const server = createMcpServer(executor, options);
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it.
+  server.server.onerror = onError;
+  const closed = new Promise<void>((resolve) => {
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it.
+    server.server.onclose = resolve;
+  });
+  const done = new AbortController();
+  const gone = [
+    closed,
+    once(process.stdin, "end", { signal: done.signal }),
+    once(process.stdin, "close", { signal: done.signal }),
+    // A client that was killed: what is written to it fails.
+    once(process.stdout, "close", { signal: done.signal }),
+    once(signal, "abort", { signal: done.signal }),
+  ].map((event) => event.catch(() => {}));
+  try {
+    await server.connect(new StdioServerTransport());
+    if (!signal.aborted) await Promise.race(gone);
+  } finally {
+    done.abort();
+    await server.close();
+    await executor.stop();
+  }
+}

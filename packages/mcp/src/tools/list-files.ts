@@ -1,0 +1,35 @@
+import type { CodeExecutor } from "@fenced/core";
+import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import * as z from "zod";
+import type { McpServerOptions } from "../mcp-server-options.ts";
+
+const fileSchema = z.object({
+  path: z.string().describe("Relative to the workspace."),
+  size: z.number().describe("Bytes."),
+});
+
+/** Adds the tool that names the workspace's files. */
+export function addListFiles(server: McpServer, executor: CodeExecutor, { maxFiles = 1000 }: McpServerOptions): void {
+  server.registerTool(
+    "list_files",
+    {
+      title: "List files",
+      description:
+        "Names the files in the workspace, the directory in which code runs, with all that is in its directories.",
+      inputSchema: { directory: z.string().optional().describe("A directory of the workspace. Default: all of it.") },
+      outputSchema: {
+        files: z.array(fileSchema).describe("Sorted by path."),
+        total: z.int().describe("How many there are; there may be more than `files` names."),
+      },
+      annotations: { readOnlyHint: true, openWorldHint: false },
+    },
+    async ({ directory }) => {
+      const found = await executor.files.list(directory);
+      const files = found.slice(0, maxFiles).map(({ path, size }) => ({ path, size }));
+      const lines = files.map(({ path, size }) => `${path} (${size} bytes)`);
+      if (found.length > files.length) lines.push(`... and ${found.length - files.length} more`);
+      const text = found.length === 0 ? "There are no files." : lines.join("\n");
+      return { content: [{ type: "text", text }], structuredContent: { files, total: found.length } };
+    },
+  );
+}

@@ -1,0 +1,88 @@
+import { posix } from "node:path";
+import { type CodeExecutor, FileNotFoundError, InvalidInputError } from "@fenced/core";
+import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import * as z from "zod";
+import type { McpServerOptions } from "../mcp-server-options.ts";
+import { imageType } from "./image-type.ts";
+import { imageContent } from "./run-code.ts";
+
+/** Adds the tool that reads a file of the workspace. */
+export function addReadFile(server: McpServer, executor: CodeExecutor, options: McpServerOptions): void {
+  const { maxFileBytes = 3_750_000, maxOutputCharacters = 30_000 } = options;
+  server.registerTool(
+    "read_file",
+    {
+      title: "Read file",
+      description:
+        "Reads a file of the workspace: a text as text, a picture as an image, anything else as a blob. A long text comes " +
+        `in pieces of ${maxOutputCharacters} characters.`,
+      inputSchema: {
+        path: z.string().describe("Relative to the workspace."),
+        offset: z.int().min(0).default(0).describe("Of a text: the character to begin with."),
+      },
+      annotations: { readOnlyHint: true, openWorldHint: false },
+    },
+    async ({ path, offset }) => {
+      const bytes = await readBounded(executor, posix.normalize(path), maxFileBytes);
+      return { content: [toContent(bytes, { path, offset, maxOutputCharacters })] };
+    },
+  );
+}
+
+/** Files are read whole, so their size is asked for first. */
+async function readBounded({ files }: CodeExecutor, path: string, limit: number): Promise<Uint8Array> {
+  const directory = posix.dirname(path);
+  const found = (await files.list(directory === "." ? undefined : directory)).find((file) => file.path === path);
+  if (found === undefined) {
+    throw new FileNotFoundError(`There is no file ${path} in the workspace`, {
+      remedy: "Call list_files to see which files there are.",
+    });
+  }
+  if (found.size > limit) throw tooLarge(path, found.size, limit);
+  const bytes = await files.read(path);
+  // Code that runs meanwhile may have made it longer.
+  if (bytes.byteLength > limit) throw tooLarge(path, bytes.byteLength, limit);
+  return bytes;
+}
+
+function tooLarge(path: string, size: number, limit: number): InvalidInputError {
+  return new InvalidInputError(`${path} has ${size} bytes, and a file that is read here may have ${limit}`, {
+    remedy: "Run code that prints the part of it that you need, or writes that to a smaller file.",
+  });
+}
+
+interface Reading {
+  readonly path: string;
+  readonly offset: number;
+  readonly maxOutputCharacters: number;
+}
+
+function toContent(
+  bytes: Uint8Array,
+  { path, offset, maxOutputCharacters }: Reading,
+): CallToolResult["content"][number] {
+  const mimeType = imageType(bytes);
+  if (mimeType !== undefined) return imageContent(bytes, mimeType);
+  const text = decode(bytes);
+  if (text === undefined) {
+    const uri = `workspace:///${path.split("/").map(encodeURIComponent).join("/")}`;
+    const blob = Buffer.from(bytes).toString("base64");
+    return { type: "resource", resource: { uri, mimeType: "application/octet-stream", blob } };
+  }
+  const end = Math.min(offset + maxOutputCharacters, text.length);
+  const piece = text.slice(offset, end);
+  if (piece.length === text.length) return { type: "text", text };
+  const next = end < text.length ? ` Call again with offset ${end} for more.` : "";
+  return { type: "text", text: `${piece}\n[Characters ${offset} to ${end} of ${text.length}.${next}]` };
+}
+
+/** `undefined`: it is no text. */
+function decode(bytes: Uint8Array): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

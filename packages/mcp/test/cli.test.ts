@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import { executorModel } from "../src/cli/executor-model.ts";
+import { parseOptions } from "../src/cli/parse-options.ts";
+import { UsageError } from "../src/cli/usage-error.ts";
+import { startCli } from "./support/start.ts";
+
+const withoutDocker = {
+  NODE_OPTIONS: `--import ${new URL("fixtures/without-docker.mjs", import.meta.url).href}`,
+};
+
+function model(...args: string[]) {
+  const options = parseOptions(args);
+  if (options === undefined) throw new Error("only help was asked for");
+  return executorModel(options);
+}
+
+describe("the command line", () => {
+  it("makes an executor's settings from options", async () => {
+    expect(
+      await model(
+        "--executor",
+        "docker",
+        "--image",
+        "i",
+        "--timeout-ms",
+        "5",
+        "--work-dir",
+        "w",
+        "--config",
+        '{"network":"none"}',
+      ),
+    ).toEqual({
+      provider: "@fenced/executor-docker:DockerCommandLineCodeExecutor",
+      componentType: "code_executor",
+      version: 1,
+      config: { network: "none", image: "i", timeoutMs: 5, workDir: "w" },
+    });
+  });
+
+  it.each([
+    [[], "Say where the code should run: --executor docker"],
+    [["--executor", "moon"], "Allowed choices are local, docker, jupyter, aca."],
+    [["--executor", "local", "--image", "i"], "--image is for --executor docker"],
+    [["--executor", "local", "--component", "f"], "--component says everything"],
+    [["--executor", "local", "--http", "--work-dir", "w"], "leave out --work-dir"],
+    [["--executor", "local", "--timeout-ms", "0"], "whole number from 1"],
+    [["--executor", "local", "--port", "70000"], "from 0 to 65535"],
+    [["--executor", "local", "more"], "too many arguments"],
+    [["--executor", "local", "--config", "{"], "--config is no JSON"],
+    [["--executor", "local", "--config", "[]"], "--config must be a JSON object"],
+    [["--executor", "local", "--http", "--config", '{"workDir":"w"}'], "leave workDir out of --config"],
+    [["--executor", "aca"], "ACA_POOL_MANAGEMENT_ENDPOINT"],
+    [["--component", "nowhere.json"], "nowhere.json cannot be read"],
+  ])("refuses %j with the reason", async (args, words) => {
+    const outcome = (async () => model(...args))();
+    await expect(outcome).rejects.toThrow(UsageError);
+    await expect(outcome).rejects.toThrow(words);
+  });
+
+  it.each<[string, string[], Record<string, string>, string[]]>([
+    ["no executor", [], {}, ["--executor docker", "without any fence"]],
+    [
+      "a package that is not installed",
+      ["--executor", "docker"],
+      withoutDocker,
+      [
+        "npm install @fenced/executor-docker",
+        "npx -y -p @fenced/mcp -p @fenced/executor-docker fenced-mcp --executor docker",
+      ],
+    ],
+  ])("ends for %s, without a stack trace and with nothing on standard output", async (_, args, env, words) => {
+    const { exitCode, stdout, stderr } = await startCli(args, env).outcome;
+    expect(exitCode).toBeGreaterThan(0);
+    expect(stdout).toBe("");
+    for (const word of words) expect(stderr).toContain(word);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  it("has help", async () => {
+    const { exitCode, stdout, stderr } = await startCli(["--help"]).outcome;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/^Usage: fenced-mcp \[options\]\n/);
+    expect(stdout).toContain("FENCED_MCP_TOKEN");
+  });
+});

@@ -1,0 +1,82 @@
+import { FunctionWithRequirements, InvalidInputError } from "@fenced/core";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { needs } from "@fenced/test-support";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { PictureExecutor, pixel } from "../../ai-sdk/test/support/picture-executor.ts";
+import { createMcpServer, type McpServerOptions } from "../src/index.ts";
+import { call, python, textOf } from "./support/call.ts";
+
+async function connect(executor: LocalCommandLineCodeExecutor | PictureExecutor, options: McpServerOptions = {}) {
+  onTestFinished(() => executor.stop());
+  const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
+  const client = new Client({ name: "test", version: "1" });
+  await createMcpServer(executor, options).connect(serverSide);
+  await client.connect(clientSide);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+describe("createMcpServer", () => {
+  it("gives images as images, and says what it left out", async () => {
+    const client = await connect(new PictureExecutor({}), { maxImages: 1 });
+    const result = await call(client, "run_code", { language: "draw", code: "one\ntwo" });
+    expect(result.content).toEqual([
+      { type: "text", text: "one\ntwo\n\n1 image was made that is not shown here." },
+      { type: "image", mimeType: "image/png", data: pixel.toString("base64") },
+    ]);
+    expect(result.structuredContent).toMatchObject({ images: 1, output: "one\ntwo\n" });
+  });
+
+  it("bounds output, files and lists", needs("python3"), async () => {
+    const limits = { maxOutputCharacters: 10, maxFileBytes: 40, maxFiles: 1 };
+    const client = await connect(new LocalCommandLineCodeExecutor(), limits);
+    const result = await call(client, "run_code", { language: "python", code: "print('x' * 99)" });
+    expect(result.structuredContent).toMatchObject({
+      truncated: true,
+      output: "xxxxx\n[... 90 characters left out ...]\nxxxx\n",
+    });
+    await call(client, "write_file", { path: "a", content: "0123456789abcdefghijk" });
+    await call(client, "write_file", { path: "b", content: "x".repeat(41) });
+    expect(textOf(await call(client, "list_files"))).toBe("a (21 bytes)\n... and 1 more");
+    expect(textOf(await call(client, "read_file", { path: "a", offset: 10 }))).toBe(
+      "abcdefghij\n[Characters 10 to 20 of 21. Call again with offset 20 for more.]",
+    );
+    expect(textOf(await call(client, "read_file", { path: "a", offset: 20 }))).toBe("k\n[Characters 20 to 21 of 21.]");
+    const tooLarge = await call(client, "read_file", { path: "b" });
+    expect(tooLarge.isError).toBe(true);
+    expect(textOf(tooLarge)).toBe(
+      "b has 41 bytes, and a file that is read here may have 40. Run code that prints the part of it that you need, or writes that to a smaller file.",
+    );
+  });
+
+  it("tells the client when it turns out which languages there are", needs("python3"), async () => {
+    const languages = { klingon: { extension: "kl", command: ["no-such-program"] } };
+    const client = await connect(new LocalCommandLineCodeExecutor({ languages }));
+    const changed = new Promise<void>((resolve) => {
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve());
+    });
+    const offered = async () => JSON.stringify((await client.listTools()).tools[0]?.inputSchema);
+    expect(await offered()).toContain("klingon");
+    expect(await python(client, "print(1)")).toBe("1\n");
+    await changed;
+    expect(await offered()).not.toContain("klingon");
+  });
+
+  it("makes a broken session an error of the tool", needs("python3"), async () => {
+    const broken = FunctionWithRequirements.fromString("def broken():\n    pass\n", {
+      globalImports: ["no_such_module_anywhere"],
+    });
+    const client = await connect(new LocalCommandLineCodeExecutor({ functions: [broken] }));
+    const result = await call(client, "run_code", { language: "python", code: "print(1)" });
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toContain("no_such_module_anywhere");
+  });
+
+  it("refuses what makes no sense", () => {
+    const executor = new LocalCommandLineCodeExecutor();
+    expect(() => createMcpServer(executor, { maxFiles: -1 })).toThrow(InvalidInputError);
+  });
+});

@@ -1,0 +1,174 @@
+import { existsSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { type McpHttpServer, startMcpHttpServer } from "../src/index.ts";
+import { call, python, textOf } from "./support/call.ts";
+import { connectHttp, startCli, startHttp } from "./support/start.ts";
+
+const initialize = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+});
+
+/** Sends what no well-behaved client sends. */
+async function post(url: string, headers: Record<string, string>, body = initialize) {
+  const accept = "application/json, text/event-stream";
+  const sent = request(url, { method: "POST", headers: { "content-type": "application/json", accept, ...headers } });
+  sent.end(body);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    sent.once("response", resolve).once("error", reject);
+  });
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
+}
+
+const bearer = ({ token }: McpHttpServer) => ({ authorization: `Bearer ${token}` });
+const where = "import os\nprint(os.getcwd())";
+
+describe("the door", () => {
+  it("opens for the token only", async () => {
+    const server = await startHttp();
+    expect(server.token).toMatch(/^[\w-]{43}$/);
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/);
+    expect(await post(server.url, bearer(server))).toMatchObject({ status: 200 });
+    for (const authorization of ["", "Bearer", "Bearer wrong", `Basic ${server.token}`, `Bearer ${server.token}x`]) {
+      const refused = await post(server.url, { authorization });
+      expect(refused).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
+      expect(refused.body).toContain("Authorization: Bearer <token>");
+    }
+  });
+
+  it("opens for the server's own names only", async () => {
+    const server = await startHttp({ allowedHosts: ["Tools.example"] });
+    for (const host of ["evil.example", "127.0.0.1.evil.example", "evil.example@127.0.0.1", "["]) {
+      expect(await post(server.url, { ...bearer(server), host })).toMatchObject({ status: 403 });
+    }
+    for (const origin of ["https://evil.example", "null", "file://"]) {
+      expect(await post(server.url, { ...bearer(server), origin })).toMatchObject({ status: 403 });
+    }
+    for (const host of ["localhost:1234", "[::1]:80", "tools.example"]) {
+      expect(await post(server.url, { ...bearer(server), host, origin: `http://${host}` })).toMatchObject({
+        status: 200,
+      });
+    }
+  });
+
+  it("leads to one place, and to sessions that are there", async () => {
+    const server = await startHttp();
+    expect(await post(server.url.replace("/mcp", "/"), bearer(server))).toMatchObject({ status: 404 });
+    const headers = { ...bearer(server), "mcp-session-id": "made-up" };
+    expect(await post(server.url, headers)).toMatchObject({
+      status: 404,
+      body: expect.stringContaining("no such session"),
+    });
+  });
+
+  it("keeps no session for what begins none", async () => {
+    const server = await startHttp({ maxSessions: 1 });
+    const list = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+    for (const body of [list, list, "{", ""]) expect((await post(server.url, bearer(server), body)).status).toBe(400);
+    expect(await post(server.url, bearer(server))).toMatchObject({ status: 200 });
+  });
+});
+
+describe("sessions", needs("python3"), () => {
+  it("have workspaces of their own, which end with them", async () => {
+    const server = await startHttp();
+    const [one, other] = await Promise.all([connectHttp(server), connectHttp(server)]);
+    const workspaces = await Promise.all([python(one.client, where), python(other.client, where)]);
+    const [mine = "", others = ""] = workspaces.map((path) => path.trim());
+    expect(mine).not.toBe(others);
+    await call(one.client, "write_file", { path: "secret", content: "s" });
+    expect(textOf(await call(other.client, "list_files"))).toBe("There are no files.");
+
+    await one.transport.terminateSession();
+    await expect.poll(() => [existsSync(mine), existsSync(others)], { timeout: 10_000 }).toEqual([false, true]);
+    await server.close();
+    expect(existsSync(others)).toBe(false);
+    await expect(call(other.client, "list_files")).rejects.toBeInstanceOf(Error);
+  });
+
+  it("are bounded in number, and make room when they end", async () => {
+    const server = await startHttp({ maxSessions: 1 });
+    const { client, transport } = await connectHttp(server);
+    const workspace = (await python(client, where)).trim();
+    expect(await post(server.url, bearer(server))).toMatchObject({
+      status: 503,
+      body: expect.stringContaining("as many sessions"),
+    });
+    await transport.terminateSession();
+    await expect.poll(() => existsSync(workspace), { timeout: 10_000 }).toBe(false);
+    await expect.poll(async () => (await post(server.url, bearer(server))).status, { timeout: 10_000 }).toBe(200);
+  });
+
+  it("end when nobody used them for a while", async () => {
+    const server = await startHttp({ maxSessions: 1, sessionIdleMs: 50 });
+    const { client } = await connectHttp(server);
+    const workspace = (await python(client, where)).trim();
+    // The client's open stream keeps the session.
+    expect(existsSync(workspace)).toBe(true);
+    await client.close();
+    await expect.poll(() => existsSync(workspace), { timeout: 10_000 }).toBe(false);
+  });
+
+  it("that cannot be had are an error, and leave nothing", async () => {
+    const told: unknown[] = [];
+    const createExecutor = () => new LocalCommandLineCodeExecutor({ virtualEnv: "/nowhere" });
+    const server = await startHttp({ createExecutor, maxSessions: 1, onError: (error) => told.push(error) });
+    for (const _ of [1, 2]) {
+      expect(await post(server.url, bearer(server))).toMatchObject({
+        status: 500,
+        body: expect.stringContaining("/nowhere"),
+      });
+    }
+    expect(told).toHaveLength(2);
+  });
+});
+
+describe("startMcpHttpServer", () => {
+  it("refuses what makes no sense", async () => {
+    const createExecutor = () => new LocalCommandLineCodeExecutor();
+    for (const options of [
+      { port: -1 },
+      { token: "short" },
+      { token: "with space in the token" },
+      { maxSessions: 0 },
+      { sessionIdleMs: 0 },
+    ]) {
+      await expect(startMcpHttpServer({ createExecutor, ...options })).rejects.toThrow(InvalidInputError);
+    }
+    const { url } = await startHttp();
+    const port = Number(new URL(url).port);
+    await expect(startMcpHttpServer({ createExecutor, port })).rejects.toThrow(BackendUnavailableError);
+  });
+});
+
+describe("the command line over HTTP", needs("python3"), () => {
+  it("says where it is and, once, the token that it made; SIGTERM ends its sessions", async () => {
+    const started = startCli(["--executor", "local", "--http"]);
+    const [, url = ""] = await started.told(/served at (\S+)\n/);
+    const [, token = ""] = await started.told(/Bearer (\S+)\n/);
+    const { client } = await connectHttp({ url, token });
+    const workspace = (await python(client, where)).trim();
+    started.child.kill("SIGTERM");
+    const { exitCode, stdout, stderr } = await started.outcome;
+    expect({ exitCode, stdout }).toEqual({ exitCode: 143, stdout: "" });
+    expect(stderr.split(token)).toHaveLength(2);
+    expect(existsSync(workspace)).toBe(false);
+  });
+
+  it("does not print a token that it was given", async () => {
+    const token = "a-token-of-the-users-own";
+    const started = startCli(["--executor", "local", "--http"], { FENCED_MCP_TOKEN: token });
+    const [, url = ""] = await started.told(/served at (\S+)\n/);
+    const { client } = await connectHttp({ url, token });
+    expect(await python(client, "print(1)")).toBe("1\n");
+    started.child.kill("SIGTERM");
+    expect((await started.outcome).stderr).not.toContain(token);
+  });
+});

@@ -1,0 +1,120 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { needs } from "@fenced/test-support";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { call, python, textOf } from "./support/call.ts";
+import { isAlive } from "./support/is-alive.ts";
+import { connectStdio, nodeArguments, startCli, type StartedCli } from "./support/start.ts";
+
+const requests = [
+  {
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+  },
+  { method: "notifications/initialized" },
+  {
+    id: 2,
+    method: "tools/call",
+    params: { name: "run_code", arguments: { language: "python", code: "import os\nprint(os.getcwd())" } },
+  },
+];
+
+/** Sends the requests, and gives what the last one is answered with: the directory in which the code ran. */
+async function workspaceOf({ child }: StartedCli): Promise<string> {
+  for (const request of requests) child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...request })}\n`);
+  for await (const line of createInterface({ input: child.stdout })) {
+    const answer = JSON.parse(line) as { id?: number; result: CallToolResult };
+    if (answer.id === 2) return textOf(answer.result).trim();
+  }
+  throw new Error("the server did not answer");
+}
+
+describe("the server on standard input and output", needs("python3"), () => {
+  it.each(["stdin", "SIGTERM"] as const)("ends by %s and leaves nothing", async (end) => {
+    const server = startCli(["--executor", "local"]);
+    const workspace = await workspaceOf(server);
+    expect(existsSync(workspace)).toBe(true);
+    if (end === "stdin") server.child.stdin.end();
+    else server.child.kill(end);
+    const { exitCode, stdout, stderr } = await server.outcome;
+    expect(exitCode).toBe({ stdin: 0, SIGTERM: 143 }[end]);
+    expect(existsSync(workspace)).toBe(false);
+    // Nothing but the protocol, and one warning next to it.
+    for (const line of stdout.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
+    expect(stderr).toMatch(/^Warning: nothing stands between the code and this machine.*\n$/);
+  });
+
+  it("ends with a client that is killed, and so does the code", async () => {
+    const fixture = fileURLToPath(new URL("fixtures/client.ts", import.meta.url));
+    const args = ["--import", import.meta.resolve("tsx"), fixture, ...nodeArguments, "--executor", "local"];
+    const client = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+    onTestFinished(() => void client.kill("SIGKILL"));
+    const [line] = (await once(createInterface({ input: client.stdout }), "line")) as [string];
+    const [server = 0, program = 0, workspace = ""] = line
+      .split(" ")
+      .map((word, index) => (index < 2 ? Number(word) : word));
+    expect([isAlive(Number(server)), isAlive(Number(program))]).toEqual([true, true]);
+    client.kill("SIGKILL");
+    const left = () => [isAlive(Number(server)), isAlive(Number(program)), existsSync(String(workspace))];
+    await expect.poll(left, { timeout: 10_000 }).toEqual([false, false, false]);
+  });
+
+  it("runs code in the work directory that it is given, and keeps it", async () => {
+    const directory = await temporaryDirectory();
+    const client = await connectStdio(["--executor", "local", "--work-dir", directory, "--timeout-ms", "1500"]);
+    expect(await python(client, "open('a', 'w').write('kept')")).toContain("printed nothing");
+    expect(await python(client, "import time; time.sleep(600)")).toContain("timed out");
+    await client.close();
+    expect(await readFile(join(directory, "a"), "utf8")).toBe("kept");
+  });
+
+  it("takes an executor of any kind from a component file", async () => {
+    const directory = await temporaryDirectory();
+    const file = join(directory, "executor.json");
+    const provider = "@fenced/executor-local:LocalCommandLineCodeExecutor";
+    const config = { env: { PLACE: "component" } };
+    await writeFile(file, JSON.stringify({ provider, componentType: "code_executor", version: 1, config }));
+    const client = await connectStdio(["--component", file]);
+    expect(await python(client, "import os; print(os.environ['PLACE'])")).toBe("component\n");
+  });
+});
+
+describe("over a container", needs("docker"), () => {
+  it("runs code and writes files there", async () => {
+    const args = [
+      "--executor",
+      "docker",
+      "--image",
+      "fenced-test:python",
+      "--config",
+      '{"pull":"never","network":"none"}',
+    ];
+    const client = await connectStdio(args);
+    await call(client, "write_file", { path: "a.txt", content: "in" });
+    expect(await python(client, "import os; print(os.getcwd(), open('a.txt').read())")).toBe("/workspace in\n");
+  });
+});
+
+describe("over a kernel", needs("jupyter"), () => {
+  it("keeps variables, and gives plots as images", async () => {
+    const client = await connectStdio(["--executor", "jupyter"]);
+    await python(client, "import matplotlib.pyplot as plt");
+    const result = await call(client, "run_code", { language: "python", code: "plt.plot([1, 2])\nplt.show()" });
+    expect(result.content.at(-1)).toMatchObject({ type: "image", mimeType: "image/png" });
+    expect(result.structuredContent).toMatchObject({ exitCode: 0, images: 1 });
+  });
+});
+
+async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}

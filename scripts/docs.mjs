@@ -1,0 +1,28 @@
+/** `build`: the site, in apps/site/.vitepress/dist, with its links checked. `dev`: the site while it is written. */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { ensureInstalled, root, runAndExit, userArguments } from "./workspace.mjs";
+
+const [command = "build", ...args] = userArguments();
+const site = join(root, "apps/site");
+const vitepress = "apps/site/node_modules/vitepress/bin/vitepress.js";
+
+ensureInstalled();
+run("src/generate-api.ts");
+if (command === "dev") {
+  runAndExit(vitepress, ["dev", ...args], site);
+} else {
+  runNode([join(root, vitepress), "build", ...args]);
+  run("src/check-links.ts");
+}
+
+/** @param {string} script - A TypeScript file of the site. */
+function run(script) {
+  runNode(["--import", "tsx", join(site, script)]);
+}
+
+/** @param {readonly string[]} nodeArguments */
+function runNode(nodeArguments) {
+  const { status } = spawnSync(process.execPath, nodeArguments, { cwd: site, stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
+}

@@ -1,0 +1,36 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readSection, renderTable, replaceSection } from "./markdown-table.mjs";
+
+/**
+ * Holds the table in `examples/README.md` to the examples: what each shows, as its first line says, and what it needs, as
+ * its line `// needs: ...` says.
+ *
+ * @param {string} root - The folder of the repository.
+ * @param {boolean} fix - Whether to write the table instead.
+ * @returns {string | undefined} What is wrong.
+ */
+export function checkExampleTable(root, fix) {
+  const readme = join(root, "examples", "README.md");
+  if (!existsSync(readme)) return undefined;
+  const text = readFileSync(readme, "utf8");
+  const files = readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts"));
+  const rows = files.toSorted().map((file) => row(file, readFileSync(join(root, "examples", file), "utf8")));
+  const silent = rows.find(([, shows]) => shows === "");
+  if (silent !== undefined) return `the first line of ${silent[0]} does not say what it shows: // Runs a block.`;
+  const table = renderTable([["example", "what it shows", "what it needs"], ...rows]);
+  if (readSection(text, "examples") === table) return undefined;
+  if (!fix) return "the table is not what the examples say. Run: pnpm snippets --fix";
+  writeFileSync(readme, replaceSection(text, "examples", table));
+  return undefined;
+}
+
+/**
+ * @param {string} file
+ * @param {string} source
+ */
+function row(file, source) {
+  const shows = /^\/\/ (.+)\n/.exec(source)?.[1] ?? "";
+  const needs = /^\/\/ needs: (.+)$/m.exec(source)?.[1] ?? "";
+  return [`[${file}](${file})`, shows, needs];
+}

@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { FreshProject } from "./fresh-project.ts";
+import { readSection, readTable, renderTable, replaceSection } from "./markdown-table.mjs";
+import type { Package } from "./packages.mjs";
+import { root } from "./workspace.mjs";
+
+/** What a package costs its user. */
+export interface Measures {
+  readonly subject: Package;
+  /** Bytes of the tarball. */
+  readonly packed: number;
+  /** Bytes of `node_modules` after the package was installed alone. */
+  readonly installed: number;
+  /** How many packages come with it. */
+  readonly brought: number;
+}
+
+const document = join(root, "docs", "packages.md");
+const section = "packages";
+const head = ["package", "packed", "installed", "packages", "dependencies of its own", "optional"];
+
+/** Measures a project in which only the package is installed. */
+export function measure(subject: Package, project: FreshProject): Measures {
+  return {
+    subject,
+    packed: statSync(subject.tarball).size,
+    installed: sizeOf(join(project.folder, "node_modules")),
+    brought: project.installedPackages().length - 1,
+  };
+}
+
+export function printTable(measures: readonly Measures[]): void {
+  console.log(`\n${renderTable([head, ...measures.map(row)])}`);
+}
+
+/** Writes the table of all packages; the rows of those that were not measured stay. */
+export function writeTable(packages: readonly Package[], measures: readonly Measures[]): void {
+  const text = readFileSync(document, "utf8");
+  const written = readTable(readSection(text, section));
+  const rows = packages.flatMap(({ name }) => {
+    const measured = measures.find(({ subject }) => subject.name === name);
+    return measured === undefined ? written.filter(([cell]) => cell === quoted(name)) : [row(measured)];
+  });
+  writeFileSync(document, replaceSection(text, section, renderTable([head, ...rows])));
+}
+
+/**
+ * Compares the table in `docs/packages.md` with what was measured. Packages and their dependencies have to be the same. What
+ * other people's releases change, sizes and numbers, may have moved by a quarter.
+ *
+ * @returns What is wrong, a sentence a package.
+ */
+export function checkTable(measures: readonly Measures[]): string[] {
+  const written = readTable(readSection(readFileSync(document, "utf8"), section));
+  const gone = written
+    .filter(([name]) => !measures.some(({ subject }) => quoted(subject.name) === name))
+    .map(([name]) => `${name} is in the table, and not in packages/`);
+  const different = measures.flatMap((measured) => {
+    const wanted = row(measured);
+    const cells = written.find(([name]) => name === wanted[0]) ?? [];
+    const wrong = head.filter((_, column) => !agree(wanted[column] ?? "", cells[column] ?? ""));
+    return wrong.length === 0 ? [] : [`${measured.subject.name}: ${wrong.join(", ")}`];
+  });
+  return [...gone, ...different];
+}
+
+function row({ subject, packed, installed, brought }: Measures): string[] {
+  const [dependencies, optional] = [subject.dependencies, subject.optionalPeers].map((names) =>
+    names.map((name) => quoted(name)).join(", "),
+  );
+  return [
+    quoted(subject.name),
+    `${Math.round(packed / 1024)} KiB`,
+    `${(installed / 1024 / 1024).toFixed(1)} MiB`,
+    String(brought),
+    dependencies ?? "",
+    optional ?? "",
+  ];
+}
+
+function agree(measured: string, written: string): boolean {
+  const [now, before] = [measured, written].map((cell) => /^[\d.]+(?= [KM]iB$|$)/.exec(cell)?.[0]);
+  if (now === undefined || before === undefined) return measured === written;
+  const [larger, smaller] = [Math.max(Number(now), Number(before)), Math.min(Number(now), Number(before))];
+  return larger - smaller <= 0.25 * larger;
+}
+
+function quoted(name: string): string {
+  return `\`${name}\``;
+}
+
+function sizeOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+}

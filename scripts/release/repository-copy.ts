@@ -1,0 +1,41 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync } from "node:fs";
+import { join } from "node:path";
+import { pnpmCommand, root, withoutUrls } from "../workspace.mjs";
+
+/** In a container the checkout may belong to another user, and git then wants to be told. */
+const trusted = ["-c", "safe.directory=*"];
+const committer = ["-c", "user.name=Fenced", "-c", "user.email=fenced@localhost", "-c", "commit.gpgsign=false"];
+
+/**
+ * Copies what git knows of the working tree, changes that are not committed included, into a folder and commits it there
+ * as the branch main. Changesets asks git for the commits that brought its files, and here it finds them also where the
+ * checkout is a shallow one.
+ */
+export function copyRepository(folder: string): void {
+  const listed = execFileSync("git", [...trusted, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  for (const file of listed.split("\0")) {
+    if (file !== "" && existsSync(join(root, file))) cpSync(join(root, file), join(folder, file));
+  }
+  runIn(folder, "git", ["init", "--quiet", "--initial-branch=main"]);
+  runIn(folder, "git", ["add", "--all"]);
+  runIn(folder, "git", [...committer, "commit", "--quiet", "--message=Copy of the working tree"]);
+}
+
+/** Runs a program in a folder, `pnpm` in the version that package.json names, and throws what it printed if it fails. */
+export function runIn(folder: string, program: string, args: readonly string[]): string {
+  const [command, ...first] = program === "pnpm" ? pnpmCommand() : [program];
+  const { status, stdout, stderr, error } = spawnSync(command, [...first, ...args], {
+    cwd: folder,
+    encoding: "utf8",
+    shell: process.platform === "win32" && program !== process.execPath,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  if (status === 0) return stdout;
+  const output = error === undefined ? `${stdout}${stderr}` : error.message;
+  throw new Error(`${program} ${args.join(" ")} failed.\n${withoutUrls(output)}`);
+}
