@@ -7,12 +7,12 @@ import { SshCommandLineCodeExecutor } from "@fenced/executor-ssh";
 import { host, SshServer } from "@fenced/test-support/ssh-server";
 
 await using server = await SshServer.start();
-const { configFile } = server;
+Object.assign(process.env, { BUILD_HOST: host, SSH_CONFIG: server.configFile });
 
 // #region ssh
 await using executor = new SshCommandLineCodeExecutor({
-  host, // a name, an address, or an alias of ~/.ssh/config
-  configFile, // default: ~/.ssh/config and the system's
+  host: process.env.BUILD_HOST ?? "build.example.com", // or an alias of ~/.ssh/config
+  configFile: process.env.SSH_CONFIG ?? "/home/me/.ssh/config", // may be left out
   env: { DATA_TOKEN: "secret" }, // never stands in a command line
 });
 await executor.files.write("numbers.txt", "1 2 3");
