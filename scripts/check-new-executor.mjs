@@ -62,10 +62,13 @@ function inWorkspace(copy) {
   if (status !== 0) throw new Error(`The copy cannot be installed:\n${output}`);
   step("make one in the workspace", copy, "node", ["scripts/new.mjs", "executor", "my-cloud"]);
   refusedAgain(copy);
-  for (const check of ["typecheck", "lint", "format:check", "snippets", "knip"]) {
-    step(check, copy, "npm", ["run", check]);
-  }
-  const packed = pnpm(["pack", "--pack-destination", copy], join(copy, "packages/executor-my-cloud"));
+  const place = "packages/executor-my-cloud";
+  step("build it", copy, "node", ["node_modules/typescript/bin/tsc", "-b", place]);
+  step("check its tests' types", copy, "node", ["node_modules/typescript/bin/tsc", "-p", `${place}/test`]);
+  step("lint", copy, "node", ["node_modules/oxlint/bin/oxlint", place]);
+  step("format", copy, "node", ["node_modules/oxfmt/bin/oxfmt", "--check", place, ".changeset", "tsconfig.json"]);
+  for (const check of ["snippets", "knip"]) step(check, copy, "npm", ["run", check]);
+  const packed = pnpm(["pack", "--pack-destination", copy], join(copy, place));
   if (packed.status !== 0) throw new Error(`It cannot be packed:\n${packed.output}`);
   const tarball = "fenced-executor-my-cloud-0.0.0.tgz";
   step("publint", copy, "node", ["node_modules/publint/src/cli.js", "run", tarball, "--strict"]);

@@ -30,6 +30,7 @@ export class SshServer implements AsyncDisposable {
     const directory = await mkdtemp(path.join(tmpdir(), "fenced-sshd-"));
     const port = await freePort();
     await makeKeys(directory);
+    await mkdir(path.join(directory, "tmp"));
     await writeFile(path.join(directory, "sshd_config"), serverConfig(directory, port, settings));
     // Where sshd, started by root, changes into an empty directory; init makes it elsewhere.
     if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true });
@@ -47,6 +48,11 @@ export class SshServer implements AsyncDisposable {
   /** A configuration for ssh in which the alias `host` is this server, with its host key and a key that it takes. */
   get configFile(): string {
     return path.join(this.directory, "config");
+  }
+
+  /** The temporary directory of whoever logs in. */
+  get temporary(): string {
+    return path.join(this.directory, "tmp");
   }
 
   /** Another configuration: lines before those of the alias. */
@@ -121,6 +127,7 @@ function serverConfig(directory: string, port: number, settings: readonly string
     `HostKey ${directory}/host_key`,
     `AuthorizedKeysFile ${directory}/authorized_keys`,
     `PidFile ${directory}/pid`,
+    `SetEnv TMPDIR=${directory}/tmp`,
     "StrictModes no",
     "UsePAM no",
     "PasswordAuthentication no",

@@ -23,7 +23,7 @@ describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
       takesWorkDir: true,
       live: true,
       hostCommand: [...hostCommand("executor-host.ts"), configFile],
-      listResources: remains,
+      listResources: async () => (server ? remains(server) : []),
     },
   );
 });

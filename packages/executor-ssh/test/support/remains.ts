@@ -1,15 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import type { SshServer } from "@fenced/test-support/ssh-server";
 
-/** What executors keep on the remote host, which is this one: their directories, and processes with their marks. */
-export async function remains(): Promise<string[]> {
-  const directories = (await readdir(tmpdir())).filter((name) => /^fenced-(?:ssh-\w{6}|remote-\w{8})$/.test(name));
+/** What executors keep on the other side of a server: their directories, and processes that came in through it. */
+export async function remains(server: SshServer): Promise<string[]> {
+  const directories = await readdir(server.temporary);
   const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const environments = processes.map(async (pid) => {
-    const marks = /\0(FENCED_(?:BLOCK|SSH)=[^\0]*)/.exec(
-      `\0${await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "")}`,
-    );
-    return marks?.[1] === undefined ? [] : [`process ${pid} ${marks[1]}`];
+  const found = processes.map(async (pid) => {
+    const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
+    return `\0${environment}`.includes(`\0TMPDIR=${server.temporary}\0`) ? [`process ${pid}`] : [];
   });
-  return [...directories, ...(await Promise.all(environments)).flat()];
+  return [...directories, ...(await Promise.all(found)).flat()];
 }
