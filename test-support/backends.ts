@@ -28,7 +28,8 @@ export type BackendName =
   | "gpu"
   | "jupyter"
   | "jupyter2"
-  | "jupyterDocker";
+  | "jupyterDocker"
+  | "irkernel";
 
 export type BackendStatus =
   | { readonly available: true; readonly version: string }
@@ -109,6 +110,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
       return firstVersion("docker", ["version", "--format", "{{.Server.Version}}"]);
     },
     remedy: "scripts/ci/jupyter.sh up, where Docker answers and has the image fenced-test:python",
+  },
+  irkernel: {
+    version: () => firstVersion("R", ["--slave", "-e", 'cat(as.character(packageVersion("IRkernel")))']),
+    remedy: "as root on Debian: scripts/ci/jupyter.sh up (installs r-cran-irkernel, a kernel that is not Python)",
   },
 };
 

@@ -5,6 +5,7 @@ import { FencedError, InvalidInputError, type FileInfo, type WorkspaceFiles } fr
 import { normalizeWorkspacePath } from "@fenced/executor-kit";
 import { field, textField } from "../fields.ts";
 import type { PythonHelper } from "../python/python-helper.ts";
+import { fileIn } from "./file-in.ts";
 import { assertLocalFiles } from "./local-files.ts";
 import { namedError } from "./named-error.ts";
 
@@ -107,11 +108,4 @@ export class KernelFiles implements WorkspaceFiles {
       throw FencedError.isInstance(error) ? namedError(error, given) : error;
     }
   }
-}
-
-/** @throws InvalidInputError for the workspace itself. */
-function fileIn(file: string): string {
-  const normal = normalizeWorkspacePath(file);
-  if (normal !== ".") return normal;
-  throw new InvalidInputError(`${JSON.stringify(file)} is a directory`, { remedy: "Name a file." });
 }
