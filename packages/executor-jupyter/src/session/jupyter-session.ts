@@ -246,9 +246,11 @@ export class JupyterSession {
         remedy: "Start one on the server and give its id, or leave `kernelId` out.",
       });
     }
-    // The server of this host has the file system's root for its root directory.
-    const directory = this.#lease.host ? this.#workspace?.replace(/^\/+/, "") : this.#contents?.files.directory;
-    const place = directory === undefined || directory === "" ? {} : { path: directory };
+    // The server of this host has the file system's root for its root directory. A Python kernel goes from the root
+    // directory to where it works by itself: a server would start it in the nearest directory that is there.
+    const { host } = this.#lease;
+    const directory = host ? this.#workspace?.replace(/^\/+/, "") : (this.#contents?.files.directory ?? "");
+    const place = directory === undefined ? {} : { path: directory };
     return (await startKernel(this.#client, { name: kernelName, signal, ...place })).id;
   }
 
