@@ -1,11 +1,9 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import {
   BackendUnavailableError,
-  FencedError,
   FileNotFoundError,
   InvalidInputError,
   type FileInfo,
@@ -73,7 +71,7 @@ export class ContentsFiles implements WorkspaceFiles {
 
   async read(file: string): Promise<Uint8Array> {
     const response = await this.#raw(file);
-    return new Uint8Array(await response.arrayBuffer());
+    return new Uint8Array(await this.#client().received(response.arrayBuffer()));
   }
 
   async write(file: string, data: Uint8Array | string): Promise<void> {
@@ -107,7 +105,7 @@ export class ContentsFiles implements WorkspaceFiles {
       const copy = path.resolve(toDirectory, fileIn(file));
       const response = await this.#raw(file);
       await mkdir(path.dirname(copy), { recursive: true });
-      await pipeline(response.body ? Readable.fromWeb(response.body) : Readable.from([]), createWriteStream(copy));
+      await pipeline(this.#bytesOf(response), createWriteStream(copy));
       copies.push(copy);
     }
     return copies;
@@ -128,14 +126,14 @@ export class ContentsFiles implements WorkspaceFiles {
     if (sent === 0) await this.#put(normal, given, file(Buffer.alloc(0)));
   }
 
-  /** What is in a directory; nothing in one below the first that has gone meanwhile, or that cannot be looked into. */
+  /** What is in a directory; nothing in one below the first that has gone meanwhile. */
   async #childrenOf(directory: string, given: string, isFirst: boolean): Promise<readonly Entry[]> {
     try {
       const { type, children } = await this.#get(directory, given);
       if (type !== "directory") throw notFound(given);
       return children;
     } catch (error) {
-      if (isFirst || !FencedError.isInstance(error)) throw error;
+      if (isFirst || !FileNotFoundError.isInstance(error)) throw error;
       return [];
     }
   }
@@ -165,10 +163,19 @@ export class ContentsFiles implements WorkspaceFiles {
     throw new InvalidInputError(`${JSON.stringify(file)} is a directory`, { remedy: "Name a file.", cause: problem });
   }
 
+  async *#bytesOf({ body }: Response): AsyncGenerator<Uint8Array, void, void> {
+    const reader = body?.getReader();
+    while (reader) {
+      const step: { readonly done: boolean; readonly value?: unknown } = await this.#client().received(reader.read());
+      if (step.done) return;
+      if (step.value instanceof Uint8Array) yield step.value;
+    }
+  }
+
   async #get(normal: string, given: string): Promise<Entry & { readonly children: readonly Entry[] }> {
     const response = await this.#client().send(`${this.#url(normal)}?content=1`);
     if (!response.ok) throw await this.#problem(response, given);
-    const model: unknown = await response.json();
+    const model = await this.#client().received(response.json());
     const content = field(model, "content");
     return { ...entryOf(model), children: Array.isArray(content) ? content.map(entryOf) : [] };
   }
