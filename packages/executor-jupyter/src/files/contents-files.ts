@@ -164,8 +164,9 @@ export class ContentsFiles implements WorkspaceFiles {
   }
 
   async *#bytesOf({ body }: Response): AsyncGenerator<Uint8Array, void, void> {
-    const reader = body?.getReader();
-    while (reader) {
+    if (!body) return;
+    const reader = body.getReader();
+    for (;;) {
       const step: { readonly done: boolean; readonly value?: unknown } = await this.#client().received(reader.read());
       if (step.done) return;
       if (step.value instanceof Uint8Array) yield step.value;

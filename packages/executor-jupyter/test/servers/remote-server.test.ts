@@ -129,6 +129,17 @@ describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", 
       await rm(directory, { recursive: true });
     });
 
+    it("gives and takes files while a block runs", patience, async () => {
+      const { baseUrl, token } = await address();
+      await using executor = new JupyterCodeExecutor({ server: { baseUrl, token } });
+      const code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\nprint('gone')";
+      const running = executor.executeCodeBlocks([python(`open('here.txt', 'w').write('here')\n${code}`)]);
+      await expect.poll(() => executor.files.list(), patience).toEqual([{ path: "here.txt", size: 4 }]);
+      expect(Buffer.from(await executor.files.read("here.txt")).toString()).toBe("here");
+      await executor.files.write("go", "");
+      expect((await running).output).toBe("gone\n");
+    });
+
     it("has no kernel of an id that nobody has", patience, async () => {
       await using executor = new JupyterCodeExecutor({ server, kernelId: "00000000-0000-4000-8000-000000000000" });
       await expect(executor.start()).rejects.toThrow(/no kernel with the id/);
