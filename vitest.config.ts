@@ -12,7 +12,12 @@ const report = process.env.FENCED_TEST_REPORT;
 
 // However vitest was started, programs that tests start find the workspace's tools, tsx among them.
 process.env.PATH = `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`;
-const backends = await detectBackends();
+
+// Vitest loads this file anew for each project; looking for backends takes seconds, so that it is done once a process.
+declare global {
+  var fencedBackends: ReturnType<typeof detectBackends> | undefined;
+}
+const backends = await (globalThis.fencedBackends ??= detectBackends());
 
 const folders = ["packages", "apps"].flatMap((parent) =>
   readdirSync(join(root, parent)).map((name) => ({ name, root: join(root, parent, name) })),

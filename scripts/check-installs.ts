@@ -1,8 +1,8 @@
 /**
  * Each package, installed alone from its tarball into an empty project, with npm and with pnpm: it can be imported, its
- * types check, it brings no dependency of an executor that it does not use, and what its README shows runs there. Prints
- * what each costs, and holds the table in `docs/packages.md` to that; `--write` writes the table. Other arguments are parts
- * of names: then only those packages are checked, and only their rows written.
+ * commands start, its types check, it brings no dependency of an executor that it does not use, and what its README shows
+ * runs there. Prints what each costs, and holds the table in `docs/packages.md` to that; `--write` writes the table. Other
+ * arguments are parts of names: then only those packages are checked, and only their rows written.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,6 +45,7 @@ async function check(
     const measures = measure(subject, project);
     checkDependencies(subject, packages, project.installedPackages());
     const names = await project.import(subject.name);
+    for (const command of subject.commands) await project.runCommand(command, ["--help"]);
     const ran = await checkReadme(subject, project);
     const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
     console.log(`ok      ${subject.name} with ${manager} (${seconds} s): ${names.length} exports${ran}`);

@@ -109,6 +109,16 @@ export class FreshProject {
     }
   }
 
+  /** Runs a command that a package installed and throws what it printed if it fails. */
+  async runCommand(name: string, args: readonly string[]): Promise<void> {
+    const path = join(this.folder, "node_modules", ".bin", name);
+    try {
+      await run(path, args, { cwd: this.folder, timeout: 30_000, shell: process.platform === "win32" });
+    } catch (error) {
+      throw new Error(`${name} ${args.join(" ")} failed.\n${outputOf(error)}`, { cause: error });
+    }
+  }
+
   /** Runs a TypeScript program of the project and throws what it printed if it fails. */
   async run(file: string): Promise<void> {
     // pnpm's commands set NODE_PATH, and then packages are found that the project has not installed.

@@ -8,6 +8,7 @@ import { pnpm, root } from "./workspace.mjs";
  * @property {string} name
  * @property {string} version
  * @property {boolean} [private]
+ * @property {Record<string, string>} [bin]
  * @property {Record<string, string>} [dependencies]
  * @property {Record<string, string>} [peerDependencies]
  * @property {Record<string, { optional?: boolean }>} [peerDependenciesMeta]
@@ -19,6 +20,7 @@ import { pnpm, root } from "./workspace.mjs";
  * @property {string} folder - Absolute.
  * @property {string} tarball - Absolute path of what would be published.
  * @property {readonly string[]} dependencies - Names of what is installed for it: dependencies, and peers that are not optional.
+ * @property {readonly string[]} commands - The names of the programs that it installs.
  * @property {readonly string[]} optionalPeers - Names of what it uses if the user has installed it.
  */
 
@@ -87,12 +89,26 @@ function packAll(workspace, destination) {
   const filters = folders.map((folder) => `--filter=${manifestOf(folder).name}`);
   const { status, output } = pnpm(["--recursive", ...filters, "pack", "--pack-destination", destination], workspace);
   return folders.map((folder) => {
-    const { name, version, dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf(folder);
+    const {
+      name,
+      version,
+      bin = {},
+      dependencies = {},
+      peerDependencies = {},
+      peerDependenciesMeta = {},
+    } = manifestOf(folder);
     const tarball = join(destination, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
     if (status !== 0 || !existsSync(tarball)) throw new Error(`${name} cannot be packed.\n${output}`);
     const peers = Object.keys(peerDependencies);
     const optionalPeers = peers.filter((peer) => peerDependenciesMeta[peer]?.optional === true);
     const requiredPeers = peers.filter((peer) => !optionalPeers.includes(peer));
-    return { name, folder, tarball, dependencies: [...Object.keys(dependencies), ...requiredPeers], optionalPeers };
+    return {
+      name,
+      folder,
+      tarball,
+      commands: Object.keys(bin),
+      dependencies: [...Object.keys(dependencies), ...requiredPeers],
+      optionalPeers,
+    };
   });
 }

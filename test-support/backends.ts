@@ -30,6 +30,7 @@ export type BackendName =
   | "jupyter"
   | "jupyter2"
   | "jupyterDocker"
+  | "irkernel"
   | "ssh";
 
 export type BackendStatus =
@@ -114,6 +115,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
       return firstVersion("docker", ["version", "--format", "{{.Server.Version}}"]);
     },
     remedy: "scripts/ci/jupyter.sh up, where Docker answers and has the image fenced-test:python",
+  },
+  irkernel: {
+    version: () => firstVersion("R", ["--slave", "-e", 'cat(as.character(packageVersion("IRkernel")))']),
+    remedy: "as root on Debian: scripts/ci/jupyter.sh up (installs r-cran-irkernel, a kernel that is not Python)",
   },
   ssh: {
     version: detectSsh,

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Gives this machine the Jupyter servers that tests run on. As root on Debian, where packages are missing.
 #
-#   scripts/ci/jupyter.sh up      installs jupyter_server 1.x from Debian and, where pip reaches an index, 2.x into
-#                                 ~/.cache/fenced/jupyter-server-2; makes an image with 1.x where there is Docker
+#   scripts/ci/jupyter.sh up      installs jupyter_server 1.x and a kernel for R from Debian and, where pip reaches an
+#                                 index, 2.x into ~/.cache/fenced/jupyter-server-2; makes an image with 1.x where there
+#                                 is Docker
 set -euo pipefail
 
 environment=${XDG_CACHE_HOME:-$HOME/.cache}/fenced/jupyter-server-2
@@ -14,13 +15,14 @@ up() {
 }
 
 version_one() {
-  if /usr/bin/python3 -c 'import jupyter_server, ipykernel, matplotlib' 2>/dev/null; then
+  if /usr/bin/python3 -c 'import jupyter_server, ipykernel, matplotlib' 2>/dev/null &&
+    R --slave -e 'library(IRkernel)' >/dev/null 2>&1; then
     echo "jupyter_server $(/usr/bin/python3 -c 'import jupyter_server; print(jupyter_server.__version__)') is here."
     return
   fi
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    jupyter-server python3-ipykernel python3-matplotlib
+    jupyter-server python3-ipykernel python3-matplotlib r-cran-irkernel
 }
 
 version_two() {
@@ -51,7 +53,7 @@ END
 case ${1:-} in
 up) up ;;
 *)
-  sed -n '2,6s/^# \{0,1\}//p' "$0"
+  sed -n '2,7s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac

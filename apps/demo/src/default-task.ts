@@ -1,11 +1,19 @@
 import { fileURLToPath } from "node:url";
+import type { ExecutorName } from "./open-executor.ts";
 
-/** The demo's own question. Its answer takes computing: the species with the most grams is not the one. */
-export const defaultTask: string = [
+const question = [
   "penguins.json lists 344 penguins of Palmer Station, Antarctica.",
   "In which species do the males outweigh the females by the largest percentage, on average?",
   "And how many grams is that?",
 ].join("\n");
+
+/**
+ * The demo's own question. Its answer takes computing: the species with the most grams is not the one. Where charts can
+ * be shown, one is asked for.
+ */
+export function defaultTask(executor: ExecutorName): string {
+  return executor === "jupyter" ? `${question}\nShow it in a chart, too.` : question;
+}
 
 /** The data that lies in the agents' workspace. */
 export const dataFile: string = fileURLToPath(new URL("../data/penguins.json", import.meta.url));
@@ -16,6 +24,7 @@ export function preferredLanguage(languages: readonly string[]): string | undefi
 }
 
 /** The recorded coder for a place with these languages. It may be missing: there is one for Python and JavaScript. */
-export function recordFor(languages: readonly string[]): string {
-  return fileURLToPath(new URL(`../records/penguins-${preferredLanguage(languages)}.jsonl`, import.meta.url));
+export function recordFor(executor: ExecutorName, languages: readonly string[]): string {
+  const name = executor === "jupyter" ? "jupyter" : preferredLanguage(languages);
+  return fileURLToPath(new URL(`../records/penguins-${name}.jsonl`, import.meta.url));
 }

@@ -8,6 +8,8 @@ export interface DemoOptions {
   readonly task?: string;
   readonly executor: ExecutorName;
   readonly image?: string;
+  /** The folder in which charts are kept. */
+  readonly output: string;
   readonly model?: string;
   readonly maxMessages: number;
   readonly record?: string;
@@ -41,6 +43,7 @@ function createCommand(): Command {
     .argument("[task]", "what they should do (default: a question about penguins.json)")
     .addOption(new Option("--executor <name>", "where the code runs").choices(executorNames).default(executorNames[0]))
     .option("--image <name>", "the image for --executor docker")
+    .option("--output <folder>", "where --executor jupyter keeps charts", "plots")
     .option("--model <name>", "the live model that writes the code")
     .option("--max-messages <n>", "the chat ends after so many messages", positiveInteger, 12)
     .option("--record <file>", "write the model's answers to a file")

@@ -13,15 +13,16 @@ async function runDemo(options: DemoOptions): Promise<void> {
   assertModel(options);
   if (options.approve) assertTerminal();
   const signal = onInterruption();
-  const { image } = options;
-  const open = await openExecutor(options.executor, image === undefined ? {} : { image });
+  const { image, output } = options;
+  const open = await openExecutor(options.executor, { output, ...(image === undefined ? {} : { image }) });
   try {
     signal.throwIfAborted();
     const { executor } = open;
     const { client, description, replayed } = await chooseModel(options, executor.capabilities.languages);
-    console.log(`${description}\n${places[executor.capabilities.isolation]}\n`);
+    const kept = options.executor === "jupyter" ? ` Charts are kept in the folder ${output}.` : "";
+    console.log(`${description}\n${places[executor.capabilities.isolation]}${kept}\n`);
     const answered = await runChat({
-      task: options.task ?? defaultTask,
+      task: options.task ?? defaultTask(options.executor),
       modelClient: client,
       codeExecutor: executor,
       maxMessages: options.maxMessages,

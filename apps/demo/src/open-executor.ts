@@ -13,6 +13,8 @@ export interface OpenExecutor extends AsyncDisposable {
 
 interface Settings {
   readonly image?: string;
+  /** The folder in which charts are kept. */
+  readonly output: string;
 }
 
 /** Imports an executor's package, and makes the executor and what it stands on. */
@@ -32,13 +34,13 @@ const recipes: Readonly<Record<ExecutorName, Recipe>> = {
     const options = { onPullProgress, ...(image === undefined ? {} : { image }) };
     return { executor: new DockerCommandLineCodeExecutor(options) };
   },
-  async jupyter() {
+  async jupyter({ output }) {
     const { JupyterCodeExecutor, LocalJupyterServer } = await installed(
       "@fenced/executor-jupyter",
       () => import("@fenced/executor-jupyter"),
     );
     const server = new LocalJupyterServer();
-    return { executor: new JupyterCodeExecutor({ server }), server };
+    return { executor: new JupyterCodeExecutor({ server, outputDir: output }), server };
   },
   async aca() {
     const { ACADynamicSessionsCodeExecutor } = await installed(

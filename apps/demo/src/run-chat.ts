@@ -8,7 +8,7 @@ import {
   TextMentionTermination,
   type ApprovalFunc,
 } from "@fenced/agentchat";
-import type { ChatCompletionClient, CodeExecutor } from "@fenced/core";
+import type { ChatCompletionClient, CodeExecutor, ExecutorCapabilities } from "@fenced/core";
 import { dataFile, preferredLanguage } from "./default-task.ts";
 
 /** What a chat needs. */
@@ -33,7 +33,7 @@ export async function runChat(settings: ChatSettings): Promise<boolean> {
     name: "coder",
     modelClient,
     modelClientStream: true,
-    systemMessage: systemMessage(codeExecutor.capabilities.languages),
+    systemMessage: systemMessage(codeExecutor.capabilities),
   });
   const runner = new CodeExecutorAgent({ name: "runner", codeExecutor, sources: ["coder"], approvalFunc });
   const answered = new TextMentionTermination("TERMINATE", { sources: ["coder"], unlessCode: true });
@@ -45,11 +45,13 @@ export async function runChat(settings: ChatSettings): Promise<boolean> {
   return answered.terminated;
 }
 
-function systemMessage(languages: readonly string[]): string {
+function systemMessage({ languages, displays, stateful }: ExecutorCapabilities): string {
+  const charts = displays ? ", and matplotlib for charts, which plt.show() shows" : "";
   return [
     "You solve tasks by writing code. Another agent runs it and answers with its output.",
     `Write one complete program per message, in a fenced block: \`\`\`${preferredLanguage(languages)}.`,
-    `Languages that run: ${languages.join(", ")}. Print what you need to know; use only what the standard library has.`,
+    `Languages that run: ${languages.join(", ")}. Print what you need to know; use only what the standard library has${charts}.`,
+    ...(stateful ? ["The variables of one program are there in the next."] : []),
     `The working directory holds ${basename(dataFile)}, measurements of penguins as an array of JSON objects with the keys`,
     '"Species", "Island", "Beak Length (mm)", "Beak Depth (mm)", "Flipper Length (mm)", "Body Mass (g)" and "Sex".',
     "If the code fails, find out why and send a corrected program.",

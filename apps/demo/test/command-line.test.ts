@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { defaultTask } from "../src/default-task.ts";
 import { DemoError } from "../src/demo-error.ts";
 import { parseOptions } from "../src/demo-options.ts";
+import { executorNames } from "../src/open-executor.ts";
 import { runDemo } from "./run-demo.ts";
 
 const withoutDocker = {
@@ -11,15 +12,17 @@ const withoutDocker = {
 
 describe("the command line", () => {
   it("has a default for everything", () => {
-    expect(parseOptions([])).toEqual({ executor: "local", maxMessages: 12, approve: false });
+    expect(parseOptions([])).toEqual({ executor: "local", output: "plots", maxMessages: 12, approve: false });
   });
 
   it("takes a task and options", () => {
-    const line = "--executor docker --image python:3-slim --model m --max-messages 5 --record r --replay p --approve";
+    const line =
+      "--executor docker --image python:3-slim --output charts --model m --max-messages 5 --record r --replay p --approve";
     expect(parseOptions(["count them", ...line.split(" ")])).toEqual({
       task: "count them",
       executor: "docker",
       image: "python:3-slim",
+      output: "charts",
       model: "m",
       maxMessages: 5,
       record: "r",
@@ -77,6 +80,6 @@ describe("the command line", () => {
   });
 
   it("does not ask what the data says by itself", () => {
-    expect(defaultTask).not.toMatch(/adelie|gentoo|chinstrap/i);
+    for (const name of executorNames) expect(defaultTask(name)).not.toMatch(/adelie|gentoo|chinstrap/i);
   });
 });

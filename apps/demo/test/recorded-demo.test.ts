@@ -1,21 +1,26 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { needs } from "@fenced/test-support";
+import { dirname, join } from "node:path";
+import { jupyterPythons, needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { dataFile } from "../src/default-task.ts";
 import { differences } from "./penguins.ts";
 import { pathWithNodeOnly, runDemo, temporaryFolder, type DemoOutcome } from "./run-demo.ts";
 
-/** What the demo promises, whatever the language. */
-function expectSolved({ exitCode, stdout, stderr }: DemoOutcome, failure: string): void {
+/** What was said in a chat that worked: who, with which exit code, and what. */
+function turnsOf({ exitCode, stdout, stderr }: DemoOutcome): string[][] {
   expect(stderr).toBe("");
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^The coder is a recording; its code runs for real\. Go live with OPENAI_API_KEY .*\n/);
   expect(stdout).toContain("without a sandbox");
   const turns = stdout.split(/^-+ (\w+)(?: \(exit code (\d+)\))? -+$/m).slice(1);
-  const said = Array.from({ length: turns.length / 3 }, (_, index) => turns.slice(3 * index, 3 * index + 3));
+  return Array.from({ length: turns.length / 3 }, (_, index) => turns.slice(3 * index, 3 * index + 3));
+}
+
+/** What the demo promises, whatever the language. */
+function expectSolved(outcome: DemoOutcome, failure: string): void {
+  const said = turnsOf(outcome);
   expect(said.map(([who, exit]) => [who, exit])).toEqual([
     ["user", undefined],
     ["coder", undefined],
@@ -73,6 +78,39 @@ describe("the demo without a key", () => {
     const { exitCode, stderr } = await runDemo(["--replay", record, "--max-messages", "2"]);
     expect(stderr).toContain("The chat ended without an answer.");
     expect(exitCode).toBe(1);
+  });
+});
+
+describe("the demo in a Jupyter kernel", () => {
+  it("goes on with variables, and keeps a chart that the chat names", needs("jupyter"), async () => {
+    const folder = await temporaryFolder();
+    const output = join(folder, "charts");
+    const env = { TMPDIR: folder, PATH: `/usr/bin:${process.env.PATH ?? ""}` };
+    const said = turnsOf(await runDemo(["--executor", "jupyter", "--output", output], env));
+    const runner = said.filter(([who]) => who === "runner");
+    expect(runner.map(([, exit]) => exit)).toEqual(["1", "0", "0"]);
+    expect(runner[0]?.[2]).toContain("KeyError: None");
+    expectAnswer(runner[1]?.[2] ?? "", said.at(-2)?.[2] ?? "");
+    const [name = ""] = readdirSync(output);
+    expect(runner[2]?.[2]).toContain(`Saved files:\n${join(output, name)}\n`);
+    const picture = readFileSync(join(output, name));
+    expect(picture.subarray(1, 4).toString()).toBe("PNG");
+    // Its size stands at the beginning. An empty chart of this size has some 10 kB.
+    const [width, height] = [picture.readUInt32BE(16), picture.readUInt32BE(20)];
+    expect(width).toBeGreaterThan(900);
+    expect(height).toBeGreaterThan(500);
+    expect(picture.length).toBeGreaterThan(20_000);
+    expect(readdirSync(folder).filter((each) => each.startsWith("fenced-"))).toEqual([]);
+  });
+
+  it("says so where there is no matplotlib", needs("jupyter2"), async () => {
+    const folder = await temporaryFolder();
+    const env = { VIRTUAL_ENV: dirname(dirname(jupyterPythons.jupyter2)) };
+    const said = turnsOf(await runDemo(["--executor", "jupyter", "--output", join(folder, "charts")], env));
+    expect(said.at(-3)?.[2]?.trim()).toBe(
+      "There is no chart: the kernel has no matplotlib. To have it: pip install matplotlib",
+    );
+    expect(readdirSync(folder)).toEqual([]);
   });
 });
 

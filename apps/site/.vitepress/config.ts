@@ -4,7 +4,7 @@ import { defineConfig } from "vitepress";
 import { apiSidebars, sidebar } from "../src/navigation.ts";
 import { noPages, pageOf } from "../src/pages.ts";
 import { repositoryLinks } from "../src/repository-links.ts";
-import { base, repositoryUrl, root } from "../src/repository.ts";
+import { base, repositoryUrl, root, textOf } from "../src/repository.ts";
 
 export default defineConfig({
   title: "Fenced",
@@ -44,8 +44,10 @@ export default defineConfig({
       },
     ],
   },
-  transformPageData: ({ frontmatter, relativePath }) => {
+  transformPageData: ({ filePath, frontmatter, relativePath }) => {
     if (relativePath.startsWith("api/")) frontmatter["editLink"] = false;
+    // Without headings the outline's place is for wide tables.
+    if (!/^## /m.test(textOf(filePath))) frontmatter["aside"] = false;
   },
   themeConfig: {
     nav: [

@@ -154,6 +154,11 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
     live: LiveKernel,
     run: BlockRun,
   ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    if (!live.python && Object.keys(run.env).length > 0) {
+      throw new InvalidInputError(`The ${live.kernel.language} kernel takes no environment variables`, {
+        remedy: "Leave `env` out, or set them in the block.",
+      });
+    }
     const own = Object.entries(run.env).filter(([name, value]) => this.env[name] !== value);
     const helper = own.length > 0 ? live.python?.helper : undefined;
     await helper?.ask("push_env", { env: Object.fromEntries(own) });

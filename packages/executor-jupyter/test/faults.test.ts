@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, FunctionWithRequirements } from "@fenced/core";
-import { needs } from "@fenced/test-support";
+import { jupyterPythons, needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { JupyterCodeExecutor, LocalJupyterServer } from "../src/index.ts";
 import { KernelApi } from "./support/kernel-api.ts";
 import { sharedServer } from "./support/local-server.ts";
 import { bash, python } from "./support/python.ts";
 
+const versions = ["jupyter", "jupyter2"] as const;
 const patience = { timeout: 120_000 };
 const stubborn = "import time\nwhile True:\n    try: time.sleep(1)\n    except BaseException: pass";
 
-describe.each(["jupyter", "jupyter2"] as const)("a kernel that is lost (%s)", (version) => {
+describe.each(versions)("a kernel that is lost (%s)", (version) => {
   describe("on a local server", needs(version), () => {
     const { executor: create, address } = sharedServer(version);
 
@@ -106,42 +107,44 @@ describe.each(["jupyter", "jupyter2"] as const)("a kernel that is lost (%s)", (v
   });
 });
 
-describe("code that does not let itself be interrupted", needs("jupyter"), () => {
-  const { executor: create } = sharedServer();
+describe.each(versions)("code that does not let itself be interrupted (%s)", (version) => {
+  describe("on a local server", needs(version), () => {
+    const { executor: create } = sharedServer(version);
 
-  it("costs the variables, which the result says, and the next call works", patience, async () => {
-    await using executor = create({ interruptGraceMs: 500 });
-    const result = await executor.executeCodeBlocks([python(`print("so far", flush=True)\n${stubborn}`)], {
-      timeoutMs: 2000,
+    it("costs the variables, which the result says, and the next call works", patience, async () => {
+      await using executor = create({ interruptGraceMs: 500 });
+      const result = await executor.executeCodeBlocks([python(`print("so far", flush=True)\n${stubborn}`)], {
+        timeoutMs: 2000,
+      });
+      expect(result).toMatchObject({ exitCode: 124, timedOut: true, stateLost: true, output: "so far\n" });
+      const next = await executor.executeCodeBlocks([python("print(1)")]);
+      expect(next).toMatchObject({ output: "1\n", stateLost: false });
     });
-    expect(result).toMatchObject({ exitCode: 124, timedOut: true, stateLost: true, output: "so far\n" });
-    const next = await executor.executeCodeBlocks([python("print(1)")]);
-    expect(next).toMatchObject({ output: "1\n", stateLost: false });
-  });
 
-  it("is told by the next result, when the call itself was aborted", patience, async () => {
-    await using executor = create({ interruptGraceMs: 500 });
-    await executor.start();
-    const call = executor.executeCodeBlocks([python(stubborn)], { signal: AbortSignal.timeout(1500) });
-    await expect(call).rejects.toThrow(/timeout/i);
-    expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: true });
-    expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: false });
-  });
+    it("is told by the next result, when the call itself was aborted", patience, async () => {
+      await using executor = create({ interruptGraceMs: 500 });
+      await executor.start();
+      const call = executor.executeCodeBlocks([python(stubborn)], { signal: AbortSignal.timeout(1500) });
+      await expect(call).rejects.toThrow(/timeout/i);
+      expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: true });
+      expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: false });
+    });
 
-  it("keeps the variables of code that does", patience, async () => {
-    await using executor = create();
-    await executor.executeCodeBlocks([python("kept = 1")]);
-    for (const block of [python("import time; time.sleep(300)"), bash("sleep 300"), python("while True: pass")]) {
-      const result = await executor.executeCodeBlocks([block], { timeoutMs: 1500 });
-      expect(result).toMatchObject({ timedOut: true, stateLost: false });
-    }
-    expect((await executor.executeCodeBlocks([python("print(kept)")])).output).toBe("1\n");
+    it("keeps the variables of code that does", patience, async () => {
+      await using executor = create();
+      await executor.executeCodeBlocks([python("kept = 1")]);
+      for (const block of [python("import time; time.sleep(300)"), bash("sleep 300"), python("while True: pass")]) {
+        const result = await executor.executeCodeBlocks([block], { timeoutMs: 1500 });
+        expect(result).toMatchObject({ timedOut: true, stateLost: false });
+      }
+      expect((await executor.executeCodeBlocks([python("print(kept)")])).output).toBe("1\n");
+    });
   });
 });
 
-describe("a server that is lost", needs("jupyter"), () => {
-  it("fails the call in seconds, and the next one starts it again", patience, async () => {
-    const server = new LocalJupyterServer({ python: "/usr/bin/python3" });
+describe.each(versions)("a server that is lost (%s)", (version) => {
+  it("fails the call in seconds, and the next one starts it again", { ...patience, ...needs(version) }, async () => {
+    const server = new LocalJupyterServer({ python: jupyterPythons[version] });
     await using executor = new JupyterCodeExecutor({ server });
     const { output } = await executor.executeCodeBlocks([python("import os; print(os.getppid(), flush=True)")]);
     const running = executor.executeCodeBlocks([python("import time; time.sleep(300)")]);

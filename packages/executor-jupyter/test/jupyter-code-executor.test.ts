@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -11,6 +9,7 @@ import { jupyterPythons, needs } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { JupyterCodeExecutor, LocalJupyterServer } from "../src/index.ts";
 import { sharedServer } from "./support/local-server.ts";
+import { PlainServer } from "./support/plain-server.ts";
 import { bash, python } from "./support/python.ts";
 
 setFlagsFromString("--expose-gc");
@@ -134,34 +133,11 @@ describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
 
 describe("a server with output limits", needs("jupyter"), () => {
   it("drops output, and the result says so", patience, async () => {
-    // A server of its own hand: the limits of this package's servers are raised.
-    const token = "0123456789abcdef";
-    const directory = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
-    const words = ["-m", "jupyter_server", "--allow-root", "--no-browser"];
-    const port = 20_000 + (process.pid % 20_000);
-    const server = spawn("/usr/bin/python3", [...words, `--port=${port}`, `--ServerApp.root_dir=${directory}`], {
-      env: { ...process.env, JUPYTER_TOKEN: token, JUPYTER_RUNTIME_DIR: directory },
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    try {
-      await new Promise<void>((resolve) => {
-        let log = "";
-        server.stderr.setEncoding("utf8").on("data", (text: string) => {
-          log += text;
-          const found = /http:\/\/(?:127\.0\.0\.1|localhost):\d+\//.exec(log);
-          if (found) resolve();
-        });
-      });
-      await using executor = new JupyterCodeExecutor({ server: { baseUrl: `http://127.0.0.1:${port}/`, token } });
-      const result = await executor.executeCodeBlocks([python("print('x' * 3_000_000)")]);
-      expect(result).toMatchObject({ exitCode: 0, truncated: true });
-      expect(result.stderr).toMatch(/IOPub data rate exceeded/);
-    } finally {
-      const gone = once(server, "exit");
-      server.kill("SIGKILL");
-      await gone;
-      await rm(directory, { recursive: true, force: true });
-    }
+    await using server = await PlainServer.start(jupyterPythons.jupyter);
+    await using executor = new JupyterCodeExecutor({ server: server.settings });
+    const result = await executor.executeCodeBlocks([python("print('x' * 3_000_000)")]);
+    expect(result).toMatchObject({ exitCode: 0, truncated: true });
+    expect(result.stderr).toMatch(/IOPub data rate exceeded/);
   });
 });
 

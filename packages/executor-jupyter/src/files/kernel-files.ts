@@ -1,10 +1,18 @@
 import { createReadStream } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import path from "node:path";
-import { FencedError, InvalidInputError, type FileInfo, type WorkspaceFiles } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  FencedError,
+  InvalidInputError,
+  type FileInfo,
+  type WorkspaceFiles,
+} from "@fenced/core";
 import { normalizeWorkspacePath } from "@fenced/executor-kit";
 import { field, textField } from "../fields.ts";
+import { KernelLostError } from "../kernel/kernel-end.ts";
 import type { PythonHelper } from "../python/python-helper.ts";
+import { fileIn } from "./file-in.ts";
 import { assertLocalFiles } from "./local-files.ts";
 import { namedError } from "./named-error.ts";
 
@@ -13,7 +21,7 @@ const chunkBytes = 1_048_576;
 
 /**
  * The workspace of a Python kernel, reached through the kernel itself: wherever it runs, and with its own eyes on
- * symbolic links. Calls wait for the block that is running.
+ * symbolic links, also while a block is running.
  */
 export class KernelFiles implements WorkspaceFiles {
   readonly #helper: () => Promise<PythonHelper>;
@@ -102,16 +110,17 @@ export class KernelFiles implements WorkspaceFiles {
   async #ask(given: string, name: string, parameters: object): Promise<unknown> {
     const helper = await this.#helper();
     try {
-      return await helper.ask(name, parameters);
+      return await helper.askAside(name, parameters);
     } catch (error) {
+      if (error instanceof KernelLostError) throw lost(given, error);
       throw FencedError.isInstance(error) ? namedError(error, given) : error;
     }
   }
 }
 
-/** @throws InvalidInputError for the workspace itself. */
-function fileIn(file: string): string {
-  const normal = normalizeWorkspacePath(file);
-  if (normal !== ".") return normal;
-  throw new InvalidInputError(`${JSON.stringify(file)} is a directory`, { remedy: "Name a file." });
+function lost(given: string, cause: KernelLostError): BackendUnavailableError {
+  return new BackendUnavailableError(`${JSON.stringify(given)} cannot be reached: ${cause.end.reason}`, {
+    remedy: "Call again: a new kernel is started then.",
+    cause,
+  });
 }

@@ -74,10 +74,19 @@ export async function interruptKernel(client: ServerClient, id: string): Promise
   await client.json(`${kernelPath(id)}/interrupt`, { method: "POST", json: {} });
 }
 
+/** The language of an installed kernel, in lower case; `undefined`: there is none of this name. */
+export async function kernelLanguage(client: ServerClient, name: string): Promise<string | undefined> {
+  const spec = field(field(await kernelSpecs(client), name), "spec");
+  return spec === undefined ? undefined : textField(spec, "language").toLowerCase();
+}
+
 async function kernelNames(client: ServerClient): Promise<string[]> {
-  const answer = await client.json("api/kernelspecs");
-  const specs = field(answer, "kernelspecs");
+  const specs = await kernelSpecs(client);
   return typeof specs === "object" && specs !== null ? Object.keys(specs) : [];
+}
+
+async function kernelSpecs(client: ServerClient): Promise<unknown> {
+  return field(await client.json("api/kernelspecs"), "kernelspecs");
 }
 
 function kernelPath(id: string): string {

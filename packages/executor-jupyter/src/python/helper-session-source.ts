@@ -65,7 +65,7 @@ rm -rf -- "$2"
 def begin(mark, scratch, directory, create, env, modules):
     global home, workspace, began
     began = now()
-    install_control()
+    aside = install_control()
     home = tempfile.mkdtemp(prefix="fenced-kernel-", dir=scratch)
     os.environ["FENCED_KERNEL"] = mark
     start_leash("FENCED_KERNEL=" + mark)
@@ -88,7 +88,7 @@ def begin(mark, scratch, directory, create, env, modules):
     watch_cells()
     hurry_output()
     shells = [name for name in ("bash", "sh") if shutil.which(name)] if os.name == "posix" else []
-    return {"workspace": workspace, "functions": functions, "shells": shells, "pid": os.getpid()}
+    return {"workspace": workspace, "functions": functions, "shells": shells, "pid": os.getpid(), "aside": aside}
 
 
 def start_leash(mark):
@@ -174,7 +174,7 @@ def install_control():
     # The control channel is served by a thread of its own, so that a busy kernel answers too.
     kernel = getattr(get_ipython(), "kernel", None)
     if kernel is None or not hasattr(kernel, "control_handlers"):
-        return
+        return False
 
     def on_request(stream, ident, parent):
         content = parent["content"]
@@ -182,4 +182,5 @@ def install_control():
         kernel.session.send(stream, "fenced_reply", value, parent, ident)
 
     kernel.control_handlers["fenced_request"] = on_request
+    return True
 `;

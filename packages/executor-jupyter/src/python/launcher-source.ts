@@ -67,6 +67,7 @@ config.ServerApp.update(
     jpserver_extensions={},
     tornado_settings={"websocket_max_message_size": 1 << 30},
 )
+config.FileContentsManager.delete_to_trash = False
 config.KernelManager.shutdown_wait_time = 2.0
 config.KernelRestarter.time_to_dead = 1.0
 if int(jupyter_server.__version__.split(".")[0]) < 2:

@@ -36,6 +36,7 @@ const controlDeadlineMs = 8000;
 /** The helper that this package keeps in a Python kernel. */
 export class PythonHelper {
   readonly #kernel: RunningKernel;
+  #answersAside = false;
 
   private constructor(kernel: RunningKernel) {
     this.#kernel = kernel;
@@ -60,6 +61,7 @@ del _fenced_sys, _fenced_types
       env: settings.env,
       modules: settings.modules ?? null,
     });
+    helper.#answersAside = field(report, "aside") === true;
     return { helper, report: reportOf(report) };
   }
 
@@ -70,6 +72,12 @@ del _fenced_sys, _fenced_types
    */
   async ask(name: string, parameters: object = {}): Promise<unknown> {
     return this.#run("", name, parameters);
+  }
+
+  /** The same though code is running, where the kernel has a channel aside for that; it waits as long as it takes. */
+  async askAside(name: string, parameters: object = {}): Promise<unknown> {
+    if (!this.#answersAside) return this.ask(name, parameters);
+    return valueOf(await this.#kernel.control({ name, arguments: parameters }).finished, name);
   }
 
   /** The same at once, though code is running; `undefined`: the kernel is stuck and does not answer. */

@@ -6,11 +6,11 @@ import { BackendUnavailableError } from "@fenced/core";
 import { buildJupyterImage } from "./build-jupyter-image.ts";
 import type { DockerAddress } from "./docker-address.ts";
 import { JupyterContainer } from "./jupyter-container.ts";
-import type { JupyterServer, ServerLease } from "./jupyter-server.ts";
+import type { ServerLease } from "./jupyter-server.ts";
+import { ManagedServer } from "./managed-server.ts";
 import { openDocker } from "./open-docker.ts";
 import { ServerClient } from "./server-client.ts";
 import { serverAddress, type ServerAddress } from "./server-settings.ts";
-import { SharedLife } from "./shared-life.ts";
 
 /** Settings of `DockerJupyterServer`; none is required. */
 export interface DockerJupyterServerOptions {
@@ -64,45 +64,13 @@ const boundPath = "/workspace";
  * await using server = new DockerJupyterServer({ pipPackages: ["matplotlib"], onProgress: console.log });
  * await using executor = new JupyterCodeExecutor({ server });
  */
-export class DockerJupyterServer implements JupyterServer, AsyncDisposable {
+export class DockerJupyterServer extends ManagedServer<RunningServer> {
   readonly isolation = "container" as const;
   readonly #options: DockerJupyterServerOptions;
-  readonly #life: SharedLife<RunningServer> = new SharedLife(
-    () => this.#open(),
-    ({ container }) => this.#close(container),
-    ({ container }) => container.ended !== undefined,
-  );
 
   constructor(options: DockerJupyterServerOptions = {}) {
+    super();
     this.#options = options;
-  }
-
-  /**
-   * Starts the server, which then runs until `stop()`. Idempotent.
-   *
-   * @throws BackendUnavailableError if there is no Docker, no image, or the server does not come up: with its last lines.
-   */
-  async start(): Promise<void> {
-    await this.#life.keep();
-  }
-
-  /** Ends the container and all its kernels, whoever uses them. Idempotent; it may be started again. */
-  async stop(): Promise<void> {
-    await this.#life.end();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
-  }
-
-  async acquire(signal?: AbortSignal): Promise<ServerLease> {
-    const { value, release } = await this.#life.use(signal);
-    return {
-      address: value.address,
-      ...(this.#options.workDir === undefined ? {} : { workspace: boundPath }),
-      ended: () => value.container.ended,
-      release,
-    };
   }
 
   /** How a component model writes this server down. */
@@ -110,7 +78,7 @@ export class DockerJupyterServer implements JupyterServer, AsyncDisposable {
     return { type: "docker", ...this.#options };
   }
 
-  async #open(): Promise<RunningServer> {
+  protected async open(): Promise<RunningServer> {
     const docker = await openDocker(this.#options.docker);
     const image = this.#options.customImageName ?? (await buildJupyterImage(docker, this.#options));
     const token = this.#options.token ?? randomBytes(32).toString("hex");
@@ -134,9 +102,17 @@ export class DockerJupyterServer implements JupyterServer, AsyncDisposable {
     }
   }
 
-  async #close(container: JupyterContainer): Promise<void> {
+  protected async close({ container }: RunningServer): Promise<void> {
     if (this.#options.stopContainer ?? true) await container.end(this.#options.autoRemove ?? true);
     else container.letGo();
+  }
+
+  protected whyEnded({ container }: RunningServer): string | undefined {
+    return container.ended;
+  }
+
+  protected lease({ address }: RunningServer): Pick<ServerLease, "address" | "workspace"> {
+    return { address, ...(this.#options.workDir === undefined ? {} : { workspace: boundPath }) };
   }
 
   async #bind(): Promise<{ readonly bind?: string }> {

@@ -5,10 +5,10 @@ import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import { hostEnvironment, killProcesses, Leash } from "@fenced/executor-kit";
 import { findJupyterPython } from "./find-jupyter-python.ts";
-import type { JupyterServer, ServerLease } from "./jupyter-server.ts";
+import type { ServerLease } from "./jupyter-server.ts";
 import { LauncherProcess } from "./launcher-process.ts";
+import { ManagedServer } from "./managed-server.ts";
 import { serverAddress, type ServerAddress } from "./server-settings.ts";
-import { SharedLife } from "./shared-life.ts";
 
 /** Settings of `LocalJupyterServer`; none is required. */
 export interface LocalJupyterServerOptions {
@@ -47,45 +47,13 @@ interface RunningServer {
  * await using server = new LocalJupyterServer();
  * await using executor = new JupyterCodeExecutor({ server });
  */
-export class LocalJupyterServer implements JupyterServer, AsyncDisposable {
+export class LocalJupyterServer extends ManagedServer<RunningServer> {
   readonly isolation = "none" as const;
   readonly #options: LocalJupyterServerOptions;
-  readonly #life: SharedLife<RunningServer> = new SharedLife(
-    () => this.#open(),
-    (running) => this.#close(running),
-    ({ launcher }) => launcher.ended !== undefined,
-  );
 
   constructor(options: LocalJupyterServerOptions = {}) {
+    super();
     this.#options = options;
-  }
-
-  /**
-   * Starts the server, which then runs until `stop()`. Idempotent.
-   *
-   * @throws BackendUnavailableError if there is no jupyter_server, or it does not come up: with its last lines.
-   */
-  async start(): Promise<void> {
-    await this.#life.keep();
-  }
-
-  /** Ends the server and all its kernels, whoever uses them. Idempotent; it may be started again. */
-  async stop(): Promise<void> {
-    await this.#life.end();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
-  }
-
-  async acquire(signal?: AbortSignal): Promise<ServerLease> {
-    const { value, release } = await this.#life.use(signal);
-    return {
-      address: value.address,
-      host: { scratch: value.scratch },
-      ended: () => value.launcher.ended,
-      release,
-    };
   }
 
   /** How a component model writes this server down. */
@@ -93,7 +61,7 @@ export class LocalJupyterServer implements JupyterServer, AsyncDisposable {
     return { type: "local", ...this.#options };
   }
 
-  async #open(): Promise<RunningServer> {
+  protected async open(): Promise<RunningServer> {
     const scratch = await realpath(await mkdtemp(path.join(tmpdir(), "fenced-jupyter-")));
     const mark = { name: "FENCED_SESSION", value: randomUUID() };
     const leash = new Leash({ mark, remove: [scratch] });
@@ -122,11 +90,19 @@ export class LocalJupyterServer implements JupyterServer, AsyncDisposable {
     }
   }
 
-  async #close({ launcher, mark, scratch, leash }: RunningServer): Promise<void> {
+  protected async close({ launcher, mark, scratch, leash }: RunningServer): Promise<void> {
     await killProcesses({ mark, ...(launcher.pid === undefined ? {} : { root: launcher.pid }) });
     await launcher.leave();
     await rm(scratch, { recursive: true, force: true, maxRetries: 5 });
     await leash.release();
+  }
+
+  protected whyEnded({ launcher }: RunningServer): string | undefined {
+    return launcher.ended;
+  }
+
+  protected lease({ address, scratch }: RunningServer): Pick<ServerLease, "address" | "host"> {
+    return { address, host: { scratch } };
   }
 
   /** Kernels see what programs need to run; the user's own Jupyter settings and history are left alone. */

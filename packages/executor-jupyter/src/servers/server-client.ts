@@ -30,7 +30,7 @@ export class ServerClient implements AsyncDisposable {
   async json(path: string, request: ServerRequest = {}): Promise<unknown> {
     const response = await this.send(path, request);
     if (!response.ok) throw await this.refusal(path, response);
-    return response.status === 204 ? undefined : this.#read(response.json());
+    return response.status === 204 ? undefined : this.received(response.json());
   }
 
   /**
@@ -52,6 +52,19 @@ export class ServerClient implements AsyncDisposable {
       return await fetch(new URL(path, this.address.baseUrl), init);
     } catch (cause) {
       signal?.throwIfAborted();
+      throw this.#unreachable(cause);
+    }
+  }
+
+  /**
+   * What an answer's body comes to.
+   *
+   * @throws BackendUnavailableError if it does not come whole.
+   */
+  async received<T>(body: Promise<T>): Promise<T> {
+    try {
+      return await body;
+    } catch (cause) {
       throw this.#unreachable(cause);
     }
   }
@@ -79,14 +92,6 @@ export class ServerClient implements AsyncDisposable {
     const response = await this.send("api/kernelspecs");
     await response.body?.cancel();
     return !response.ok;
-  }
-
-  async #read<T>(body: Promise<T>): Promise<T> {
-    try {
-      return await body;
-    } catch (cause) {
-      throw this.#unreachable(cause);
-    }
   }
 
   #unreachable(cause: unknown): BackendUnavailableError {

@@ -7,11 +7,12 @@ import { DisplayFiles } from "../displays/display-files.ts";
 import { ContentsFiles } from "../files/contents-files.ts";
 import { KernelFiles } from "../files/kernel-files.ts";
 import { KernelLostError } from "../kernel/kernel-end.ts";
-import { deleteKernel, findKernel, restartKernel, startKernel } from "../kernel/kernels.ts";
+import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } from "../kernel/kernels.ts";
 import { RunningKernel } from "../kernel/running-kernel.ts";
 import { PythonHelper } from "../python/python-helper.ts";
 import type { JupyterServer, ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
+import { openContentsWorkspace, type ContentsWorkspace } from "./contents-workspace.ts";
 import type { LiveKernel } from "./live-kernel.ts";
 
 /** What a session is made from. */
@@ -39,6 +40,8 @@ export class JupyterSession {
   #client: ServerClient;
   #live: Promise<LiveKernel> | undefined;
   #files: WorkspaceFiles | undefined;
+  /** The directory of a kernel other than Python, where only the contents API reaches it. */
+  #contents: ContentsWorkspace | undefined;
   /** The workspace as the kernel names it, once it is known. */
   #workspace: string | undefined;
   /** Deleted with the session. */
@@ -138,6 +141,7 @@ export class JupyterSession {
     if (this.#lease.host && this.#ownWorkspace && this.#workspace !== undefined) {
       await rm(this.#workspace, { recursive: true, force: true, maxRetries: 3 });
     }
+    if (this.#contents?.isOwn === true) await this.#contents.files.discard().catch(ignoreUnreachable);
     await this.#displayFiles.close();
     await this.#client[Symbol.asyncDispose]();
     await this.#lease.release();
@@ -172,6 +176,7 @@ export class JupyterSession {
   async #open(signal: AbortSignal): Promise<LiveKernel> {
     await this.#renewLease(signal);
     await this.#makeHostWorkspace();
+    await this.#makeContentsWorkspace();
     const id = await this.#startKernel(signal);
     try {
       const kernel = await RunningKernel.connect(
@@ -221,6 +226,17 @@ export class JupyterSession {
     this.#files = new DirectoryFiles(workspace);
   }
 
+  /** Where a Python kernel works, its helper sees to. */
+  async #makeContentsWorkspace(): Promise<void> {
+    const { kernelId, kernelName, workDir, id } = this.#settings;
+    if (this.#lease.host || this.#contents || kernelId !== undefined) return;
+    const language = await kernelLanguage(this.#client, kernelName);
+    if (language === undefined || language === "python") return;
+    const given = workDir ?? (this.#lease.workspace === undefined ? undefined : "");
+    this.#contents = await openContentsWorkspace(() => this.#client, { given, own: `fenced-${id}` });
+    this.#files = this.#contents.files;
+  }
+
   async #startKernel(signal: AbortSignal): Promise<string> {
     const { kernelId, kernelName } = this.#settings;
     if (kernelId !== undefined) {
@@ -230,8 +246,10 @@ export class JupyterSession {
         remedy: "Start one on the server and give its id, or leave `kernelId` out.",
       });
     }
-    // The server of this host has the file system's root for its root directory.
-    const directory = this.#lease.host ? this.#workspace?.replace(/^\/+/, "") : this.#settings.workDir;
+    // The server of this host has the file system's root for its root directory. A Python kernel goes from the root
+    // directory to where it works by itself: a server would start it in the nearest directory that is there.
+    const { host } = this.#lease;
+    const directory = host ? this.#workspace?.replace(/^\/+/, "") : (this.#contents?.files.directory ?? "");
     const place = directory === undefined ? {} : { path: directory };
     return (await startKernel(this.#client, { name: kernelName, signal, ...place })).id;
   }

@@ -26,7 +26,7 @@ export async function* runCell(
 ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   const request = startCell(run, live);
   const output = new CellOutput(session.displays);
-  const input = new InputLines(run.stdin);
+  const input = new InputLines(run.stdin, live.kernel.language);
   try {
     for (;;) {
       const message = await request.next(run.signal);

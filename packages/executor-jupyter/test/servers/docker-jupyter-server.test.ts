@@ -72,6 +72,30 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
     await rm(workDir, { recursive: true });
   });
 
+  it("may run an image that keeps AutoGen's contract", patience, async () => {
+    const customImageName = `fenced-test:gateway-${Date.now()}`;
+    const context = path.join(import.meta.dirname, "../fixtures/gateway-image");
+    const build = await docker.buildImage({ context, src: ["Dockerfile", "gateway.py"] }, { t: customImageName });
+    await new Promise((resolve, reject) => {
+      docker.modem.followProgress(build, (error, steps) => (error ? reject(error) : resolve(steps)));
+    });
+    try {
+      await using executor = new JupyterCodeExecutor({ server: new DockerJupyterServer({ customImageName }) });
+      await executor.executeCodeBlocks([python("import getpass; who = getpass.getuser()")]);
+      const result = await executor.executeCodeBlocks([
+        python("open('made.txt', 'w').write(who)"),
+        { language: "bash", code: "cat made.txt" },
+      ]);
+      expect(result).toMatchObject({ exitCode: 0, output: "8\nsomebody" });
+      expect(Buffer.from(await executor.files.read("made.txt")).toString()).toBe("somebody");
+      const endless = await executor.executeCodeBlocks([python("while True: pass")], { timeoutMs: 1500 });
+      expect(endless).toMatchObject({ timedOut: true, stateLost: false });
+      await executor.stop();
+    } finally {
+      await docker.getImage(customImageName).remove();
+    }
+  });
+
   it("that cannot be started is a clear error", patience, async () => {
     await using executor = new JupyterCodeExecutor({
       server: new DockerJupyterServer({ customImageName: "no-such:image" }),

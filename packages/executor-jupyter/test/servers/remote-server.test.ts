@@ -1,3 +1,6 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
@@ -111,6 +114,30 @@ describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", 
       await second.stop();
       expect(await api.list()).toContain(kernelId);
       await api.remove(kernelId);
+    });
+
+    it("has executors share a relative workDir, below where it starts kernels", patience, async () => {
+      const { baseUrl, token } = await address();
+      const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+      const options = { server: { baseUrl, token }, workDir: join(directory, "deep").slice(1) };
+      await using one = new JupyterCodeExecutor(options);
+      await using other = new JupyterCodeExecutor(options);
+      await one.files.write("shared.txt", "here");
+      expect((await other.executeCodeBlocks([python("print(open('shared.txt').read())")])).output).toBe("here\n");
+      await Promise.all([one.stop(), other.stop()]);
+      expect(await readdir(join(directory, "deep"))).toEqual(["shared.txt"]);
+      await rm(directory, { recursive: true });
+    });
+
+    it("gives and takes files while a block runs", patience, async () => {
+      const { baseUrl, token } = await address();
+      await using executor = new JupyterCodeExecutor({ server: { baseUrl, token } });
+      const code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\nprint('gone')";
+      const running = executor.executeCodeBlocks([python(`open('here.txt', 'w').write('here')\n${code}`)]);
+      await expect.poll(() => executor.files.list(), patience).toEqual([{ path: "here.txt", size: 4 }]);
+      expect(Buffer.from(await executor.files.read("here.txt")).toString()).toBe("here");
+      await executor.files.write("go", "");
+      expect((await running).output).toBe("gone\n");
     });
 
     it("has no kernel of an id that nobody has", patience, async () => {

@@ -13,8 +13,8 @@ export class KernelApi {
     return kernels.map(({ id }) => id);
   }
 
-  async start(): Promise<string> {
-    const kernel = (await (await this.#send("POST", "", { name: "python3" })).json()) as { id: string };
+  async start(name = "python3"): Promise<string> {
+    const kernel = (await (await this.#send("POST", "", { name })).json()) as { id: string };
     return kernel.id;
   }
 

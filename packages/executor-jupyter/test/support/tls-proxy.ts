@@ -15,17 +15,22 @@ export class TlsProxy implements AsyncDisposable {
   /** Paths, with their query, of all requests. */
   readonly requests: string[] = [];
   readonly #server: Server;
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #sockets = new Set<Socket>();
 
-  private constructor(server: Server, ca: string) {
+  private constructor(server: Server, ca: string, headers: Readonly<Record<string, string>>) {
     this.#server = server;
     this.ca = ca;
+    this.#headers = headers;
   }
 
-  /** @param target - the server's base address, without a path. */
-  static async start(target: URL): Promise<TlsProxy> {
+  /**
+   * @param target - the server's base address, without a path.
+   * @param headers - added to what goes to the server. Default: none.
+   */
+  static async start(target: URL, headers: Readonly<Record<string, string>> = {}): Promise<TlsProxy> {
     const { key, cert } = await selfSigned();
-    const proxy = new TlsProxy(createServer({ key, cert }), cert);
+    const proxy = new TlsProxy(createServer({ key, cert }), cert, headers);
     proxy.#forward(target);
     await new Promise<void>((resolve) => {
       proxy.#server.listen(0, "127.0.0.1", resolve);
@@ -53,7 +58,7 @@ export class TlsProxy implements AsyncDisposable {
   #forward(target: URL): void {
     this.#server.on("request", (incoming, outgoing) => {
       const path = this.#inner(incoming.url ?? "");
-      const headers = { ...incoming.headers, host: target.host };
+      const headers = { ...incoming.headers, ...this.#headers, host: target.host };
       const onward = request(new URL(path, target), { method: incoming.method ?? "GET", headers }, (answer) => {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.pipe(outgoing);
@@ -63,7 +68,7 @@ export class TlsProxy implements AsyncDisposable {
     });
     this.#server.on("upgrade", (incoming, socket: Socket, head) => {
       const onward = connect(Number(target.port), target.hostname, () => {
-        const headers = Object.entries({ ...incoming.headers, host: target.host });
+        const headers = Object.entries({ ...incoming.headers, ...this.#headers, host: target.host });
         const lines = headers.map(([name, value]) => `${name}: ${String(value)}`);
         onward.write([`GET ${this.#inner(incoming.url ?? "")} HTTP/1.1`, ...lines, "", ""].join("\r\n"));
         onward.write(head);

@@ -1,0 +1,50 @@
+import type { JupyterServer, ServerLease } from "./jupyter-server.ts";
+import { SharedLife } from "./shared-life.ts";
+
+/**
+ * A server that this package starts and ends, for any number of executors: it starts with the first that needs it and
+ * ends with the last one, or lives from its own `start()` to `stop()`. One that died is started again by the next call.
+ */
+export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisposable {
+  abstract readonly isolation: JupyterServer["isolation"];
+  readonly #life: SharedLife<Running> = new SharedLife(
+    () => this.open(),
+    (running) => this.close(running),
+    (running) => this.whyEnded(running) !== undefined,
+  );
+
+  /**
+   * Starts the server, which then runs until `stop()`. Idempotent.
+   *
+   * @throws BackendUnavailableError if what it needs is not there, or it does not come up: with its last lines.
+   */
+  async start(): Promise<void> {
+    await this.#life.keep();
+  }
+
+  /** Ends the server and all its kernels, whoever uses them. Idempotent; it may be started again. */
+  async stop(): Promise<void> {
+    await this.#life.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async acquire(signal?: AbortSignal): Promise<ServerLease> {
+    const { value, release } = await this.#life.use(signal);
+    return { ...this.lease(value), ended: () => this.whyEnded(value), release };
+  }
+
+  /** Starts it. Never called while it runs. */
+  protected abstract open(): Promise<Running>;
+
+  /** Ends it and deletes what it made. It may have ended by itself. */
+  protected abstract close(running: Running): Promise<void>;
+
+  /** Why it has ended, once it has. */
+  protected abstract whyEnded(running: Running): string | undefined;
+
+  /** What an executor needs to know of it. */
+  protected abstract lease(running: Running): Omit<ServerLease, "ended" | "release">;
+}

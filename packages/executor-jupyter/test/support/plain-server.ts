@@ -1,0 +1,63 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ServerSettings } from "../../src/index.ts";
+
+const program = join(import.meta.dirname, "../fixtures/plain-server.py");
+const token = "0123456789abcdef";
+
+/** A Jupyter server that this package did not start: its output limits are its own, its files lie in one directory. */
+export class PlainServer implements AsyncDisposable {
+  readonly settings: ServerSettings;
+  /** The server's root directory. */
+  readonly directory: string;
+  readonly #home: string;
+  readonly #process: ChildProcessByStdio<null, Readable, null>;
+
+  private constructor(process: ChildProcessByStdio<null, Readable, null>, home: string, baseUrl: string) {
+    this.#process = process;
+    this.#home = home;
+    this.directory = join(home, "root");
+    this.settings = { baseUrl, token };
+  }
+
+  /** @param services - `kernels`: no contents API and nothing else either, like a kernel gateway. */
+  static async start(python: string, services: "all" | "kernels" = "all"): Promise<PlainServer> {
+    const home = await mkdtemp(join(tmpdir(), "fenced-test-"));
+    const root = join(home, "root");
+    const command = `mkdir ${root} && exec "$0" "$@"`;
+    const server = spawn("/bin/sh", ["-c", command, python, program, root, services], {
+      env: { ...process.env, JUPYTER_TOKEN: token, JUPYTER_RUNTIME_DIR: home, JUPYTER_CONFIG_DIR: home },
+      stdio: ["ignore", "pipe", "ignore"],
+      detached: true,
+    });
+    const [baseUrl] = (await once(createInterface(server.stdout), "line")) as [string];
+    const started = new PlainServer(server, home, baseUrl);
+    await started.#untilReady();
+    return started;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const gone = once(this.#process, "exit");
+    // Its kernels have groups of their own; they end when they see that their parent is gone.
+    if (this.#process.pid !== undefined) process.kill(-this.#process.pid, "SIGKILL");
+    await gone;
+    await rm(this.#home, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #untilReady(): Promise<void> {
+    const url = `${this.settings.baseUrl}api/kernelspecs`;
+    for (let attempt = 0; attempt < 300; attempt += 1) {
+      const answer = await fetch(url, { headers: { Authorization: `token ${token}` } }).catch(() => undefined);
+      await answer?.body?.cancel();
+      if (answer?.ok === true) return;
+      await sleep(100);
+    }
+    throw new Error("the server does not answer");
+  }
+}
