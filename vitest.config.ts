@@ -19,6 +19,9 @@ declare global {
 }
 const backends = await (globalThis.fencedBackends ??= detectBackends());
 
+// Dependencies are loaded by Node, which does not know this condition: what it leads to need not be what Node can load.
+const nodeConditions = defaultServerConditions.filter((condition) => condition !== "module");
+
 const folders = ["packages", "apps"].flatMap((parent) =>
   readdirSync(join(root, parent)).map((name) => ({ name, root: join(root, parent, name) })),
 );
@@ -29,7 +32,7 @@ export default defineConfig({
   resolve: { conditions: ["@fenced/source", ...defaultClientConditions] },
   ssr: {
     resolve: {
-      conditions: ["@fenced/source", ...defaultServerConditions],
+      conditions: ["@fenced/source", ...nodeConditions],
       externalConditions: ["@fenced/source"],
     },
   },

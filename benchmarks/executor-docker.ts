@@ -3,6 +3,7 @@
  * `exec` create, start and inspect, in the same run. Needs a daemon and the image `FENCED_BENCH_IMAGE`
  * (default `fenced-test:python`, which `scripts/ci/docker.sh up` makes).
  */
+// needs: docker
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { finished } from "node:stream/promises";

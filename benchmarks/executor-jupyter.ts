@@ -2,6 +2,7 @@
  * What the Jupyter executor costs over a bare kernel: the same cells, sent by Jupyter's own Python client straight to a
  * kernel's sockets, without a server and a WebSocket between, in the same run.
  */
+// needs: jupyter
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";

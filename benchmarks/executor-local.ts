@@ -1,12 +1,13 @@
+/**
+ * What the local executor costs over a bare process: the same programs, started by `spawn` with pipes and read to
+ * their end, in the same run.
+ */
+// needs: python3, bash
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-/**
- * What the local executor costs over a bare process: the same programs, started by `spawn` with pipes and read to
- * their end, in the same run.
- */
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { byTurns, memoryGrowth, report, timed } from "./measure.ts";
 

@@ -1,8 +1,10 @@
+import { appendFileSync } from "node:fs";
+
 /** Numbers of one thing that was measured, in milliseconds or MB. */
 export interface Comparison {
   readonly what: string;
   readonly unit: "ms" | "MB";
-  /** The raw floor: the same done without Fenced, in the same run. */
+  /** The raw floor: the same done without Fenced, in the same run. Empty if there is none. */
   readonly raw: readonly number[];
   readonly ours: readonly number[];
   /** What the project promises, for the reader. */
@@ -54,17 +56,56 @@ export function median(numbers: readonly number[]): number {
   return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }
 
-/** Prints a table of medians, with the ratio and the difference to the raw floor. */
+/** What a benchmark hands to `pnpm bench`: a row of its table. */
+export interface Row extends Comparison {
+  /** What is measured against what. */
+  readonly title: string;
+}
+
+/** Where `pnpm bench` collects rows, one JSON text a line; unset if the benchmark was started by itself. */
+const collection = process.env["FENCED_BENCH_ROWS"];
+
+/** Gives the rows to `pnpm bench`, or prints them as a table. */
 export function report(title: string, comparisons: readonly Comparison[]): void {
-  console.log(`\n${title} (medians; Node ${process.version})`);
-  console.table(
-    Object.fromEntries(
-      comparisons.map(({ what, unit, raw, ours, goal }) => {
-        const [floor, value] = [median(raw), median(ours)];
-        const number = (each: number): string => `${each.toFixed(each < 10 ? 2 : 0)} ${unit}`;
-        const row = { raw: number(floor), ours: number(value), ratio: (value / floor).toFixed(2) };
-        return [what, { ...row, difference: number(value - floor), goal }];
-      }),
-    ),
+  const rows = comparisons.map((comparison): Row => ({ title, ...comparison }));
+  if (collection === undefined) console.log(formatTable(rows));
+  else appendFileSync(collection, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+}
+
+/** A table of medians, with the ratio and the difference to the raw floor. */
+export function formatTable(rows: readonly Row[]): string {
+  const lines: string[][] = [["benchmark", "raw floor", "ours", "ratio", "difference", "goal"]];
+  for (const [index, row] of rows.entries()) {
+    if (rows[index - 1]?.title !== row.title) lines.push([row.title]);
+    lines.push(cellsOf(row));
+  }
+  const widths = [0, 1, 2, 3, 4].map((column) =>
+    Math.max(...lines.map((line) => (line.length === 1 ? 0 : (line[column]?.length ?? 0)))),
   );
+  return lines.map((line) => formatLine(line, widths)).join("\n");
+}
+
+function cellsOf({ what, unit, raw, ours, goal }: Row): string[] {
+  const [floor, value] = [median(raw), median(ours)];
+  // Where there is no floor to speak of, a ratio to it says nothing: how memory grows is compared by the difference.
+  const ratio = unit === "MB" || raw.length === 0 ? "" : (value / floor).toFixed(2);
+  return [
+    `  ${what}`,
+    formatNumber(floor, unit),
+    formatNumber(value, unit),
+    ratio,
+    formatNumber(value - floor, unit),
+    goal,
+  ];
+}
+
+function formatLine(line: readonly string[], widths: readonly number[]): string {
+  const [first = "", ...others] = line;
+  if (others.length === 0) return `\n${first}`;
+  const columns = others.map((cell, index) => (index < 4 ? cell.padStart(widths[index + 1] ?? 0) : cell));
+  return [first.padEnd(widths[0] ?? 0), ...columns].join("  ").trimEnd();
+}
+
+function formatNumber(value: number, unit: string): string {
+  return Number.isNaN(value) ? "" : `${value.toFixed(Math.abs(value) < 10 ? 2 : 0)} ${unit}`;
 }

@@ -12,18 +12,19 @@ import {
   type FunctionWithRequirements,
   type WorkspaceFiles,
 } from "@fenced/core";
+import { inThisContext, type Operation } from "@fenced/core/telemetry";
 import type { BaseExecutorOptions } from "./base-executor-options.ts";
 import { formatFunctions } from "./functions/format-functions.ts";
 import { setupPrograms, type FunctionPlaces } from "./functions/function-setup.ts";
 import { runSetup } from "./functions/run-setup.ts";
 import { followSignals, untilAborted } from "./run/abort.ts";
-import { aggregateResult, type FinishedBlock } from "./run/aggregate-result.ts";
 import type { BlockEvent, BlockOutcome, BlockRun } from "./run/block-run.ts";
 import { ExecutionStream } from "./run/execution-stream.ts";
 import { failedBlock, prepareBlock } from "./run/prepare-block.ts";
-import { runOneBlock, type BlockConditions } from "./run/run-one-block.ts";
+import { runInOrder } from "./run/run-in-order.ts";
 import { timerDelay, validateEnvironment, validateRun } from "./run/validate-run.ts";
 import { Session } from "./session.ts";
+import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
 
 /**
@@ -45,6 +46,7 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
   protected readonly env: Readonly<Record<string, string>>;
   protected readonly functions: readonly FunctionWithRequirements[];
   protected readonly functionsModule: string;
+  readonly #telemetry: ExecutorTelemetry = new ExecutorTelemetry(this, this.id);
   #session: Session | undefined;
   #closing: Promise<void> = Promise.resolve();
 
@@ -149,7 +151,7 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
     if (session) {
       this.#session = undefined;
       this.#closing = session.end().then(async () => {
-        if (session.opened) await this.closeSession();
+        if (session.opened) await this.#telemetry.watchLifeCycle("stop", () => this.closeSession());
       });
     }
     return this.#closing;
@@ -159,7 +161,8 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
     const old = this.#session;
     // A session that is still being opened is as fresh as it gets.
     if (old?.opened === true) {
-      this.#session = this.#newSession((signal) => this.resetSession(signal), old.end());
+      const reset = (signal: AbortSignal) => this.#telemetry.watchLifeCycle("restart", () => this.resetSession(signal));
+      this.#session = this.#newSession(reset, old.end());
     }
     await this.start();
   }
@@ -169,7 +172,9 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
   }
 
   async executeCodeBlocks(blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
-    const events = this.#run(blocks, options, { texts: false });
+    const events = this.#telemetry.watchRun(blocks, (operation) =>
+      this.#run(blocks, options, { operation, texts: false }),
+    );
     for (;;) {
       const { value, done } = await events.next();
       if (done === true) return value;
@@ -178,9 +183,11 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
 
   streamCodeBlocks(blocks: readonly CodeBlock[], options: ExecuteOptions = {}): AsyncIterable<ExecutionEvent> {
     const run = this.#run.bind(this);
-    return new ExecutionStream(async function* (left) {
-      yield { type: "result", result: yield* run(blocks, options, { texts: true, left }) };
-    });
+    const open = (left: AbortSignal) =>
+      this.#telemetry.watchRun(blocks, async function* (operation) {
+        yield { type: "result", result: yield* run(blocks, options, { operation, texts: true, left }) };
+      });
+    return new ExecutionStream(inThisContext(open));
   }
 
   formatFunctionsForPrompt(template?: string): string {
@@ -190,7 +197,7 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
   async *#run(
     blocks: readonly CodeBlock[],
     options: ExecuteOptions,
-    consumer: { readonly texts: boolean; readonly left?: AbortSignal },
+    consumer: { readonly operation: Operation; readonly texts: boolean; readonly left?: AbortSignal },
   ): AsyncGenerator<ExecutionEvent, CodeResult, void> {
     validateRun(blocks, options, this.capabilities.stdin);
     options.signal?.throwIfAborted();
@@ -206,36 +213,21 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
         session.setUpFunctionsOnce(() => this.#setUpFunctions(session)),
         controller.signal,
       );
-      return yield* this.#runInOrder(blocks, options, {
+      const result = yield* runInOrder(blocks, {
+        start: (block, limit) => this.#startBlock(block, options, limit),
+        telemetry: this.#telemetry,
         signal: controller.signal,
         texts: consumer.texts,
         timeoutMs: options.timeoutMs ?? this.timeoutMs,
         maxOutputBytes: this.maxOutputBytes,
         begin: () => session.begin(),
       });
+      this.#telemetry.endRun(consumer.operation, result);
+      return result;
     } finally {
       endTurn?.();
       unfollow();
     }
-  }
-
-  async *#runInOrder(
-    blocks: readonly CodeBlock[],
-    options: ExecuteOptions,
-    conditions: Omit<BlockConditions, "index">,
-  ): AsyncGenerator<ExecutionEvent, CodeResult, void> {
-    const started = performance.now();
-    const finished: FinishedBlock[] = [];
-    for (const [index, block] of blocks.entries()) {
-      conditions.signal.throwIfAborted();
-      yield { type: "block-start", index, block };
-      conditions.signal.throwIfAborted();
-      const end = yield* runOneBlock((limit) => this.#startBlock(block, options, limit), { ...conditions, index });
-      finished.push(end);
-      yield { type: "block-end", index, result: end.result };
-      if (end.result.exitCode !== 0) break;
-    }
-    return aggregateResult(finished, performance.now() - started);
   }
 
   #startBlock(
@@ -255,6 +247,11 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
   }
 
   async #setUpFunctions(session: Session): Promise<void> {
+    if (this.functions.length === 0) return;
+    await this.#telemetry.watchLifeCycle("set_up_functions", () => this.#runSetupPrograms(session));
+  }
+
+  async #runSetupPrograms(session: Session): Promise<void> {
     const places = { ...(await this.functionPlaces()), owner: this.id };
     for (const program of setupPrograms(this.functions, this.functionsModule, places)) {
       await runSetup(program, {
@@ -267,7 +264,9 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
   }
 
   #open(): Session {
-    this.#session ??= this.#newSession((signal) => this.openSession(signal));
+    this.#session ??= this.#newSession((signal) =>
+      this.#telemetry.watchLifeCycle("start", () => this.openSession(signal)),
+    );
     return this.#session;
   }
 

@@ -6,6 +6,7 @@ const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), z.json());
 
 const modelInfo = z.strictObject({
   family: z.string().exactOptional(),
+  provider: z.string().exactOptional(),
   vision: z.boolean().exactOptional(),
   functionCalling: z.boolean().exactOptional(),
   structuredOutput: z.boolean().exactOptional(),

@@ -1,5 +1,6 @@
 import type { ModelInfo } from "@fenced/core";
 import type { LanguageModel } from "ai";
+import { providerName } from "./provider-name.ts";
 
 /** Names of models that are known to see; for one that is not among them no image is risked. */
 const seeing =
@@ -8,8 +9,10 @@ const seeing =
 /** What a model most likely can do, told from its id and its object. */
 export function defaultModelInfo(model: LanguageModel): ModelInfo {
   const family = typeof model === "string" ? model : model.modelId;
+  const provider = typeof model === "string" ? undefined : providerName(model.provider);
   return {
     family: family === "" ? "unknown" : family,
+    ...(provider === undefined ? {} : { provider }),
     vision: seeing.test(family),
     functionCalling: true,
     // Some providers' models say it themselves (OpenAI-compatible ones do); the others all have it.

@@ -43,6 +43,23 @@ describe("defaultModelInfo", () => {
     expect(defaultModelInfo("openai/gpt-5").structuredOutput).toBe(true);
   });
 
+  it.each([
+    ["openai", "openai"],
+    ["azure-openai", "azure.ai.openai"],
+    ["google.vertex", "gcp.vertex_ai"],
+    ["google.generative-ai", "gcp.gemini"],
+    ["openai-compatible", "openai-compatible"],
+    ["lm-studio", "lm-studio"],
+  ])("calls the provider %s what telemetry does: %s", (name, provider) => {
+    const model = createOpenAICompatible({ name, baseURL: "http://localhost" })("x");
+    expect(model.provider).toBe(`${name}.chat`);
+    expect(defaultModelInfo(model).provider).toBe(provider);
+  });
+
+  it("does not know the provider of a model id", () => {
+    expect(defaultModelInfo("openai/gpt-5")).not.toHaveProperty("provider");
+  });
+
   it("gives way to the caller", () => {
     const client = new AISDKChatCompletionClient({
       model: "gpt-4o",

@@ -67,6 +67,7 @@ export const recordEntrySchema: z.ZodType<RecordEntry> = z.object({
   version: z.literal(1),
   modelInfo: z.object({
     family: z.string(),
+    provider: z.string().exactOptional(),
     vision: z.boolean(),
     functionCalling: z.boolean(),
     structuredOutput: z.boolean(),

@@ -154,7 +154,7 @@ export class AssistantAgent extends BaseChatAgent {
   async *#callTools(turn: Turn, calls: readonly ToolCall[], answer: ModelAnswer): Items<readonly ToolResult[]> {
     const modelsUsage = answer.result.usage;
     yield turn.record(toolCallRequestEvent({ source: this.name, content: calls, modelsUsage }));
-    const results = await executeToolCalls(calls, { tools: this.#tools, signal: turn.signal });
+    const results = await executeToolCalls(calls, { tools: this.#tools, signal: turn.signal, agentName: this.name });
     yield turn.record(toolCallExecutionEvent({ source: this.name, content: results }));
     await this.#settings.modelContext.addMessage({ role: "tool", content: results });
     return results;

@@ -5,6 +5,7 @@ import { leavableStream } from "../common/leavable-stream.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
+import { watchTurn } from "../telemetry/watch-turn.ts";
 import {
   type ChatAgent,
   isResponse,
@@ -56,7 +57,7 @@ export abstract class BaseChatAgent implements ChatAgent {
   /** Reads `onMessagesStream` to its `Response`. */
   async onMessages(messages: readonly ChatMessage[], options: SignalOptions = {}): Promise<Response> {
     options.signal?.throwIfAborted();
-    return lastItem(this.onMessagesStream(messages, options), isResponse);
+    return lastItem(watchTurn(this, messages, options), isResponse);
   }
 
   /** Reads `runStream` to its `TaskResult`. */

@@ -1,6 +1,7 @@
 import { InvalidInputError } from "@fenced/core";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
+import { watchTurn } from "../telemetry/watch-turn.ts";
 import { type ChatAgent, isResponse } from "./chat-agent.ts";
 
 /** How an agent takes a turn. */
@@ -16,13 +17,13 @@ export interface TakeTurnOptions {
  * @throws InvalidInputError if the agent does not answer, or does not end with its answer.
  */
 export async function* takeTurn(
-  agent: Pick<ChatAgent, "name" | "onMessagesStream">,
+  agent: Pick<ChatAgent, "name" | "description" | "onMessagesStream">,
   messages: readonly ChatMessage[],
   { signal, onAnswer }: TakeTurnOptions,
 ): AsyncGenerator<AgentMessage, void, void> {
   const news: AgentMessage[] = [];
   let answered = false;
-  for await (const item of agent.onMessagesStream(messages, { signal })) {
+  for await (const item of watchTurn(agent, messages, { signal })) {
     if (answered) throw notOneResponse(`Agent "${agent.name}" went on after its Response`);
     answered = isResponse(item);
     const message = isResponse(item) ? item.chatMessage : item;

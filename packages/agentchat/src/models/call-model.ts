@@ -10,6 +10,7 @@ import { signalOption } from "../common/signal-option.ts";
 import type { ModelClientStreamingChunkEvent } from "../messages/agent-event.ts";
 import { streamingChunkEvent } from "../messages/create-message.ts";
 import { replaceImages } from "../messages/message-to-model-messages.ts";
+import { watchModelCall } from "../telemetry/watch-model-call.ts";
 
 const graceMs = 1000;
 
@@ -37,17 +38,28 @@ export async function* callModel(
   messages: readonly ModelMessage[],
   options: CallModelOptions,
 ): AsyncGenerator<ModelClientStreamingChunkEvent, ModelCall, void> {
-  const { modelClient, stream, source, messageId, signal, request } = options;
+  const { modelClient, stream, signal, request } = options;
+  const { modelInfo } = modelClient;
   signal?.throwIfAborted();
-  const seen = modelClient.modelInfo.vision ? messages : replaceImages(messages);
+  const seen = modelInfo.vision ? messages : replaceImages(messages);
+  const call = { modelInfo, messages: seen, stream, request };
+  return yield* watchModelCall(call, (onChunk) => ask(seen, options, onChunk));
+}
+
+async function* ask(
+  messages: readonly ModelMessage[],
+  { modelClient, stream, source, messageId, signal, request }: CallModelOptions,
+  onChunk: () => void,
+): AsyncGenerator<ModelClientStreamingChunkEvent, ModelCall, void> {
   const createOptions: CreateOptions = { ...request, ...signalOption(signal) };
   if (!stream) {
-    const result = await abortable(modelClient.create(seen, createOptions), { signal, graceMs });
+    const result = await abortable(modelClient.create(messages, createOptions), { signal, graceMs });
     return { result, streamed: "" };
   }
   let streamed = "";
-  for await (const item of abortableStream(modelClient.createStream(seen, createOptions), { signal, graceMs })) {
+  for await (const item of abortableStream(modelClient.createStream(messages, createOptions), { signal, graceMs })) {
     if (typeof item !== "string") return { result: item, streamed };
+    onChunk();
     streamed += item;
     if (item !== "") yield streamingChunkEvent({ source, content: item, fullMessageId: messageId });
   }

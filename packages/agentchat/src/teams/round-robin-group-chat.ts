@@ -6,7 +6,6 @@ import { taskMessages } from "../agents/task-messages.ts";
 import { checkCount } from "../common/check-count.ts";
 import { disposeAll } from "../common/dispose-all.ts";
 import { lastItem } from "../common/last-item.ts";
-import { leavableStream } from "../common/leavable-stream.ts";
 import { parseState } from "../common/parse-state.ts";
 import { toJson } from "../common/to-json.ts";
 import type { TerminationCondition } from "../conditions/termination-condition.ts";
@@ -14,6 +13,7 @@ import type { AgentMessage } from "../messages/agent-event.ts";
 import { agentMessageSchema, chatMessageSchema } from "../messages/agent-message-schema.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { jsonObjectSchema } from "../models/model-message-schema.ts";
+import { watchTeam } from "../telemetry/watch-team.ts";
 import { dumpRoundRobinGroupChat, loadRoundRobinGroupChatOptions } from "./round-robin-group-chat-config.ts";
 import type { RoundRobinGroupChatOptions } from "./round-robin-group-chat-options.ts";
 import type { Team } from "./team.ts";
@@ -77,7 +77,8 @@ export class RoundRobinGroupChat implements Team {
   }
 
   runStream({ task, signal }: RunOptions = {}): Items<void> {
-    return leavableStream((ended) => this.#run(task, ended), signal);
+    const team = { name: this.name, participants: this.#participants.length };
+    return watchTeam(team, (ended) => this.#run(task, ended), signal);
   }
 
   async reset(): Promise<void> {

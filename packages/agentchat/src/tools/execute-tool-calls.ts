@@ -1,35 +1,40 @@
 import type { JsonObject, ToolCall, ToolResult } from "@fenced/core";
 import * as z from "zod";
 import { abortable } from "../common/abortable.ts";
+import { watchTool } from "../telemetry/watch-tool.ts";
 import { isZodType, type Tool } from "./tool.ts";
 
 // Longer than an executor needs to kill what it runs.
 const graceMs = 15_000;
 
+/** How tool calls are run. */
+export interface ToolCallOptions {
+  readonly tools: readonly Tool[];
+  readonly signal: AbortSignal | undefined;
+  /** Whose calls they are, for telemetry. */
+  readonly agentName?: string;
+}
+
 /**
  * Runs tool calls side by side. Everything that goes wrong with a call becomes its result, so that the model can
  * correct itself; only an abort rejects.
  */
-export async function executeToolCalls(
-  calls: readonly ToolCall[],
-  { tools, signal }: { readonly tools: readonly Tool[]; readonly signal: AbortSignal | undefined },
-): Promise<ToolResult[]> {
+export async function executeToolCalls(calls: readonly ToolCall[], options: ToolCallOptions): Promise<ToolResult[]> {
+  const { signal } = options;
   signal?.throwIfAborted();
-  const results = Promise.all(calls.map((call) => executeToolCall(call, tools, signal)));
+  const results = Promise.all(calls.map((call) => executeToolCall(call, options)));
   return abortable(results, { signal, graceMs });
 }
 
-async function executeToolCall(
-  call: ToolCall,
-  tools: readonly Tool[],
-  signal: AbortSignal | undefined,
-): Promise<ToolResult> {
+async function executeToolCall(call: ToolCall, { tools, signal, agentName }: ToolCallOptions): Promise<ToolResult> {
   const { id: callId, name } = call;
   try {
     const found = tools.find((candidate) => candidate.name === name);
     if (found === undefined) throw new Error(unknownToolMessage(name, tools));
-    const output = await found.execute(parseArguments(call, found), { signal });
-    return { callId, name, content: outputToText(output), isError: false };
+    const content = await watchTool({ call, tool: found, agentName }, async () =>
+      outputToText(await found.execute(parseArguments(call, found), { signal })),
+    );
+    return { callId, name, content, isError: false };
   } catch (error) {
     return { callId, name, content: error instanceof Error ? error.message : String(error), isError: true };
   }

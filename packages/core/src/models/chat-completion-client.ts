@@ -6,6 +6,11 @@ import type { ModelMessage, ToolCall } from "./model-messages.ts";
 export interface ModelInfo {
   /** The model's family or full name, e.g. `"gpt-4o"`; `"unknown"` if it cannot be told. */
   readonly family: string;
+  /**
+   * Who serves the model, as OpenTelemetry's GenAI conventions name it: `"openai"`, `"azure.ai.openai"`, `"anthropic"`.
+   * For telemetry. Default: not known.
+   */
+  readonly provider?: string;
   /** It understands images. */
   readonly vision: boolean;
   /** It can call tools. */

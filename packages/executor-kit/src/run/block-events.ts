@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { inThisContext } from "@fenced/core/telemetry";
 import type { BlockEvent, BlockOutcome } from "./block-run.ts";
 
 /** Bytes that a block may still put out between its abort and its end, before they are dropped. */
@@ -13,7 +14,7 @@ export class BlockEvents {
   readonly ended: Promise<void>;
   readonly #events: AsyncGenerator<BlockEvent, BlockOutcome, void>;
   readonly #signal: AbortSignal;
-  readonly #goAhead = (): void => void (this.#aheadDone ??= this.#runAhead());
+  readonly #goAhead: () => void = inThisContext(() => void (this.#aheadDone ??= this.#runAhead()));
   #pulled: Promise<IteratorResult<BlockEvent, BlockOutcome>> | undefined;
   #aheadDone: Promise<void> | undefined;
   readonly #ahead: IteratorResult<BlockEvent, BlockOutcome>[] = [];

@@ -1,0 +1,48 @@
+import { type Operation, watchStream } from "@fenced/core/telemetry";
+import { type ChatAgent, isResponse, type Response } from "../agents/chat-agent.ts";
+import type { SignalOptions } from "../common/signal-option.ts";
+import type { AgentMessage } from "../messages/agent-event.ts";
+import type { ChatMessage } from "../messages/chat-message.ts";
+import { conventions } from "./conventions.ts";
+import { agentDuration } from "./metrics.ts";
+import { usageAttributes } from "./usage-attributes.ts";
+
+type Items = AsyncGenerator<AgentMessage | Response, void, void>;
+
+/** Lets an agent answer, and watches it. */
+export function watchTurn(
+  agent: Pick<ChatAgent, "name" | "description" | "onMessagesStream">,
+  messages: readonly ChatMessage[],
+  options: SignalOptions,
+): Items {
+  const { name, description } = agent;
+  return watchStream(
+    {
+      ...conventions,
+      name: `invoke_agent ${name}`,
+      attributes: {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": name,
+        "gen_ai.agent.description": description,
+      },
+      duration: agentDuration,
+      metricAttributes: { "gen_ai.agent.name": name },
+    },
+    (operation) => sumUsage(operation, agent.onMessagesStream(messages, options)),
+  );
+}
+
+/** Passes a turn's items on. What its model calls took together stands on the messages. */
+async function* sumUsage(operation: Operation, items: AsyncIterable<AgentMessage | Response>): Items {
+  const total = { promptTokens: 0, completionTokens: 0 };
+  try {
+    for await (const item of items) {
+      const { modelsUsage } = isResponse(item) ? item.chatMessage : item;
+      total.promptTokens += modelsUsage?.promptTokens ?? 0;
+      total.completionTokens += modelsUsage?.completionTokens ?? 0;
+      yield item;
+    }
+  } finally {
+    operation.set(usageAttributes(total));
+  }
+}

@@ -1,0 +1,156 @@
+import {
+  canonicalLanguage,
+  type CodeBlock,
+  type CodeResult,
+  type ExecutionEvent,
+  type ExecutorCapabilities,
+} from "@fenced/core";
+import {
+  captured,
+  watch,
+  watchStream,
+  type HistogramDefinition,
+  type Operation,
+  type TelemetryAttributes,
+} from "@fenced/core/telemetry";
+import type { FinishedBlock } from "../run/aggregate-result.ts";
+
+const scope = "@fenced/executor-kit";
+const seconds: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+const lifeCycleDuration: HistogramDefinition = {
+  name: "fenced.executor.operation.duration",
+  description: "How long an executor takes to start, restart, stop, or set functions up",
+  unit: "s",
+  boundaries: seconds,
+};
+const runDuration: HistogramDefinition = {
+  name: "fenced.run.duration",
+  description: "How long a call's blocks take, with the wait for a turn and for the executor's start",
+  unit: "s",
+  boundaries: seconds,
+};
+const blockDuration: HistogramDefinition = {
+  name: "fenced.block.duration",
+  description: "How long a code block takes",
+  unit: "s",
+  boundaries: seconds,
+};
+const blockOutput: HistogramDefinition = {
+  name: "fenced.block.output.size",
+  description: "How much a code block printed that its result keeps",
+  unit: "By",
+  boundaries: [0, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304],
+};
+
+/** What an executor tells of itself. Names of spans, attributes and metrics are documented in `docs/telemetry.md`. */
+export class ExecutorTelemetry {
+  readonly #executor: { readonly capabilities: ExecutorCapabilities };
+  readonly #id: string;
+
+  /** @param id - unique in the world. */
+  constructor(executor: { readonly capabilities: ExecutorCapabilities }, id: string) {
+    this.#executor = executor;
+    this.#id = id;
+  }
+
+  /** Watches what an executor does besides running blocks. */
+  watchLifeCycle<T>(step: "start" | "restart" | "stop" | "set_up_functions", action: () => Promise<T>): Promise<T> {
+    return watch(
+      {
+        scope,
+        name: `fenced.executor.${step}`,
+        attributes: this.#self,
+        duration: lifeCycleDuration,
+        metricAttributes: { ...this.#kind, "fenced.executor.operation": step },
+      },
+      action,
+    );
+  }
+
+  /** Watches one call's blocks, of which `endRun` gives the result. */
+  watchRun<Result>(
+    blocks: readonly CodeBlock[],
+    open: (operation: Operation) => AsyncGenerator<ExecutionEvent, Result, void>,
+  ): AsyncGenerator<ExecutionEvent, Result, void> {
+    return watchStream(
+      {
+        scope,
+        name: "fenced.run",
+        attributes: { ...this.#self, "fenced.run.blocks": blocks.length },
+        duration: runDuration,
+        metricAttributes: this.#kind,
+      },
+      open,
+    );
+  }
+
+  /** Ends a call's operation. A program that failed is a result: the call did not fail. */
+  endRun(operation: Operation, result: CodeResult): void {
+    operation.set({ ...outcome(result), "fenced.state_lost": result.stateLost });
+    operation.end();
+  }
+
+  /** Watches one block. A program that failed, or was ended because its time was up, failed as an operation, too. */
+  watchBlock(
+    { language: given, code, index }: CodeBlock & { readonly index: number },
+    open: () => AsyncGenerator<ExecutionEvent, FinishedBlock, void>,
+  ): AsyncGenerator<ExecutionEvent, FinishedBlock, void> {
+    const language = this.#languageOf(given);
+    const metricAttributes = { ...this.#kind, "fenced.language": language };
+    const attributes = { ...metricAttributes, "fenced.executor.id": this.#id, "fenced.block.index": index };
+    const name = `fenced.block ${language}`;
+    return watchStream(
+      { scope, name, attributes, duration: blockDuration, metricAttributes },
+      (operation) => {
+        operation.setContent(() => ({ "fenced.block.code": captured(code) }));
+        return open();
+      },
+      (operation, finished) => reportBlock(operation, finished, metricAttributes),
+    );
+  }
+
+  /** For metrics: as few different ones as there are kinds of executors. */
+  get #kind(): TelemetryAttributes {
+    return {
+      "fenced.executor.name": this.#executor.constructor.name,
+      "fenced.executor.isolation": this.#executor.capabilities.isolation,
+    };
+  }
+
+  get #self(): TelemetryAttributes {
+    return { ...this.#kind, "fenced.executor.id": this.#id };
+  }
+
+  /** What a model calls a language may be anything: only those that run here are named. */
+  #languageOf(given: string): string {
+    const name = canonicalLanguage(given);
+    return this.#executor.capabilities.languages.includes(name) ? name : "_OTHER";
+  }
+}
+
+function reportBlock(
+  operation: Operation,
+  { result, displays, stateLost }: FinishedBlock,
+  metricAttributes: TelemetryAttributes,
+): void {
+  const bytes = Buffer.byteLength(result.output);
+  operation.record(blockOutput, bytes, metricAttributes);
+  operation.set({
+    ...outcome(result),
+    "fenced.state_lost": stateLost,
+    "fenced.block.output.size": bytes,
+    "fenced.block.displays": displays.length,
+  });
+  operation.setContent(() => ({ "fenced.block.output": captured(result.output) }));
+  if (result.timedOut) operation.failAs("timeout");
+  else if (result.exitCode !== 0) operation.failAs("program_failed");
+}
+
+function outcome({
+  exitCode,
+  timedOut,
+  truncated,
+}: Pick<CodeResult, "exitCode" | "timedOut" | "truncated">): TelemetryAttributes {
+  return { "fenced.exit_code": exitCode, "fenced.timed_out": timedOut, "fenced.truncated": truncated };
+}
