@@ -20,8 +20,8 @@ async function ssh(...args: readonly string[]): Promise<void> {
   const words = ["-F", configFile, "-o", `ControlPath=${control}`, ...args];
   const child = spawn("ssh", words, { stdio: ["ignore", "pipe", "inherit"] });
   child.stdout.resume();
-  const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`ssh ended with ${String(code)}`);
+  await once(child, "close");
+  if (child.exitCode !== 0) throw new Error(`ssh ended with ${String(child.exitCode)}`);
 }
 
 async function run(code: string): Promise<void> {
