@@ -72,10 +72,16 @@ export class SshServer implements AsyncDisposable {
     return rows.filter(([, parent]) => parent === listener?.[0]).map(([pid]) => Number(pid));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Ends the server; its connections live on. */
+  async stopListening(): Promise<void> {
+    if (this.#process.exitCode !== null) return;
     const ended = once(this.#process, "exit");
     this.#process.stdin?.end();
     await ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopListening();
     await rm(this.directory, { recursive: true, force: true });
   }
 

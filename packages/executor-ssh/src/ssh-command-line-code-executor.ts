@@ -149,7 +149,7 @@ export class SshCommandLineCodeExecutor extends BaseCodeExecutor {
   }
 
   async #connectAgain(broken: SshSession | undefined, signal: AbortSignal): Promise<void> {
-    this.#session = undefined;
+    // It stays the session until there is another: who comes while the host is away tries again, and hears why.
     await broken?.close();
     await this.openSession(signal);
     this.forgetFunctions();

@@ -156,6 +156,21 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       await gone();
     });
 
+    it("is told for as long as the host is away, to blocks and to files", async () => {
+      const other = await SshServer.start();
+      const executor = create({ configFile: other.configFile });
+      await bash(executor, "true");
+      const connections = await other.connections();
+      // Its configuration stays until the end of the test.
+      await other.stopListening();
+      for (const pid of connections) process.kill(pid, "SIGKILL");
+      for (let calls = 0; calls < 2; calls += 1) {
+        expect(await failureOf(bash(executor, "true"))).toMatch(/BackendUnavailableError.*(?:refused|broke)/s);
+        expect(await failureOf(executor.files.list())).toMatch(/BackendUnavailableError.*refused/s);
+      }
+      await other[Symbol.asyncDispose]();
+    });
+
     it("is noticed though nobody tells, and everything on the host ends", async () => {
       const workDir = await temporaryDirectory();
       const executor = create({ workDir, options: { ServerAliveInterval: "1", ServerAliveCountMax: "2" } });
