@@ -30,7 +30,7 @@ export class SshServer implements AsyncDisposable {
     const directory = await mkdtemp(path.join(tmpdir(), "fenced-sshd-"));
     const port = await freePort();
     await makeKeys(directory);
-    await mkdir(path.join(directory, "tmp"));
+    for (const name of ["tmp", "home"]) await mkdir(path.join(directory, name));
     await writeFile(path.join(directory, "sshd_config"), serverConfig(directory, port, settings));
     // Where sshd, started by root, changes into an empty directory; init makes it elsewhere.
     if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true });
@@ -133,7 +133,8 @@ function serverConfig(directory: string, port: number, settings: readonly string
     `HostKey ${directory}/host_key`,
     `AuthorizedKeysFile ${directory}/authorized_keys`,
     `PidFile ${directory}/pid`,
-    `SetEnv TMPDIR=${directory}/tmp`,
+    // A home without a shell's start-up files, which may take longer than all that is tested.
+    `SetEnv TMPDIR=${directory}/tmp HOME=${directory}/home "PATH=${process.env.PATH ?? ""}"`,
     "StrictModes no",
     "UsePAM no",
     "PasswordAuthentication no",
