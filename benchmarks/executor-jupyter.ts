@@ -122,6 +122,6 @@ report("Jupyter executor against a bare kernel", [
       () => memoryGrowth(() => run(megabytes(100))),
       () => memoryGrowth(() => run(megabytes(400))),
     )),
-    goal: "bounded: not four times raw",
+    goal: "bounded: both below 100 MB",
   },
 ]);

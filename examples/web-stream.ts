@@ -22,9 +22,12 @@ await using model = await startOpenAIServer([
   { text: "It counted to two." },
   callWith("import os, time\nprint('process', os.getpid(), flush=True)\ntime.sleep(600)"),
 ]);
-const service = createOpenAICompatible({ name: "service", baseURL: model.baseURL });
+Object.assign(process.env, { OPENAI_BASE_URL: model.baseURL });
 
 // #region server
+const baseURL = process.env["OPENAI_BASE_URL"] ?? "http://localhost:11434/v1";
+const service = createOpenAICompatible({ name: "service", baseURL });
+
 const server = createServer((request, response) => {
   const left = new AbortController();
   response.once("close", () => left.abort()); // the page was closed, or all is sent

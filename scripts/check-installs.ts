@@ -27,7 +27,7 @@ await withPackedPackages(async (packages, folder) => {
   printTable(measures);
   if (write) writeTable(packages, measures);
   if (parts.length > 0) return;
-  const problems = checkTable(measures);
+  const problems = checkTable(packages, measures);
   if (problems.length > 0) fail("docs/packages.md", `${problems.join("\n")}\nRun: pnpm check:installs --write`);
 });
 

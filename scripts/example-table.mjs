@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { readSection, renderTable, replaceSection } from "./markdown-table.mjs";
 
 /**
- * Holds the table in `examples/README.md` to the examples: what each shows, as its first line says, and what it needs, as
- * its line `// needs: ...` says.
+ * Holds the table in `examples/README.md` to the examples: what each shows, as its first comment says, and what it needs,
+ * as its line `// needs: ...` says.
  *
  * @param {string} root - The folder of the repository.
  * @param {boolean} fix - Whether to write the table instead.
@@ -17,7 +17,7 @@ export function checkExampleTable(root, fix) {
   const files = readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts"));
   const rows = files.toSorted().map((file) => row(file, readFileSync(join(root, "examples", file), "utf8")));
   const silent = rows.find(([, shows]) => shows === "");
-  if (silent !== undefined) return `the first line of ${silent[0]} does not say what it shows: // Runs a block.`;
+  if (silent !== undefined) return `the first comment of ${silent[0]} does not say what it shows: // Runs a block.`;
   const table = renderTable([["example", "what it shows", "what it needs"], ...rows]);
   if (readSection(text, "examples") === table) return undefined;
   if (!fix) return "the table is not what the examples say. Run: pnpm snippets --fix";
@@ -30,7 +30,11 @@ export function checkExampleTable(root, fix) {
  * @param {string} source
  */
 function row(file, source) {
-  const shows = /^\/\/ (.+)\n/.exec(source)?.[1] ?? "";
+  const [comment = ""] = /^(?:\/\/ (?!needs: |#region ).+\n)+/.exec(source) ?? [];
+  const shows = comment
+    .replaceAll(/^\/\/ /gm, "")
+    .trim()
+    .replaceAll("\n", " ");
   const needs = /^\/\/ needs: (.+)$/m.exec(source)?.[1] ?? "";
   return [`[${file}](${file})`, shows, needs];
 }

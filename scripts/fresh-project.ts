@@ -103,9 +103,9 @@ export class FreshProject {
       await run(process.execPath, [compiler, "--pretty", "false"], { cwd: this.folder });
     } catch (error) {
       // Errors in other people's declarations are not ours to report.
-      const errors = outputOf(error).split("\n");
-      const ours = errors.filter((line) => !line.includes("node_modules/") || line.includes("node_modules/@fenced/"));
-      if (ours.some((line) => line.includes("error TS"))) throw new Error(ours.join("\n"), { cause: error });
+      const errors = outputOf(error).split(/\n(?! )/);
+      const ours = errors.filter((each) => !/^node_modules\/(?!@fenced\/|\.pnpm\/@fenced\+)/.test(each.trim()));
+      if (ours.some((each) => each.includes("error TS"))) throw new Error(ours.join("\n"), { cause: error });
     }
   }
 

@@ -51,10 +51,10 @@ export function writeTable(packages: readonly Package[], measures: readonly Meas
  *
  * @returns What is wrong, a sentence a package.
  */
-export function checkTable(measures: readonly Measures[]): string[] {
+export function checkTable(packages: readonly Package[], measures: readonly Measures[]): string[] {
   const written = readTable(readSection(readFileSync(document, "utf8"), section));
   const gone = written
-    .filter(([name]) => !measures.some(({ subject }) => quoted(subject.name) === name))
+    .filter(([name]) => !packages.some((subject) => quoted(subject.name) === name))
     .map(([name]) => `${name} is in the table, and not in packages/`);
   const different = measures.flatMap((measured) => {
     const wanted = row(measured);

@@ -57,7 +57,7 @@ describe("check-snippets", () => {
     expect(check("```typescript\nrun(): void\n```\n").status).toBe(1);
   });
 
-  it("holds the table of examples to their first lines and their needs", () => {
+  it("holds the table of examples to their first comments and their needs", () => {
     const root = mkdtempSync(join(tmpdir(), "fenced-snippets-"));
     onTestFinished(() => rmSync(root, { recursive: true }));
     const readme = join(root, "examples", "README.md");
@@ -73,7 +73,10 @@ describe("check-snippets", () => {
     expect(readFileSync(readme, "utf8")).toContain("| [run.ts](run.ts) | Runs.         | bash, docker  |\n\n<!-- end");
     expect(run().status).toBe(0);
     writeFileSync(join(root, "examples", "stop.ts"), "stop();\n");
-    expect(run("--fix")).toMatchObject({ status: 1, stderr: expect.stringContaining("the first line of [stop.ts]") });
+    expect(run("--fix")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("the first comment of [stop.ts]"),
+    });
   });
 
   it("writes the regions into the fences", () => {

@@ -30,7 +30,7 @@ describe("a link in a file of the repository", () => {
 
   it.each([
     ["docs/files.md", "../examples/files.ts", "https://github.com/fenced/fenced/blob/main/examples/files.ts"],
-    ["docs/files.md", "../examples", "https://github.com/fenced/fenced/tree/main/examples"],
+    ["docs/files.md", "../scripts", "https://github.com/fenced/fenced/tree/main/scripts"],
     ["packages/core/README.md", "../../README.md", "https://github.com/fenced/fenced/blob/main/README.md"],
     ["docs/files.md", "https://example.org/a#b", "https://example.org/a#b"],
     ["docs/files.md", "#files", "#files"],

@@ -21,8 +21,8 @@ export interface JupyterExecutorOptions extends BaseExecutorOptions {
   readonly kernelId?: string;
   /**
    * The blocks' working directory; made if missing, never deleted. With a `LocalJupyterServer` a directory of this
-   * host, else one that the kernel sees, relative to the server's root directory or, for Python, absolute. Default: a
-   * temporary one, deleted by `stop()`; with `kernelId`, the kernel's own.
+   * host, else one that the kernel sees: relative to the server's root directory, or to where a gateway starts kernels,
+   * or, for Python, absolute. Default: a temporary one, deleted by `stop()`; with `kernelId`, the kernel's own.
    */
   readonly workDir?: string;
   /** Where rich outputs are saved as files, on this host. Default: a temporary directory, deleted by `stop()`. */
