@@ -42,7 +42,7 @@ try {
         () => timed(() => ssh(host, "sh -c :")),
         () => timed(() => run(":")),
       )),
-      goal: "< 2x",
+      goal: "< 30 ms over raw",
     },
     {
       what: "100 MB of output",
