@@ -12,6 +12,7 @@
  * one of them. To add a backend, add an entry to `detectors`.
  */
 import { execFile } from "node:child_process";
+import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -26,6 +27,7 @@ export type BackendName =
   | "docker"
   | "podman"
   | "gpu"
+  | "ssh"
   | "jupyter"
   | "jupyter2"
   | "jupyterDocker"
@@ -95,6 +97,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
     },
     remedy: "take a machine with an NVIDIA GPU, its driver, Docker and the NVIDIA Container Toolkit",
   },
+  ssh: {
+    version: detectSshServer,
+    remedy: "install OpenSSH's server and client (Debian: apt-get install openssh-server openssh-client)",
+  },
   jupyter: {
     version: () => firstVersion(jupyterPythons.jupyter, jupyterProbe(1)),
     remedy:
@@ -157,6 +163,15 @@ async function detectTypeScript(): Promise<string> {
     return `node ${process.versions.node}`;
   }
   return `tsx ${await firstVersion("tsx", ["--version"])}`;
+}
+
+async function detectSshServer(): Promise<string> {
+  // It needs root to tell its version, and is no program of the PATH.
+  await access("/usr/sbin/sshd").catch((cause: unknown) => {
+    throw new Error("there is no /usr/sbin/sshd", { cause });
+  });
+  // What `ssh -V` says, it says on standard error.
+  return firstVersion("sh", ["-c", "ssh -V 2>&1"]);
 }
 
 async function containerEngine(program: string, args: readonly string[]): Promise<string> {
