@@ -59,7 +59,11 @@ export class DockerSession {
   static async open(request: SessionRequest, signal: AbortSignal): Promise<DockerSession> {
     const daemon = await findDaemon(request.options.docker);
     const { workDir } = request.options;
-    const workspace = await HostWorkspace.open(workDir === undefined ? undefined : path.resolve(workDir), request.id);
+    const given = workDir === undefined ? undefined : path.resolve(workDir);
+    const workspace = await HostWorkspace.open(given, request.id).catch((error: unknown) => {
+      daemon.release();
+      throw error;
+    });
     const session = new DockerSession(request, daemon, workspace);
     try {
       await session.ready(signal);
@@ -125,6 +129,7 @@ export class DockerSession {
       await this.#workspace.removeFunctionsPackage(this.#request.functionsModule, this.#request.id);
       await this.#workspace.remove();
       await this.#leash.release();
+      this.#daemon.release();
     }
   }
 
@@ -155,8 +160,10 @@ export class DockerSession {
   }
 
   async #discard({ container, foreign }: ReadyContainer): Promise<void> {
+    const lost = this.#daemon;
     this.#daemon = await findDaemon(this.#request.options.docker);
     if (!foreign) await container.end(true).catch(() => {});
+    lost.release();
   }
 
   async #place({ container, kind }: OpenContainer, old: ReadyContainer | undefined): Promise<BlockPlace> {

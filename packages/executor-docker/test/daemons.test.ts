@@ -1,70 +1,43 @@
-import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, request, type Server } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { BackendUnavailableError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { createExecutor, printed } from "./support/create-executor.ts";
+import { cleanDockerEnvironment, startFailure, type DockerEnvironment } from "./support/docker-environment.ts";
 
-let directory = "";
-const saved = { ...process.env };
+let environment: DockerEnvironment;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
-  for (const name of ["DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"]) {
-    Reflect.deleteProperty(process.env, name);
-  }
-  process.env["DOCKER_CONFIG"] = directory;
+  environment = await cleanDockerEnvironment();
 });
 afterEach(async () => {
-  for (const name of Object.keys(process.env)) if (!(name in saved)) Reflect.deleteProperty(process.env, name);
-  Object.assign(process.env, saved);
-  await rm(directory, { recursive: true, force: true });
+  await environment.restore();
 });
-
-async function failure(options: ConstructorParameters<typeof DockerCommandLineCodeExecutor>[0] = {}): Promise<string> {
-  const error: unknown = await new DockerCommandLineCodeExecutor(options).start().catch((thrown: unknown) => thrown);
-  if (!BackendUnavailableError.isInstance(error)) {
-    throw new Error(`expected a BackendUnavailableError, not ${String(error)}`);
-  }
-  return error.message;
-}
-
-async function useContext(name: string, host: string): Promise<void> {
-  const meta = join(directory, "contexts/meta", createHash("sha256").update(name).digest("hex"));
-  await mkdir(meta, { recursive: true });
-  await writeFile(join(meta, "meta.json"), JSON.stringify({ Name: name, Endpoints: { docker: { Host: host } } }));
-  await writeFile(join(directory, "config.json"), JSON.stringify({ currentContext: name }));
-}
 
 describe("a daemon that does not answer", () => {
   it("is named with what it said, and no other one is used in its place", async () => {
-    const given = await failure({ docker: `unix://${directory}/none.sock` });
+    const given = await startFailure({ docker: `unix://${environment.directory}/none.sock` });
     expect(given).toMatch(/the option `docker`: .*none\.sock: there is none/);
     expect(given).not.toMatch(/default socket/);
     process.env["DOCKER_HOST"] = "tcp://127.0.0.1:9";
-    const host = await failure();
+    const host = await startFailure();
     expect(host).toMatch(/DOCKER_HOST: tcp:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
     expect(host).not.toMatch(/socket:/);
     expect(host).toMatch(/option `docker`, or DOCKER_HOST\.$/);
   });
 
   it("of the current context is named too", async () => {
-    await useContext("elsewhere", "tcp://127.0.0.1:9");
-    expect(await failure()).toMatch(
+    await environment.useContext("elsewhere", "tcp://127.0.0.1:9");
+    expect(await startFailure()).toMatch(
       /DOCKER_HOST: not set\n.*the current Docker context: tcp:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/,
     );
     process.env["DOCKER_CONTEXT"] = "missing";
-    expect(await failure()).toMatch(/the current Docker context: there is no context "missing"/);
+    expect(await startFailure()).toMatch(/the current Docker context: there is no context "missing"/);
   });
 
   it("but hangs is given up", { timeout: 30_000 }, async () => {
     const server = createServer(() => {});
     const address = await listen(server);
-    expect(await failure({ docker: address })).toMatch(/did not answer within 5 s/);
+    expect(await startFailure({ docker: address })).toMatch(/did not answer within 5 s/);
     server.closeAllConnections();
     server.close();
   });
@@ -72,6 +45,14 @@ describe("a daemon that does not answer", () => {
 
 describe("daemons that are found", needs("docker"), () => {
   const socket = "/var/run/docker.sock";
+
+  it("by the option, whatever the variables say", async () => {
+    process.env["DOCKER_HOST"] = "tcp://127.0.0.1:9";
+    process.env["DOCKER_TLS_VERIFY"] = "1";
+    process.env["DOCKER_CERT_PATH"] = "/nowhere";
+    await using executor = createExecutor({ docker: `unix://${socket}` });
+    expect(await printed(executor, "python", "print(42)")).toBe("42");
+  });
 
   it("by DOCKER_HOST, by a context, by default, and over TCP", async () => {
     const server = await relayTo(socket);
@@ -84,7 +65,7 @@ describe("daemons that are found", needs("docker"), () => {
     process.env["DOCKER_HOST"] = `unix://${socket}`;
     expect(await seen()).toBe("42");
     Reflect.deleteProperty(process.env, "DOCKER_HOST");
-    await useContext("relay", address);
+    await environment.useContext("relay", address);
     expect(await seen()).toBe("42");
     server.closeAllConnections();
     server.close();

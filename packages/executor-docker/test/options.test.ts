@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
@@ -45,6 +45,18 @@ describe("options in the container", needs("docker"), () => {
     expect(await printed(executor, "bash", "cat /proc/1/comm")).toMatch(/init|tini/);
   });
 
+  it("has a default that the README shows as the daemon does", async () => {
+    await using executor = createExecutor();
+    await executor.start();
+    const rows = await readmeRows();
+    expect(rows.length).toBeGreaterThan(15);
+    for (const [template = "", value = ""] of rows) {
+      const shown: unknown = JSON.parse(value);
+      const expected = template === ".Config.User" && !root ? `${process.getuid?.()}:${process.getgid?.()}` : shown;
+      expect([template, await inspect(executor, template)]).toEqual([template, expected]);
+    }
+  });
+
   it("hardened: false leaves capabilities and limits as the daemon has them", async () => {
     await using executor = createExecutor({ hardened: false });
     expect(await printed(executor, "bash", "grep NoNewPrivs /proc/self/status")).toBe("NoNewPrivs:\t0");
@@ -68,6 +80,11 @@ describe("options in the container", needs("docker"), () => {
     await executor.start();
     const limits = { Memory: 67_108_864, MemorySwap: 67_108_864, NanoCpus: 500_000_000, PidsLimit: 40 };
     expect(await inspect(executor, ".HostConfig")).toMatchObject(limits);
+    // Version 2 of control groups, and version 1. What the other two limit, see the test of faults.
+    const quota =
+      "cat /sys/fs/cgroup/cpu.max 2>/dev/null || (cd /sys/fs/cgroup/cpu && cat cpu.cfs_quota_us cpu.cfs_period_us)";
+    const [most, period] = (await printed(executor, "bash", quota)).split(/\s/).map(Number);
+    expect([most, period]).toEqual([50_000, 100_000]);
   });
 
   it("network: none leaves only the loopback interface", async () => {
@@ -157,6 +174,11 @@ describe("options in the container", needs("docker"), () => {
     ]);
   });
 
+  it("workDir may have a path that no socket can have", async () => {
+    await using executor = createExecutor({ workDir: join(directory, "long".repeat(50)) });
+    expect(await printed(executor, "python", "print('through the daemon')")).toBe("through the daemon");
+  });
+
   it("workDir holds what blocks write, as the owner's", async () => {
     await using executor = createExecutor({ workDir: join(directory, "work") });
     await printed(executor, "bash", "mkdir sub; echo made > sub/made.txt");
@@ -164,6 +186,12 @@ describe("options in the container", needs("docker"), () => {
     expect(await stat(join(directory, "work/sub/made.txt"))).toMatchObject({ uid, gid });
   });
 });
+
+/** The README's table of what `docker inspect` says. */
+async function readmeRows(): Promise<(string | undefined)[][]> {
+  const readme = await readFile(join(import.meta.dirname, "../README.md"), "utf8");
+  return [...readme.matchAll(/^\| `(\.[\w.]+)` +\| `([^`]+)` +\|/gm)].map(([, template, value]) => [template, value]);
+}
 
 describe("options that make no sense", () => {
   it.each([

@@ -65,6 +65,23 @@ describe("a daemon with another file system", needs("docker"), async () => {
     await expect(executor.start()).rejects.toThrow(/`bindDir`.*is not what the daemon's host calls/);
   });
 
+  it("does not touch a block that runs in a shared directory when it hangs", async () => {
+    const workDir = await mkdtemp("/var/tmp/fenced-test-");
+    try {
+      await using executor = create({ workDir });
+      await executor.start();
+      daemon.signal("SIGSTOP");
+      try {
+        const result = await run(executor, "bash", "echo through > made.txt; cat made.txt; sleep 1; cat made.txt");
+        expect([result.exitCode, result.output]).toEqual([0, "through\nthrough\n"]);
+      } finally {
+        daemon.signal("SIGCONT");
+      }
+    } finally {
+      await rm(workDir, { recursive: true });
+    }
+  });
+
   it.each(["SIGTERM", "SIGSTOP"] as const)(
     "that gets %s under a block is a clear error, and the next call works when it is back",
     { timeout: 120_000 },

@@ -1,8 +1,17 @@
 import type { BlockEvent } from "@fenced/executor-kit";
+import type { SharedMemory } from "./read-buffers.ts";
+
+/** Smaller pieces are copied, so that the memory which they came in can be used again at once. */
+const smallPiece = 8192;
+
+interface Piece {
+  readonly event: { readonly type: "stdout" | "stderr"; readonly data: Buffer };
+  readonly memory: SharedMemory | undefined;
+}
 
 /** What a block wrote and nobody has taken yet. */
 export class BlockOutput<Outcome> {
-  #queue: { readonly type: "stdout" | "stderr"; readonly data: Buffer }[] = [];
+  #queue: Piece[] = [];
   #outcome: { readonly value: Outcome } | undefined;
   #failure: { readonly error: unknown } | undefined;
   #waiting = 0;
@@ -13,8 +22,11 @@ export class BlockOutput<Outcome> {
     return this.#waiting;
   }
 
-  push(type: "stdout" | "stderr", data: Buffer): void {
-    this.#queue.push({ type, data });
+  /** @param shared - the memory that `data` lies in, if it is used again; held until the piece is consumed. */
+  push(type: "stdout" | "stderr", data: Buffer, shared?: SharedMemory): void {
+    const memory = data.length < smallPiece ? undefined : shared;
+    memory?.hold();
+    this.#queue.push({ event: { type, data: shared && !memory ? Buffer.from(data) : data }, memory });
     this.#waiting += data.length;
     this.#wake();
   }
@@ -41,8 +53,9 @@ export class BlockOutput<Outcome> {
     for (;;) {
       const batch = this.#queue;
       this.#queue = [];
-      for (const event of batch) {
+      for (const { event, memory } of batch) {
         yield event;
+        memory?.release();
         this.#waiting -= event.data.length;
         taken(event.data.length);
       }

@@ -1,3 +1,5 @@
+import type { SharedMemory } from "./read-buffers.ts";
+
 /** What a frame between host and supervisor is about. Host to container up to 15, back from 16. */
 export const frameType = {
   run: 1,
@@ -33,7 +35,7 @@ export function encodeFrame(type: number, block: number, payload: Uint8Array = n
 /** Who takes what a `FrameReader` reads. */
 export interface FrameConsumer {
   /** A piece of a block's output, in memory of the chunk that it came in. */
-  output(type: "stdout" | "stderr", block: number, bytes: Buffer): void;
+  output(type: "stdout" | "stderr", block: number, bytes: Buffer, memory: SharedMemory | undefined): void;
   /** A whole frame of another type. */
   report(type: number, block: number, payload: Buffer): void;
 }
@@ -50,8 +52,11 @@ export class FrameReader {
     this.#consumer = consumer;
   }
 
-  /** @throws Error if this is no frame of the supervisor. */
-  push(chunk: Buffer): void {
+  /**
+   * @param memory - that of the chunk, if it is used again.
+   * @throws Error if this is no frame of the supervisor.
+   */
+  push(chunk: Buffer, memory?: SharedMemory): void {
     for (let rest = chunk; rest.length > 0;) {
       if (this.#headerUsed < headerSize) {
         const taken = rest.copy(this.#header, this.#headerUsed);
@@ -61,7 +66,7 @@ export class FrameReader {
       } else {
         const piece = rest.subarray(0, this.#left);
         rest = rest.subarray(piece.length);
-        this.#take(piece);
+        this.#take(piece, memory);
       }
     }
   }
@@ -83,13 +88,13 @@ export class FrameReader {
     if (this.#left === 0) this.#end();
   }
 
-  #take(piece: Buffer): void {
+  #take(piece: Buffer, memory: SharedMemory | undefined): void {
     this.#left -= piece.length;
     if (this.#isOutput) {
       const stream = this.#type === frameType.stdout ? "stdout" : "stderr";
-      this.#consumer.output(stream, this.#header.readUInt32BE(5), piece);
+      this.#consumer.output(stream, this.#header.readUInt32BE(5), piece, memory);
     } else {
-      this.#report.push(piece);
+      this.#report.push(memory ? Buffer.from(piece) : piece);
     }
     if (this.#left === 0) this.#end();
   }

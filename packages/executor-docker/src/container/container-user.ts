@@ -11,7 +11,7 @@ const nobody: FileOwner = { uid: 65_534, gid: 65_534 };
 export interface ContainerUser {
   /** As the API takes it; `undefined`: the image's. */
   readonly name: string | undefined;
-  /** Whom a temporary work directory has to be given, so that the user can write to it. */
+  /** Whom what this process, root, makes in the work directory has to be given, so that the user can write to it. */
   readonly giveTo?: FileOwner;
 }
 
@@ -28,14 +28,15 @@ export function userForBind(
   const own = caller === 0 && !workspace.given;
   if (user !== undefined) {
     const [, uid, gid = uid] = /^(\d+)(?::(\d+))?$/.exec(user) ?? [];
-    return { name: user, ...(own && uid !== undefined ? { giveTo: { uid: Number(uid), gid: Number(gid) } } : {}) };
+    const numbers = { uid: Number(uid), gid: Number(gid) };
+    return { name: user, ...(caller === 0 && uid !== undefined ? { giveTo: numbers } : {}) };
   }
   // A rootless daemon's root is nobody but the user who started it.
   if (rootless) return { name: "0:0" };
   if (caller === undefined) return { name: hardened ? nameOf(nobody) : undefined };
   if (caller !== 0) return { name: `${caller}:${process.getgid?.() ?? caller}` };
   if (own && hardened) return { name: nameOf(nobody), giveTo: nobody };
-  return { name: nameOf(workspace.owner) };
+  return { name: nameOf(workspace.owner), giveTo: workspace.owner };
 }
 
 /** Who the blocks run as where the work directory is a volume. */

@@ -83,6 +83,7 @@ async function openExisting(
     leashed: info.Config.StdinOnce && !info.State.Running && isOurs(info),
     supervisor: { command: supervisorCommand(configOf(request, probe, false)) },
     directory: request.directory,
+    workDirectory: workspace.workDirectory,
     user: options.user,
   };
   try {
@@ -90,7 +91,7 @@ async function openExisting(
     const bound = await isSame(workspace, probe, container);
     return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info) };
   } finally {
-    workspace.removeOwn(probe);
+    removeProbe(workspace, probe);
   }
 }
 
@@ -124,7 +125,7 @@ async function openBound(request: ContainerRequest, signal: AbortSignal): Promis
     if (options.bindDir !== undefined) throw notBound(options.bindDir, workspace, dockerReason(error));
     return undefined;
   } finally {
-    workspace.removeOwn(probe);
+    removeProbe(workspace, probe);
   }
 }
 
@@ -145,6 +146,7 @@ interface Binding {
 
 async function openNew(request: ContainerRequest, binding: Binding, signal: AbortSignal): Promise<RunningContainer> {
   const { options, daemon, name, owner, directory } = request;
+  const { workDirectory } = request.workspace;
   const leashed = options.stopContainer ?? true;
   const command = supervisorCommand(configOf(request, binding.probe, leashed));
   const plan = { name, owner, command, user: binding.user.name, bindSource: binding.source };
@@ -152,7 +154,7 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
   try {
     signal.throwIfAborted();
     const supervisor = leashed ? ("main" as const) : { command };
-    const entry = { name, running: false, leashed, supervisor, directory, user: binding.user.name };
+    const entry = { name, running: false, leashed, supervisor, directory, workDirectory, user: binding.user.name };
     return await RunningContainer.open(daemon, created, entry, signal);
   } catch (error) {
     await removeContainer(created).catch(() => {});
@@ -199,6 +201,12 @@ function configOf(
 }
 
 const probeQuestion = `fenced-${process.pid}-${Math.random()}`;
+
+/** Removes the probe file, and the socket that the supervisor puts beside it. */
+function removeProbe(workspace: HostWorkspace, probe: string): void {
+  workspace.removeOwn(probe);
+  workspace.removeOwn(`${probe}.sock`);
+}
 
 /** The container saw the probe file, and this process sees what the container added to it. */
 async function isSame(workspace: HostWorkspace, probe: string, container: RunningContainer): Promise<boolean> {

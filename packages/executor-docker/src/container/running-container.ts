@@ -7,6 +7,7 @@ import { answered, dockerReason, isNotFound, statusCode } from "../daemon/docker
 import type { Daemon } from "../daemon/find-daemon.ts";
 import type { BlockRunner } from "../run/block-runner.ts";
 import { connectRunner } from "../run/connect-runner.ts";
+import { Heartbeat } from "./heartbeat.ts";
 
 /** How to get at the supervisor of a container. */
 export interface ContainerEntry {
@@ -16,13 +17,16 @@ export interface ContainerEntry {
   readonly leashed: boolean;
   /** A directory of the session in the container. */
   readonly directory: string;
+  /** The directory of this host that may be the container's work directory. */
+  readonly workDirectory: string;
   /** `uid:gid` of the blocks; `undefined`: the container's user. */
   readonly user: string | undefined;
 }
 
 const removeMs = 20_000;
 const greetingMs = 60_000;
-const heartbeatMs = 5000;
+/** Seconds of silence after which a daemon counts as hung: one on this machine, and one behind a network. */
+const [patience, remotePatience] = [5, 10];
 
 /** A container whose supervisor answers, and the watch over it. */
 export class RunningContainer {
@@ -34,7 +38,7 @@ export class RunningContainer {
   #runner: BlockRunner | undefined;
   #stream: Duplex | undefined;
   #leash: Duplex | undefined;
-  #heartbeat: NodeJS.Timeout | undefined;
+  #heartbeat: Heartbeat | undefined;
   #lost: Error | undefined;
   #closing = false;
   #explaining = false;
@@ -129,7 +133,7 @@ export class RunningContainer {
   }
 
   async #connect(
-    { supervisor, leashed, directory, user }: ContainerEntry,
+    { supervisor, leashed, directory, workDirectory, user }: ContainerEntry,
     running: boolean,
     signal: AbortSignal,
   ): Promise<void> {
@@ -140,7 +144,7 @@ export class RunningContainer {
     if (!main) this.#leash?.on("error", () => {}).resume();
     this.#stream = stream;
     const lose = (error: Error): void => this.#lose(error);
-    const context = { docker: this.#daemon.docker, container: this.#container, directory, user, lose };
+    const context = { docker: this.#daemon.docker, container: this.#container, directory, workDirectory, user, lose };
     const connecting = connectRunner(stream, context);
     const giveUp = (): void => void stream.destroy();
     signal.addEventListener("abort", giveUp, { once: true });
@@ -150,7 +154,12 @@ export class RunningContainer {
       signal.removeEventListener("abort", giveUp);
     }
     if (this.#lost) throw this.#lost;
-    this.#heartbeat = setInterval(() => void this.#ping(), heartbeatMs).unref();
+    if (this.#runner.direct) return;
+    this.#heartbeat = new Heartbeat({
+      ping: () => this.#daemon.docker.ping(),
+      patience: this.#daemon.socketPath === undefined ? remotePatience : patience,
+      onLost: (cause) => this.#lose(new Error(dockerReason(cause), { cause }), "silent"),
+    });
   }
 
   async #execute(command: readonly string[], user: string | undefined): Promise<Duplex> {
@@ -165,31 +174,22 @@ export class RunningContainer {
     return asDuplex(await answered(exec.start({ hijack: true, stdin: true }), "exec start"));
   }
 
-  /** A daemon that hangs keeps its connections open, and would keep a block waiting for ever. */
-  async #ping(): Promise<void> {
-    try {
-      await answered(this.#daemon.docker.ping(), "ping", 2 * heartbeatMs);
-    } catch (error) {
-      this.#lose(error instanceof Error ? error : new Error(dockerReason(error)));
-    }
-  }
-
   /** Fails the blocks that run, once it is known why the container is lost. */
-  #lose(hint?: Error): void {
+  #lose(hint?: Error, daemon: "silent" | "answers" = "answers"): void {
     if (this.#closing) return;
     // Once: what ends the stream ends the container's main process too, or the other way round.
     if (this.#explaining) return;
     this.#explaining = true;
-    void this.#explain(hint).then((error) => {
+    void this.#explain(hint, daemon).then((error) => {
       this.#lost = error;
       this.#runner?.fail(error);
       this.#detach();
     });
   }
 
-  async #explain(hint: Error | undefined): Promise<Error> {
-    const code = await Promise.race([this.#ended, sleep(1000, undefined)]);
-    const reason = await this.#state(code);
+  async #explain(hint: Error | undefined, daemon: "silent" | "answers"): Promise<Error> {
+    const code = daemon === "silent" ? undefined : await Promise.race([this.#ended, sleep(1000, undefined)]);
+    const reason = daemon === "silent" ? undefined : await this.#state(code);
     const problem = reason ?? (hint ? dockerReason(hint) : "the connection to its supervisor broke");
     return new BackendUnavailableError(`The container ${this.name} is lost: ${problem}`, {
       remedy: "Call again: that uses a new container, if the daemon runs.",
@@ -214,7 +214,7 @@ export class RunningContainer {
   #detach(): void {
     this.#closing = true;
     this.#watch.abort();
-    clearInterval(this.#heartbeat);
+    this.#heartbeat?.stop();
     this.#stream?.destroy();
     this.#leash?.destroy();
   }

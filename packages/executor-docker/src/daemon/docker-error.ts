@@ -10,6 +10,24 @@ export function dockerReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Why a daemon cannot be reached over a network, with what a failed handshake means. */
+export function connectionReason(error: unknown, protocol: string | undefined): string {
+  const reason = dockerReason(error);
+  const given = field(error, "code");
+  const code = typeof given === "string" ? given : "";
+  const broken = code === "ECONNRESET" || code === "EPIPE";
+  if (protocol === "https" && (broken || code.startsWith("ERR_SSL_"))) {
+    // OpenSSL names the place in its source as well.
+    const said = /SSL routines:[^:]*:([^:]+):/.exec(reason)?.[1] ?? reason;
+    return `it refused the TLS connection (${said}); see that cert.pem and key.pem are there, signed by its authority`;
+  }
+  if (/CERT|UNABLE_TO_|SELF_SIGNED/.test(code)) {
+    return `its certificate is not accepted (${reason}); see that ca.pem is of the authority that signed it, for this name`;
+  }
+  if (protocol === "http" && broken) return `${reason}; if it speaks TLS, say where the certificates are`;
+  return reason;
+}
+
 /** The HTTP status of a daemon's answer; `undefined` if it did not answer. */
 export function statusCode(error: unknown): number | undefined {
   const code = field(error, "statusCode");

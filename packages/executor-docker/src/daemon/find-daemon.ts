@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs";
+import type { Agent } from "node:http";
 import { homedir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
-import Docker from "dockerode";
-import { clientOptions } from "./client-options.ts";
+import Docker, { type DockerOptions } from "dockerode";
+import { clientOptions, type ClientOptions } from "./client-options.ts";
 import { addressOf, connectionFromEnvironment, type DockerConnection } from "./docker-connection.ts";
 import { currentContext } from "./docker-context.ts";
-import { answered, dockerReason } from "./docker-error.ts";
+import { answered, connectionReason, dockerReason } from "./docker-error.ts";
+import { SshAgent } from "./ssh-agent.ts";
 
 /** A daemon that answered. */
 export interface Daemon {
@@ -15,6 +17,8 @@ export interface Daemon {
   readonly address: string;
   /** The path of its socket on this host; missing if it is reached otherwise. */
   readonly socketPath?: string;
+  /** Closes the connections that wait to be used again. */
+  release(): void;
 }
 
 /** A way to find a daemon. */
@@ -28,6 +32,7 @@ interface Strategy {
 }
 
 const answerMs = 5000;
+const sshAnswerMs = 15_000;
 
 /**
  * Finds the daemon: the one given, else that of `DOCKER_HOST`, of the current Docker context, at the default socket, at
@@ -60,25 +65,39 @@ async function tryStrategy({ connection: find }: Strategy): Promise<Daemon | str
     const connection = find();
     if (connection === undefined) return notSet;
     const options = clientOptions(connection);
-    if (options.socketPath !== undefined && process.platform !== "win32" && !existsSync(options.socketPath)) {
-      return `${options.socketPath}: ${missing}`;
+    const { socketPath } = options.client;
+    if (socketPath !== undefined && process.platform !== "win32" && !existsSync(socketPath)) {
+      return `${socketPath}: ${missing}`;
     }
-    return await ping(connection);
+    return await ping(addressOf(connection), options);
   } catch (error) {
     return dockerReason(error);
   }
 }
 
-async function ping(connection: DockerConnection): Promise<Daemon> {
-  const options = clientOptions(connection);
-  const docker = new Docker(options);
-  const address = addressOf(connection);
+async function ping(address: string, { client, agent }: ClientOptions): Promise<Daemon> {
+  const docker = makeClient({ ...client, agent });
+  const { socketPath } = client;
   try {
-    await answered(docker.ping(), "ping", answerMs);
+    await answered(docker.ping(), "ping", agent instanceof SshAgent ? sshAnswerMs : answerMs);
   } catch (error) {
-    throw new Error(`${address}: ${dockerReason(error)}`, { cause: error });
+    agent.destroy();
+    throw new Error(`${address}: ${connectionReason(error, client.protocol)}`, { cause: error });
   }
-  return { docker, address, ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }) };
+  return { docker, address, release: () => agent.destroy(), ...(socketPath === undefined ? {} : { socketPath }) };
+}
+
+/** The client reads these variables itself, and would mix them with what was chosen. */
+const clientVariables = ["DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_PATH_PREFIX"];
+
+function makeClient(options: DockerOptions & { readonly agent: Agent }): Docker {
+  const saved = clientVariables.map((name) => [name, process.env[name]] as const);
+  for (const name of clientVariables) Reflect.deleteProperty(process.env, name);
+  try {
+    return new Docker(options);
+  } finally {
+    for (const [name, value] of saved) if (value !== undefined) process.env[name] = value;
+  }
 }
 
 function strategies(given: DockerConnection | undefined): Strategy[] {

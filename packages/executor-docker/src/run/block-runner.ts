@@ -32,6 +32,8 @@ export interface ContainerInventory {
 /** Starts and ends blocks in one container. */
 export interface BlockRunner {
   readonly inventory: ContainerInventory;
+  /** It does without the daemon: blocks run on, and end, even if that hangs. */
+  readonly direct: boolean;
   /**
    * Runs a program to its end. Children that it leaves running live on.
    *

@@ -1,11 +1,14 @@
+import type { Socket } from "node:net";
+import path from "node:path";
 import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import type Docker from "dockerode";
+import { connectDirectly } from "../channel/direct-channel.ts";
 import { FrameReader, frameType } from "../channel/frames.ts";
 import { StreamDemultiplexer } from "../channel/stream-demultiplexer.ts";
 import type { BlockRunner } from "./block-runner.ts";
 import { ExecRunner } from "./exec-runner.ts";
-import { readGreeting } from "./greeting.ts";
+import { readGreeting, type Greeting } from "./greeting.ts";
 import { SupervisorRunner } from "./supervisor-runner.ts";
 
 /** What stands around a stream to a container's supervisor. */
@@ -14,6 +17,8 @@ export interface RunnerContext {
   readonly container: Docker.Container;
   /** A directory of the session in the container. */
   readonly directory: string;
+  /** The directory of this host that may be the container's work directory. */
+  readonly workDirectory: string;
   /** The user that blocks run as; `undefined`: the container's. */
   readonly user: string | undefined;
   /** Told, once, that the container cannot be used any more. */
@@ -25,46 +30,48 @@ const shellMagic = "FENCED0\n";
 const longestGreeting = 1_048_576;
 
 /**
- * Waits for the greeting of what runs in the container, and takes over its stream.
+ * Waits for the greeting of what runs in the container, and takes over its stream. If the supervisor has made a socket in
+ * the work directory, and that is shared with this host, it is talked to over that, and the stream only holds it.
  *
  * @throws BackendUnavailableError if the stream ends before, with what was said instead.
  */
 export function connectRunner(stream: Duplex, context: RunnerContext): Promise<BlockRunner> {
   return new Promise((resolve, reject) => {
-    const greeting = new GreetingReader(stream, context, resolve);
     const fail = (error: Error): void => {
       context.lose(error);
       stream.destroy();
       reject(error);
     };
+    const greeting = new GreetingReader(stream, context, { resolve, fail });
     const demultiplexer = new StreamDemultiplexer((name, bytes) => greeting.take(name, bytes));
-    stream.on("data", (chunk: Buffer) => {
-      try {
-        demultiplexer.push(chunk);
-      } catch (error) {
-        fail(error instanceof Error ? error : new Error(String(error)));
-      }
-    });
+    stream.on("data", (chunk: Buffer) => failing(fail, () => demultiplexer.push(chunk)));
     stream.on("error", fail);
     stream.on("close", () => fail(greeting.ended()));
     stream.on("end", () => fail(greeting.ended()));
   });
 }
 
+/** What becomes of the wait for a greeting. */
+interface Outcome {
+  readonly resolve: (runner: BlockRunner) => void;
+  /** Also later, when something is wrong with what comes from the container. */
+  readonly fail: (error: Error) => void;
+}
+
 /** Tells from the first bytes who speaks, and hands the rest on. */
 class GreetingReader {
   readonly #stream: Duplex;
   readonly #context: RunnerContext;
-  readonly #resolve: (runner: BlockRunner) => void;
+  readonly #outcome: Outcome;
   #text = "";
   #errors = "";
   #frames: FrameReader | undefined;
   #supervisor: SupervisorRunner | undefined;
 
-  constructor(stream: Duplex, context: RunnerContext, resolve: (runner: BlockRunner) => void) {
+  constructor(stream: Duplex, context: RunnerContext, outcome: Outcome) {
     this.#stream = stream;
     this.#context = context;
-    this.#resolve = resolve;
+    this.#outcome = outcome;
   }
 
   take(name: "stdout" | "stderr", bytes: Buffer): void {
@@ -89,26 +96,46 @@ class GreetingReader {
       this.#frames.push(Buffer.from(this.#text.slice(supervisorMagic.length), "latin1"));
     } else if (this.#text.startsWith(shellMagic) && this.#text.endsWith("\nend\n")) {
       const text = Buffer.from(this.#text.slice(shellMagic.length), "latin1").toString();
-      this.#resolve(new ExecRunner(readGreeting(text), this.#context));
+      this.#outcome.resolve(new ExecRunner(readGreeting(text), this.#context));
     }
     if (this.#text.length > longestGreeting) throw this.ended();
   }
 
   #frameReader(): FrameReader {
     return new FrameReader({
-      output: (type, block, bytes) => this.#supervisor?.output(type, block, bytes),
+      output: (type, block, bytes, memory) => this.#supervisor?.output(type, block, bytes, memory),
       report: (type, block, payload) => {
-        if (type === frameType.hello && !this.#supervisor) {
-          this.#supervisor = new SupervisorRunner(
-            this.#stream,
-            readGreeting(payload.toString()).inventory,
-            this.#context.lose,
-          );
-          this.#resolve(this.#supervisor);
-        } else {
-          this.#supervisor?.report(type, block, payload);
-        }
+        if (type === frameType.hello && !this.#supervisor) void this.#open(readGreeting(payload.toString()));
+        else this.#supervisor?.report(type, block, payload);
       },
     });
+  }
+
+  async #open({ inventory, socket }: Greeting): Promise<void> {
+    const direct = socket === undefined ? undefined : await this.#connect(socket);
+    const channel = { direct: direct !== undefined, lose: this.#context.lose };
+    this.#supervisor = new SupervisorRunner(direct ?? this.#stream, inventory, channel);
+    this.#outcome.resolve(this.#supervisor);
+  }
+
+  async #connect(name: string): Promise<Socket | undefined> {
+    const frames = this.#frameReader();
+    const { fail } = this.#outcome;
+    const file = path.join(this.#context.workDirectory, path.basename(name));
+    const socket = await connectDirectly(file, (bytes, memory) => failing(fail, () => frames.push(bytes, memory)));
+    if (!socket) return undefined;
+    socket.on("error", fail);
+    socket.on("close", () => fail(this.ended()));
+    if (this.#stream.destroyed) socket.destroy();
+    else this.#stream.on("close", () => socket.destroy());
+    return socket;
+  }
+}
+
+function failing(fail: (error: Error) => void, action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    fail(error instanceof Error ? error : new Error(String(error)));
   }
 }

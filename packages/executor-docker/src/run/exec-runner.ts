@@ -17,6 +17,7 @@ import type { Greeting } from "./greeting.ts";
  */
 export class ExecRunner implements BlockRunner {
   readonly inventory: ContainerInventory;
+  readonly direct = false;
   readonly #context: RunnerContext;
   readonly #keeper: number;
   readonly #streams = new Set<ExecStream>();

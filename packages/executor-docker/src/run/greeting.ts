@@ -6,6 +6,8 @@ export interface Greeting {
   readonly inventory: ContainerInventory;
   /** The process that holds a container without a supervisor. */
   readonly keeper: number;
+  /** The name of the socket in the work directory at which the supervisor listens, if it does. */
+  readonly socket?: string;
 }
 
 /**
@@ -37,5 +39,6 @@ export function readGreeting(text: string): Greeting {
     ...(nodeVersion === undefined ? {} : { nodeVersion }),
     ...(probe === undefined ? {} : { probe }),
   };
-  return { inventory, keeper: Number(value("self")) };
+  const socket = value("socket");
+  return { inventory, keeper: Number(value("self")), ...(socket === undefined ? {} : { socket }) };
 }

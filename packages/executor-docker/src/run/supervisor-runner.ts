@@ -4,6 +4,7 @@ import { BackendUnavailableError } from "@fenced/core";
 import type { BlockEvent } from "@fenced/executor-kit";
 import { BlockOutput } from "../channel/block-output.ts";
 import { encodeFrame, frameType, hostMagic } from "../channel/frames.ts";
+import type { SharedMemory } from "../channel/read-buffers.ts";
 import { answered } from "../daemon/docker-error.ts";
 import type { BlockCommand, BlockRunner, CommandEnd, ContainerInventory } from "./block-runner.ts";
 
@@ -27,6 +28,7 @@ interface ExitReport {
 /** Runs blocks through the supervisor in the container, over one stream for all of them. */
 export class SupervisorRunner implements BlockRunner {
   readonly inventory: ContainerInventory;
+  readonly direct: boolean;
   readonly #stream: Duplex;
   readonly #lose: (error: Error) => void;
   readonly #blocks = new Map<number, BlockOutput<ExitReport>>();
@@ -34,8 +36,16 @@ export class SupervisorRunner implements BlockRunner {
   #lost: Error | undefined;
   #last = 0;
 
-  /** @param lose - told that the container cannot be used any more. */
-  constructor(stream: Duplex, inventory: ContainerInventory, lose: (error: Error) => void) {
+  /**
+   * @param stream - to the supervisor.
+   * @param channel - whether the stream bypasses the daemon, and who is told that the container cannot be used any more.
+   */
+  constructor(
+    stream: Duplex,
+    inventory: ContainerInventory,
+    { direct, lose }: { readonly direct: boolean; readonly lose: (error: Error) => void },
+  ) {
+    this.direct = direct;
     this.#stream = stream;
     this.inventory = inventory;
     this.#lose = lose;
@@ -43,9 +53,9 @@ export class SupervisorRunner implements BlockRunner {
   }
 
   /** Takes a piece of a block's output. */
-  output(type: "stdout" | "stderr", number: number, bytes: Buffer): void {
+  output(type: "stdout" | "stderr", number: number, bytes: Buffer, memory?: SharedMemory): void {
     const block = this.#blocks.get(number);
-    block?.push(type, bytes);
+    block?.push(type, bytes, memory);
     if (block && block.waiting > mostWaiting) throw new Error("the supervisor in the container sends more than it may");
   }
 

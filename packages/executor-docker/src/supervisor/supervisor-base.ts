@@ -42,11 +42,16 @@ def protect(dumpable):
     set_process(4, dumpable)
 
 
-class Output:
-    """Frames on their way to the host. While some wait, blocks are not read."""
+class Channel:
+    """To the host: by the standard streams, or by a socket in place of them. While output waits, blocks are not read."""
 
     def __init__(self):
+        self.source, self.sink = 0, 1
         self.waiting = deque()
+
+    def switch(self, descriptor):
+        self.source = self.sink = descriptor
+        events.register(descriptor, select.EPOLLIN)
 
     def send(self, kind, block, payload=b""):
         header = struct.pack(">IBI", len(payload) + 5, kind, block)
@@ -54,26 +59,35 @@ class Output:
             self.waiting.append(header + payload)
             return
         try:
-            sent = os.writev(1, [header, payload])
+            sent = os.writev(self.sink, [header, payload])
         except BlockingIOError:
             sent = 0
-        if sent < len(header) + len(payload):
-            self.waiting.append((header + payload)[sent:])
+        if sent < len(header):
+            self.waiting.append(header[sent:] + payload)
+        elif sent < len(header) + len(payload):
+            self.waiting.append(memoryview(payload)[sent - len(header):])
+        if self.waiting:
             events.unregister(data.fileno())
-            events.register(1, select.EPOLLOUT)
+            if self.sink == self.source:
+                events.modify(self.sink, select.EPOLLIN | select.EPOLLOUT)
+            else:
+                events.register(self.sink, select.EPOLLOUT)
 
     def flush(self):
         while self.waiting:
             piece = self.waiting[0]
             try:
-                sent = os.write(1, piece)
+                sent = os.write(self.sink, piece)
             except BlockingIOError:
                 return
             if sent < len(piece):
-                self.waiting[0] = piece[sent:]
+                self.waiting[0] = memoryview(piece)[sent:]
                 return
             self.waiting.popleft()
-        events.unregister(1)
+        if self.sink == self.source:
+            events.modify(self.sink, select.EPOLLIN)
+        else:
+            events.unregister(self.sink)
         events.register(data.fileno(), select.EPOLLIN)
 
 
@@ -130,5 +144,5 @@ def no_process(number):
 def report(number, code, memory, killed, problem):
     known = 2 if memory is None else int(memory)
     head = struct.pack(">iBB", -1 if code is None else code, known, killed)
-    output.send(EXIT, number, head + (problem or "").encode())
+    channel.send(EXIT, number, head + (problem or "").encode())
 `;

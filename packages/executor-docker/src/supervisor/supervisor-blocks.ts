@@ -89,7 +89,7 @@ def read_pipe(block, end):
         forget(block, end)
         return 0
     if not block.ended:
-        output.send(block.pipes[end], block.number, chunk)
+        channel.send(block.pipes[end], block.number, chunk)
         block.credit -= len(chunk)
         if block.credit <= 0 and not block.paused:
             block.paused = True

@@ -51,10 +51,13 @@ export class HostWorkspace {
     return this.#giveTo;
   }
 
-  /** Gives the temporary work directory, and all that is written to it from now on, to the user that blocks run as. */
+  /**
+   * Gives all that the session writes to the work directory from now on to the user that blocks run as, and the directory
+   * too if it is the session's own.
+   */
   async giveTo(owner: FileOwner): Promise<void> {
     this.#giveTo = owner;
-    await chown(this.workDirectory, owner.uid, owner.gid);
+    if (!this.given) await chown(this.workDirectory, owner.uid, owner.gid);
   }
 
   /** Writes a file of the session's own, under a name that nobody else has. */
