@@ -8,7 +8,7 @@
 set -euo pipefail
 
 # Variables by which executors know their processes.
-marks='FENCED_(SESSION|BLOCK|KERNEL|DISPLAYS|SERVER)[A-Z_]*='
+marks='FENCED_(SESSION|BLOCK|KERNEL|DISPLAYS|SERVER|SSH)[A-Z_]*='
 
 list() {
   local engine
