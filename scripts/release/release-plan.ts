@@ -3,10 +3,12 @@ import { join } from "node:path";
 import { manifestOf, publishableFolders } from "../packages.mjs";
 import { runIn } from "./repository-copy.ts";
 
+const bumps = ["none", "patch", "minor", "major"] as const;
+
 /** What the changesets do to one package. */
 export interface Release {
   readonly name: string;
-  readonly type: "none" | "patch" | "minor" | "major";
+  readonly type: (typeof bumps)[number];
   readonly oldVersion: string;
   readonly newVersion: string;
   readonly changesets: readonly Changeset[];
@@ -15,6 +17,7 @@ export interface Release {
 interface Changeset {
   readonly id: string;
   readonly summary: string;
+  readonly releases: readonly Pick<Release, "name" | "type">[];
 }
 
 interface Status {
@@ -48,9 +51,19 @@ export function checkVersions(workspace: string, releases: readonly Release[]): 
     (file) => file.endsWith(".md") && file !== "README.md",
   );
   if (left.length > 0) problems.push(`Changesets are left: ${left.join(", ")}.`);
+  problems.push(...checkBumps(releases));
   const names = folders.map((folder) => manifestOf(folder).name);
   const strangers = releases.filter(({ name }) => !names.includes(name));
   return [...problems, ...strangers.map(({ name }) => `${name} is private, and has a release.`)];
+}
+
+/** All packages get the largest bump that a changeset asks for, and none a larger one for the sake of its peers. */
+function checkBumps(releases: readonly Release[]): string[] {
+  const asked = releases.flatMap(({ changesets }) => changesets.flatMap((changeset) => changeset.releases));
+  const largest = bumps.findLast((bump) => asked.some(({ type }) => type === bump)) ?? "none";
+  return releases
+    .filter(({ type }) => type !== largest)
+    .map(({ name, type }) => `${name} would get a ${type} release, and the changesets ask for a ${largest} one.`);
 }
 
 function checkPackage(folder: string, releases: readonly Release[]): string[] {
