@@ -174,9 +174,9 @@ describe("options in the container", needs("docker"), () => {
     ]);
   });
 
-  it("workDir may have a path that no socket can have", async () => {
+  it("workDir may have a path that is too long for the address of a socket", async () => {
     await using executor = createExecutor({ workDir: join(directory, "long".repeat(50)) });
-    expect(await printed(executor, "python", "print('through the daemon')")).toBe("through the daemon");
+    expect(await printed(executor, "python", "print('here')")).toBe("here");
   });
 
   it("workDir holds what blocks write, as the owner's", async () => {
