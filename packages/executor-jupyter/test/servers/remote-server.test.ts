@@ -69,7 +69,11 @@ describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", 
 
     it("fails the call when it stays away", patience, async () => {
       const { proxy, settings } = await proxied();
-      const executor = new JupyterCodeExecutor({ server: settings, reconnectTimeoutMs: 2000 });
+      const api = new KernelApi(await address());
+      const before = await api.list();
+      // What the executor cannot reach any more stays there: the work directory is the test's, and so is the kernel.
+      const workDir = await mkdtemp(join(tmpdir(), "fenced-test-"));
+      const executor = new JupyterCodeExecutor({ server: settings, reconnectTimeoutMs: 2000, workDir });
       await executor.start();
       const running = executor.executeCodeBlocks([python("import time; time.sleep(300)")]);
       running.catch(() => {});
@@ -77,6 +81,8 @@ describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", 
       await proxy[Symbol.asyncDispose]();
       await expect(running).rejects.toSatisfy(BackendUnavailableError.isInstance);
       await executor.stop();
+      for (const id of await api.list()) if (!before.includes(id)) await api.remove(id);
+      await rm(workDir, { recursive: true });
     });
 
     it("speaks the old WebSocket protocol too", patience, async () => {
