@@ -4,8 +4,8 @@ import { parseOptions } from "../src/cli/parse-options.ts";
 import { UsageError } from "../src/cli/usage-error.ts";
 import { startCli } from "./support/start.ts";
 
-const withoutDocker = {
-  NODE_OPTIONS: `--import ${new URL("fixtures/without-docker.mjs", import.meta.url).href}`,
+const withoutJupyter = {
+  NODE_OPTIONS: `--import ${new URL("fixtures/without-jupyter.mjs", import.meta.url).href}`,
 };
 
 function model(...args: string[]) {
@@ -61,11 +61,11 @@ describe("the command line", () => {
     ["no executor", [], {}, ["--executor docker", "without any fence"]],
     [
       "a package that is not installed",
-      ["--executor", "docker"],
-      withoutDocker,
+      ["--executor", "jupyter"],
+      withoutJupyter,
       [
-        "npm install @fenced/executor-docker",
-        "npx -y -p @fenced/mcp -p @fenced/executor-docker fenced-mcp --executor docker",
+        "npm install @fenced/executor-jupyter",
+        "npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter",
       ],
     ],
   ])("ends for %s, without a stack trace and with nothing on standard output", async (_, args, env, words) => {

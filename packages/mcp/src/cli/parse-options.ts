@@ -27,7 +27,7 @@ export interface CliOptions {
 
 const help = `
 Without --http it speaks MCP on standard input and output. Examples:
-  npx -y -p @fenced/mcp -p @fenced/executor-docker fenced-mcp --executor docker --image python:3.13-slim
+  npx -y @fenced/mcp --executor docker --image python:3.13-slim
   npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter --http --port 3000
 
 --executor aca takes the pool's address from ACA_POOL_MANAGEMENT_ENDPOINT, and a token, if there is one, from ACA_TOKEN.`;
