@@ -9,11 +9,15 @@ const limits = [
   "maxProgressCharacters",
 ] as const;
 
-/** @throws InvalidInputError if a limit is not a whole number from 0. */
+/** Milliseconds that a timer can wait: of more, Node makes one. */
+const longestTimer = 2_147_483_647;
+
+/** @throws InvalidInputError if a limit is not a whole number from 0, or an interval is longer than a timer can be. */
 export function checkLimits(options: CodeExecutionToolOptions): void {
   for (const name of limits) {
     const value = options[name];
-    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) continue;
-    throw new InvalidInputError(`${name} is ${value}`, { remedy: "Give a whole number, from 0." });
+    const most = name === "progressIntervalMs" ? longestTimer : Number.MAX_SAFE_INTEGER;
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value <= most)) continue;
+    throw new InvalidInputError(`${name} is ${value}`, { remedy: `Give a whole number, from 0 to ${most}.` });
   }
 }

@@ -194,6 +194,7 @@ describe("codeExecutionTool", () => {
     const executor = localExecutor();
     expect(() => codeExecutionTool(executor, { maxImages: -1 })).toThrow(InvalidInputError);
     expect(() => codeExecutionTool(executor, { maxOutputCharacters: 1.5 })).toThrow(/maxOutputCharacters is 1.5/);
+    expect(() => codeExecutionTool(executor, { progressIntervalMs: 2 ** 31 })).toThrow(/from 0 to 2147483647/);
     expect(() => codeExecutionTool(executor, { languages: ["cobol"] })).toThrow(/none of the languages cobol/);
   });
 });

@@ -13,6 +13,8 @@ import { serveStdio } from "./serve-stdio.ts";
 
 // Standard output belongs to the protocol, whatever a package may want to say.
 globalThis.console = new Console(process.stderr, process.stderr);
+// Whoever read it may be gone: no reason to end without stopping executors.
+process.stderr.on("error", () => {});
 // What the local executor warns of is said here in other words.
 process.removeAllListeners("warning");
 process.on("warning", (warning) => {

@@ -1,9 +1,11 @@
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { executorModel } from "../src/cli/executor-model.ts";
 import { parseOptions } from "../src/cli/parse-options.ts";
 import { UsageError } from "../src/cli/usage-error.ts";
 import { startCli } from "./support/start.ts";
 
+const sharedWorkDir = fileURLToPath(new URL("fixtures/shared-work-dir.json", import.meta.url));
 const withoutJupyter = {
   NODE_OPTIONS: `--import ${new URL("fixtures/without-jupyter.mjs", import.meta.url).href}`,
 };
@@ -51,6 +53,8 @@ describe("the command line", () => {
     [["--executor", "local", "--http", "--config", '{"workDir":"w"}'], "leave workDir out of --config"],
     [["--executor", "aca"], "ACA_POOL_MANAGEMENT_ENDPOINT"],
     [["--component", "nowhere.json"], "nowhere.json cannot be read"],
+    [["--component", sharedWorkDir, "--http"], "leave workDir out of the component"],
+    [["--executor", "docker", "--http", "--config", '{"containerName":"c"}'], "leave containerName out of --config"],
   ])("refuses %j with the reason", async (args, words) => {
     const outcome = (async () => model(...args))();
     await expect(outcome).rejects.toThrow(UsageError);

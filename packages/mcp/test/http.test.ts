@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
@@ -44,14 +45,14 @@ describe("the door", () => {
   });
 
   it("opens for the server's own names only", async () => {
-    const server = await startHttp({ allowedHosts: ["Tools.example"] });
+    const server = await startHttp({ allowedHosts: ["Tools.example", "2001:DB8:0:0::5"] });
     for (const host of ["evil.example", "127.0.0.1.evil.example", "evil.example@127.0.0.1", "["]) {
       expect(await post(server.url, { ...bearer(server), host })).toMatchObject({ status: 403 });
     }
     for (const origin of ["https://evil.example", "null", "file://"]) {
       expect(await post(server.url, { ...bearer(server), origin })).toMatchObject({ status: 403 });
     }
-    for (const host of ["localhost:1234", "[::1]:80", "tools.example"]) {
+    for (const host of ["localhost:1234", "[::1]:80", "tools.example", "[2001:db8::5]"]) {
       expect(await post(server.url, { ...bearer(server), host, origin: `http://${host}` })).toMatchObject({
         status: 200,
       });
@@ -93,6 +94,14 @@ describe("sessions", needs("python3"), () => {
     await expect(call(other.client, "list_files")).rejects.toBeInstanceOf(Error);
   });
 
+  it("give a long text in pieces, and cut no character", async () => {
+    const { client } = await connectHttp(await startHttp({ maxOutputCharacters: 3 }));
+    await call(client, "write_file", { path: "long.txt", content: "ab😀cd" });
+    const read = async (offset: number) => textOf(await call(client, "read_file", { path: "long.txt", offset }));
+    expect(await read(0)).toBe("ab😀\n[Characters 0 to 4 of 6. Call again with offset 4 for more.]");
+    expect(await read(4)).toBe("cd\n[Characters 4 to 6 of 6.]");
+  });
+
   it("are bounded in number, and make room when they end", async () => {
     const server = await startHttp({ maxSessions: 1 });
     const { client, transport } = await connectHttp(server);
@@ -107,13 +116,36 @@ describe("sessions", needs("python3"), () => {
   });
 
   it("end when nobody used them for a while", async () => {
-    const server = await startHttp({ maxSessions: 1, sessionIdleMs: 50 });
+    const server = await startHttp({ maxSessions: 1, sessionIdleMs: 1000 });
     const { client } = await connectHttp(server);
     const workspace = (await python(client, where)).trim();
-    // The client's open stream keeps the session.
+    // The client's open stream keeps the session for longer than it may be idle.
+    await sleep(2000);
     expect(existsSync(workspace)).toBe(true);
+    expect((await python(client, where)).trim()).toBe(workspace);
     await client.close();
     await expect.poll(() => existsSync(workspace), { timeout: 10_000 }).toBe(false);
+  });
+
+  it("end, although their client left before its executor was there", async () => {
+    const made: LocalCommandLineCodeExecutor[] = [];
+    const createExecutor = async () => {
+      const executor = new LocalCommandLineCodeExecutor();
+      await executor.start();
+      made.push(executor);
+      sent.destroy();
+      await sleep(200);
+      return executor;
+    };
+    const server = await startHttp({ createExecutor, maxSessions: 1, sessionIdleMs: 100 });
+    const accept = "application/json, text/event-stream";
+    const headers = { "content-type": "application/json", accept, ...bearer(server) };
+    const sent = request(server.url, { method: "POST", headers }).on("error", () => {});
+    sent.end(initialize);
+    await expect.poll(() => made.length, { timeout: 10_000 }).toBe(1);
+    await expect
+      .poll(async () => (await post(server.url, bearer(server))).status, { timeout: 10_000, interval: 300 })
+      .toBe(200);
   });
 
   it("that cannot be had are an error, and leave nothing", async () => {

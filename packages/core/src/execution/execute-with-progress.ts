@@ -39,7 +39,7 @@ export async function executeWithProgress(
 /** The last characters of a text, never half a one, after `…` if there were more. */
 export function lastCharacters(text: string, count: number): string {
   if (text.length <= count) return text;
-  return `…${text.slice(-count).replace(/^[\uDC00-\uDFFF]/, "")}`;
+  return `…${text.slice(text.length - count).replace(/^[\uDC00-\uDFFF]/, "")}`;
 }
 
 class Portions {

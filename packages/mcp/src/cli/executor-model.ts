@@ -11,12 +11,23 @@ const providers: Readonly<Record<ExecutorName, string>> = {
   aca: "@fenced/executor-aca:ACADynamicSessionsCodeExecutor",
 };
 
+/** Settings that would give all executors of a server one workspace, session or container. */
+const sharing = ["workDir", "sessionId", "kernelId", "containerName"] as const;
+
 /**
  * The component model of the executor that the command line asks for.
  *
  * @throws UsageError if a file or a text in it is no JSON of the right shape, or the environment lacks something.
  */
 export async function executorModel(options: CliOptions): Promise<ComponentModel> {
+  const model = await modelOf(options);
+  const shared = sharing.find((name) => name in model.config);
+  if (!options.http || shared === undefined) return model;
+  const place = options.executor === undefined ? "the component" : "--config";
+  throw new UsageError(`With --http each session has an executor of its own: leave ${shared} out of ${place}.`);
+}
+
+async function modelOf(options: CliOptions): Promise<ComponentModel> {
   const { executor, component = "" } = options;
   if (executor === undefined) return readComponent(component);
   const config = {
@@ -26,11 +37,6 @@ export async function executorModel(options: CliOptions): Promise<ComponentModel
     ...(options.workDir === undefined ? {} : { workDir: options.workDir }),
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
   };
-  if (options.http && "workDir" in config) {
-    throw new UsageError(
-      "With --http each session has a temporary directory of its own: leave workDir out of --config.",
-    );
-  }
   return { provider: providers[executor], componentType: "code_executor", version: 1, config };
 }
 

@@ -53,7 +53,8 @@ export class McpSessions {
     this.#making.add(making);
     const session = await making.finally(() => this.#making.delete(making));
     try {
-      await session.handle(request, response);
+      // Of a client that left meanwhile the response is closed already, and will not say so again.
+      if (!response.destroyed) await session.handle(request, response);
     } finally {
       // What was no initialize request has begun no session.
       if (session.id === undefined) await session.end();
@@ -63,15 +64,20 @@ export class McpSessions {
   async #make(): Promise<McpSession> {
     const { sessionIdleMs = 1_800_000, createExecutor, ...options } = this.#options;
     const executor = await createExecutor();
-    const session: McpSession = new McpSession(executor, {
-      ...options,
-      sessionIdleMs,
-      onOpen: (id) => void this.#open.set(id, session),
-      onEnd: () => this.#end(session),
-    });
-    this.#sessions.add(session);
-    await session.connect();
-    return session;
+    try {
+      const session: McpSession = new McpSession(executor, {
+        ...options,
+        sessionIdleMs,
+        onOpen: (id) => void this.#open.set(id, session),
+        onEnd: () => this.#end(session),
+      });
+      await session.connect();
+      this.#sessions.add(session);
+      return session;
+    } catch (error) {
+      await executor.stop().catch((failure: unknown) => reportError(failure, this.#options.onError));
+      throw error;
+    }
   }
 
   #end(session: McpSession): void {

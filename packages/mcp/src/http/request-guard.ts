@@ -13,7 +13,7 @@ export class RequestGuard {
   readonly #token: Buffer;
 
   constructor({ names, token }: { readonly names: readonly string[]; readonly token: string }) {
-    this.#names = new Set(["localhost", "127.0.0.1", "[::1]", ...names].map((name) => name.toLowerCase()));
+    this.#names = new Set(["localhost", "127.0.0.1", "[::1]", ...names].map(hostnameOf));
     this.#token = digest(token);
   }
 
@@ -43,6 +43,12 @@ export class RequestGuard {
     const { hostname, username, password } = new URL(url);
     return username + password === "" && this.#names.has(hostname);
   }
+}
+
+/** As `URL` writes it, and requests therefore are compared: lower case, short IPv6 in brackets, Punycode, no port. */
+function hostnameOf(name: string): string {
+  const url = `http://${/^[^[].*:.*:/.test(name) ? `[${name}]` : name}`;
+  return URL.canParse(url) ? new URL(url).hostname : name.toLowerCase();
 }
 
 function digest(text: string): Buffer {

@@ -23,15 +23,19 @@ export function addReadFile(server: McpServer, executor: CodeExecutor, options: 
       },
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
-    async ({ path, offset }) => {
-      const bytes = await readBounded(executor, posix.normalize(path), maxFileBytes);
+    async ({ path, offset }, { signal }) => {
+      const bytes = await readBounded(executor, posix.normalize(path), { limit: maxFileBytes, signal });
       return { content: [toContent(bytes, { path, offset, maxOutputCharacters })] };
     },
   );
 }
 
 /** Files are read whole, so their size is asked for first. */
-async function readBounded({ files }: CodeExecutor, path: string, limit: number): Promise<Uint8Array> {
+async function readBounded(
+  { files }: CodeExecutor,
+  path: string,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<Uint8Array> {
   const directory = posix.dirname(path);
   const found = (await files.list(directory === "." ? undefined : directory)).find((file) => file.path === path);
   if (found === undefined) {
@@ -40,6 +44,8 @@ async function readBounded({ files }: CodeExecutor, path: string, limit: number)
     });
   }
   if (found.size > limit) throw tooLarge(path, found.size, limit);
+  // If the session has ended meanwhile, reading would start the executor again.
+  signal.throwIfAborted();
   const bytes = await files.read(path);
   // Code that runs meanwhile may have made it longer.
   if (bytes.byteLength > limit) throw tooLarge(path, bytes.byteLength, limit);
@@ -70,8 +76,10 @@ function toContent(
     const blob = Buffer.from(bytes).toString("base64");
     return { type: "resource", resource: { uri, mimeType: "application/octet-stream", blob } };
   }
-  const end = Math.min(offset + maxOutputCharacters, text.length);
-  const piece = text.slice(offset, end);
+  // At least one character, so that the next call gets further; and never half a one.
+  const least = Math.min(offset + Math.max(1, maxOutputCharacters), text.length);
+  const end = /[\uD800-\uDBFF]/.test(text.charAt(least - 1)) ? Math.min(least + 1, text.length) : least;
+  const piece = text.slice(offset, end).replace(/^[\uDC00-\uDFFF]/, "");
   if (piece.length === text.length) return { type: "text", text };
   const next = end < text.length ? ` Call again with offset ${end} for more.` : "";
   return { type: "text", text: `${piece}\n[Characters ${offset} to ${end} of ${text.length}.${next}]` };
