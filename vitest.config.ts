@@ -40,7 +40,8 @@ export default defineConfig({
   oxc: { target: "es2023" },
   test: {
     pool: "forks",
-    maxWorkers: Math.min(4, availableParallelism()),
+    // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end.
+    maxWorkers: Math.max(3, Math.min(4, availableParallelism())),
     // CI's machines are shared: a test that real processes, containers and kernels made fail gets a second try there,
     // and the report says so. At home it fails at once.
     retry: process.env.CI === undefined ? 0 : 1,
