@@ -48,7 +48,7 @@ export class ContentsFiles implements WorkspaceFiles {
     if (this.directory !== "") await this.#makeDirectories(this.directory.split("/"), this.directory, "");
   }
 
-  /** Deletes the workspace with all that is in it; one that is gone already is fine. */
+  /** Deletes the workspace with all that is in it, if the server does that; one that is gone already is fine. */
   async discard(): Promise<void> {
     await this.#delete(".", this.directory).catch((error: unknown) => {
       if (!FileNotFoundError.isInstance(error)) throw error;
@@ -138,18 +138,14 @@ export class ContentsFiles implements WorkspaceFiles {
     }
   }
 
-  /** Servers with a trash take a whole directory; others want it empty. */
+  /**
+   * A directory that the server does not take whole stays: the API shows a link to one as a directory, and what is in it
+   * may be somebody else's.
+   */
   async #delete(normal: string, given: string): Promise<void> {
     const response = await this.#client().send(this.#url(normal), { method: "DELETE" });
+    if (!response.ok) throw await this.#problem(response, given);
     await response.body?.cancel();
-    if (response.ok) return;
-    const { type, children } = await this.#get(normal, given);
-    if (type === "directory") {
-      for (const child of children) await this.#delete(childOf(normal, child.name), given);
-    }
-    const again = await this.#client().send(this.#url(normal), { method: "DELETE" });
-    if (!again.ok) throw await this.#problem(again, given);
-    await again.body?.cancel();
   }
 
   /** The file's bytes as they are, which servers give outside the contents API. */
@@ -205,7 +201,8 @@ export class ContentsFiles implements WorkspaceFiles {
     if (await ContentsFiles.areOn(this.#client())) {
       return new BackendUnavailableError(`The server refuses ${name}: ${refusal.message}`, {
         remedy:
-          "Its contents API takes no hidden files, unless it was started with --ContentsManager.allow_hidden=True.",
+          "Its contents API takes no hidden files, unless it was started with --ContentsManager.allow_hidden=True. " +
+          "Without a trash it deletes only empty directories, unless --FileContentsManager.always_delete_dir=True, and no links to directories.",
         cause: refusal,
       });
     }

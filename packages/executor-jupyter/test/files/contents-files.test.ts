@@ -119,6 +119,25 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
   });
 });
 
+describe.each(["jupyter", "jupyter2"] as const)("a server that deletes only empty directories (%s)", (version) => {
+  it("keeps what links lead to", { ...patience, ...needs(version, "irkernel") }, async () => {
+    await using server = await PlainServer.start(jupyterPythons[version], "careful");
+    const elsewhere = path.join(server.directory, "elsewhere");
+    await mkdir(path.join(elsewhere, "deep"), { recursive: true });
+    for (const file of ["kept", "deep/kept"]) await writeFile(path.join(elsewhere, file), "");
+    await using executor = new JupyterCodeExecutor({ server: server.settings, kernelName: "ir" });
+    await executor.executeCodeBlocks([r('invisible(file.symlink("../elsewhere", "link"))')]);
+    await executor.files.write("full/file", "");
+    for (const directory of ["link", "full"]) {
+      await expect(executor.files.remove(directory)).rejects.toThrow(/always_delete_dir/);
+    }
+    const [own = ""] = await workspaces(server);
+    await rm(path.join(server.directory, own, "full"), { recursive: true });
+    await executor.stop();
+    expect((await readdir(elsewhere, { recursive: true })).toSorted()).toEqual(["deep", "deep/kept", "kept"]);
+  });
+});
+
 describe.each(["jupyter", "jupyter2"] as const)("a server without a contents API (%s)", (version) => {
   describe("as kernel gateways are", needs(version, "irkernel"), () => {
     let server: PlainServer;

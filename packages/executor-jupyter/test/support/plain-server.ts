@@ -26,8 +26,11 @@ export class PlainServer implements AsyncDisposable {
     this.settings = { baseUrl, token };
   }
 
-  /** @param services - `kernels`: no contents API and nothing else either, like a kernel gateway. */
-  static async start(python: string, services: "all" | "kernels" = "all"): Promise<PlainServer> {
+  /**
+   * @param services - `kernels`: no contents API and nothing else either, like a kernel gateway; `careful`: all, but only
+   *   empty directories are deleted.
+   */
+  static async start(python: string, services: "all" | "careful" | "kernels" = "all"): Promise<PlainServer> {
     const home = await mkdtemp(join(tmpdir(), "fenced-test-"));
     const root = join(home, "root");
     const command = `mkdir ${root} && exec "$0" "$@"`;
