@@ -1,6 +1,6 @@
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
-import { BackendUnavailableError, FencedError, type WorkspaceFiles } from "@fenced/core";
+import { BackendUnavailableError, type WorkspaceFiles } from "@fenced/core";
 import { DirectoryFiles } from "@fenced/executor-kit";
 import { DisplayBoard } from "../displays/display-board.ts";
 import { DisplayFiles } from "../displays/display-files.ts";
@@ -10,6 +10,7 @@ import { KernelLostError } from "../kernel/kernel-end.ts";
 import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } from "../kernel/kernels.ts";
 import { RunningKernel } from "../kernel/running-kernel.ts";
 import { PythonHelper } from "../python/python-helper.ts";
+import { ignoreUnreachable } from "../servers/ignore-unreachable.ts";
 import type { JupyterServer, ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
 import { openContentsWorkspace, type ContentsWorkspace } from "./contents-workspace.ts";
@@ -50,6 +51,7 @@ export class JupyterSession {
   #language = "";
   #shells: readonly string[] = [];
   #stateLost = false;
+  readonly #discarded = new WeakMap<LiveKernel, Promise<void>>();
 
   private constructor(settings: SessionSettings, lease: ServerLease) {
     this.#settings = settings;
@@ -104,8 +106,14 @@ export class JupyterSession {
     }
   }
 
-  /** Lets a kernel go whose variables can no longer be relied on; the next call gets another. */
-  async discard(live: LiveKernel): Promise<void> {
+  /** Lets a kernel go whose variables can no longer be relied on; the next call gets another. Once is enough. */
+  discard(live: LiveKernel): Promise<void> {
+    const discarded = this.#discarded.get(live) ?? this.#discard(live);
+    this.#discarded.set(live, discarded);
+    return discarded;
+  }
+
+  async #discard(live: LiveKernel): Promise<void> {
     this.#stateLost = true;
     this.#live = undefined;
     if (!live.kernel.end) await live.python?.helper.demand("kill", { everything: true });
@@ -288,9 +296,4 @@ export class JupyterSession {
     this.#files ??= new ContentsFiles(() => this.#client, this.#settings.workDir ?? "");
     return { kernel };
   }
-}
-
-/** @throws whatever is not that the server cannot be reached. */
-function ignoreUnreachable(error: unknown): void {
-  if (!FencedError.isInstance(error)) throw error;
 }
