@@ -19,7 +19,12 @@ export class SharedLife<T> {
   /** Keeps it open without users, until `end`. */
   async keep(): Promise<T> {
     this.#kept = true;
-    return this.#get();
+    try {
+      return await this.#get();
+    } catch (error) {
+      this.#kept = false;
+      throw error;
+    }
   }
 
   /** Closes it, whoever uses it. */
@@ -38,7 +43,8 @@ export class SharedLife<T> {
     } catch (error) {
       // Who gives up does not wait until what is being opened has been closed.
       const released = release();
-      if (signal?.aborted !== true) await released;
+      if (signal?.aborted === true) released.catch(() => {});
+      else await released;
       throw error;
     }
   }
