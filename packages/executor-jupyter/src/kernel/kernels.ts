@@ -1,5 +1,6 @@
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { field, textField } from "../fields.ts";
+import { lateSignal } from "../late-signal.ts";
 import type { ServerClient } from "../servers/server-client.ts";
 
 /** What a server says of a kernel. */
@@ -13,9 +14,11 @@ export interface KernelModel {
 /** Starting a kernel may mean to start a pod on a cluster. */
 const startDeadlineMs = 120_000;
 const endDeadlineMs = 30_000;
+/** How long the answer of a kernel's start is waited for when it is not wanted any more: without its id nobody can end it. */
+const unwantedMs = 15_000;
 
 /**
- * Starts a kernel.
+ * Starts a kernel. One whose start is under way when the signal aborts is given all the same, for the caller to end.
  *
  * @param path - its working directory, below the server's root directory. Default: that one.
  * @throws InvalidInputError if the server has no kernel of this name: with the names that it has.
@@ -25,7 +28,10 @@ export async function startKernel(
   { name, path, signal }: { readonly name: string; readonly path?: string; readonly signal: AbortSignal },
 ): Promise<KernelModel> {
   const json = { name, ...(path === undefined ? {} : { path }) };
-  const response = await client.send("api/kernels", { method: "POST", json, deadlineMs: startDeadlineMs, signal });
+  signal.throwIfAborted();
+  using late = lateSignal(signal, unwantedMs);
+  const request = { json, deadlineMs: startDeadlineMs, signal: late.signal };
+  const response = await client.send("api/kernels", { method: "POST", ...request });
   if (response.ok) {
     const model = kernelModel(await response.json());
     if (model) return model;

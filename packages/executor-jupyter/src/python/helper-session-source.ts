@@ -134,11 +134,18 @@ def end(remove_workspace):
     kill(everything=True)
     shutil.rmtree(home, ignore_errors=True)
     if remove_workspace:
+        # What was asked behind this would make it again.
+        for name in ("list_files", "read_file", "write_file", "remove_file"):
+            actions[name] = refuse
         os.chdir(os.path.dirname(workspace))
         shutil.rmtree(workspace, ignore_errors=True)
     if leash_pipe is not None:
         os.close(leash_pipe)
         leash_pipe = None
+
+
+def refuse(**_):
+    raise RuntimeError("the executor was stopped")
 
 
 def hurry_output():

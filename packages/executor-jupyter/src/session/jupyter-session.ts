@@ -1,6 +1,6 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import path from "node:path";
-import { BackendUnavailableError, type WorkspaceFiles } from "@fenced/core";
+import { BackendUnavailableError, ExecutorStoppedError, type WorkspaceFiles } from "@fenced/core";
 import { DirectoryFiles } from "@fenced/executor-kit";
 import { DisplayBoard } from "../displays/display-board.ts";
 import { DisplayFiles } from "../displays/display-files.ts";
@@ -11,26 +11,12 @@ import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } 
 import { RunningKernel } from "../kernel/running-kernel.ts";
 import { PythonHelper } from "../python/python-helper.ts";
 import { ignoreUnreachable } from "../servers/ignore-unreachable.ts";
-import type { JupyterServer, ServerLease } from "../servers/jupyter-server.ts";
+import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
 import { openContentsWorkspace, type ContentsWorkspace } from "./contents-workspace.ts";
+import { makeHostDirectory } from "./host-directory.ts";
 import type { LiveKernel } from "./live-kernel.ts";
-
-/** What a session is made from. */
-export interface SessionSettings {
-  /** The executor's name, unique in the world. */
-  readonly id: string;
-  readonly server: JupyterServer;
-  readonly kernelName: string;
-  readonly kernelId?: string;
-  readonly workDir?: string;
-  readonly outputDir?: string;
-  readonly reconnectTimeoutMs: number;
-  /** Environment variables for all blocks. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Modules of functions, name to source, that a kernel needs which takes the place of another; `undefined`: none ever. */
-  readonly modules: () => Readonly<Record<string, string>> | undefined;
-}
+import type { SessionSettings } from "./session-settings.ts";
 
 /** What is open while an executor is started: a hold on a server, a kernel, a workspace. */
 export class JupyterSession {
@@ -51,6 +37,7 @@ export class JupyterSession {
   #language = "";
   #shells: readonly string[] = [];
   #stateLost = false;
+  #closed = false;
   readonly #discarded = new WeakMap<LiveKernel, Promise<void>>();
 
   private constructor(settings: SessionSettings, lease: ServerLease) {
@@ -93,10 +80,19 @@ export class JupyterSession {
     throw new BackendUnavailableError("The workspace is not there yet", { remedy: "Start the executor first." });
   }
 
-  /** The kernel; a new one, if the one before is gone. */
+  /**
+   * The kernel; a new one, if the one before is gone.
+   *
+   * @throws ExecutorStoppedError if the session was closed, as it may be in the middle of a file operation.
+   */
   async kernel(signal: AbortSignal): Promise<LiveKernel> {
     const current = await this.#live?.catch(() => undefined);
     if (current?.kernel.end) await this.discard(current);
+    if (this.#closed) {
+      throw new ExecutorStoppedError("The executor was stopped during this call", {
+        remedy: "Call again if it is still wanted; what it had written to the workspace may be incomplete.",
+      });
+    }
     const opening = (this.#live ??= this.#openPatiently(signal));
     try {
       return await opening;
@@ -143,6 +139,7 @@ export class JupyterSession {
 
   /** Ends the kernel, unless it was there before, and deletes what the session made. */
   async close(): Promise<void> {
+    this.#closed = true;
     const live = await this.#live?.catch(() => undefined);
     this.#live = undefined;
     if (live) await this.#leave(live);
@@ -186,8 +183,11 @@ export class JupyterSession {
     await this.#makeHostWorkspace();
     await this.#makeContentsWorkspace();
     const id = await this.#startKernel(signal);
+    let kernel: RunningKernel | undefined;
     try {
-      const kernel = await RunningKernel.connect(
+      // Nobody could delete a kernel that the server has started unheard.
+      signal.throwIfAborted();
+      kernel = await RunningKernel.connect(
         {
           client: this.#client,
           kernelId: id,
@@ -199,6 +199,7 @@ export class JupyterSession {
       this.#language = kernel.language;
       return kernel.language === "python" ? await this.#installHelper(kernel) : await this.#withoutHelper(kernel);
     } catch (error) {
+      kernel?.disconnect();
       if (this.#settings.kernelId === undefined) await deleteKernel(this.#client, id).catch(ignoreUnreachable);
       throw error;
     }
@@ -222,14 +223,7 @@ export class JupyterSession {
     if (!host || this.#workspace !== undefined || (kernelId !== undefined && workDir === undefined)) return;
     this.#ownWorkspace = workDir === undefined;
     const workspace = workDir === undefined ? path.join(host.scratch, "workspaces", id) : path.resolve(workDir);
-    try {
-      await mkdir(workspace, { recursive: true });
-    } catch (cause) {
-      throw new BackendUnavailableError(`The work directory cannot be made: ${String(cause)}`, {
-        remedy: "Give a `workDir` that can be written to, and see that the disk is not full.",
-        cause,
-      });
-    }
+    await makeHostDirectory(workspace);
     this.#workspace = workspace;
     this.#files = new DirectoryFiles(workspace);
   }

@@ -146,6 +146,35 @@ describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", 
       expect((await running).output).toBe("gone\n");
     });
 
+    it("gets no new kernel by a file that is under way when the executor is stopped", patience, async () => {
+      const { baseUrl, token } = await address();
+      const api = new KernelApi(await address());
+      const before = await api.list();
+      await using executor = new JupyterCodeExecutor({ server: { baseUrl, token } });
+      await executor.start();
+      const writing = executor.files.write("large", Buffer.alloc(50_000_000));
+      writing.catch(() => {});
+      await expect.poll(async () => (await executor.files.list()).length, patience).toBe(1);
+      await executor.stop();
+      await expect(writing).rejects.toThrow(/stopped|closed/);
+      expect(await api.list()).toEqual(before);
+    });
+
+    it("keeps no kernel whose start was under way when the executor was stopped", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      const api = new KernelApi(await address());
+      const before = await api.list();
+      await using executor = new JupyterCodeExecutor({ server: settings });
+      const starting = executor.start();
+      starting.catch(() => {});
+      await expect.poll(() => proxy.requests.some((path) => path.endsWith("/api/kernels")), patience).toBe(true);
+      await executor.stop();
+      await expect(starting).rejects.toThrow(/stopped/);
+      await sleep(3000);
+      expect(await api.list()).toEqual(before);
+    });
+
     it("has no kernel of an id that nobody has", patience, async () => {
       await using executor = new JupyterCodeExecutor({ server, kernelId: "00000000-0000-4000-8000-000000000000" });
       await expect(executor.start()).rejects.toThrow(/no kernel with the id/);
