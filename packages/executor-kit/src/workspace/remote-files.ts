@@ -74,7 +74,7 @@ export class RemoteFiles implements WorkspaceFiles {
 
   async upload(localPaths: readonly string[]): Promise<void> {
     for (const local of localPaths) await assertLocalFile(local);
-    for (const local of localPaths) await this.#access.put(path.basename(local), createReadStream(local));
+    for (const local of localPaths) await this.#access.put(path.basename(local), contentOf(local));
   }
 
   async download(files: readonly string[], toDirectory: string): Promise<string[]> {
@@ -85,21 +85,26 @@ export class RemoteFiles implements WorkspaceFiles {
       const content = this.#access.content(relative)[Symbol.asyncIterator]();
       // The first piece, or the end, says that the file is there: without it no directory is made here.
       const first = await content.next();
-      await mkdir(path.dirname(copy), { recursive: true });
-      await pipeline(restOf(first, content), createWriteStream(copy));
+      try {
+        await mkdir(path.dirname(copy), { recursive: true });
+        await pipeline(restOf(first, content), createWriteStream(copy));
+      } finally {
+        await content.return?.();
+      }
       copies.push(copy);
     }
     return copies;
   }
 }
 
+/** Opened when it is read, so that nothing is left open and every error has a listener. */
+async function* contentOf(local: string): AsyncGenerator<Uint8Array, void, void> {
+  yield* createReadStream(local);
+}
+
 async function* restOf(
   first: IteratorResult<Uint8Array>,
   content: AsyncIterator<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, void> {
-  try {
-    for (let step = first; step.done !== true; step = await content.next()) yield step.value;
-  } finally {
-    await content.return?.();
-  }
+  for (let step = first; step.done !== true; step = await content.next()) yield step.value;
 }

@@ -1,5 +1,6 @@
-import { access, readFile, writeFile } from "node:fs/promises";
+import { access, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { asWorkspaceError, RemoteFiles, type RemoteFileAccess } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
@@ -28,6 +29,27 @@ class Shelf implements RemoteFileAccess {
 
   async remove(file: string): Promise<void> {
     this.files.delete(file);
+  }
+}
+
+/** A place that takes nothing, and from which a file goes while it is to be uploaded. */
+class ClosedShelf extends Shelf {
+  readonly gone: string[] = [];
+  left = 0;
+
+  override async *content(): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      for (;;) yield Buffer.from("more");
+    } finally {
+      this.left += 1;
+    }
+  }
+
+  override async put(): Promise<void> {
+    for (const local of this.gone) await rm(local);
+    // As long as it takes to find out that the file is gone.
+    await sleep(50);
+    throw new Error("closed");
   }
 }
 
@@ -61,5 +83,20 @@ describe("RemoteFiles", () => {
       FileNotFoundError.isInstance,
     );
     await expect(access(path.join(directory, "down/missing"))).rejects.toThrow("ENOENT");
+  });
+
+  it("leaves nothing open when an upload or a download fails", async () => {
+    const shelf = new ClosedShelf();
+    const files = new RemoteFiles(shelf);
+    const directory = await temporaryDirectory();
+    const local = path.join(directory, "one.txt");
+    await writeFile(local, "one");
+    shelf.gone.push(local);
+    await expect(files.upload([local])).rejects.toThrow("closed");
+    // An error of a stream that nobody listens to would end this program.
+    await expect(readdir(directory)).resolves.toEqual([]);
+    await writeFile(path.join(directory, "file"), "");
+    await expect(files.download(["a/b"], path.join(directory, "file"))).rejects.toThrow("ENOTDIR");
+    expect(shelf.left).toBe(1);
   });
 });
