@@ -92,7 +92,7 @@ function copyWorkspace(copy) {
 
 /** @param {string} copy */
 function refusedAgain(copy) {
-  for (const name of ["my-cloud", "My_Cloud", "kit"]) {
+  for (const name of ["my-cloud", "My_Cloud", "kit", "executor-kit", "executor-3d", "example-cloud"]) {
     const { status } = spawnSync(process.execPath, ["scripts/new.mjs", "executor", name], { cwd: copy });
     if (status === 0) throw new Error(`"${name}" should have been refused`);
   }

@@ -25,7 +25,9 @@ import { root } from "./workspace.mjs";
 const template = join(root, "templates", "executor");
 const standaloneTemplate = join(root, "templates", "standalone");
 const artifacts = ["node_modules", "dist"];
-const reserved = ["kit", "testkit", "example"];
+const reserved = ["kit", "testkit"];
+/** What stands for the package's name until all others are replaced: it may itself contain a name of the template. */
+const placeholder = "\u0000";
 
 /**
  * @param {string} name - As a user gave it.
@@ -33,16 +35,19 @@ const reserved = ["kit", "testkit", "example"];
  * @throws if a package cannot be called like that.
  */
 export function words(name) {
-  if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) || name.length > 40 || reserved.includes(name)) {
+  const bare = name.replace(/^executor-/, "");
+  const parts = bare.split("-");
+  const possible = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(bare) && bare.length <= 40 && !reserved.includes(bare);
+  // The template's own name is what is replaced.
+  if (!possible || parts.includes("example")) {
     throw new Error(
-      `"${name}" cannot be the name of an executor. Use small letters, digits and single hyphens, at most 40, e.g. my-cloud.`,
+      `"${name}" cannot be the name of an executor. Use small letters, digits and single hyphens, at most 40, not "example", e.g. my-cloud.`,
     );
   }
-  const parts = name.replace(/^executor-/, "").split("-");
   const [first = "", ...others] = parts;
   const capital = (/** @type {string} */ word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
   return {
-    kebab: parts.join("-"),
+    kebab: bare,
     camel: first + others.map(capital).join(""),
     pascal: parts.map(capital).join(""),
     title: [capital(first), ...others].join(" "),
@@ -151,12 +156,13 @@ function copy(from, to, change, leftOut = artifacts) {
  */
 function renamed(text, { kebab, camel, pascal, title }, packageName) {
   return text
-    .replaceAll("@fenced/executor-example", packageName)
+    .replaceAll("@fenced/executor-example", placeholder)
     .replaceAll("executor-example", `executor-${kebab}`)
     .replaceAll("example-", `${kebab}-`)
     .replaceAll(/\bExample(?=[A-Z])/g, pascal)
     .replaceAll(/\bexample(?=[A-Z])/g, camel)
-    .replaceAll(/\bExample\b/g, title);
+    .replaceAll(/\bExample\b/g, title)
+    .replaceAll(placeholder, () => packageName);
 }
 
 /** @param {string} folder */

@@ -30,7 +30,7 @@ function main() {
   const names = words(name);
   ensureInstalled();
   if (values.directory === undefined) inWorkspace(names);
-  else standalone(names, resolve(values.directory), values.package ?? `fenced-executor-${name}`);
+  else standalone(names, resolve(values.directory), values.package ?? `fenced-executor-${names.kebab}`);
 }
 
 function parseArguments() {
