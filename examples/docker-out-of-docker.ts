@@ -1,5 +1,5 @@
 // Runs blocks from a program that is in a container itself, and shares its files with them.
-// needs: docker
+// needs: docker, FENCED_REPOSITORY
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync } from "node:fs";
@@ -33,7 +33,7 @@ function startInContainer(): void {
   enterTemporaryDirectory();
   const coding = join(process.cwd(), "coding");
   mkdirSync(coding);
-  const repository = join(import.meta.dirname, "..");
+  const repository = process.env.FENCED_REPOSITORY ?? join(import.meta.dirname, "..");
   const volumes = [
     `${repository}:${repository}:ro`,
     "/var/run/docker.sock:/var/run/docker.sock",
