@@ -1,5 +1,5 @@
 // Runs blocks from a program that is in a container itself, and shares its files with them.
-// needs: docker
+// needs: docker, FENCED_REPOSITORY
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync } from "node:fs";
@@ -9,18 +9,16 @@ import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 // #endregion
 import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts";
 
-const codingOnHost = process.env["CODING_ON_HOST"];
-if (codingOnHost === undefined) startInContainer();
-else await runBlocks(codingOnHost);
+if (process.env.CODING_ON_HOST === undefined) startInContainer();
+else await runBlocks();
 
 /** This is what the program does in its container. */
-async function runBlocks(bindDir: string): Promise<void> {
-  const image = "fenced-test:python";
+async function runBlocks(): Promise<void> {
   // #region docker-out-of-docker
   await using executor = new DockerCommandLineCodeExecutor({
-    image,
+    image: process.env.SANDBOX_IMAGE ?? "python:3-slim",
     workDir: "/coding", // as this program sees the directory
-    bindDir, // as the daemon's host sees it
+    bindDir: process.env.CODING_ON_HOST ?? "/coding", // as the daemon's host sees it
   });
   const result = await executor.executeCodeBlocks([
     { language: "python", code: "open('made.txt', 'w').write('by a sibling')" },
@@ -35,13 +33,17 @@ function startInContainer(): void {
   enterTemporaryDirectory();
   const coding = join(process.cwd(), "coding");
   mkdirSync(coding);
-  const repository = join(import.meta.dirname, "..");
+  const repository = process.env.FENCED_REPOSITORY ?? join(import.meta.dirname, "..");
   const volumes = [
     `${repository}:${repository}:ro`,
     "/var/run/docker.sock:/var/run/docker.sock",
     `${coding}:/coding`,
   ].flatMap((volume) => ["--volume", volume]);
-  const words = ["--rm", "--init", "--workdir", import.meta.dirname, "--env", `CODING_ON_HOST=${coding}`, ...volumes];
+  const environment = [`CODING_ON_HOST=${coding}`, "SANDBOX_IMAGE=fenced-test:python"].flatMap((each) => [
+    "--env",
+    each,
+  ]);
+  const words = ["--rm", "--init", "--workdir", import.meta.dirname, ...environment, ...volumes];
   const program = ["node", "--import", "tsx", "--conditions=@fenced/source", import.meta.filename];
   execFileSync("docker", ["run", ...words, "fenced-test:node", ...program], { stdio: "inherit" });
   assert.equal(readFileSync(join(coding, "made.txt"), "utf8"), "by a sibling");

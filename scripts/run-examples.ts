@@ -13,6 +13,8 @@ import { sourceFiles } from "./source-files.ts";
 
 const folder = join(import.meta.dirname, "..", "examples");
 const wanted = process.argv.slice(2);
+// For examples that start themselves elsewhere: with the whole repository, which a project that is given them does not have.
+process.env.FENCED_REPOSITORY = join(folder, "..");
 // pnpm's commands set it, and then packages are found that the examples do not name.
 const { NODE_PATH: _, ...env } = process.env;
 

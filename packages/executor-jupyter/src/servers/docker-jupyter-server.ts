@@ -49,7 +49,14 @@ export interface DockerJupyterServerOptions {
 
 interface RunningServer {
   readonly address: ServerAddress;
-  readonly container: JupyterContainer;
+  readonly container: ServerContainer;
+}
+
+/** What ends a server. Not `JupyterContainer` itself, whose types are those of dockerode, which not everybody has. */
+interface ServerContainer {
+  readonly ended: string | undefined;
+  end(remove: boolean): Promise<void>;
+  letGo(): void;
 }
 
 /** Where a bound `workDir` is in the container. */
