@@ -17,7 +17,7 @@ import {
   type SpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 
-export { SpanStatusCode, trace } from "@opentelemetry/api";
+export { metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 
 /** The OpenTelemetry SDK, set up to keep in memory what it is given. One at a time in a process. */
 export class TelemetryRecorder implements AsyncDisposable {

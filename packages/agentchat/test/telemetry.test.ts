@@ -8,9 +8,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import {
   AssistantAgent,
+  BaseChatAgent,
   CodeExecutionTool,
   CodeExecutorAgent,
   isTaskResult,
+  type Response,
   RoundRobinGroupChat,
   TextMentionTermination,
   tool,
@@ -172,6 +174,20 @@ describe("a team run", needs("bash"), () => {
       "fenced.executor.stop",
     ]);
     expect(recorder.text()).not.toContain("beyond the record");
+  });
+});
+
+describe("turns", () => {
+  it("end when an agent throws before it answers", async () => {
+    class Hasty extends BaseChatAgent {
+      override onMessagesStream(): AsyncGenerator<Response> {
+        throw new ModelClientError("There is nobody", { remedy: "None." });
+      }
+    }
+    const agent = new Hasty({ name: "hasty", description: "Fails at once." });
+    await expect(agent.run({ task: "Go." })).rejects.toThrow("nobody");
+    expect(recorder.tree()).toEqual(["invoke_agent hasty !model_failed"]);
+    expect((await recorder.histograms()).get("gen_ai.invoke_agent.duration")).toHaveLength(1);
   });
 });
 

@@ -1,6 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { needs } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
@@ -97,6 +100,35 @@ describe("containers that are kept", needs("docker"), () => {
     expect(await state()).toBe("running");
     expect(await docker("exec", containerName, "sh", "-c", "cat /proc/[0-9]*/comm | grep -c sleep")).toBe("1");
     expect(await docker("exec", containerName, "sh", "-c", "ls /tmp; ls /workspace")).toBe("made.txt");
+  });
+
+  it("a container whose Python is another program does not lead the executor to a socket of this host", async () => {
+    const hello = "uid 0\ngid 0\nprobe none\nsocket trap.sock";
+    const frame = (type: number, text: string) =>
+      Buffer.concat([Buffer.from([0, 0, 0, text.length + 5, type, 0, 0, 0, 0]), Buffer.from(text)]);
+    const greeting = Buffer.concat([Buffer.from("FENCED1\n"), frame(16, hello), frame(16, hello)]);
+    await writeFile(join(directory, "greeting"), greeting);
+    await writeFile(join(directory, "done"), frame(20, ""));
+    // 21 bytes: what comes before the first frame, and the frame that stop() waits for an answer to.
+    const program = "#!/bin/sh\ncd /workspace; cat greeting; head -c 21 >/dev/null; cat done; cat >/dev/null\n";
+    await writeFile(join(directory, "python3"), program, { mode: 0o755 });
+    const volumes = [`${directory}:/workspace`, `${directory}/python3:/usr/local/bin/python3:ro`];
+    const flags = volumes.flatMap((volume) => ["--volume", volume]);
+    await docker("run", "--detach", "--name", containerName, ...flags, pythonImage, "sleep", "1000");
+    let visits = 0;
+    const trap = createServer((socket) => {
+      visits += 1;
+      socket.destroy();
+    });
+    await once(trap.listen(join(directory, "trap.sock")), "listening");
+    try {
+      const executor = createExecutor({ containerName, reuse: true, workDir: directory });
+      await executor.start();
+      await executor.stop();
+      expect(visits).toBe(0);
+    } finally {
+      await promisify(trap.close.bind(trap))();
+    }
   });
 
   it("reuse makes the container if there is none", async () => {

@@ -1,7 +1,7 @@
 import { type ExecutionEvent, FunctionWithRequirements } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
-import { SpanStatusCode, TelemetryRecorder, trace } from "@fenced/test-support/telemetry";
+import { metrics, SpanStatusCode, TelemetryRecorder, trace } from "@fenced/test-support/telemetry";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 const sh = (code: string) => ({ language: "sh", code });
@@ -241,6 +241,22 @@ describe("telemetry", needs("bash"), () => {
     vi.restoreAllMocks();
     expect(output).toBe("here\n");
     expect(recorder.spans).toEqual([]);
+  });
+
+  it("runs on when the SDK has spans and meters that throw", async () => {
+    const broken = () => {
+      throw new Error("the SDK is broken");
+    };
+    const span = trace.getTracer("test").startSpan("test");
+    vi.spyOn(span, "spanContext").mockImplementation(broken);
+    vi.spyOn(trace.getTracerProvider(), "getTracer").mockReturnValue({
+      startSpan: () => span,
+      startActiveSpan: broken,
+    });
+    vi.spyOn(metrics.getMeterProvider(), "getMeter").mockImplementation(broken);
+    const { output } = await executor.executeCodeBlocks([sh("echo here")]);
+    vi.restoreAllMocks();
+    expect(output).toBe("here\n");
   });
 });
 

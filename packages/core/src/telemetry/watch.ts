@@ -45,6 +45,12 @@ interface StreamWatch<Item, Result> {
   readonly report: ((operation: Operation, result: Result) => void) | undefined;
 }
 
+/** A generator that could not be opened: its first step throws, and so ends the operation. */
+// oxlint-disable-next-line require-yield
+async function* failed(error: unknown): AsyncGenerator<never, never, void> {
+  throw error;
+}
+
 class WatchedStream<Item, Result> implements AsyncGenerator<Item, Result, void> {
   readonly #watch: StreamWatch<Item, Result>;
   #items: AsyncGenerator<Item, Result, void> | undefined;
@@ -93,7 +99,11 @@ class WatchedStream<Item, Result> implements AsyncGenerator<Item, Result, void> 
   #begin(): AsyncGenerator<Item, Result, void> {
     const operation = this.#watch.begin();
     if (!operation.isOff) this.#operation = operation;
-    return operation.within(() => this.#watch.open(operation));
+    try {
+      return operation.within(() => this.#watch.open(operation));
+    } catch (error) {
+      return failed(error);
+    }
   }
 
   #leave(): void {

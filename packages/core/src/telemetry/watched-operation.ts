@@ -31,7 +31,7 @@ export class WatchedOperation implements Operation {
 
   /** Whether nobody sees anything of it: neither span nor metrics, nor has what happens within it a parent. */
   get isOff(): boolean {
-    return !this.#isTraced && metricsAreOff(this.#definition.scope);
+    return !this.#isTraced && safely(() => metricsAreOff(this.#definition.scope), true);
   }
 
   get recording(): boolean {
@@ -83,7 +83,7 @@ export class WatchedOperation implements Operation {
   }
 
   get #isTraced(): boolean {
-    return isSpanContextValid(this.#span.spanContext());
+    return safely(() => isSpanContextValid(this.#span.spanContext()), false);
   }
 
   #fail(type: string, message: string | undefined): void {

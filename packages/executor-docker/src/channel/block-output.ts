@@ -1,8 +1,8 @@
 import type { BlockEvent } from "@fenced/executor-kit";
 import type { SharedMemory } from "./read-buffers.ts";
 
-/** Smaller pieces are copied, so that the memory which they came in can be used again at once. */
-const smallPiece = 8192;
+/** Smaller pieces are copied: they would hold a buffer many times their size for as long as they wait. */
+const smallPiece = 65_536;
 
 interface Piece {
   readonly event: { readonly type: "stdout" | "stderr"; readonly data: Buffer };

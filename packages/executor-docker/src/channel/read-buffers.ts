@@ -1,5 +1,7 @@
 /** The most that one read takes. */
 const bufferSize = 262_144;
+/** Buffers kept for later reads; more are left to the garbage collector. */
+const mostFree = 8;
 
 /** Memory that is read into again when nobody uses what it holds. */
 export interface SharedMemory {
@@ -28,7 +30,7 @@ export class ReadBuffers {
     };
     const release = (): void => {
       holders -= 1;
-      if (holders === 0) this.#free.push(buffer);
+      if (holders === 0 && this.#free.length < mostFree) this.#free.push(buffer);
     };
     take(buffer.subarray(0, count), { hold, release });
     if (holders > 0) this.#next = this.#free.pop() ?? Buffer.allocUnsafeSlow(bufferSize);

@@ -1,3 +1,5 @@
+import { unwatched } from "@fenced/core/telemetry";
+
 /** Milliseconds between two looks. */
 const tickMs = 1000;
 
@@ -28,7 +30,7 @@ export class Heartbeat {
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#look(), tickMs).unref();
+    this.#timer = unwatched(() => setInterval(() => this.#look(), tickMs)).unref();
   }
 
   stop(): void {

@@ -84,6 +84,7 @@ async function openExisting(
     supervisor: { command: supervisorCommand(configOf(request, probe, false)) },
     directory: request.directory,
     workDirectory: workspace.workDirectory,
+    socket: socketOf(probe),
     user: options.user,
   };
   try {
@@ -154,7 +155,9 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
   try {
     signal.throwIfAborted();
     const supervisor = leashed ? ("main" as const) : { command };
-    const entry = { name, running: false, leashed, supervisor, directory, workDirectory, user: binding.user.name };
+    const socket = binding.probe === undefined ? undefined : socketOf(binding.probe);
+    const places = { directory, workDirectory, socket };
+    const entry = { name, running: false, leashed, supervisor, ...places, user: binding.user.name };
     return await RunningContainer.open(daemon, created, entry, signal);
   } catch (error) {
     await removeContainer(created).catch(() => {});
@@ -202,10 +205,15 @@ function configOf(
 
 const probeQuestion = `fenced-${process.pid}-${Math.random()}`;
 
+/** The name of the socket that a supervisor makes beside its probe file. */
+function socketOf(probe: string): string {
+  return `${probe}.sock`;
+}
+
 /** Removes the probe file, and the socket that the supervisor puts beside it. */
 function removeProbe(workspace: HostWorkspace, probe: string): void {
   workspace.removeOwn(probe);
-  workspace.removeOwn(`${probe}.sock`);
+  workspace.removeOwn(socketOf(probe));
 }
 
 /** The container saw the probe file, and this process sees what the container added to it. */

@@ -19,6 +19,8 @@ export interface ContainerEntry {
   readonly directory: string;
   /** The directory of this host that may be the container's work directory. */
   readonly workDirectory: string;
+  /** The name in it of the socket that the supervisor is to make; `undefined`: none. */
+  readonly socket: string | undefined;
   /** `uid:gid` of the blocks; `undefined`: the container's user. */
   readonly user: string | undefined;
 }
@@ -133,7 +135,7 @@ export class RunningContainer {
   }
 
   async #connect(
-    { supervisor, leashed, directory, workDirectory, user }: ContainerEntry,
+    { supervisor, leashed, user, ...places }: ContainerEntry,
     running: boolean,
     signal: AbortSignal,
   ): Promise<void> {
@@ -144,7 +146,7 @@ export class RunningContainer {
     if (!main) this.#leash?.on("error", () => {}).resume();
     this.#stream = stream;
     const lose = (error: Error): void => this.#lose(error);
-    const context = { docker: this.#daemon.docker, container: this.#container, directory, workDirectory, user, lose };
+    const context = { docker: this.#daemon.docker, container: this.#container, ...places, user, lose };
     const connecting = connectRunner(stream, context);
     const giveUp = (): void => void stream.destroy();
     signal.addEventListener("abort", giveUp, { once: true });

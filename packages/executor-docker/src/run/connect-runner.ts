@@ -19,6 +19,8 @@ export interface RunnerContext {
   readonly directory: string;
   /** The directory of this host that may be the container's work directory. */
   readonly workDirectory: string;
+  /** The name in it that the supervisor was told to give its socket; `undefined`: it was not told to make one. */
+  readonly socket: string | undefined;
   /** The user that blocks run as; `undefined`: the container's. */
   readonly user: string | undefined;
   /** Told, once, that the container cannot be used any more. */
@@ -67,6 +69,7 @@ class GreetingReader {
   #errors = "";
   #frames: FrameReader | undefined;
   #supervisor: SupervisorRunner | undefined;
+  #opening = false;
 
   constructor(stream: Duplex, context: RunnerContext, outcome: Outcome) {
     this.#stream = stream;
@@ -105,14 +108,20 @@ class GreetingReader {
     return new FrameReader({
       output: (type, block, bytes, memory) => this.#supervisor?.output(type, block, bytes, memory),
       report: (type, block, payload) => {
-        if (type === frameType.hello && !this.#supervisor) void this.#open(readGreeting(payload.toString()));
-        else this.#supervisor?.report(type, block, payload);
+        if (type !== frameType.hello) this.#supervisor?.report(type, block, payload);
+        else if (!this.#opening) {
+          // Only the first one: each would be connected to.
+          this.#opening = true;
+          void this.#open(readGreeting(payload.toString()));
+        }
       },
     });
   }
 
   async #open({ inventory, socket }: Greeting): Promise<void> {
-    const direct = socket === undefined ? undefined : await this.#connect(socket);
+    // Who forges a greeting does not get to choose the socket.
+    const made = socket !== undefined && socket === this.#context.socket;
+    const direct = made ? await this.#connect(socket) : undefined;
     const channel = { direct: direct !== undefined, lose: this.#context.lose };
     this.#supervisor = new SupervisorRunner(direct ?? this.#stream, inventory, channel);
     this.#outcome.resolve(this.#supervisor);
@@ -121,11 +130,13 @@ class GreetingReader {
   async #connect(name: string): Promise<Socket | undefined> {
     const frames = this.#frameReader();
     const { fail } = this.#outcome;
-    const file = path.join(this.#context.workDirectory, path.basename(name));
+    const file = path.join(this.#context.workDirectory, name);
     const socket = await connectDirectly(file, (bytes, memory) => failing(fail, () => frames.push(bytes, memory)));
     if (!socket) return undefined;
     socket.on("error", fail);
     socket.on("close", () => fail(this.ended()));
+    // It may have closed before anybody listened.
+    if (socket.destroyed) fail(this.ended());
     if (this.#stream.destroyed) socket.destroy();
     else this.#stream.on("close", () => socket.destroy());
     return socket;

@@ -1,3 +1,4 @@
+import { unwatched } from "@fenced/core/telemetry";
 import type { KernelEnd } from "./kernel-end.ts";
 import type { KernelModel } from "./kernels.ts";
 
@@ -34,7 +35,7 @@ export class KernelWatch {
   start(): void {
     if (this.#timer) return;
     this.heard();
-    this.#timer = setInterval(() => void this.#tick(), intervalMs);
+    this.#timer = unwatched(() => setInterval(() => void this.#tick(), intervalMs));
   }
 
   stop(): void {
