@@ -37,7 +37,9 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
  */
 export function connectionError(problem: string, host: string, said: string): BackendUnavailableError {
   const lines = said.split("\n").map((line) => line.trim());
-  const telling = lines.filter((line) => line !== "" && !/^@+$|^debug\d|^Warning: Permanently added/.test(line));
+  const telling = lines.filter(
+    (line) => line !== "" && !/^@+$|^debug\d|^Warning: Permanently added|: Unsupported option "gssapi/i.test(line),
+  );
   const remedy = remedies.find(([pattern]) => pattern.test(said))?.[1](host);
   const reason = telling.slice(-4).join("; ").slice(-600);
   return new BackendUnavailableError(`${problem}${reason === "" ? "" : `: ${reason}`}`, {
