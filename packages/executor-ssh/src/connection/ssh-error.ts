@@ -27,7 +27,10 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
     /Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/,
     () => "Correct the ssh configuration or `options`.",
   ],
-  [/Session open refused|no more sessions/, () => "Raise MaxSessions of the host's sshd, or run fewer blocks at once."],
+  [
+    /Session open refused|no more sessions/,
+    () => "Raise MaxSessions and MaxStartups of the host's sshd, or run fewer blocks at once.",
+  ],
 ];
 
 /**
