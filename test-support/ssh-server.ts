@@ -135,6 +135,8 @@ function serverConfig(directory: string, port: number, settings: readonly string
     `PidFile ${directory}/pid`,
     // A home without a shell's start-up files, which may take longer than all that is tested.
     `SetEnv TMPDIR=${directory}/tmp HOME=${directory}/home "PATH=${process.env.PATH ?? ""}"`,
+    // Connections that are being made at once; on a busy machine each takes its time.
+    "MaxStartups 100",
     "StrictModes no",
     "UsePAM no",
     "PasswordAuthentication no",

@@ -81,6 +81,8 @@ export class SshCommandLineCodeExecutor extends BaseCodeExecutor {
       functionsModule: this.functionsModule,
       table: this.#table,
       ready: async () => {
+        // Nothing connects again on behalf of an executor that has been stopped meanwhile.
+        void this.#opened;
         await this.repairSession(new AbortController().signal);
         return this.#opened;
       },
@@ -129,7 +131,7 @@ export class SshCommandLineCodeExecutor extends BaseCodeExecutor {
     if (!language) throw new InvalidInputError(`No command runs ${run.language}`, { remedy: "Start afresh." });
     assertVariables(run.env);
     const number = session.nextBlock();
-    const exitCode = yield* runRemoteBlock(session, {
+    return yield* runRemoteBlock(session, {
       host: this.#options.host,
       command: language.command,
       file: run.filename ?? session.fileFor(number, language.extension),
@@ -140,7 +142,6 @@ export class SshCommandLineCodeExecutor extends BaseCodeExecutor {
       ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
       signal: run.signal,
     });
-    return { exitCode };
   }
 
   get #opened(): SshSession {

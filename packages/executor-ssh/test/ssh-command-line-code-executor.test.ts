@@ -78,20 +78,24 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
         printf 'before\\n\\036fenced-%s:' "$nonce"; printf 'partial \\036fenced-'; sleep 0.3; echo; echo after`;
       const result = await bash(executor, forged);
       expect(result).toMatchObject({ exitCode: 0, timedOut: false });
-      expect(result.stdout).toMatch(/^before\n.*partial .*\nafter\n$/s);
+      expect(result.stdout).toMatch(/^before\n.*fenced-[0-9a-f-]{36}:.*partial .*\nafter\n$/s);
     });
 
     it("does not see the agent, forwardings or variables that the user's configuration would hand on", async () => {
-      const configFile = await server?.configWith(
+      await using open = await SshServer.start("AcceptEnv *");
+      const configFile = await open.configWith(
         "Host *",
         "  ForwardAgent yes",
         "  SendEnv LC_SECRET",
+        "  SetEnv MINE=x",
         "  RemoteCommand false",
       );
       process.env["LC_SECRET"] = "secret";
       onTestFinished(() => void Reflect.deleteProperty(process.env, "LC_SECRET"));
-      const result = await bash(create({ configFile: configFile ?? "" }), 'echo "${SSH_AUTH_SOCK-none}"');
-      expect(result).toMatchObject({ exitCode: 0, output: "none\n" });
+      const executor = create({ configFile });
+      const result = await bash(executor, 'echo "${SSH_AUTH_SOCK-none} ${LC_SECRET-none} ${MINE-none}"');
+      expect(result).toMatchObject({ exitCode: 0, output: "none none none\n" });
+      await executor.stop();
     });
 
     it("is given variables of which no command line ever tells", async () => {

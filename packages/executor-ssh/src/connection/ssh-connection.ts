@@ -101,7 +101,9 @@ export class SshConnection {
   /** Starts the session's program on the remote host, which reads from its standard input what to do. */
   start(): SshProcess {
     if (this.#lost) throw this.#lost;
-    const started = this.#spawn("session", `exec sh ${quoted(`${this.greeting.directory}/run`)}`);
+    // By the mark the supervisor finds it. It stands there from the start: what a shell exports later is not seen outside.
+    const mark = `FENCED_SSH_CALL=${this.#request.mark.value}.`;
+    const started = this.#spawn("session", `exec env ${mark} sh ${quoted(`${this.greeting.directory}/run`)}`);
     this.#children.add(started.child);
     started.child.on("close", () => this.#children.delete(started.child));
     return started;
@@ -221,7 +223,7 @@ export class SshConnection {
     const child = spawn("ssh", sshArguments(options, { role, control: path.join(directory, "c"), log, command }), {
       // A key that is pressed in this program's terminal is not meant for the connection.
       detached: true,
-      env: { ...hostEnvironment(neededBySsh), [mark.name]: mark.value },
+      env: { ...environmentOfSsh(), [mark.name]: mark.value },
       stdio: ["pipe", "pipe", "pipe"],
     });
     let errors = "";
@@ -239,8 +241,14 @@ export class SshConnection {
   }
 }
 
-/** Where an agent and tickets are found. What ssh's configuration has it send from the environment is not among them. */
+/** Where an agent and tickets are found. */
 const neededBySsh = ["SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_RUNTIME_DIR", "KRB5CCNAME"];
+
+/** Without what ssh's configuration has it send, as Debian's does: the language that ssh speaks does not matter here. */
+function environmentOfSsh(): Record<string, string> {
+  const all = Object.entries(hostEnvironment(neededBySsh));
+  return Object.fromEntries(all.filter(([name]) => !/^(?:LANG|LANGUAGE|LC_.*)$/.test(name)));
+}
 
 function notAnswered(problem: string, ms: number): BackendUnavailableError {
   return new BackendUnavailableError(`${problem} within ${ms / 1000} s`, {

@@ -27,7 +27,10 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
     /Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/,
     () => "Correct the ssh configuration or `options`.",
   ],
-  [/Session open refused|no more sessions/, () => "Raise MaxSessions of the host's sshd, or run fewer blocks at once."],
+  [
+    /Session open refused|no more sessions/,
+    () => "Raise MaxSessions and MaxStartups of the host's sshd, or run fewer blocks at once.",
+  ],
 ];
 
 /**
@@ -37,7 +40,9 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
  */
 export function connectionError(problem: string, host: string, said: string): BackendUnavailableError {
   const lines = said.split("\n").map((line) => line.trim());
-  const telling = lines.filter((line) => line !== "" && !/^@+$|^debug\d|^Warning: Permanently added/.test(line));
+  const telling = lines.filter(
+    (line) => line !== "" && !/^@+$|^debug\d|^Warning: Permanently added|: Unsupported option "gssapi/i.test(line),
+  );
   const remedy = remedies.find(([pattern]) => pattern.test(said))?.[1](host);
   const reason = telling.slice(-4).join("; ").slice(-600);
   return new BackendUnavailableError(`${problem}${reason === "" ? "" : `: ${reason}`}`, {

@@ -6,6 +6,9 @@ import { connectionError } from "../connection/ssh-error.ts";
 import { quoted } from "../remote/shell-words.ts";
 import type { CallEnd, RemoteCall } from "../run/remote-call.ts";
 
+/** The most that a list of files may take, in bytes: blocks can make any number of files. */
+const longestList = 67_108_864;
+
 /** Who makes calls of the remote program. */
 export interface Caller {
   readonly host: string;
@@ -22,7 +25,12 @@ export class SshFileAccess implements RemoteFileAccess {
 
   async list(directory: string): Promise<FileInfo[]> {
     const chunks: Uint8Array[] = [];
-    for await (const chunk of this.#read("list", directory)) chunks.push(chunk);
+    let bytes = 0;
+    for await (const chunk of this.#read("list", directory)) {
+      bytes += chunk.length;
+      if (bytes > longestList) throw tooManyFiles(directory);
+      chunks.push(chunk);
+    }
     const entries = Buffer.concat(chunks).toString().split("\0");
     return entries.flatMap((entry) => {
       const [, size, file] = /^(\d+) ([^]+)$/.exec(entry) ?? [];
@@ -89,6 +97,12 @@ function assertDone(end: CallEnd, errors: string, file: string, host: string): v
   if (end.type === "broken") throw connectionError(`The host ${host} did not answer`, host, end.said);
   if (end.type === "refused") throw refusal(end, file);
   if (end.code !== 0) throw asWorkspaceError(new Error(errors.trim()), file);
+}
+
+function tooManyFiles(directory: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The list of files in ${JSON.stringify(directory)} is longer than 64 MiB`, {
+    remedy: "Remove files there by a block, or list a directory with fewer.",
+  });
 }
 
 /** The error for a file that the remote program refuses. */

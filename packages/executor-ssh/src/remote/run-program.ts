@@ -116,10 +116,13 @@ block() {
   exec 3>&2 2>/dev/null
   (
     exec 2>&3 3>&-
-    environment
-    export FENCED_BLOCK="$id.$number."
+    # A variable of the block may have any name, "id" and "file" too: what is needed stands in the parameters.
     # A session of its own: what a program sends to its group does not reach this one.
-    exec "$setsid" "$shell" -c 'printf "%s\\n" "$$" >>"$0"; exec "$@"' "$d/blocks/$number" "$@" "$workspace/$file"
+    set -- "$id.$number." "$setsid" "$shell" -c 'printf "%s\\n" "$$" >>"$0"; exec "$@"' "$d/blocks/$number" "$@" "$workspace/$file"
+    environment
+    export FENCED_BLOCK="$1"
+    shift
+    exec "$@"
   ) <"$input"
   code=$?
   exec 2>&3 3>&-

@@ -69,7 +69,7 @@ problem() {
 
 d= found_path=$PATH
 [ "$(uname -s)" = Linux ] && [ -r /proc/self/stat ] || problem "it is no Linux with /proc"
-for tool in awk cat find grep mkdir mktemp readlink rm setsid sleep tr; do
+for tool in awk cat env find grep mkdir mktemp readlink rm setsid sleep tr; do
   command -v "$tool" >/dev/null 2>&1 || problem "it has no $tool"
 done
 setsid=$(command -v setsid) shell=$(command -v sh)
@@ -128,6 +128,7 @@ reset() {
 clean_up() {
   cd /
   reset
+  end "FENCED_SSH_CALL=$id." ""
   [ -n "$keep" ] || rm -rf "$workspace/$prefix"*
   place=$workspace/node_modules/$module
   if [ "$(cat "$place/$marker" 2>/dev/null)" = "$owner" ]; then
@@ -142,11 +143,10 @@ clean_up() {
 
 # Ends all when the other side is silent, as it is when the network is cut and nobody tells.
 watch() {
-  trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+  trap 'kill "$!" 2>/dev/null; exit 0' TERM
   while :; do
     sleep "$silence" &
-    nap=$!
-    wait "$nap"
+    wait "$!"
     [ -e "$d/beat" ] || break
     rm -f "$d/beat"
   done
@@ -155,8 +155,11 @@ watch() {
 }
 
 : >"$d/beat"
+# Until the watch has a trap of its own, it must not ignore the signal that ends it.
+trap - TERM
 watch "$$" </dev/null >/dev/null 2>&1 &
 watch=$!
+trap '' TERM
 while read -r verb number; do
   case $verb in
   beat) : >"$d/beat" ;;

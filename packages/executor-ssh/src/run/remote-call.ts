@@ -20,6 +20,7 @@ export class RemoteCall {
   readonly stdin: Writable;
   readonly #output = new OutputQueue<CallEnd>();
   readonly #kill: () => void;
+  #endedAt: number | undefined;
 
   /** @param call - shell: what to do. */
   constructor(connection: SshConnection, nonce: string, call: string) {
@@ -31,6 +32,7 @@ export class RemoteCall {
     const marked = { stdout: new MarkedStream(nonce), stderr: new MarkedStream(nonce) };
     const settle = (): void => {
       if (marked.stdout.ending === undefined || marked.stderr.ending === undefined) return;
+      this.#endedAt ??= performance.now();
       this.#output.end(endOf(marked.stdout.ending));
       // A process in the background may hold the outputs for as long as it lives; nobody waits for it.
       child.unref();
@@ -44,6 +46,11 @@ export class RemoteCall {
       const begun = marked.stdout.begun || marked.stderr.begun;
       this.#output.end({ type: "broken", begun, said: `${marked.stdout.noise}\n${marked.stderr.noise}\n${said()}` });
     });
+  }
+
+  /** When the end came in, on the clock of `performance.now()`; its reader may learn of it later. */
+  get endedAt(): number | undefined {
+    return this.#endedAt;
   }
 
   /** What the program puts out, then its end. */
@@ -65,7 +72,8 @@ export class RemoteCall {
 }
 
 function endOf(words: string): CallEnd {
-  const [, how, code = "", text = ""] = /^(\w+) (\S*) ?(.*)$/.exec(words) ?? [];
-  if (how === "refused") return { type: "refused", code, text };
-  return { type: "exit", code: Number(code) };
+  // What the system says contains the file's name, which may contain any character.
+  const [, how, code = "", text = ""] = /^(\w+) (\S*) ?([^]*)$/.exec(words) ?? [];
+  if (how === "exit") return { type: "exit", code: Number(code) };
+  return { type: "refused", code, text };
 }

@@ -1,4 +1,4 @@
-import type { BlockEvent } from "@fenced/executor-kit";
+import { timeIsUp, type BlockEvent, type BlockOutcome } from "@fenced/executor-kit";
 import { connectionError } from "../connection/ssh-error.ts";
 import { finish, refusal } from "../files/ssh-file-access.ts";
 import { quoted } from "../remote/shell-words.ts";
@@ -22,7 +22,7 @@ export interface RemoteBlock {
 }
 
 /**
- * Runs a block on the remote host, and returns its exit code. What is secret in `env` travels over the connection and
+ * Runs a block on the remote host, and returns how it ended. What is secret in `env` travels over the connection and
  * never stands in a command line, neither here nor there.
  *
  * @throws BackendUnavailableError if the connection broke or the block could not be started.
@@ -30,22 +30,28 @@ export interface RemoteBlock {
 export async function* runRemoteBlock(
   session: SshSession,
   block: RemoteBlock,
-): AsyncGenerator<BlockEvent, number, void> {
+): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   const { number, signal } = block;
   const input = await storeInput(session, block);
   signal.throwIfAborted();
   const call = session.call(`${environment(block.env)}; ${words(block, input)}`);
-  const kill = (): void => void endCall(session, call, number);
+  const kill = (): void => {
+    // It was in time, only its reader is slow; what it left running lives on.
+    if (call.endedAt !== undefined && signal.reason === timeIsUp) return;
+    void endCall(session, call, number);
+  };
   signal.addEventListener("abort", kill, { once: true });
   call.stdin.end(block.source);
   try {
     const end = yield* call.events();
-    if (end.type === "exit") return end.code;
+    if (end.type === "exit") {
+      return { exitCode: end.code, ...(call.endedAt === undefined ? {} : { endedAt: call.endedAt }) };
+    }
     if (end.type === "refused") throw refusal(end, block.file);
-    if (signal.aborted) return killed;
+    if (signal.aborted) return { exitCode: killed };
     // Either the connection broke, and this throws, or code killed the program that watches it: the rest dies with that.
     await session.connection.kill(number);
-    if (end.begun) return killed;
+    if (end.begun) return { exitCode: killed };
     throw connectionError(`The block could not be started on ${block.host}`, block.host, end.said);
   } finally {
     signal.removeEventListener("abort", kill);
@@ -63,11 +69,20 @@ async function endCall(session: SshSession, call: RemoteCall, number: number): P
   }
 }
 
-async function storeInput(session: SshSession, { number, stdin, host, file }: RemoteBlock): Promise<string> {
+async function storeInput(session: SshSession, block: RemoteBlock): Promise<string> {
+  const { number, stdin, host, file, signal } = block;
   if (stdin === undefined) return "/dev/null";
   const call = session.call(`input ${number}`);
-  call.stdin.end(stdin);
-  await finish(call, file, host);
+  // Earlier blocks may have put something in its place that takes nothing.
+  const leave = (): void => call.fail(signal.reason);
+  signal.addEventListener("abort", leave, { once: true });
+  if (signal.aborted) leave();
+  try {
+    call.stdin.end(stdin);
+    await finish(call, file, host);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
   return `${session.directory}/input/${number}`;
 }
 
