@@ -35,6 +35,8 @@ export class KernelLink {
   /** The same after a reconnection: by it the server knows for whom it has kept messages. */
   readonly #session = randomUUID();
   readonly #requests = new Map<string, KernelRequest>();
+  /** What came up while there was no connection, in its order. */
+  #unsent: IMessage[] = [];
   readonly #watch: KernelWatch;
   #socket: KernelSocket | undefined;
   #waiting = 0;
@@ -72,7 +74,7 @@ export class KernelLink {
   ): KernelRequest {
     const message = createRequest(type, channel, this.#session, content);
     const request = new KernelRequest(message.header.msg_id, {
-      needsIdle: channel === "shell",
+      channel,
       outputs,
       onTaken: (bytes) => this.#release(bytes),
     });
@@ -84,7 +86,7 @@ export class KernelLink {
   /** Answers a request of the kernel for a line of input. */
   reply(value: string): void {
     const content = { status: "ok", value };
-    this.#socket?.send(createRequest("input_reply", "stdin", this.#session, content));
+    this.#send(createRequest("input_reply", "stdin", this.#session, content));
   }
 
   /** Lets go of the kernel; requests under way reject. */
@@ -100,14 +102,24 @@ export class KernelLink {
       if (this.#requests.size === 0) this.#watch.stop();
     };
     request.finished.then(forget, forget);
-    this.#socket?.send(message);
+    this.#send(message);
   }
 
-  /** The kernel answers in order: what is still open after a later question has been answered was forgotten. */
+  #send(message: IMessage): void {
+    if (!this.#end && this.#socket?.send(message) !== true) this.#unsent.push(message);
+  }
+
+  /** What is still open on a channel after a later question there has been answered was forgotten. */
   async #findForgotten(): Promise<boolean> {
-    const before = [...this.#requests.keys()];
-    await this.request("kernel_info_request", "shell", {}, { outputs: false }).finished;
-    return before.some((id) => this.#requests.has(id));
+    return (await this.#hasForgotten("shell")) || (await this.#hasForgotten("control"));
+  }
+
+  /** A kernel answers in order, but on each channel by itself. */
+  async #hasForgotten(channel: RequestChannel): Promise<boolean> {
+    const before = [...this.#requests.values()].filter((request) => request.channel === channel);
+    if (before.length === 0) return false;
+    await this.request("kernel_info_request", channel, {}, { outputs: false }).finished;
+    return before.some(({ id }) => this.#requests.has(id));
   }
 
   async #connect(timeoutMs: number): Promise<KernelSocket> {
@@ -174,16 +186,24 @@ export class KernelLink {
       }
       const socket = await this.#connect(nextHandshakeMs);
       if (this.#end) socket.close();
-      else this.#socket = socket;
+      else this.#takeUp(socket);
       return true;
     } catch {
       return false;
     }
   }
 
+  #takeUp(socket: KernelSocket): void {
+    this.#socket = socket;
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    for (const message of unsent) this.#send(message);
+  }
+
   #lose(end: KernelEnd): void {
     if (this.#end) return;
     this.#end = end;
+    this.#unsent = [];
     this.#watch.stop();
     this.#socket?.close();
     this.#socket = undefined;

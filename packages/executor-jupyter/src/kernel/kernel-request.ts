@@ -1,4 +1,5 @@
 import { isStatusMsg, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import type { RequestChannel } from "./wire-message.ts";
 
 /**
  * A request to a kernel and what comes back for it. It is finished when its reply and, on the shell channel, the
@@ -6,12 +7,12 @@ import { isStatusMsg, type IMessage } from "@jupyterlab/services/lib/kernel/mess
  */
 export class KernelRequest {
   readonly id: string;
+  readonly channel: RequestChannel;
   /** Resolves with the reply's content when the request is finished; rejects if the kernel or the way to it is lost. */
   readonly finished: Promise<Readonly<Record<string, unknown>>>;
   /** Resolves when the kernel has begun to work on it, or never will. */
   readonly begun: Promise<void>;
   readonly #onTaken: (bytes: number) => void;
-  readonly #needsIdle: boolean;
   #queue: { readonly message: IMessage; readonly bytes: number }[] = [];
   #reply: Readonly<Record<string, unknown>> | undefined;
   #idle = false;
@@ -23,13 +24,14 @@ export class KernelRequest {
   #begin: () => void = () => {};
 
   /**
+   * @param channel - where it travels.
    * @param onTaken - told how many bytes of what came in are no longer held.
    * @param outputs - whether somebody will read what the request puts out.
    */
-  constructor(id: string, options: { needsIdle: boolean; outputs: boolean; onTaken: (bytes: number) => void }) {
+  constructor(id: string, options: { channel: RequestChannel; outputs: boolean; onTaken: (bytes: number) => void }) {
     this.id = id;
+    this.channel = options.channel;
     this.#onTaken = options.onTaken;
-    this.#needsIdle = options.needsIdle;
     this.#dropping = !options.outputs;
     this.finished = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -99,7 +101,7 @@ export class KernelRequest {
   }
 
   #finishIfComplete(): void {
-    if (!this.#reply || (this.#needsIdle && !this.#idle)) return;
+    if (!this.#reply || (this.channel === "shell" && !this.#idle)) return;
     this.#over = true;
     this.#resolve(this.#reply);
     this.#begin();

@@ -9,13 +9,14 @@ const longestMessage = 512 * 1024 * 1024;
 /** What happens on the WebSocket. */
 export interface SocketEvents {
   readonly onMessage: (message: IMessage, bytes: number) => void;
-  /** It closed though nobody here closed it. */
+  /** It was open, and closed though nobody here closed it. */
   readonly onBroken: () => void;
 }
 
 /** One WebSocket to a kernel's channels. The token goes in a header, never into the address. */
 export class KernelSocket {
   readonly #socket: WebSocket;
+  #opened = false;
   #closing = false;
 
   private constructor(socket: WebSocket, events: SocketEvents) {
@@ -28,7 +29,7 @@ export class KernelSocket {
       if (message) events.onMessage(message, data.byteLength);
     });
     socket.on("close", () => {
-      if (!this.#closing) events.onBroken();
+      if (this.#opened && !this.#closing) events.onBroken();
     });
     socket.on("error", () => {});
   }
@@ -52,7 +53,10 @@ export class KernelSocket {
     const opened = new KernelSocket(socket, events);
     try {
       await new Promise<void>((resolve, reject) => {
-        socket.once("open", () => resolve());
+        socket.once("open", () => {
+          opened.#opened = true;
+          resolve();
+        });
         socket.once("error", reject);
         socket.once("close", () => reject(new Error("the server closed the connection")));
       });
@@ -63,8 +67,11 @@ export class KernelSocket {
     return opened;
   }
 
-  send(message: IMessage): void {
-    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(encodeMessage(message, this.#socket.protocol));
+  /** @returns false if it is not open: the message was not sent. */
+  send(message: IMessage): boolean {
+    if (this.#socket.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(encodeMessage(message, this.#socket.protocol));
+    return true;
   }
 
   /** Reads no more; the server waits. */

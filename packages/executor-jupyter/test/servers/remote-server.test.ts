@@ -67,6 +67,22 @@ describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", 
       expect(result.output).toBe(Array.from({ length: 30 }, (_value, index) => `${index}\n`).join(""));
     });
 
+    it("may be away when a file is asked for, which comes when it is back", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      await using executor = new JupyterCodeExecutor({ server: settings });
+      await executor.executeCodeBlocks([python("kept = 'here'")]);
+      proxy.refusesSockets = true;
+      proxy.breakConnections();
+      await sleep(500);
+      const writing = executor.files.write("file", "of then");
+      await sleep(500);
+      proxy.refusesSockets = false;
+      await writing;
+      const result = await executor.executeCodeBlocks([python("print(kept, open('file').read())")]);
+      expect(result.output).toBe("here of then\n");
+    });
+
     it("fails the call when it stays away", patience, async () => {
       const { proxy, settings } = await proxied();
       const api = new KernelApi(await address());

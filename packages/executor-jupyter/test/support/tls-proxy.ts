@@ -14,6 +14,8 @@ export class TlsProxy implements AsyncDisposable {
   readonly prefix = "/user/some one/";
   /** Paths, with their query, of all requests. */
   readonly requests: string[] = [];
+  /** Takes no new WebSockets. */
+  refusesSockets = false;
   readonly #server: Server;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #sockets = new Set<Socket>();
@@ -67,6 +69,10 @@ export class TlsProxy implements AsyncDisposable {
       incoming.pipe(onward);
     });
     this.#server.on("upgrade", (incoming, socket: Socket, head) => {
+      if (this.refusesSockets) {
+        socket.destroy();
+        return;
+      }
       const onward = connect(Number(target.port), target.hostname, () => {
         const headers = Object.entries({ ...incoming.headers, ...this.#headers, host: target.host });
         const lines = headers.map(([name, value]) => `${name}: ${String(value)}`);
