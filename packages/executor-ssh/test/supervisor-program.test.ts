@@ -1,36 +1,67 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
+import type { Readable, Writable } from "node:stream";
 import { needs } from "@fenced/test-support";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { asLine } from "../src/remote/shell-words.ts";
 import { bootCommand, supervisorProgram } from "../src/remote/supervisor-program.ts";
 
-it("ends everything on the remote host when this side is silent", needs("bash"), async () => {
+/** Starts the program on this machine. */
+function supervisor(silenceSeconds: number): ChildProcessByStdio<Writable, Readable, null> {
   const program = supervisorProgram({
-    id: "silent",
+    id: randomUUID(),
     nonce: "nonce",
     workDir: undefined,
-    filePrefix: ".fenced-silent-",
+    filePrefix: ".fenced-test-",
     keepFiles: false,
     functionsModule: "functions",
     owner: "owner",
     functionsMarker: ".fenced-functions",
     programs: ["sh"],
     path: undefined,
-    silenceSeconds: 1,
+    silenceSeconds,
   });
   const child = spawn("sh", ["-c", bootCommand], { stdio: ["pipe", "pipe", "inherit"] });
-  const ended = once(child, "exit");
   child.stdin.write(asLine(program));
-  let said = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    said += text;
+  return child;
+}
+
+/** How many processes sleep for that long. */
+async function sleepers(seconds: number): Promise<number> {
+  const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const commands = processes.map((pid) => readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => ""));
+  return (await Promise.all(commands)).filter((command) => command === `sleep\0${seconds}\0`).length;
+}
+
+describe("the program on the remote host", needs("bash"), () => {
+  it("ends everything when this side is silent", async () => {
+    const child = supervisor(1);
+    const ended = once(child, "exit");
+    let said = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    // Its standard input stays open: nothing but the silence tells.
+    await ended;
+    const directory = /^dir (.*)$/m.exec(said)?.[1] ?? "";
+    expect(directory).toMatch(/fenced-remote-\w+$/);
+    await expect.poll(() => stat(directory).catch(() => "gone"), { timeout: 10_000 }).toBe("gone");
+    child.stdin.destroy();
   });
-  // Its standard input stays open: nothing but the silence tells.
-  await ended;
-  const directory = /^dir (.*)$/m.exec(said)?.[1] ?? "";
-  expect(directory).toMatch(/fenced-remote-\w+$/);
-  await expect.poll(() => stat(directory).catch(() => "gone"), { timeout: 10_000 }).toBe("gone");
-  child.stdin.destroy();
+
+  it("leaves nothing behind, however soon it is ended", { timeout: 120_000 }, async () => {
+    const seconds = 100_000 + (process.pid % 100_000);
+    for (let round = 0; round < 20; round += 1) {
+      const children = Array.from({ length: 5 }, () => supervisor(seconds));
+      const ended = children.map((child) => once(child, "exit"));
+      for (const { stdin, stdout } of children) {
+        stdout.resume();
+        stdin.end();
+      }
+      await Promise.all(ended);
+    }
+    await expect.poll(() => sleepers(seconds), { timeout: 10_000 }).toBe(0);
+  });
 });

@@ -143,7 +143,8 @@ clean_up() {
 
 # Ends all when the other side is silent, as it is when the network is cut and nobody tells.
 watch() {
-  trap 'kill "$!" 2>/dev/null; exit 0' TERM
+  # A gentler signal could come before the new process has let go of this trap, and be lost.
+  trap 'kill -KILL "$!" 2>/dev/null; exit 0' TERM
   while :; do
     sleep "$silence" &
     wait "$!"
