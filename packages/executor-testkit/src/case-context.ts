@@ -21,6 +21,7 @@ export class CaseContext implements AsyncDisposable {
   readonly language: FixtureLanguage;
   readonly #executors: CodeExecutor[] = [];
   readonly #directories: string[] = [];
+  readonly #outside: (() => Promise<unknown>)[] = [];
 
   constructor(subject: ExecutorSubject, capabilities: ExecutorCapabilities) {
     this.subject = subject;
@@ -51,9 +52,13 @@ export class CaseContext implements AsyncDisposable {
     return path;
   }
 
-  /** A path for a directory where the code runs, outside of the workspace; the code may have to make it. */
-  async outside(): Promise<string> {
-    return this.capabilities.isolation === "none" ? this.directory() : `/tmp/fenced-testkit-${randomUUID()}`;
+  /** Makes a directory where the code runs, outside of the workspace, which is removed when the case is over. */
+  async outside(executor: CodeExecutor): Promise<string> {
+    if (this.capabilities.isolation === "none") return this.directory();
+    const path = `/tmp/fenced-testkit-${randomUUID()}`;
+    await this.succeedWith(executor, this.language.makeDirectory(path));
+    this.#outside.push(() => this.succeedWith(executor, this.language.removeDirectory(path)));
+    return path;
   }
 
   /** Runs blocks, with a deadline that only a hang can miss. */
@@ -93,8 +98,9 @@ export class CaseContext implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    const removals = await Promise.allSettled(this.#outside.map((remove) => remove()));
     const stops = this.#executors.map((executor) => this.within("stop() after the case", executor.stop()));
-    const outcomes = await Promise.allSettled(stops);
+    const outcomes = [...removals, ...(await Promise.allSettled(stops))];
     await Promise.all(this.#directories.map((path) => rm(path, { recursive: true, force: true })));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }

@@ -151,9 +151,9 @@ export const filename: ConformanceGroup = {
       name: "fails a block whose filename leads through a symbolic link made by code",
       async run(kit) {
         const { language } = kit;
-        const outside = await kit.outside();
         const executor = await kit.create();
-        await kit.succeedWith(executor, language.makeDirectory(outside), language.symlink(outside, "link"));
+        const outside = await kit.outside(executor);
+        await kit.succeedWith(executor, language.symlink(outside, "link"));
         const path = `evil.${language.extension}`;
         assertRefused(await kit.run(executor, named(language, `link/${path}`, language.program().code)));
         const seen = await kit.succeedWith(executor, language.printExists(`${outside}/${path}`));
@@ -164,13 +164,12 @@ export const filename: ConformanceGroup = {
       name: "fails a block whose file is a symbolic link that leads out",
       async run(kit) {
         const { language } = kit;
-        const outside = await kit.outside();
         const executor = await kit.create();
+        const outside = await kit.outside(executor);
         const link = `link.${language.extension}`;
         for (const target of [`${outside}/there.txt`, `${outside}/missing.txt`]) {
           await kit.succeedWith(
             executor,
-            language.makeDirectory(outside),
             language.writeFile(`${outside}/there.txt`, "untouched"),
             language.symlink(target, link),
           );

@@ -29,12 +29,11 @@ export const workspace: ConformanceGroup = {
       name: "refuses paths through a symbolic link that code made",
       async run(kit) {
         const { language } = kit;
-        const outside = await kit.outside();
         const executor = await kit.create();
+        const outside = await kit.outside(executor);
         const { files } = executor;
         await kit.succeedWith(
           executor,
-          language.makeDirectory(outside),
           language.writeFile(`${outside}/secret.txt`, "secret"),
           language.symlink(outside, "linked"),
           language.symlink(`${outside}/secret.txt`, "linked.txt"),

@@ -70,6 +70,8 @@ export interface FixtureLanguage {
   /** Prints `exists` or `missing`. */
   printExists(path: string): string;
   makeDirectory(path: string): string;
+  /** Removes a directory with everything in it. */
+  removeDirectory(path: string): string;
   symlink(target: string, link: string): string;
   /** Waits, for some minutes at most, until a file is there. */
   awaitFile(path: string): string;

@@ -94,6 +94,7 @@ ${writeSync('"read:" + input.split("\\n")[0] + "\\n"')} }`,
   printExists: (path) =>
     writeSync(`fs.lstatSync(${quote(path)}, { throwIfNoEntry: false }) ? "exists\\n" : "missing\\n"`),
   makeDirectory: (path) => `fs.mkdirSync(${quote(path)}, { recursive: true });`,
+  removeDirectory: (path) => `fs.rmSync(${quote(path)}, { recursive: true });`,
   symlink: (target, link) => `fs.symlinkSync(${quote(target)}, ${quote(link)});`,
   awaitFile,
 

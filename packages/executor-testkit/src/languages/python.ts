@@ -81,6 +81,7 @@ export const python: FixtureLanguage = {
   printFile: (path) => `with open(${quote(path)}, encoding="utf-8", newline="") as _file: ${write("_file.read()")}`,
   printExists: (path) => `print("exists" if os.path.lexists(${quote(path)}) else "missing", flush=True)`,
   makeDirectory: (path) => `os.makedirs(${quote(path)}, exist_ok=True)`,
+  removeDirectory: (path) => `import shutil; shutil.rmtree(${quote(path)})`,
   symlink: (target, link) => `os.symlink(${quote(target)}, ${quote(link)})`,
   awaitFile,
 

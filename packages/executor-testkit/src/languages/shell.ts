@@ -58,6 +58,7 @@ const shell = (name: "sh" | "bash", kinds: readonly ChildKind[]): FixtureLanguag
   printFile: (path) => `cat ${quote(path)}`,
   printExists: (path) => `if [ -e ${quote(path)} ] || [ -L ${quote(path)} ]; then echo exists; else echo missing; fi`,
   makeDirectory: (path) => `mkdir -p ${quote(path)}`,
+  removeDirectory: (path) => `rm -r ${quote(path)}`,
   symlink: (target, link) => `ln -s ${quote(target)} ${quote(link)}`,
   awaitFile,
 
