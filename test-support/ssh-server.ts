@@ -34,9 +34,9 @@ export class SshServer implements AsyncDisposable {
     await writeFile(path.join(directory, "sshd_config"), serverConfig(directory, port, settings));
     // Where sshd, started by root, changes into an empty directory; init makes it elsewhere.
     if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true });
-    // It ends with this program, however that ends.
-    const program = `"$0" -D -e -f "$1" & read -r line; kill "$!"`;
-    const child = spawn("sh", ["-c", program, sshd, path.join(directory, "sshd_config")], {
+    // It ends with this program, however that ends, and its directory goes, unless it is to stay.
+    const program = `"$0" -D -e -f "$1/sshd_config" & read -r line; kill "$!"; [ "$line" = stay ] || rm -rf "$1"`;
+    const child = spawn("sh", ["-c", program, sshd, directory], {
       stdio: ["pipe", "ignore", "ignore"],
     });
     const server = new SshServer(directory, port, child);
@@ -72,11 +72,11 @@ export class SshServer implements AsyncDisposable {
     return rows.filter(([, parent]) => parent === listener?.[0]).map(([pid]) => Number(pid));
   }
 
-  /** Ends the server; its connections live on. */
+  /** Ends the server; its connections live on, and its directory stays. */
   async stopListening(): Promise<void> {
     if (this.#process.exitCode !== null) return;
     const ended = once(this.#process, "exit");
-    this.#process.stdin?.end();
+    this.#process.stdin?.end("stay\n");
     await ended;
   }
 
