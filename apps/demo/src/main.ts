@@ -14,9 +14,8 @@ async function runDemo(options: DemoOptions): Promise<void> {
   if (options.approve) assertTerminal();
   const signal = onInterruption();
   const { image, output } = options;
-  const open = await openExecutor(options.executor, { output, ...(image === undefined ? {} : { image }) });
+  const open = await openExecutor(options.executor, { output, ...(image === undefined ? {} : { image }) }, signal);
   try {
-    signal.throwIfAborted();
     const { executor } = open;
     const { client, description, replayed } = await chooseModel(options, executor.capabilities.languages);
     const kept = options.executor === "jupyter" ? ` Charts are kept in the folder ${output}.` : "";

@@ -57,8 +57,12 @@ const recipes: Readonly<Record<ExecutorName, Recipe>> = {
   },
 };
 
-/** Makes and starts an executor, if its package is installed. */
-export async function openExecutor(name: ExecutorName, settings: Settings): Promise<OpenExecutor> {
+/**
+ * Makes and starts an executor, if its package is installed.
+ *
+ * @throws `signal.reason` if that is aborted meanwhile, with nothing left running.
+ */
+export async function openExecutor(name: ExecutorName, settings: Settings, signal: AbortSignal): Promise<OpenExecutor> {
   const { executor, server } = await recipes[name](settings);
   const open: OpenExecutor = {
     executor,
@@ -70,12 +74,19 @@ export async function openExecutor(name: ExecutorName, settings: Settings): Prom
       }
     },
   };
+  const giveUp = (): void => void executor.stop().catch(() => {});
+  signal.addEventListener("abort", giveUp, { once: true });
   try {
+    signal.throwIfAborted();
     await executor.start();
+    signal.throwIfAborted();
     return open;
   } catch (error) {
     await open[Symbol.asyncDispose]();
+    signal.throwIfAborted();
     throw error;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
   }
 }
 

@@ -26,7 +26,10 @@ export interface AssistantAgentOptions {
   readonly maxToolIterations?: number | undefined;
   /** The memory. Not to be shared between agents. Default: an `UnboundedChatCompletionContext`. */
   readonly modelContext?: ChatCompletionContext | undefined;
-  /** The shape of the answer, a zod schema or JSON Schema: the agent then answers with a `StructuredMessage`. */
+  /**
+   * The shape of the answer, a zod schema or JSON Schema: the agent then answers with a `StructuredMessage`, and an answer
+   * of another shape is a `ModelClientError`. `dumpComponent` writes it as JSON Schema, which has no refinements.
+   */
   readonly outputSchema?: z.ZodType | JsonObject | undefined;
   /**
    * How a tool call stands in a `ToolCallSummaryMessage`: `{toolName}`, `{arguments}`, `{result}` and `{isError}` are

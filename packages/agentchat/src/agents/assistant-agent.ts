@@ -10,6 +10,7 @@ import {
 import * as z from "zod";
 import { checkCount } from "../common/check-count.ts";
 import { isAsyncDisposable } from "../common/is-async-disposable.ts";
+import { leavableStream } from "../common/leavable-stream.ts";
 import { parseState } from "../common/parse-state.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
@@ -97,9 +98,8 @@ export class AssistantAgent extends BaseChatAgent {
     return dumpAssistantAgent(this.#settings);
   }
 
-  override async *onMessagesStream(messages: readonly ChatMessage[], { signal }: SignalOptions = {}): Items<void> {
-    signal?.throwIfAborted();
-    yield* undoUnfinishedTurn(this.#settings.modelContext, this.#answer(messages, new Turn(this.name, signal)));
+  override onMessagesStream(messages: readonly ChatMessage[], { signal }: SignalOptions = {}): Items<void> {
+    return leavableStream((ended) => this.#takeTurn(messages, ended), signal);
   }
 
   override async reset(): Promise<void> {
@@ -112,6 +112,11 @@ export class AssistantAgent extends BaseChatAgent {
 
   override async loadState(state: JsonObject): Promise<void> {
     await this.#settings.modelContext.loadState(parseState(stateSchema, state, `agent "${this.name}"`).modelContext);
+  }
+
+  async *#takeTurn(messages: readonly ChatMessage[], signal: AbortSignal): Items<void> {
+    signal.throwIfAborted();
+    yield* undoUnfinishedTurn(this.#settings.modelContext, this.#answer(messages, new Turn(this.name, signal)));
   }
 
   async *#answer(messages: readonly ChatMessage[], turn: Turn): Items<void> {

@@ -1,6 +1,7 @@
 import type { CodeExecutor, ComponentContext, ComponentModel, JsonObject } from "@fenced/core";
 import * as z from "zod";
 import { checkCount } from "../common/check-count.ts";
+import { leavableStream } from "../common/leavable-stream.ts";
 import { parseState } from "../common/parse-state.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
@@ -74,8 +75,24 @@ export class CodeExecutorAgent extends BaseChatAgent {
     return dumpCodeExecutorAgent({ ...this.#options, description: this.description, modelContext: this.#modelContext });
   }
 
-  override async *onMessagesStream(messages: readonly ChatMessage[], { signal }: SignalOptions = {}): Items {
-    signal?.throwIfAborted();
+  override onMessagesStream(messages: readonly ChatMessage[], { signal }: SignalOptions = {}): Items {
+    return leavableStream((ended) => this.#takeTurn(messages, ended), signal);
+  }
+
+  override async reset(): Promise<void> {
+    await this.#modelContext.reset();
+  }
+
+  override async saveState(): Promise<JsonObject> {
+    return { modelContext: await this.#modelContext.saveState() };
+  }
+
+  override async loadState(state: JsonObject): Promise<void> {
+    await this.#modelContext.loadState(parseState(stateSchema, state, `agent "${this.name}"`).modelContext);
+  }
+
+  async *#takeTurn(messages: readonly ChatMessage[], signal: AbortSignal): Items {
+    signal.throwIfAborted();
     const { modelClient, modelClientStream = false } = this.#options;
     const languages = await this.#runner.start(signal);
     const turn = new Turn(this.name, signal);
@@ -94,18 +111,6 @@ export class CodeExecutorAgent extends BaseChatAgent {
       languages,
     });
     yield* undoUnfinishedTurn(this.#modelContext, items);
-  }
-
-  override async reset(): Promise<void> {
-    await this.#modelContext.reset();
-  }
-
-  override async saveState(): Promise<JsonObject> {
-    return { modelContext: await this.#modelContext.saveState() };
-  }
-
-  override async loadState(state: JsonObject): Promise<void> {
-    await this.#modelContext.loadState(parseState(stateSchema, state, `agent "${this.name}"`).modelContext);
   }
 
   async #runReceived(messages: readonly ChatMessage[], languages: readonly string[], turn: Turn): Promise<Response> {

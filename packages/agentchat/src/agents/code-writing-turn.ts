@@ -59,7 +59,8 @@ async function* decideToRetry(options: CodeWritingTurnOptions): Items<boolean> {
   const { turn, modelClient, modelContext } = options;
   const { source, signal } = turn;
   const messages = await conversation(options);
-  const { retry, reason, usage } = yield* askRetryDecision(messages, { modelClient, source, signal });
+  const { retry, reason, usage, thought = "" } = yield* askRetryDecision(messages, { modelClient, source, signal });
+  if (thought !== "") yield turn.record(thoughtEvent({ source, content: thought }));
   yield turn.record(thoughtEvent({ source, content: reason, modelsUsage: usage }));
   if (!retry) return false;
   await modelContext.addMessage({ role: "assistant", content: reason, source });

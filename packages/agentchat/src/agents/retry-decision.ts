@@ -17,6 +17,8 @@ export interface RetryDecision {
   readonly reason: string;
   readonly retry: boolean;
   readonly usage: ModelUsage;
+  /** What the model thought before it decided. */
+  readonly thought?: string;
 }
 
 const decisionSchema = z.object({
@@ -47,15 +49,16 @@ export async function* askRetryDecision(
   });
   const call = callModel(asked.messages, { ...options, request: asked.request, stream: false, messageId: "" });
   try {
-    const { content, usage } = (yield* call).result;
-    return { ...parseDecision(typeof content === "string" ? content : ""), usage };
+    const { content, usage, thought } = (yield* call).result;
+    const decision = parseDecision(typeof content === "string" ? content : "");
+    return { ...decision, usage, ...(thought === undefined ? {} : { thought }) };
   } catch (error) {
     if (!ModelClientError.isInstance(error)) throw error;
     return { reason: error.message, retry: false, usage: { promptTokens: 0, completionTokens: 0 } };
   }
 }
 
-function parseDecision(text: string): Omit<RetryDecision, "usage"> {
-  const parsed = decisionSchema.safeParse(findJson(text));
+function parseDecision(text: string): Pick<RetryDecision, "reason" | "retry"> {
+  const parsed = decisionSchema.safeParse(findJson(text, decisionSchema));
   return parsed.success ? parsed.data : { reason: text, retry: false };
 }

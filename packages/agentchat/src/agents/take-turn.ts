@@ -2,7 +2,7 @@ import { InvalidInputError } from "@fenced/core";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { watchTurn } from "../telemetry/watch-turn.ts";
-import { type ChatAgent, isResponse } from "./chat-agent.ts";
+import { type ChatAgent, isResponse, type Response } from "./chat-agent.ts";
 
 /** How an agent takes a turn. */
 export interface TakeTurnOptions {
@@ -26,12 +26,23 @@ export async function* takeTurn(
   for await (const item of watchTurn(agent, messages, { signal })) {
     if (answered) throw notOneResponse(`Agent "${agent.name}" went on after its Response`);
     answered = isResponse(item);
+    if (isResponse(item)) yield* unseen(item, news);
     const message = isResponse(item) ? item.chatMessage : item;
     if (message.type !== "ModelClientStreamingChunkEvent") news.push(message);
     if (isResponse(item)) onAnswer(news, item.chatMessage);
     yield message;
   }
   if (!answered) throw notOneResponse(`The turn of agent "${agent.name}" ended without a Response`);
+}
+
+/** What an agent tells only along with its answer, as one does that asks another. */
+function* unseen({ innerMessages }: Response, news: AgentMessage[]): Generator<AgentMessage, void, void> {
+  const seen = new Set(news.map(({ id }) => id));
+  for (const message of innerMessages) {
+    if (seen.has(message.id)) continue;
+    news.push(message);
+    yield message;
+  }
 }
 
 function notOneResponse(problem: string): InvalidInputError {

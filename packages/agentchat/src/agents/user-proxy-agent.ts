@@ -2,6 +2,7 @@ import { type ComponentContext, type ComponentModel, type JsonObject, parseCompo
 import * as z from "zod";
 import { abortable } from "../common/abortable.ts";
 import { dumpComponentModel } from "../common/dump-component-model.ts";
+import { leavableStream } from "../common/leavable-stream.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
@@ -58,11 +59,18 @@ export class UserProxyAgent extends BaseChatAgent {
   }
 
   /** A `UserInputRequestedEvent`, then the answer. */
-  override async *onMessagesStream(
+  override onMessagesStream(
     messages: readonly ChatMessage[],
     { signal }: SignalOptions = {},
   ): AsyncGenerator<AgentMessage | Response, void, void> {
-    signal?.throwIfAborted();
+    return leavableStream((ended) => this.#takeTurn(messages, ended), signal);
+  }
+
+  async *#takeTurn(
+    messages: readonly ChatMessage[],
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentMessage | Response, void, void> {
+    signal.throwIfAborted();
     const turn = new Turn(this.name, signal);
     yield turn.record(userInputRequestedEvent({ source: this.name }));
     const input = (this.#inputFunc ?? readLine)(`${this.name}, your answer: `, { signal });

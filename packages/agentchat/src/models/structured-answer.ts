@@ -30,17 +30,18 @@ export function structuredRequest(
 /**
  * The data in a model's answer; text around the JSON is passed over.
  *
- * @throws ModelClientError if there is no JSON, or it does not follow a zod schema.
+ * @throws ModelClientError if there is no JSON, or it does not follow the schema. A JSON Schema with something that zod
+ *   does not know checks nothing.
  */
 export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObject): JsonValue {
-  const value = findJson(text);
+  const checker = isZodType(schema) ? schema : fromJsonSchema(schema);
+  const value = findJson(text, checker);
   if (value === undefined) {
     throw new ModelClientError(`The model's answer is not JSON: ${JSON.stringify(text.slice(0, 200))}`, {
       remedy: "Use a model with structured output, or say in the system message that the answer must be JSON.",
     });
   }
-  if (!isZodType(schema)) return value;
-  const checked = schema.safeParse(value);
+  const checked = checker.safeParse(value);
   if (checked.success) return value;
   throw new ModelClientError(`The model's answer has another shape: ${z.prettifyError(checked.error)}`, {
     remedy: "Use a model with structured output, or make the schema simpler.",
@@ -48,14 +49,28 @@ export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObje
   });
 }
 
-/** The JSON in a text: the whole text, or what stands between its first opening and its last closing bracket. */
-export function findJson(text: string): JsonValue | undefined {
-  const candidates = [text, between(text, "{", "}"), between(text, "[", "]")];
-  return candidates.map(parseJson).find((value) => value !== undefined);
+/** Brackets at which JSON is looked for; a text with more is hardly an answer. */
+const mostBrackets = 200;
+
+/**
+ * The JSON in a text: the whole text, or what stands between an opening bracket and the last closing one of its kind.
+ * The first that follows the schema, else the first.
+ */
+export function findJson(text: string, schema: z.ZodType): JsonValue | undefined {
+  const brackets = [...text.matchAll(/[{[]/g)].slice(0, mostBrackets);
+  const pieces = brackets.map(({ 0: open, index }) =>
+    text.slice(index, text.lastIndexOf(open === "{" ? "}" : "]") + 1),
+  );
+  const values = [text, ...pieces].map(parseJson).filter((value) => value !== undefined);
+  return values.find((value) => schema.safeParse(value).success) ?? values[0];
 }
 
-function between(text: string, open: string, close: string): string {
-  return text.slice(Math.max(text.indexOf(open), 0), text.lastIndexOf(close) + 1);
+function fromJsonSchema(schema: JsonObject): z.ZodType {
+  try {
+    return z.fromJSONSchema(schema);
+  } catch {
+    return z.unknown();
+  }
 }
 
 function parseJson(text: string): JsonValue | undefined {

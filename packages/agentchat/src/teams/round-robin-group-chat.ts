@@ -152,14 +152,17 @@ export class RoundRobinGroupChat implements Team {
     const input = taskMessages(task);
     this.#assertIdle("run again");
     this.#running = true;
+    let result: TaskResult;
     try {
-      yield* this.#chat(input, signal);
+      result = yield* this.#chat(input, signal);
     } finally {
       this.#running = false;
     }
+    // The run is over: whoever reads this may save the team, reset it, or go on with it.
+    yield result;
   }
 
-  async *#chat(input: readonly ChatMessage[], signal: AbortSignal): Items<void> {
+  async *#chat(input: readonly ChatMessage[], signal: AbortSignal): Items<TaskResult> {
     await this.#terminationCondition?.reset();
     const said: AgentMessage[] = [...input];
     this.#messages.push(...input);
@@ -174,7 +177,7 @@ export class RoundRobinGroupChat implements Team {
       stopReason = await this.#reasonToStop(news);
       if (turn >= this.#maxTurns) stopReason ??= `The limit of ${this.#maxTurns} turns is reached.`;
     }
-    yield { messages: said, stopReason };
+    return { messages: said, stopReason };
   }
 
   /** Lets the next agent speak. Only a turn that comes to its answer changes the team. */

@@ -240,33 +240,6 @@ describe("AssistantAgent with handoffs", () => {
   });
 });
 
-describe("AssistantAgent with an output schema", () => {
-  const outputSchema = z.object({ answer: z.number() });
-
-  it("answers with data", async () => {
-    const { agent, modelClient } = assistant(['{"answer": 42}'], { outputSchema });
-    const { chatMessage } = await agent.onMessages(hello);
-    expect(chatMessage).toMatchObject({ type: "StructuredMessage", content: { answer: 42 } });
-    expect(modelClient.requests[0]?.options.jsonSchema).toMatchObject({ required: ["answer"] });
-  });
-
-  it("asks in words where the service cannot be held to a schema", async () => {
-    const modelClient = new ScriptedModel(['Here:\n```json\n{"answer": 42}\n```'], { structuredOutput: false });
-    const agent = new AssistantAgent({ name: "a", modelClient, outputSchema });
-    expect((await agent.onMessages(hello)).chatMessage.content).toEqual({ answer: 42 });
-    expect(modelClient.requests[0]?.options.jsonSchema).toBeUndefined();
-    expect(modelClient.requests[0]?.messages[1]?.content).toContain('"required":["answer"]');
-  });
-
-  it("rejects another shape, and forgets the turn", async () => {
-    const { agent, modelClient } = assistant(['{"answer": "x"}', "no", '{"answer": 1}'], { outputSchema });
-    await expect(agent.onMessages(hello)).rejects.toThrow("another shape");
-    await expect(agent.onMessages(hello)).rejects.toThrow("is not JSON");
-    await agent.onMessages(hello);
-    expect(modelClient.requests[2]?.messages).toHaveLength(2);
-  });
-});
-
 describe("AssistantAgent, aborted", () => {
   it.each([false, true])("rejects with the reason during a model call (stream: %s)", async (modelClientStream) => {
     const controller = new AbortController();

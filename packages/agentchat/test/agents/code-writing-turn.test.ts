@@ -101,7 +101,7 @@ describe("CodeExecutorAgent with a model", () => {
   it.each([false, true])("has in its response every event that was streamed, in order (chunks: %s)", async (stream) => {
     const answers = [
       { content: python("a"), thought: "hm" },
-      retry(true),
+      { content: retry(true), thought: "again?" },
       python("b"),
       { content: "Ok.", thought: "so" },
     ];
@@ -110,7 +110,7 @@ describe("CodeExecutorAgent with a model", () => {
     const events = items.slice(0, -1).filter((item) => types([item])[0] !== "ModelClientStreamingChunkEvent");
     const last = items.at(-1);
     expect(last !== undefined && "innerMessages" in last && last.innerMessages).toEqual(events);
-    expect(types(events)).toHaveLength(7);
+    expect(types(events)).toHaveLength(8);
     const all = [...events, ...(last !== undefined && "chatMessage" in last ? [last.chatMessage] : [])];
     const used = all.map((item) => ("modelsUsage" in item ? item.modelsUsage.promptTokens : 0));
     expect(used.reduce((sum, each) => sum + each)).toBe(40);
@@ -150,7 +150,7 @@ describe("CodeExecutorAgent with a model", () => {
   });
 
   it("asks in words where the service cannot be held to a schema", async () => {
-    const answers = [python("a"), `Sure: ${retry(true)}`, python("b"), "Done."];
+    const answers = [python("a"), `No {name} there. So: ${retry(true)}`, python("b"), "Done."];
     const { agent, modelClient, codeExecutor } = writer(answers, [failure], {
       maxRetriesOnError: 1,
       model: { structuredOutput: false },
