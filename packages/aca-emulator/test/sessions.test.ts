@@ -108,6 +108,14 @@ describe("sessions", needs("python3"), () => {
     expect((await client.execute("1")).json).toMatchObject(ended);
   });
 
+  it("do not end with the cooldown of an earlier one of their identifier", async () => {
+    await using client = await Client.open({ cooldownSeconds: 1 });
+    const waiting = await executeInLine(client);
+    await client.call("DELETE", "session");
+    await waiting.reply;
+    expect((await client.execute("import time; time.sleep(2); 1")).json.result.executionResult).toBe(1);
+  });
+
   it("have metadata", async () => {
     await using client = await Client.open({ packages: ["numpy"] });
     expect((await client.call("GET", "metadata")).json).toMatchObject({
