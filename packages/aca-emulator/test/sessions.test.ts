@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { Client, current, type Reply } from "./client.ts";
+import { exchange } from "./raw-request.ts";
 
 describe("requests", needs("python3"), () => {
   it.for<[string, string]>([
@@ -41,6 +42,13 @@ describe("requests", needs("python3"), () => {
     );
     expect(response.status).toBe(401);
     expect(await response.text()).toBe("");
+  });
+
+  it.for(["//", "http://[/"])("to %s, which is no address, get 400", async (target) => {
+    await using client = await Client.open();
+    const answer = await exchange(client.emulator, `GET ${target} HTTP/1.1\r\nHost: pool\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 .*"code":"InvalidAddress"/s);
+    expect((await client.call("GET", "metadata")).status).toBe(200);
   });
 
   it("need an api-version and an identifier of 4 to 128 characters", async () => {
