@@ -60,6 +60,18 @@ describe("files", needs("python3"), () => {
     expect((await client.call("GET", "files", { query: { recursive: "true" } })).json.value).toEqual([]);
   });
 
+  it.for<[string, string]>([
+    ["nobody reads", "1"],
+    ["code reads", "reader = os.open('/mnt/data/pipe', os.O_RDONLY | os.O_NONBLOCK)"],
+  ])("are not uploaded onto a named pipe that %s", async ([, read]) => {
+    await using client = await Client.open();
+    await client.execute(`import os; os.mkfifo('/mnt/data/pipe')\n${read}`);
+    const reply = await client.call("POST", "files", { body: upload("pipe", "content") });
+    expect(reply).toMatchObject({ status: 400, json: { error: { code: "NotAFile" } } });
+    const isStillPipe = await client.execute("import stat; stat.S_ISFIFO(os.stat('/mnt/data/pipe').st_mode)");
+    expect(isStillPipe.json.result.executionResult).toBe(true);
+  });
+
   it("may have 128 MB", async () => {
     await using client = await Client.open();
     const form = new FormData();

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
-import { Client, current } from "./client.ts";
+import { Client, current, type Reply } from "./client.ts";
+import { exchange } from "./raw-request.ts";
 
 describe("requests", needs("python3"), () => {
   it.for<[string, string]>([
@@ -41,6 +42,13 @@ describe("requests", needs("python3"), () => {
     );
     expect(response.status).toBe(401);
     expect(await response.text()).toBe("");
+  });
+
+  it.for(["//", "http://[/"])("to %s, which is no address, get 400", async (target) => {
+    await using client = await Client.open();
+    const answer = await exchange(client.emulator, `GET ${target} HTTP/1.1\r\nHost: pool\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 .*"code":"InvalidAddress"/s);
+    expect((await client.call("GET", "metadata")).status).toBe(200);
   });
 
   it("need an api-version and an identifier of 4 to 128 characters", async () => {
@@ -93,6 +101,29 @@ describe("sessions", needs("python3"), () => {
     expect((await client.execute("1")).json.error.code).toBe("SessionWithIdentifierNotFound");
   });
 
+  it("answer what waited for its turn when they end", async () => {
+    await using client = await Client.open();
+    const waiting = await executeInLine(client);
+    expect((await client.call("DELETE", "session")).status).toBe(204);
+    expect((await waiting.reply).json).toMatchObject({ status: "Failed", error: { code: "SessionEnded" } });
+  });
+
+  it("answer when their process has died by itself", async () => {
+    // Without namespaces, because code cannot kill the first process of its own namespace.
+    await using client = await Client.open({ namespaces: false });
+    const ended = { status: "Failed", error: { code: "SessionEnded" } };
+    expect((await client.execute("import os; os.kill(os.getppid(), 9)")).json).toMatchObject(ended);
+    expect((await client.execute("1")).json).toMatchObject(ended);
+  });
+
+  it("do not end with the cooldown of an earlier one of their identifier", async () => {
+    await using client = await Client.open({ cooldownSeconds: 1 });
+    const waiting = await executeInLine(client);
+    await client.call("DELETE", "session");
+    await waiting.reply;
+    expect((await client.execute("import time; time.sleep(2); 1")).json.result.executionResult).toBe(1);
+  });
+
   it("have metadata", async () => {
     await using client = await Client.open({ packages: ["numpy"] });
     expect((await client.call("GET", "metadata")).json).toMatchObject({
@@ -117,3 +148,11 @@ describe("sessions", needs("python3"), () => {
     expect(() => process.kill(Number(json.result.executionResult), 0)).toThrow("ESRCH");
   });
 });
+
+/** Has code run that does not end, and other code wait behind it, which has arrived when this resolves. */
+async function executeInLine(client: Client): Promise<{ readonly reply: Promise<Reply> }> {
+  await client.execute("import time; time.sleep(1000)", { executionType: "Asynchronous", timeoutInSeconds: 2000 });
+  const reply = client.execute("1", {}, { headers: { "operation-id": "waiting" } });
+  while ((await client.call("GET", "executions/waiting")).status !== 200) await sleep(20);
+  return { reply };
+}

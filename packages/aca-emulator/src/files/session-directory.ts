@@ -19,9 +19,10 @@ export const uploadLimit: number = 128 * 1024 * 1024;
 
 /** What code calls the root of its files. */
 const mountPoint = "/mnt/data";
-const writing = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-// Non-blocking, because a named pipe that code left there would hold the reader for ever.
-const reading = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+// Non-blocking, because a named pipe that code left there would hold the reader or writer for ever.
+const carefully = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const writing = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | carefully;
+const reading = constants.O_RDONLY | carefully;
 
 /** The files of one session. No path and no symbolic link leads out of them. */
 export class SessionDirectory {
@@ -52,17 +53,14 @@ export class SessionDirectory {
   }
 
   async openToRead(file: string): Promise<FileHandle> {
-    const handle = await open(await this.#resolve(partsOf(file), true), reading).catch(asFailure(file));
-    if ((await handle.stat()).isFile()) return handle;
-    await handle.close();
-    throw new ServiceFailure(400, "NotAFile", `${file} is not a file.`);
+    return openFile(await this.#resolve(partsOf(file), true), reading, file);
   }
 
   /** Opens a file to be written, over an older one; its parent directories are made. */
   async openToWrite(file: string): Promise<FileHandle> {
     const place = await this.#resolve(partsOf(file), true);
     await mkdir(path.dirname(place), { recursive: true }).catch(asFailure(file));
-    return open(place, writing, 0o666).catch(asFailure(file));
+    return openFile(place, writing, file);
   }
 
   /** Removes a file, a symbolic link, or a directory with all that is in it. */
@@ -117,6 +115,14 @@ export class SessionDirectory {
     if (place === this.root || place.startsWith(`${this.root}${path.sep}`)) return place;
     throw outside();
   }
+}
+
+/** @throws ServiceFailure, with the name `file`, if what stands at `place` is not a file. */
+async function openFile(place: string, flags: number, file: string): Promise<FileHandle> {
+  const handle = await open(place, flags, 0o666).catch(asFailure(file));
+  if ((await handle.stat()).isFile()) return handle;
+  await handle.close();
+  throw new ServiceFailure(400, "NotAFile", `${file} is not a file.`);
 }
 
 /** @throws ServiceFailure if the path names a place outside without the help of a link. */

@@ -25,8 +25,8 @@ export async function handleRequest(
   message: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const url = new URL(message.url ?? "/", `http://${message.headers.host ?? "localhost"}`);
   try {
+    const url = urlOf(message);
     if (url.pathname.startsWith("/.emulator/")) {
       await sendAnswer(response, await handleAdministration(emulation, url.pathname, message).catch(failureAnswer));
     } else {
@@ -38,6 +38,13 @@ export async function handleRequest(
   }
   // A body that nobody read would keep the connection from being used again.
   message.resume();
+}
+
+/** @throws ServiceFailure if the request is to what is no address, as `//` is none. */
+function urlOf({ url = "/", headers }: IncomingMessage): URL {
+  const base = `http://${headers.host ?? "localhost"}`;
+  if (URL.canParse(url, base)) return new URL(url, base);
+  throw new ServiceFailure(400, "InvalidAddress", "What the request is to is no address.");
 }
 
 async function handleApi(

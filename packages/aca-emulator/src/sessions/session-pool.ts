@@ -19,6 +19,7 @@ export class SessionPool {
   readonly #expired = new Set<string>();
   /** Sessions that are being ended: they hold their slot until they are dead. */
   readonly #ending = new Set<Promise<void>>();
+  #closed = false;
 
   constructor(rules: PoolRules) {
     this.#rules = rules;
@@ -64,12 +65,16 @@ export class SessionPool {
     await this.#end(session);
   }
 
+  /** Ends all sessions; from then on there are no others. */
   async end(): Promise<void> {
+    this.#closed = true;
     await Promise.all(this.identifiers.map((identifier) => this.delete(identifier)));
     await Promise.all(this.#ending);
   }
 
   #make(identifier: string): Session {
+    // A request that a fault held up comes after the end, and nobody would end a session made for it.
+    if (this.#closed) throw new ServiceFailure(503, "Stopped", "The emulator was stopped.");
     if (this.#expired.has(identifier)) throw notFound(identifier);
     if (this.#sessions.size + this.#ending.size >= this.#rules.maxSessions) {
       const message = `The pool's ${this.#rules.maxSessions} sessions are all taken.`;

@@ -31,6 +31,8 @@ export class SessionProcess {
   readonly #ended: Promise<void>;
   readonly #waiting = new Map<string, (report: RunReport) => void>();
   #problem = "";
+  /** What everything gets that is to run after the process has ended, in whatever way. */
+  #over: RunReport | undefined;
 
   constructor(spec: SessionProcessSpec) {
     const config = {
@@ -47,6 +49,8 @@ export class SessionProcess {
 
   /** Runs code; output beyond `limit` bytes a stream is dropped. Call it again when it has answered. */
   async run(id: string, code: string, limit: number): Promise<RunReport> {
+    // Nobody would answer: this may have waited for its turn behind what ended with the process.
+    if (this.#over) return this.#over;
     const report = new Promise<RunReport>((resolve) => {
       this.#waiting.set(id, resolve);
     });
@@ -86,7 +90,8 @@ export class SessionProcess {
       this.#problem = String(error);
     });
     const error = { code: "SessionEnded", message: `The session's process ended. ${this.#problem}`.trim() };
-    for (const id of this.#waiting.keys()) this.#answer(id, { status: "Failed", stdout: "", stderr: "", error });
+    this.#over = { status: "Failed", stdout: "", stderr: "", error };
+    for (const id of this.#waiting.keys()) this.#answer(id, this.#over);
   }
 
   #answer(id: string, report: RunReport): void {

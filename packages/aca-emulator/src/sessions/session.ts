@@ -22,6 +22,7 @@ export class Session {
   #lastAccessedAt = new Date();
   #timer: NodeJS.Timeout | undefined;
   #busy = 0;
+  #ended = false;
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -48,6 +49,8 @@ export class Session {
 
   /** Puts the end of the session off; while code runs it does not come. */
   touch(): void {
+    // Code ends with its session, and a timer started then would end the identifier's next session.
+    if (this.#ended) return;
     this.#lastAccessedAt = new Date();
     clearTimeout(this.#timer);
     if (this.#busy > 0) return;
@@ -75,6 +78,7 @@ export class Session {
   }
 
   async end(): Promise<void> {
+    this.#ended = true;
     clearTimeout(this.#timer);
     await this.#process.end();
     await rm(this.files.root, { recursive: true, force: true });

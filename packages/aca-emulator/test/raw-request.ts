@@ -1,0 +1,16 @@
+import { connect, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
+import type { AcaEmulator } from "../src/index.ts";
+
+/** A connection to the emulator, for what `fetch` does not send. */
+export function connectTo(emulator: AcaEmulator): Socket {
+  const { hostname, port } = new URL(emulator.endpoint);
+  return connect(Number(port), hostname);
+}
+
+/** Sends `request` as it is; resolves to all that comes until the connection ends. */
+export async function exchange(emulator: AcaEmulator, request: string): Promise<string> {
+  const socket = connectTo(emulator);
+  socket.end(request);
+  return text(socket);
+}
