@@ -48,6 +48,27 @@ describe("stop", needs("python3"), () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
+  it("of a session is final: an upload that goes on does not make its directory again", async () => {
+    await using client = await Client.open();
+    const { emulator } = client;
+    const parts = new TransformStream<string, string>();
+    const writer = parts.writable.getWriter();
+    const uploading = fetch(`${emulator.endpoint}/files?api-version=${current}&identifier=session-1&path=sub`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${emulator.token()}`, "content-type": "multipart/form-data; boundary=edge" },
+      body: parts.readable.pipeThrough(new TextEncoderStream()),
+      duplex: "half",
+    });
+    await writer.write("--edge\r\n");
+    await expect.poll(() => emulator.sessions()).toEqual(["session-1"]);
+    expect((await client.call("DELETE", "session", { identifier: "session-1" })).status).toBe(204);
+    await writer.write('Content-Disposition: form-data; name="file"; filename="late"\r\n\r\nlate\r\n--edge--\r\n');
+    await writer.close();
+    expect((await uploading).status).toBe(404);
+    const [own = ""] = await readdir(directory);
+    expect(await readdir(join(directory, own), { recursive: true })).not.toContain("late");
+  });
+
   it("leaves no timer that would keep the program from its end", { timeout: 120_000 }, async () => {
     const between = `
       const background = { executionType: "Asynchronous", timeoutInSeconds: 80_000 };

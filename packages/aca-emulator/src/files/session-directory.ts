@@ -59,7 +59,7 @@ export class SessionDirectory {
   /** Opens a file to be written, over an older one; its parent directories are made. */
   async openToWrite(file: string): Promise<FileHandle> {
     const place = await this.#resolve(partsOf(file), true);
-    await mkdir(path.dirname(place), { recursive: true }).catch(asFailure(file));
+    await this.#makeParents(place).catch(asFailure(file));
     return openFile(place, writing, file);
   }
 
@@ -109,6 +109,18 @@ export class SessionDirectory {
       left.unshift(...target.replace(/^\/mnt\/data/, "").split("/"));
     }
     return place;
+  }
+
+  /** Makes the directories that lack on the way to a file, but not the root, which is gone when the session has ended. */
+  async #makeParents(place: string): Promise<void> {
+    let made = this.root;
+    for (const part of path.relative(this.root, path.dirname(place)).split(path.sep)) {
+      made = path.join(made, part);
+      if (made === this.root) continue;
+      await mkdir(made).catch((error: unknown) => {
+        if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      });
+    }
   }
 
   #inside(place: string): string {

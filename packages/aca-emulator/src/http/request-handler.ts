@@ -89,7 +89,7 @@ async function suffer({ faults, pool }: Emulation, { method, path, identifier }:
   const outcome: Suffering = { carriedOut: true, dropped: false };
   for (const fault of faults.draw(partOf(method, path))) {
     const afterwards = "afterwards" in fault && fault.afterwards;
-    if (fault.kind === "latency") await sleep(fault.milliseconds);
+    if (fault.kind === "latency") await sleep(fault.milliseconds, undefined, { ref: false });
     else if (fault.kind === "expired-session") await pool.sessions.expire(identifier);
     else if (fault.kind === "drop") outcome.dropped = true;
     else if (afterwards) outcome.spoilt = failureAnswer(failureOf(fault));
