@@ -149,11 +149,8 @@ function exitCodeOf({ succeeded, exitCode, error }: ExecutionAnswer): number {
 
 function asUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof OutcomeUnknownError)) return error;
-  return new BackendUnavailableError(
-    `The connection was lost while a block ran, and ${error.message}: it may or may not have run`,
-    {
-      remedy: "Look at what the block was to do before running it again; it is not sent twice.",
-      cause: error.cause,
-    },
-  );
+  return new BackendUnavailableError(`${error.message}: it may or may not have run`, {
+    remedy: "Look at what the block was to do before running it again; it is not sent twice.",
+    cause: error.cause,
+  });
 }
