@@ -31,6 +31,8 @@ export class RemoteRun {
   readonly #maxOutput: number;
   #stateLost = false;
   #reported = false;
+  /** When the service answered; `undefined`: the block has not ended. */
+  #endedAt: number | undefined;
 
   constructor(run: BlockRun, pool: OpenPool, conditions: RunConditions) {
     this.#run = run;
@@ -57,6 +59,8 @@ export class RemoteRun {
       try {
         return yield* this.#show(await this.#execute());
       } catch (error) {
+        // It has run; only its output could not be shown.
+        if (this.#endedAt !== undefined) throw error;
         if (this.#run.signal.aborted) return yield* this.#giveUp();
         // Refused for want of a session: the block has not run.
         const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
@@ -96,7 +100,10 @@ export class RemoteRun {
     const { code, env, timeoutMs, signal } = this.#run;
     const { api } = await this.#pool.place.session(signal);
     const wrapped = this.#pool.language.wrap(code, env);
-    return api.execute({ code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal });
+    const order = { code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal };
+    const answer = await api.execute(order);
+    this.#endedAt = performance.now();
+    return answer;
   }
 
   async *#show(answer: ExecutionAnswer): AsyncGenerator<BlockEvent, BlockOutcome, void> {
@@ -107,7 +114,7 @@ export class RemoteRun {
       stdout: answer.stdout,
       stderr: answer.stderr,
       maxOutput: this.#maxOutput,
-      openLog: hasLog ? () => api.readFile(logName, this.#run.signal) : undefined,
+      openLog: hasLog ? () => api.readFile(logName, exceptForTime(this.#run.signal)) : undefined,
     });
     const { displays, text } = await readValue(answer.result, this.#conditions.pictures);
     for (const display of displays) yield { type: "display", display };
@@ -117,7 +124,8 @@ export class RemoteRun {
     const message = answer.error?.message ?? "";
     if (!answer.succeeded && !answer.stderr.includes(message)) yield { type: "stderr", data: `${message}\n` };
     this.#reported = true;
-    return { exitCode: exitCodeOf(answer), truncated, stateLost: this.#stateLost };
+    const endedAt = this.#endedAt === undefined ? {} : { endedAt: this.#endedAt };
+    return { exitCode: exitCodeOf(answer), truncated, stateLost: this.#stateLost, ...endedAt };
   }
 
   /** There is no call that ends what runs: the session is given up. What it had printed is kept. */
@@ -137,6 +145,17 @@ export class RemoteRun {
     yield* printed;
     return { exitCode: 1, stateLost: true };
   }
+}
+
+/** Aborted with `signal`, but not because time is up: the output of a block that ended in time may be read later. */
+function exceptForTime(signal: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  const follow = (): void => {
+    if (signal.reason !== timeIsUp) controller.abort(signal.reason);
+  };
+  if (signal.aborted) follow();
+  else signal.addEventListener("abort", follow, { once: true });
+  return controller.signal;
 }
 
 function exitCodeOf({ succeeded, exitCode, error }: ExecutionAnswer): number {
