@@ -5,6 +5,7 @@ import { OutcomeUnknownError, type ExecutionAnswer } from "./api/session-api.ts"
 import { ServiceError } from "./http/service-error.ts";
 import type { OpenPool } from "./open-pool.ts";
 import { arrangeOutput } from "./session/arrange-output.ts";
+import { openLate } from "./session/open-late.ts";
 import { readLog } from "./session/output-log.ts";
 import { readValue } from "./session/result-display.ts";
 
@@ -114,7 +115,7 @@ export class RemoteRun {
       stdout: answer.stdout,
       stderr: answer.stderr,
       maxOutput: this.#maxOutput,
-      openLog: hasLog ? () => api.readFile(logName, exceptForTime(this.#run.signal)) : undefined,
+      openLog: hasLog ? () => openLate((signal) => api.readFile(logName, signal), this.#run.signal) : undefined,
     });
     const { displays, text } = await readValue(answer.result, this.#conditions.pictures);
     for (const display of displays) yield { type: "display", display };
@@ -145,17 +146,6 @@ export class RemoteRun {
     yield* printed;
     return { exitCode: 1, stateLost: true };
   }
-}
-
-/** Aborted with `signal`, but not because time is up: the output of a block that ended in time may be read later. */
-function exceptForTime(signal: AbortSignal): AbortSignal {
-  const controller = new AbortController();
-  const follow = (): void => {
-    if (signal.reason !== timeIsUp) controller.abort(signal.reason);
-  };
-  if (signal.aborted) follow();
-  else signal.addEventListener("abort", follow, { once: true });
-  return controller.signal;
 }
 
 function exitCodeOf({ succeeded, exitCode, error }: ExecutionAnswer): number {

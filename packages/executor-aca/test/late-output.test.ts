@@ -35,6 +35,16 @@ describe("a block that ended in time", needs("python3"), () => {
     expect((await run(executor, "print(kept)")).output).toBe("1\n");
   });
 
+  it("has what the answer has if its log never comes", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor();
+    await executor.start();
+    setting.emulator.provoke({ kind: "latency", milliseconds: 120_000, on: "files", times: 1 });
+    const code = "import sys; print('a'); print('b', file=sys.stderr); print('c')";
+    const result = await run(executor, code, { timeoutMs: 3000 });
+    expect(result).toMatchObject({ exitCode: 0, timedOut: false, stdout: "a\nc\n", stderr: "b\n" });
+  });
+
   it("keeps its session if the caller leaves while its log is read", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
