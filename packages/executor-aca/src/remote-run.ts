@@ -5,6 +5,7 @@ import { OutcomeUnknownError, type ExecutionAnswer } from "./api/session-api.ts"
 import { ServiceError } from "./http/service-error.ts";
 import type { OpenPool } from "./open-pool.ts";
 import { arrangeOutput } from "./session/arrange-output.ts";
+import { openLate } from "./session/open-late.ts";
 import { readLog } from "./session/output-log.ts";
 import { readValue } from "./session/result-display.ts";
 
@@ -31,6 +32,8 @@ export class RemoteRun {
   readonly #maxOutput: number;
   #stateLost = false;
   #reported = false;
+  /** When the service answered; `undefined`: the block has not ended. */
+  #endedAt: number | undefined;
 
   constructor(run: BlockRun, pool: OpenPool, conditions: RunConditions) {
     this.#run = run;
@@ -57,6 +60,8 @@ export class RemoteRun {
       try {
         return yield* this.#show(await this.#execute());
       } catch (error) {
+        // It has run; only its output could not be shown.
+        if (this.#endedAt !== undefined) throw error;
         if (this.#run.signal.aborted) return yield* this.#giveUp();
         // Refused for want of a session: the block has not run.
         const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
@@ -96,7 +101,10 @@ export class RemoteRun {
     const { code, env, timeoutMs, signal } = this.#run;
     const { api } = await this.#pool.place.session(signal);
     const wrapped = this.#pool.language.wrap(code, env);
-    return api.execute({ code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal });
+    const order = { code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal };
+    const answer = await api.execute(order);
+    this.#endedAt = performance.now();
+    return answer;
   }
 
   async *#show(answer: ExecutionAnswer): AsyncGenerator<BlockEvent, BlockOutcome, void> {
@@ -107,7 +115,7 @@ export class RemoteRun {
       stdout: answer.stdout,
       stderr: answer.stderr,
       maxOutput: this.#maxOutput,
-      openLog: hasLog ? () => api.readFile(logName, this.#run.signal) : undefined,
+      openLog: hasLog ? () => openLate((signal) => api.readFile(logName, signal), this.#run.signal) : undefined,
     });
     const { displays, text } = await readValue(answer.result, this.#conditions.pictures);
     for (const display of displays) yield { type: "display", display };
@@ -117,7 +125,8 @@ export class RemoteRun {
     const message = answer.error?.message ?? "";
     if (!answer.succeeded && !answer.stderr.includes(message)) yield { type: "stderr", data: `${message}\n` };
     this.#reported = true;
-    return { exitCode: exitCodeOf(answer), truncated, stateLost: this.#stateLost };
+    const endedAt = this.#endedAt === undefined ? {} : { endedAt: this.#endedAt };
+    return { exitCode: exitCodeOf(answer), truncated, stateLost: this.#stateLost, ...endedAt };
   }
 
   /** There is no call that ends what runs: the session is given up. What it had printed is kept. */
@@ -149,11 +158,8 @@ function exitCodeOf({ succeeded, exitCode, error }: ExecutionAnswer): number {
 
 function asUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof OutcomeUnknownError)) return error;
-  return new BackendUnavailableError(
-    `The connection was lost while a block ran, and ${error.message}: it may or may not have run`,
-    {
-      remedy: "Look at what the block was to do before running it again; it is not sent twice.",
-      cause: error.cause,
-    },
-  );
+  return new BackendUnavailableError(`${error.message}: it may or may not have run`, {
+    remedy: "Look at what the block was to do before running it again; it is not sent twice.",
+    cause: error.cause,
+  });
 }

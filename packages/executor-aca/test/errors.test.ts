@@ -94,6 +94,31 @@ describe("what the service refuses", needs("python3"), () => {
     await executor.stop();
   });
 
+  it.for<Fault>([{ kind: "server-error" }, { kind: "server-error", status: 502 }, { kind: "drop" }])(
+    "every execution: gives up after retryForMs, with pauses between the attempts (%o)",
+    async (fault) => {
+      await using setting = await Setting.open();
+      let calls = 0;
+      const getToken = async () => {
+        calls += 1;
+        return { token: setting.emulator.token() };
+      };
+      const executor = setting.executor({ retryForMs: 1000, credential: { getToken } });
+      setting.emulator.provoke({ ...fault, on: "executions" });
+      await expect(executor.start()).rejects.toSatisfy(BackendUnavailableError.isInstance);
+      expect(calls).toBeLessThan(30);
+      setting.emulator.setFaults([]);
+      await executor.start();
+      setting.emulator.provoke({ ...fault, on: "executions", skip: 1 });
+      calls = 0;
+      const block = run(executor, "print(1)", { timeoutMs: Infinity });
+      await expect(block).rejects.toSatisfy(BackendUnavailableError.isInstance);
+      expect(calls).toBeLessThan(30);
+      setting.emulator.setFaults([]);
+      expect(await run(executor, "print(2)")).toMatchObject({ output: "2\n", stateLost: false });
+    },
+  );
+
   it("a body larger than it takes (413)", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();

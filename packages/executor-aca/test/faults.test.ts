@@ -88,6 +88,22 @@ describe("a block under one fault", needs("python3"), () => {
   });
 });
 
+describe("a block that the service has accepted", needs("python3"), () => {
+  it("is not run again when its session goes while it is asked about", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor();
+    await executor.start();
+    setting.emulator.provoke({ kind: "expired-session", on: "poll", times: 1 });
+    // So long a time makes it asynchronous: it is accepted at once, and then polled.
+    const block = run(executor, `${note}\nimport time; time.sleep(1)`, { timeoutMs: 300_000 });
+    await expect(block).rejects.toSatisfy(
+      (error) => BackendUnavailableError.isInstance(error) && /may or may not have run/.test(error.message),
+    );
+    const next = await run(executor, "import os; print(os.path.exists('ran.txt'))");
+    expect(next).toMatchObject({ output: "False\n", stateLost: true });
+  });
+});
+
 describe("files under faults", needs("python3"), () => {
   it.for<Fault>([
     { kind: "server-error" },

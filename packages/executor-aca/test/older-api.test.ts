@@ -1,3 +1,4 @@
+import type { Fault } from "@fenced/aca-emulator";
 import { BackendUnavailableError, FileNotFoundError, FunctionWithRequirements, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
@@ -52,12 +53,16 @@ describe("API version 2024-02-02-preview", needs("python3"), () => {
     expect(await run(executor, "print('fresh')")).toMatchObject({ output: "fresh\n", stateLost: true });
   });
 
-  it("does not send a block again whose answer was lost: this version has no call to ask for it", async () => {
+  it.for<Fault>([
+    { kind: "drop", afterwards: true },
+    { kind: "server-error", afterwards: true },
+    { kind: "server-error", status: 503, afterwards: true },
+  ])("does not send a block again whose answer was lost: it has no call to ask for it (%o)", async (fault) => {
     await using setting = await Setting.open();
     const executor = setting.executor({ apiVersion });
     const note = `with open("ran.txt", "a") as file: file.write("x")`;
     await run(executor, note);
-    setting.emulator.provoke({ kind: "drop", afterwards: true, on: "executions", skip: 1 });
+    setting.emulator.provoke({ ...fault, on: "executions", skip: 1, times: 1 });
     await expect(run(executor, note)).rejects.toSatisfy(
       (error) => BackendUnavailableError.isInstance(error) && /may or may not/.test(error.message),
     );

@@ -114,6 +114,27 @@ describe("output", needs("python3"), () => {
     expect(result.output.length).toBeLessThan(2000);
   });
 
+  it.for<[what: string, code: string, truncated: boolean]>([
+    ["of a child alone", "import subprocess; subprocess.run('seq 400000', shell=True) and None", true],
+    [
+      "of a child after the block's own",
+      "import subprocess; print(1); subprocess.run('seq 400000', shell=True); 1",
+      true,
+    ],
+    [
+      "of a child, cut within a character",
+      "import subprocess; subprocess.run(['sh', '-c', 'printf x; yes é | head -c 3000000']) and None",
+      true,
+    ],
+    ["of the block itself", "for _ in range(30000): print('x' * 99)", false],
+    ["of the block itself, with a traceback", "for _ in range(30000): print('x' * 99)\n1 / 0", false],
+  ])("of a megabyte and more is whole or says that it is not: %s", async ([, code, truncated]) => {
+    await using setting = await Setting.open();
+    const result = await run(setting.executor({ maxOutputBytes: 8_000_000 }), code);
+    expect(result.truncated).toBe(truncated);
+    expect(result.stdout.length > 2_000_000).toBe(!truncated);
+  });
+
   it("shows the last expression's value, unless told not to", async () => {
     await using setting = await Setting.open();
     const code = "print('text', end='')\n{'a': [1, 2.5, None]}";

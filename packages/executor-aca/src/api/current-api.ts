@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PoolCall, PoolClient } from "../http/pool-client.ts";
+import { firstPauseMs, longestPauseMs, retryAfter, type PoolCall, type PoolClient } from "../http/pool-client.ts";
 import { header } from "../http/read-error.ts";
 import { ConnectionError, ServiceError } from "../http/service-error.ts";
 import { multipartBody } from "./multipart-body.ts";
 import { readJson } from "./read-json.ts";
 import {
   OutcomeUnknownError,
+  answerLost,
   type ExecutionAnswer,
   type ExecutionOrder,
   type FileContent,
@@ -58,16 +59,17 @@ export class CurrentApi implements SessionApi {
   }
 
   async execute(order: ExecutionOrder): Promise<ExecutionAnswer> {
-    const id = randomUUID();
-    for (;;) {
-      try {
-        return this.#answer(await this.#untilEnd(await this.#post(order, id), order.signal));
-      } catch (error) {
-        order.signal.throwIfAborted();
-        if (!leavesOpen(error)) throw error;
-        const known = await this.#find(id, order, error);
-        if (known) return this.#answer(await this.#untilEnd(known, order.signal));
-      }
+    const accepted = await this.#submit(order);
+    try {
+      return this.#answer(await this.#untilEnd(accepted, order.signal));
+    } catch (error) {
+      order.signal.throwIfAborted();
+      if (order.repeatable) throw error;
+      // The code may have run, whatever the service answers from now on: also that the session is gone.
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new OutcomeUnknownError(`The service took a block, and could then not be asked how it ended (${reason})`, {
+        cause: error,
+      });
     }
   }
 
@@ -118,6 +120,27 @@ export class CurrentApi implements SessionApi {
       identifier: this.identifier,
       ...(directory === undefined || directory === "." ? {} : { path: directory }),
     };
+  }
+
+  /** Sends an order until the service has it, or has failed for as long as calls are repeated. */
+  async #submit(order: ExecutionOrder): Promise<Execution> {
+    const id = randomUUID();
+    let giveUp = Infinity;
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+      try {
+        return await this.#post(order, id);
+      } catch (error) {
+        order.signal.throwIfAborted();
+        if (!leavesOpen(error)) throw error;
+        const known = await this.#find(id, order, error);
+        if (known) return known;
+        giveUp = Math.min(giveUp, performance.now() + this.#client.retryForMs);
+        const wait = Math.max(pause * (0.5 + Math.random()), retryAfter(error) ?? 0);
+        if (performance.now() + wait > giveUp) throw error;
+        await sleep(wait, undefined, { signal: order.signal }).catch(() => {});
+        order.signal.throwIfAborted();
+      }
+    }
   }
 
   async #post(order: ExecutionOrder, id: string): Promise<Execution> {
@@ -183,7 +206,7 @@ export class CurrentApi implements SessionApi {
   async #find(id: string, order: ExecutionOrder, lost: unknown): Promise<Execution | undefined> {
     if (this.#habits.keepsOperationIds !== true) {
       if (order.repeatable) return undefined;
-      throw new OutcomeUnknownError("the pool does not keep operation ids", { cause: lost });
+      throw new OutcomeUnknownError(`${answerLost}, and the pool does not keep operation ids`, { cause: lost });
     }
     try {
       return await this.#get(id, order.signal);
@@ -191,7 +214,7 @@ export class CurrentApi implements SessionApi {
       order.signal.throwIfAborted();
       if (error instanceof ServiceError && error.status === 404 && !error.isCapacity) return undefined;
       if (error instanceof ServiceError && error.isSessionGone && order.repeatable) throw error;
-      throw new OutcomeUnknownError("the service could not be asked", { cause: error });
+      throw new OutcomeUnknownError(`${answerLost}, and the service could not be asked`, { cause: error });
     }
   }
 

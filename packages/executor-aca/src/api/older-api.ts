@@ -5,6 +5,7 @@ import { multipartBody } from "./multipart-body.ts";
 import { readJson } from "./read-json.ts";
 import {
   OutcomeUnknownError,
+  answerLost,
   type ExecutionAnswer,
   type ExecutionOrder,
   type FileContent,
@@ -48,7 +49,9 @@ export class OlderApi implements SessionApi {
       signal.throwIfAborted();
       const open = error instanceof ConnectionError ? error.sent : error instanceof ServiceError && !error.isRefusal;
       if (!open || repeatable) throw error;
-      throw new OutcomeUnknownError("this API version has no call to ask about it", { cause: error });
+      throw new OutcomeUnknownError(`${answerLost}, and this API version has no call to ask about it`, {
+        cause: error,
+      });
     }
   }
 

@@ -59,5 +59,8 @@ export interface SessionApi {
   removeFile(path: string): Promise<void>;
 }
 
-/** The connection was lost after the code was sent, and nothing tells what became of it. */
+/** How most messages of `OutcomeUnknownError` begin. */
+export const answerLost = "The answer to a block was lost";
+
+/** The code was sent, and nothing tells what became of it; the message says why. */
 export class OutcomeUnknownError extends Error {}

@@ -32,7 +32,10 @@ export interface PoolAccess {
   readonly retryForMs: number;
 }
 
-const [firstPauseMs, longestPauseMs] = [200, 5000];
+/** Milliseconds between the first two attempts; each further pause is twice as long. */
+export const firstPauseMs = 200;
+/** Milliseconds between two attempts at most, unless the service wants more. */
+export const longestPauseMs = 5000;
 
 /** Sends calls to a pool: with a fresh token each, and again where that is safe and may help. */
 export class PoolClient {
@@ -45,6 +48,11 @@ export class PoolClient {
 
   get baseUrl(): URL {
     return this.#access.baseUrl;
+  }
+
+  /** Milliseconds for which a call is repeated while the service is busy or away. */
+  get retryForMs(): number {
+    return this.#access.retryForMs;
   }
 
   /**
@@ -125,6 +133,7 @@ function mayRepeat({ repeatable }: PoolCall, error: unknown): boolean {
   return error instanceof ServiceError && error.isPassing && (repeatable || error.isRefusal);
 }
 
-function retryAfter(error: unknown): number | undefined {
+/** Milliseconds after which the service wants to be asked again. */
+export function retryAfter(error: unknown): number | undefined {
   return error instanceof ServiceError ? error.retryAfterMs : undefined;
 }

@@ -36,7 +36,8 @@ export class ServiceError extends Error {
   /** The service says clearly that it did not carry the request out. */
   get isRefusal(): boolean {
     if (this.isCapacity) return true;
-    if (this.status === 503) return this.retryAfterMs !== undefined || this.code !== "";
+    // Without a time to come back it may be a gateway that gave up waiting for what runs behind it.
+    if (this.status === 503) return this.retryAfterMs !== undefined;
     return this.status >= 400 && this.status < 500 && this.status !== 408;
   }
 

@@ -6,17 +6,22 @@ import { readLog, type LogRecord } from "./output-log.ts";
 export interface BlockText {
   readonly stdout: string;
   readonly stderr: string;
-  /** How much of each stream was asked for; one that is as long was cut. */
+  /** How many bytes of each stream were asked for; one that is as long was cut. */
   readonly maxOutput: number;
   /** `undefined`: there is no log. */
   readonly openLog: (() => Promise<RemoteContent>) | undefined;
 }
 
 type TextEvent = Extract<BlockEvent, { readonly type: "stdout" | "stderr" }>;
-type Answered = Readonly<Record<"stdout" | "stderr", Buffer>>;
+type PerStream<T> = Readonly<Record<"stdout" | "stderr", T>>;
+type Answered = PerStream<Buffer>;
 
-/** The service's default limit: an answer that is as long may have been cut there, whatever was asked for. */
-const shortestLimit = 4096;
+const streams = ["stdout", "stderr"] as const;
+
+/** The service's limits, default and highest: output that is as long may have been cut there, whatever was asked for. */
+const [defaultLimit, highestLimit] = [4096, 1_048_576];
+/** Bytes that the service leaves out besides, where its limit falls within a character. */
+const mostOfCharacter = 3;
 
 /**
  * Yields what a block printed. The answer has both streams apart and, if they are long, only their beginnings; where
@@ -28,26 +33,35 @@ const shortestLimit = 4096;
 export async function* arrangeOutput(text: BlockText): AsyncGenerator<TextEvent, boolean> {
   const answered = { stdout: Buffer.from(text.stdout), stderr: Buffer.from(text.stderr) };
   const lengths = [answered.stdout.length, answered.stderr.length];
-  const isCut = lengths.some((length) => length >= text.maxOutput);
-  const needsLog = lengths.every((length) => length > 0) || lengths.some((length) => length >= shortestLimit);
+  const mayBeCut = {
+    stdout: reachesLimit(answered.stdout, text.maxOutput),
+    stderr: reachesLimit(answered.stderr, text.maxOutput),
+  };
+  const isLong = lengths.some((length) => length >= defaultLimit - mostOfCharacter);
+  const needsLog = lengths.every((length) => length > 0) || isLong;
   const log = needsLog ? await text.openLog?.().catch(() => undefined) : undefined;
   if (!log) {
     yield* remainder(answered, { stdout: 0, stderr: 0 });
-    return isCut;
+    return mayBeCut.stdout || mayBeCut.stderr;
   }
-  return yield* fromLog(readLog(log.bytes), answered, isCut);
+  return yield* fromLog(readLog(log.bytes), answered, mayBeCut);
+}
+
+function reachesLimit({ length }: Buffer, maxOutput: number): boolean {
+  if (length >= maxOutput - mostOfCharacter) return true;
+  return [defaultLimit, highestLimit].some((limit) => length >= limit - mostOfCharacter && length <= limit);
 }
 
 async function* fromLog(
   records: AsyncGenerator<LogRecord, void>,
   answered: Answered,
-  isCut: boolean,
+  mayBeCut: PerStream<boolean>,
 ): AsyncGenerator<TextEvent, boolean> {
   const comparison = await compare(records, answered);
   if (!comparison) {
     await records.return();
     yield* remainder(answered, { stdout: 0, stderr: 0 });
-    return isCut;
+    return mayBeCut.stdout || mayBeCut.stderr;
   }
   yield* comparison.events;
   yield* remainder(answered, comparison.seen);
@@ -56,7 +70,9 @@ async function* fromLog(
       if (record.type === "cut") return true;
       yield record;
     }
-    return comparison.cut;
+    // The log has what the service cut off, unless the answer's end did not pass through it.
+    const goesOn = (type: "stdout" | "stderr"): boolean => answered[type].length > comparison.seen[type];
+    return comparison.cut || streams.some((type) => mayBeCut[type] && goesOn(type));
   } catch {
     // The connection was lost while the rest was read.
     return true;
@@ -67,7 +83,7 @@ interface Comparison {
   /** The log as far as it was read: until all that the answer has was seen, or to its end. */
   readonly events: readonly TextEvent[];
   /** Bytes of each stream that the log and the answer share. */
-  readonly seen: Readonly<Record<"stdout" | "stderr", number>>;
+  readonly seen: PerStream<number>;
   readonly cut: boolean;
 }
 
@@ -95,11 +111,8 @@ async function compare(records: AsyncGenerator<LogRecord, void>, answered: Answe
 }
 
 /** What the answer has beyond what was seen: all of it, or what the log does not know, such as a traceback. */
-function* remainder(
-  answered: Answered,
-  seen: Readonly<Record<"stdout" | "stderr", number>>,
-): Generator<TextEvent, void> {
-  for (const type of ["stdout", "stderr"] as const) {
+function* remainder(answered: Answered, seen: PerStream<number>): Generator<TextEvent, void> {
+  for (const type of streams) {
     const left = answered[type].subarray(seen[type]);
     if (left.length > 0) yield { type, data: left };
   }

@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CodeResult } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { run, Setting } from "./support.ts";
+
+describe("a block that ended in time", needs("python3"), () => {
+  it("is no time-out, and whole, however late its output is read", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ maxOutputBytes: 64_000_000 });
+    await executor.start();
+    const code = "for _ in range(256): print('x' * 65535)";
+    const stream = executor.streamCodeBlocks([{ language: "python", code }], { timeoutMs: 5000 });
+    let length = 0;
+    let result: CodeResult | undefined;
+    for await (const event of stream) {
+      if (event.type === "stdout") {
+        if (length === 0) await sleep(5500);
+        length += event.text.length;
+      }
+      if (event.type === "result") result = event.result;
+    }
+    expect(result).toMatchObject({ exitCode: 0, timedOut: false, truncated: false, stateLost: false });
+    expect(length).toBe(256 * 65_536);
+  });
+
+  it("is no time-out if its log comes late, and keeps its variables", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor();
+    await executor.start();
+    setting.emulator.provoke({ kind: "latency", milliseconds: 4000, on: "files", times: 1 });
+    const code = "import sys; kept = 1; print('a'); print('b', file=sys.stderr); print('c')";
+    const result = await run(executor, code, { timeoutMs: 3000 });
+    expect(result).toMatchObject({ exitCode: 0, timedOut: false, output: "a\nb\nc\n", stateLost: false });
+    expect((await run(executor, "print(kept)")).output).toBe("1\n");
+  });
+
+  it("has what the answer has if its log never comes", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor();
+    await executor.start();
+    setting.emulator.provoke({ kind: "latency", milliseconds: 120_000, on: "files", times: 1 });
+    const code = "import sys; print('a'); print('b', file=sys.stderr); print('c')";
+    const result = await run(executor, code, { timeoutMs: 3000 });
+    expect(result).toMatchObject({ exitCode: 0, timedOut: false, stdout: "a\nc\n", stderr: "b\n" });
+  });
+
+  it("keeps its session if the caller leaves while its log is read", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor();
+    await run(executor, "kept = 1");
+    setting.emulator.provoke({ kind: "latency", milliseconds: 3000, on: "files", times: 1 });
+    const signal = AbortSignal.timeout(2000);
+    const block = run(executor, "import sys; print('a'); print('b', file=sys.stderr)", { signal });
+    await expect(block).rejects.toSatisfy((error) => error === signal.reason);
+    expect(await run(executor, "print(kept)")).toMatchObject({ output: "1\n", stateLost: false });
+  });
+});
