@@ -78,12 +78,7 @@ class Pool implements OpenPool {
 
   async connect(signal: AbortSignal): Promise<void> {
     if (this.#settings.version !== olderVersion) await this.#lookAt(signal);
-    await this.place.session(signal).catch(async (error: unknown) => {
-      // A given identifier whose session has expired is refused; another one is as good.
-      if (!(error instanceof ServiceError) || !error.isSessionGone) throw error;
-      await this.place.renew(signal);
-      this.place.functionsMissing = false;
-    });
+    await this.place.session(signal);
     this.#connected = true;
   }
 

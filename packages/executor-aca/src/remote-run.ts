@@ -6,6 +6,7 @@ import { ServiceError } from "./http/service-error.ts";
 import type { OpenPool } from "./open-pool.ts";
 import { arrangeOutput } from "./session/arrange-output.ts";
 import { readLog } from "./session/output-log.ts";
+import type { RemoteSession } from "./session/remote-session.ts";
 import { readValue } from "./session/result-display.ts";
 
 /** What a run needs of its executor. */
@@ -15,6 +16,8 @@ export interface RunConditions {
   readonly showsResult: boolean;
   /** Where pictures are saved. */
   readonly pictures: () => Promise<string>;
+  /** Writes the block's file, if it has one, into the session. */
+  readonly writeFile: () => Promise<void>;
   readonly setUpFunctions: () => Promise<void>;
 }
 
@@ -53,21 +56,21 @@ export class RemoteRun {
 
   async *#inSomeSession(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     for (let attempt = 1; ; attempt += 1) {
-      await this.#prepare();
+      const session = await this.#prepare();
       try {
-        return yield* this.#show(await this.#execute());
+        return yield* this.#show(await this.#execute(session));
       } catch (error) {
         if (this.#run.signal.aborted) return yield* this.#giveUp();
         // Refused for want of a session: the block has not run.
         const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
         if (!lost) throw asUnknownOutcome(error);
-        await this.#renew();
+        await this.#renew(session);
       }
     }
   }
 
   /** Sees to it that the session is the one with our variables and functions, and knows the block's environment. */
-  async #prepare(): Promise<void> {
+  async #prepare(): Promise<RemoteSession> {
     const { place } = this.#pool;
     const { env, signal } = this.#run;
     for (let attempt = 1; attempt <= sessionAttempts; attempt += 1) {
@@ -79,22 +82,22 @@ export class RemoteRun {
           throw error;
         });
       }
-      if (await session.begin(env, signal)) return;
-      await this.#renew();
+      if (await session.begin(env, signal)) return session;
+      await this.#renew(session);
     }
     throw new BackendUnavailableError("The pool loses its sessions as fast as they are made", {
       remedy: "Look at the pool's cooldown and at its logs.",
     });
   }
 
-  async #renew(): Promise<void> {
+  async #renew(lost: RemoteSession): Promise<void> {
     this.#stateLost = true;
-    await this.#pool.place.renew(this.#run.signal);
+    await this.#pool.place.renew(lost, this.#run.signal);
+    await this.#conditions.writeFile();
   }
 
-  async #execute(): Promise<ExecutionAnswer> {
+  async #execute({ api }: RemoteSession): Promise<ExecutionAnswer> {
     const { code, env, timeoutMs, signal } = this.#run;
-    const { api } = await this.#pool.place.session(signal);
     const wrapped = this.#pool.language.wrap(code, env);
     return api.execute({ code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal });
   }

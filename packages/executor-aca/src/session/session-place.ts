@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { SessionApi } from "../api/session-api.ts";
+import { explainError } from "../http/explain-error.ts";
+import { isSessionGone } from "../http/session-gone.ts";
 import { CarriedFiles } from "./carried-files.ts";
 import { RemoteSession, type SessionSettings } from "./remote-session.ts";
 import type { ScratchDirectory } from "./scratch-directory.ts";
@@ -21,6 +24,11 @@ export class SessionPlace {
     this.#session = new RemoteSession(settings, identifier ?? newIdentifier());
   }
 
+  /** The session, whether it is ready or not. */
+  get current(): RemoteSession {
+    return this.#session;
+  }
+
   get identifier(): string {
     return this.#session.api.identifier;
   }
@@ -32,12 +40,32 @@ export class SessionPlace {
     return this.#session;
   }
 
-  /** Another session, after this one got lost with all that it had. */
-  async renew(signal: AbortSignal): Promise<void> {
-    this.#session = new RemoteSession(this.#settings, newIdentifier());
-    this.functionsMissing = true;
-    this.#become(this.#prepare(signal));
-    await this.#ready;
+  /**
+   * Another session in place of one that is gone with all that it had.
+   *
+   * @param lost - the session that was found so: several calls may find it, and only one shall replace it.
+   */
+  async renew(lost: RemoteSession, signal?: AbortSignal): Promise<void> {
+    if (this.#session === lost) {
+      this.#session = new RemoteSession(this.#settings, newIdentifier());
+      this.functionsMissing = true;
+      this.#become(this.#prepare(signal));
+    }
+    await this.session(signal);
+  }
+
+  /** Makes a call that may be made twice, in another session if it turns out that this one is gone. */
+  async use<T>(call: (api: SessionApi) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const session = await this.session(signal);
+    return call(session.api).catch(async (error: unknown) => {
+      if (!isSessionGone(error)) throw error;
+      this.lossUnreported = true;
+      await this.renew(session, signal).catch((failure: unknown) => {
+        // What keeps a new session from being made is not to be taken for an answer about a file.
+        throw explainError(failure);
+      });
+      return call((await this.session(signal)).api);
+    });
   }
 
   /**
@@ -69,7 +97,12 @@ export class SessionPlace {
   }
 
   async #prepare(signal: AbortSignal = new AbortController().signal): Promise<void> {
-    await this.#session.install(signal);
+    await this.#session.install(signal).catch(async (error: unknown) => {
+      if (!isSessionGone(error)) throw error;
+      // An identifier whose session has expired is refused; another one is as good.
+      this.#session = new RemoteSession(this.#settings, newIdentifier());
+      await this.#session.install(signal);
+    });
     await this.#carried?.store(this.#session.api);
     await this.#carried?.remove();
     this.#carried = undefined;
