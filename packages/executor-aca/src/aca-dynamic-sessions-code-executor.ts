@@ -132,9 +132,10 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor {
   }
 
   protected async resetSession(): Promise<void> {
-    await this.#explained(this.#opened.place.replace());
-    this.#opened.place.functionsMissing = false;
-    this.#opened.place.lossUnreported = false;
+    const { place } = this.#opened;
+    await this.#explained(place.replace(place.current));
+    place.functionsMissing = false;
+    place.lossUnreported = false;
   }
 
   /** @param signal - ends what the files are asked for. */

@@ -60,11 +60,11 @@ export class RemoteRun {
       try {
         return yield* this.#show(await this.#execute(session));
       } catch (error) {
-        if (this.#run.signal.aborted) return yield* this.#giveUp();
+        if (this.#run.signal.aborted) return yield* this.#giveUp(session);
         // Refused for want of a session: the block has not run.
         const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
         if (!lost) throw asUnknownOutcome(error);
-        await this.#renew(session);
+        await this.#renew(session, "gone");
       }
     }
   }
@@ -82,24 +82,31 @@ export class RemoteRun {
           throw error;
         });
       }
-      if (await session.begin(env, signal)) return session;
-      await this.#renew(session);
+      const state = await session.begin(env, signal);
+      if (state === "ready") return session;
+      await this.#renew(session, state);
     }
     throw new BackendUnavailableError("The pool loses its sessions as fast as they are made", {
       remedy: "Look at the pool's cooldown and at its logs.",
     });
   }
 
-  async #renew(lost: RemoteSession): Promise<void> {
+  async #renew(lost: RemoteSession, state: "bare" | "gone"): Promise<void> {
+    const { place } = this.#pool;
     this.#stateLost = true;
-    await this.#pool.place.renew(lost, this.#run.signal);
+    if (state === "bare") await place.repair(lost, this.#run.signal);
+    else await place.renew(lost, this.#run.signal);
     await this.#conditions.writeFile();
   }
 
-  async #execute({ api }: RemoteSession): Promise<ExecutionAnswer> {
+  async #execute(session: RemoteSession): Promise<ExecutionAnswer> {
     const { code, env, timeoutMs, signal } = this.#run;
     const wrapped = this.#pool.language.wrap(code, env);
-    return api.execute({ code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal });
+    const order = { code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal };
+    const answer = await session.api.execute(order);
+    // A block beside this one had to be ended, and took the session that they shared with it.
+    if (!this.#pool.place.holds(session)) this.#stateLost = true;
+    return answer;
   }
 
   async *#show(answer: ExecutionAnswer): AsyncGenerator<BlockEvent, BlockOutcome, void> {
@@ -124,13 +131,13 @@ export class RemoteRun {
   }
 
   /** There is no call that ends what runs: the session is given up. What it had printed is kept. */
-  async *#giveUp(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async *#giveUp(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     // An executor that stops or restarts gives the session up itself.
     if (ExecutorStoppedError.isInstance(this.#run.signal.reason)) return { exitCode: 1 };
     this.#stateLost = true;
     this.#reported = this.#run.signal.reason === timeIsUp;
     const printed: BlockEvent[] = [];
-    await this.#pool.place.replace(async (log) => {
+    await this.#pool.place.replace(session, async (log) => {
       let length = 0;
       for await (const record of readLog(createReadStream(log))) {
         if (record.type === "cut" || (length += record.data.length) > mostOutput) break;

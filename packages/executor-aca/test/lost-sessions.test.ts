@@ -67,3 +67,74 @@ describe("a block with a file name", needs("python3"), () => {
     expect((await run(executor, "print(2)", { timeoutMs: 3000 })).output).toBe("2\n");
   });
 });
+
+describe("a session whose interpreter died", needs("python3"), () => {
+  it("keeps its identifier, its files and its slot", async () => {
+    await using setting = await Setting.open({ maxSessions: 1 });
+    const executor = setting.executor({ functions: [double], retryForMs: 500 });
+    await run(executor, "value = 1; open('data.txt', 'w').write('data')");
+    const { sessionId } = executor;
+    expect((await run(executor, "import os; os._exit(3)")).exitCode).not.toBe(0);
+    const code = "from functions import double\nprint(double(2), 'value' in globals(), open('data.txt').read())";
+    expect(await run(executor, code)).toMatchObject({ exitCode: 0, output: "4 False data\n", stateLost: true });
+    expect(executor.sessionId).toBe(sessionId);
+    await executor.stop();
+    expect(setting.emulator.sessions()).toEqual([]);
+  });
+
+  it("keeps them in a NodeLTS pool, too", async () => {
+    await using setting = await Setting.open({ maxSessions: 1, poolType: "NodeLTS" });
+    const executor = setting.executor({ poolType: "NodeLTS", retryForMs: 500 });
+    const javascript = { language: "javascript" };
+    await run(executor, "const value = 1; require('fs').writeFileSync('data.txt', 'data')", javascript);
+    await run(executor, "process.kill(process.pid, 'SIGKILL')", javascript);
+    const code = "console.log(typeof value, require('fs').readFileSync('data.txt', 'utf8'))";
+    expect(await run(executor, code, javascript)).toMatchObject({ output: "undefined data\n", stateLost: true });
+    await executor.stop();
+    expect(setting.emulator.sessions()).toEqual([]);
+  });
+});
+
+describe("blocks side by side in a Shell pool", needs("python3", "bash"), () => {
+  it("that all find the session expired share one new one", async () => {
+    await using setting = await Setting.open({ poolType: "Shell" });
+    const executor = setting.executor();
+    await run(executor, "true", { language: "bash" });
+    await setting.expire(executor.sessionId);
+    const results = await Promise.all(
+      ["1", "2", "3"].map((each) => run(executor, `echo ${each}`, { language: "bash" })),
+    );
+    expect(results.map(({ output }) => output)).toEqual(["1\n", "2\n", "3\n"]);
+    expect(results.map(({ stateLost }) => stateLost)).toEqual([true, true, true]);
+    expect(setting.emulator.sessions()).toEqual([executor.sessionId]);
+    await executor.stop();
+    expect(setting.emulator.sessions()).toEqual([]);
+  });
+
+  it("lose it when one of them has to be ended, and their results say so", async () => {
+    await using setting = await Setting.open({ poolType: "Shell" });
+    const executor = setting.executor();
+    await executor.start();
+    const results = await Promise.all([
+      run(executor, "sleep 60", { language: "bash", timeoutMs: 1000 }),
+      run(executor, "sleep 60", { language: "bash", timeoutMs: 3000 }),
+    ]);
+    expect(results.map(({ exitCode, stateLost }) => [exitCode === 0, stateLost])).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+  });
+
+  it("whose time is up together give it up once, with its files", async () => {
+    await using setting = await Setting.open({ poolType: "Shell" });
+    const executor = setting.executor();
+    await executor.files.write("given.txt", "given");
+    const options = { language: "bash", timeoutMs: 1000 };
+    const results = await Promise.all(["1", "2", "3"].map(() => run(executor, "sleep 60", options)));
+    expect(results.map(({ timedOut }) => timedOut)).toEqual([true, true, true]);
+    expect(setting.emulator.sessions()).toEqual([executor.sessionId]);
+    expect((await run(executor, "cat given.txt", { language: "bash" })).output).toBe("given");
+    await executor.stop();
+    expect(setting.emulator.sessions()).toEqual([]);
+  });
+});

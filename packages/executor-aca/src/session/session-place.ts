@@ -17,6 +17,7 @@ export class SessionPlace {
   #session: RemoteSession;
   #carried: CarriedFiles | undefined;
   #ready: Promise<void> | undefined;
+  #replacing: Promise<void> | undefined;
 
   constructor(settings: SessionSettings, scratch: ScratchDirectory, identifier: string | undefined) {
     this.#settings = settings;
@@ -46,12 +47,26 @@ export class SessionPlace {
    * @param lost - the session that was found so: several calls may find it, and only one shall replace it.
    */
   async renew(lost: RemoteSession, signal?: AbortSignal): Promise<void> {
-    if (this.#session === lost) {
+    if (this.holds(lost)) {
       this.#session = new RemoteSession(this.#settings, newIdentifier());
       this.functionsMissing = true;
       this.#become(this.#prepare(signal));
     }
     await this.session(signal);
+  }
+
+  /** Makes a session ready again whose interpreter died: it still has its identifier, its slot and its files. */
+  async repair(bare: RemoteSession, signal?: AbortSignal): Promise<void> {
+    if (this.holds(bare)) {
+      this.functionsMissing = true;
+      this.#become(this.#prepare(signal));
+    }
+    await this.session(signal);
+  }
+
+  /** Whether blocks still run in this session: it was not replaced, and is not about to be. */
+  holds(session: RemoteSession): boolean {
+    return this.#session === session && this.#replacing === undefined;
   }
 
   /** Makes a call that may be made twice, in another session if it turns out that this one is gone. */
@@ -69,14 +84,19 @@ export class SessionPlace {
   }
 
   /**
-   * Gives the session up, which ends all that runs in it, and takes its files into another one.
+   * Gives a session up, which ends all that runs in it, and takes its files into another one. If that was done or is
+   * under way for another block, it is waited for.
    *
    * @param useLog - called with the log of the last block, a file of this host, while it exists.
    */
-  async replace(useLog: (log: string) => Promise<void> = async () => {}): Promise<void> {
-    const replacing = this.#replace(useLog);
-    this.#become(replacing);
-    await replacing;
+  async replace(given: RemoteSession, useLog: (log: string) => Promise<void> = async () => {}): Promise<void> {
+    if (this.holds(given)) {
+      this.#replacing = this.#replace(useLog).finally(() => {
+        this.#replacing = undefined;
+      });
+      this.#become(this.#replacing);
+    }
+    await (this.#replacing ?? this.session());
   }
 
   async end(signal?: AbortSignal): Promise<void> {
