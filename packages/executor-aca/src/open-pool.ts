@@ -95,13 +95,18 @@ class Pool implements OpenPool {
     try {
       if (this.#connected) {
         if (!keepSession) await this.place.end();
-      } else if (this.#place) {
+      } else if (this.#place && !(keepSession && this.#hasGivenSession())) {
         await this.#place.end(AbortSignal.timeout(shortPatienceMs)).catch(() => {});
       }
     } finally {
       await this.#client.close();
       await this.scratch.remove();
     }
+  }
+
+  /** Whether the session is the one that was asked for: it may have been there before this executor. */
+  #hasGivenSession(): boolean {
+    return this.#settings.sessionId !== undefined && this.#place?.identifier === this.#settings.sessionId;
   }
 
   async #lookAt(signal: AbortSignal): Promise<void> {
