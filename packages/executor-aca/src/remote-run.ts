@@ -135,7 +135,6 @@ export class RemoteRun {
     // An executor that stops or restarts gives the session up itself.
     if (ExecutorStoppedError.isInstance(this.#run.signal.reason)) return { exitCode: 1 };
     this.#stateLost = true;
-    this.#reported = this.#run.signal.reason === timeIsUp;
     const printed: BlockEvent[] = [];
     await this.#pool.place.replace(session, async (log) => {
       let length = 0;
@@ -144,6 +143,7 @@ export class RemoteRun {
         printed.push({ type: record.type, data: Buffer.from(record.data) });
       }
     });
+    this.#reported = this.#run.signal.reason === timeIsUp;
     yield* printed;
     return { exitCode: 1, stateLost: true };
   }

@@ -105,15 +105,18 @@ export class SessionPlace {
 
   async #replace(useLog: (log: string) => Promise<void>): Promise<void> {
     const before = this.#session;
-    const carried = await CarriedFiles.fetch(before.api, await this.#scratch.path(), this.#settings.logName).catch(
-      warn,
-    );
+    // Files that are still to be stored are all that there is: nothing runs in a session before it has them.
+    const carried = this.#carried ?? (await this.#fetchFiles(before).catch(warn));
     await before.end();
     if (carried?.log !== undefined) await useLog(carried.log);
     this.#session = new RemoteSession(this.#settings, newIdentifier());
     this.#carried = carried;
     this.functionsMissing = true;
     await this.#prepare();
+  }
+
+  async #fetchFiles({ api }: RemoteSession): Promise<CarriedFiles> {
+    return CarriedFiles.fetch(api, await this.#scratch.path(), this.#settings.logName);
   }
 
   async #prepare(signal: AbortSignal = new AbortController().signal): Promise<void> {
