@@ -32,7 +32,7 @@ export interface OpenPool {
   close(keepSession: boolean): Promise<void>;
 }
 
-/** Milliseconds that ending a session which was never ready may take: it may not even exist. */
+/** Milliseconds that the calls under way get when the pool is closed, and the end of a session that was never ready. */
 const shortPatienceMs = 5000;
 
 const listPackages = `
@@ -93,6 +93,7 @@ class Pool implements OpenPool {
 
   async close(keepSession: boolean): Promise<void> {
     try {
+      await this.#client.settle(shortPatienceMs);
       if (this.#connected) {
         if (!keepSession) await this.place.end();
       } else if (this.#place && !(keepSession && this.#hasGivenSession())) {

@@ -152,5 +152,7 @@ function rethrow(file: string): (error: unknown) => never {
 
 function isLostConnection(error: unknown): boolean {
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  // A client that was closed meanwhile says so when it is asked again.
+  if (code === "UND_ERR_DESTROYED") return true;
   return code === "UND_ERR_SOCKET" || code === "ECONNRESET" || code === "UND_ERR_BODY_TIMEOUT";
 }

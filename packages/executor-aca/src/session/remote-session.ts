@@ -84,7 +84,7 @@ export class RemoteSession {
       identifier: this.api.identifier,
     };
     try {
-      const call = { method: "DELETE", path: ["session"], query, repeatable: true, signal } as const;
+      const call = { method: "DELETE", path: ["session"], query, repeatable: true, signal, last: true } as const;
       await client.send(call, ({ body }) => body.dump());
     } catch (error) {
       const gone =
