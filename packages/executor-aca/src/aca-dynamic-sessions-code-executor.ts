@@ -24,6 +24,7 @@ import { baseUrl } from "./http/base-url.ts";
 import { explainError } from "./http/explain-error.ts";
 import { openPool, type OpenPool } from "./open-pool.ts";
 import { RemoteRun } from "./remote-run.ts";
+import { lastingFiles } from "./session/lasting-files.ts";
 import { poolLanguages } from "./session/pool-language.ts";
 import { defaultCredential, tokenFromVariable, type AccessTokenSource } from "./token-credential.ts";
 
@@ -131,14 +132,19 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor {
   }
 
   protected async resetSession(): Promise<void> {
-    await this.#explained(this.#opened.place.replace());
-    this.#opened.place.functionsMissing = false;
-    this.#opened.place.lossUnreported = false;
+    const { place } = this.#opened;
+    await this.#explained(place.replace(place.current));
+    place.functionsMissing = false;
+    place.lossUnreported = false;
   }
 
-  protected sessionFiles(): WorkspaceFiles {
+  /** @param signal - ends what the files are asked for. */
+  protected sessionFiles(signal?: AbortSignal): WorkspaceFiles {
     const pool = this.#opened;
-    const session = async () => (await this.#explained(pool.place.session())).api;
+    const session = async () => {
+      await this.#explained(pool.place.session(signal));
+      return lastingFiles(pool.place, signal);
+    };
     return new RemoteFiles(session, (file) => file === pool.logName);
   }
 
@@ -150,11 +156,15 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor {
 
   protected async *runBlock(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const pool = this.#opened;
-    if (run.filename !== undefined) await this.sessionFiles().write(run.filename, run.code);
+    const writeFile = async () => {
+      if (run.filename !== undefined) await this.sessionFiles(run.signal).write(run.filename, run.code);
+    };
+    await writeFile();
     const remote = new RemoteRun(run, pool, {
       maxOutputBytes: this.maxOutputBytes,
       showsResult: this.#options.suppressResultOutput !== true,
       pictures: async () => this.#options.workDir ?? (await pool.scratch.path()),
+      writeFile,
       setUpFunctions: () => this.setUpFunctionsAgain(),
     });
     try {

@@ -32,7 +32,7 @@ export interface OpenPool {
   close(keepSession: boolean): Promise<void>;
 }
 
-/** Milliseconds that ending a session which was never ready may take: it may not even exist. */
+/** Milliseconds that the calls under way get when the pool is closed, and the end of a session that was never ready. */
 const shortPatienceMs = 5000;
 
 const listPackages = `
@@ -78,12 +78,7 @@ class Pool implements OpenPool {
 
   async connect(signal: AbortSignal): Promise<void> {
     if (this.#settings.version !== olderVersion) await this.#lookAt(signal);
-    await this.place.session(signal).catch(async (error: unknown) => {
-      // A given identifier whose session has expired is refused; another one is as good.
-      if (!(error instanceof ServiceError) || !error.isSessionGone) throw error;
-      await this.place.renew(signal);
-      this.place.functionsMissing = false;
-    });
+    await this.place.session(signal);
     this.#connected = true;
   }
 
@@ -98,15 +93,21 @@ class Pool implements OpenPool {
 
   async close(keepSession: boolean): Promise<void> {
     try {
+      await this.#client.settle(shortPatienceMs);
       if (this.#connected) {
         if (!keepSession) await this.place.end();
-      } else if (this.#place) {
+      } else if (this.#place && !(keepSession && this.#hasGivenSession())) {
         await this.#place.end(AbortSignal.timeout(shortPatienceMs)).catch(() => {});
       }
     } finally {
       await this.#client.close();
       await this.scratch.remove();
     }
+  }
+
+  /** Whether the session is the one that was asked for: it may have been there before this executor. */
+  #hasGivenSession(): boolean {
+    return this.#settings.sessionId !== undefined && this.#place?.identifier === this.#settings.sessionId;
   }
 
   async #lookAt(signal: AbortSignal): Promise<void> {

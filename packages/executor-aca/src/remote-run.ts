@@ -7,6 +7,7 @@ import type { OpenPool } from "./open-pool.ts";
 import { arrangeOutput } from "./session/arrange-output.ts";
 import { openLate } from "./session/open-late.ts";
 import { readLog } from "./session/output-log.ts";
+import type { RemoteSession } from "./session/remote-session.ts";
 import { readValue } from "./session/result-display.ts";
 
 /** What a run needs of its executor. */
@@ -16,6 +17,8 @@ export interface RunConditions {
   readonly showsResult: boolean;
   /** Where pictures are saved. */
   readonly pictures: () => Promise<string>;
+  /** Writes the block's file, if it has one, into the session. */
+  readonly writeFile: () => Promise<void>;
   readonly setUpFunctions: () => Promise<void>;
 }
 
@@ -56,23 +59,23 @@ export class RemoteRun {
 
   async *#inSomeSession(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     for (let attempt = 1; ; attempt += 1) {
-      await this.#prepare();
+      const session = await this.#prepare();
       try {
-        return yield* this.#show(await this.#execute());
+        return yield* this.#show(await this.#execute(session), session);
       } catch (error) {
         // It has run; only its output could not be shown.
         if (this.#endedAt !== undefined) throw error;
-        if (this.#run.signal.aborted) return yield* this.#giveUp();
+        if (this.#run.signal.aborted) return yield* this.#giveUp(session);
         // Refused for want of a session: the block has not run.
         const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
         if (!lost) throw asUnknownOutcome(error);
-        await this.#renew();
+        await this.#renew(session, "gone");
       }
     }
   }
 
   /** Sees to it that the session is the one with our variables and functions, and knows the block's environment. */
-  async #prepare(): Promise<void> {
+  async #prepare(): Promise<RemoteSession> {
     const { place } = this.#pool;
     const { env, signal } = this.#run;
     for (let attempt = 1; attempt <= sessionAttempts; attempt += 1) {
@@ -84,33 +87,37 @@ export class RemoteRun {
           throw error;
         });
       }
-      if (await session.begin(env, signal)) return;
-      await this.#renew();
+      const state = await session.begin(env, signal);
+      if (state === "ready") return session;
+      await this.#renew(session, state);
     }
     throw new BackendUnavailableError("The pool loses its sessions as fast as they are made", {
       remedy: "Look at the pool's cooldown and at its logs.",
     });
   }
 
-  async #renew(): Promise<void> {
+  async #renew(lost: RemoteSession, state: "bare" | "gone"): Promise<void> {
+    const { place } = this.#pool;
     this.#stateLost = true;
-    await this.#pool.place.renew(this.#run.signal);
+    if (state === "bare") await place.repair(lost, this.#run.signal);
+    else await place.renew(lost, this.#run.signal);
+    await this.#conditions.writeFile();
   }
 
-  async #execute(): Promise<ExecutionAnswer> {
+  async #execute(session: RemoteSession): Promise<ExecutionAnswer> {
     const { code, env, timeoutMs, signal } = this.#run;
-    const { api } = await this.#pool.place.session(signal);
     const wrapped = this.#pool.language.wrap(code, env);
     const order = { code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal };
-    const answer = await api.execute(order);
+    const answer = await session.api.execute(order);
     this.#endedAt = performance.now();
+    // A block beside this one had to be ended, and took the session that they shared with it.
+    if (!this.#pool.place.holds(session)) this.#stateLost = true;
     return answer;
   }
 
-  async *#show(answer: ExecutionAnswer): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const { place, logName, language } = this.#pool;
+  async *#show(answer: ExecutionAnswer, { api }: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { logName, language } = this.#pool;
     const hasLog = language.begin(logName, {}) !== undefined && language.capabilities.functions.length > 0;
-    const { api } = await place.session();
     const truncated = yield* arrangeOutput({
       stdout: answer.stdout,
       stderr: answer.stderr,
@@ -130,19 +137,19 @@ export class RemoteRun {
   }
 
   /** There is no call that ends what runs: the session is given up. What it had printed is kept. */
-  async *#giveUp(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async *#giveUp(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     // An executor that stops or restarts gives the session up itself.
     if (ExecutorStoppedError.isInstance(this.#run.signal.reason)) return { exitCode: 1 };
     this.#stateLost = true;
-    this.#reported = this.#run.signal.reason === timeIsUp;
     const printed: BlockEvent[] = [];
-    await this.#pool.place.replace(async (log) => {
+    await this.#pool.place.replace(session, async (log) => {
       let length = 0;
       for await (const record of readLog(createReadStream(log))) {
         if (record.type === "cut" || (length += record.data.length) > mostOutput) break;
         printed.push({ type: record.type, data: Buffer.from(record.data) });
       }
     });
+    this.#reported = this.#run.signal.reason === timeIsUp;
     yield* printed;
     return { exitCode: 1, stateLost: true };
   }

@@ -27,6 +27,14 @@ export class Setting implements AsyncDisposable {
     return executor;
   }
 
+  /** Ends a session as its cooldown does: its identifier is refused from then on. */
+  async expire(identifier = ""): Promise<void> {
+    this.emulator.provoke({ kind: "expired-session", on: "session", times: 1 });
+    const query = new URLSearchParams({ "api-version": "2025-10-02-preview", identifier });
+    const headers = { authorization: `Bearer ${this.emulator.token()}` };
+    await fetch(`${this.emulator.endpoint}/session?${query.toString()}`, { headers });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.emulator.setFaults([]);
     await Promise.all(this.#executors.map((executor) => executor.stop().catch(() => {})));

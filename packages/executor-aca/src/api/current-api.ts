@@ -101,16 +101,16 @@ export class CurrentApi implements SessionApi {
     );
   }
 
-  async writeFile(file: string, content: FileContent): Promise<void> {
+  async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<void> {
     const query = this.#query(path.posix.dirname(file));
-    const call = { method: "POST", path: ["files"], query, repeatable: true } as const;
+    const call = { method: "POST", path: ["files"], query, repeatable: true, signal } as const;
     await this.#client.send({ ...call, ...multipartBody(path.posix.basename(file), content) }, ({ body }) =>
       body.dump(),
     );
   }
 
-  async removeFile(file: string): Promise<void> {
-    const call = { method: "DELETE", path: ["files", path.posix.basename(file)], repeatable: true } as const;
+  async removeFile(file: string, signal?: AbortSignal): Promise<void> {
+    const call = { method: "DELETE", path: ["files", path.posix.basename(file)], repeatable: true, signal } as const;
     await this.#client.send({ ...call, query: this.#query(path.posix.dirname(file)) }, ({ body }) => body.dump());
   }
 

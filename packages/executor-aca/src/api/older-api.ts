@@ -75,17 +75,16 @@ export class OlderApi implements SessionApi {
     });
   }
 
-  async writeFile(file: string, content: FileContent): Promise<void> {
-    const call = { method: "POST", path: ["files", "upload"], query: this.#query, repeatable: true } as const;
+  async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<void> {
+    const call = { method: "POST", path: ["files", "upload"], query: this.#query, repeatable: true, signal } as const;
     await this.#client.send({ ...call, ...multipartBody(file, content) }, ({ body }) => body.dump());
   }
 
   /** This API has no call for it, so code does it. */
-  async removeFile(file: string): Promise<void> {
+  async removeFile(file: string, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const code = `import os as _fenced_os
 _fenced_os.remove(_fenced_os.path.join("/mnt/data", ${JSON.stringify(file)}))
 del _fenced_os`;
-    const signal = new AbortController().signal;
     const { succeeded, stderr } = await this.execute({
       code,
       timeoutMs: 60_000,

@@ -45,18 +45,23 @@ export interface RemoteContent {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** One generation of the service's calls, for one session. Paths are relative to `/mnt/data`, normalised; `.` is the root. */
-export interface SessionApi {
-  readonly identifier: string;
+/** The calls for files. Paths are relative to `/mnt/data`, normalised; `.` is the root. */
+export interface FilesApi {
   /** Whether files can stand in directories. */
   readonly hasDirectories: boolean;
 
-  /** @throws OutcomeUnknownError if it may or may not have run. */
-  execute(order: ExecutionOrder): Promise<ExecutionAnswer>;
   listDirectory(directory: string): Promise<RemoteEntry[]>;
   readFile(path: string, signal?: AbortSignal): Promise<RemoteContent>;
-  writeFile(path: string, content: FileContent): Promise<void>;
-  removeFile(path: string): Promise<void>;
+  writeFile(path: string, content: FileContent, signal?: AbortSignal): Promise<void>;
+  removeFile(path: string, signal?: AbortSignal): Promise<void>;
+}
+
+/** One generation of the service's calls, for one session. */
+export interface SessionApi extends FilesApi {
+  readonly identifier: string;
+
+  /** @throws OutcomeUnknownError if it may or may not have run. */
+  execute(order: ExecutionOrder): Promise<ExecutionAnswer>;
 }
 
 /** How most messages of `OutcomeUnknownError` begin. */

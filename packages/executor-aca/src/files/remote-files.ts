@@ -4,7 +4,7 @@ import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { FileNotFoundError, InvalidInputError, type FileInfo, type WorkspaceFiles } from "@fenced/core";
 import { normalizeWorkspacePath } from "@fenced/executor-kit";
-import type { RemoteContent, RemoteEntry, SessionApi } from "../api/session-api.ts";
+import type { FilesApi, RemoteContent, RemoteEntry } from "../api/session-api.ts";
 import { fileError } from "./file-error.ts";
 import { assertSize, localContent } from "./local-content.ts";
 
@@ -13,14 +13,14 @@ const downloadAttempts = 4;
 
 /** The files of a session: what stands below its `/mnt/data`. */
 export class RemoteFiles implements WorkspaceFiles {
-  readonly #session: () => Promise<SessionApi>;
+  readonly #session: () => Promise<FilesApi>;
   readonly #isHidden: (relativePath: string) => boolean;
 
   /**
    * @param session - the session whose files are meant, asked for at each call.
    * @param isHidden - tells the executor's own files, by their relative paths.
    */
-  constructor(session: () => Promise<SessionApi>, isHidden: (relativePath: string) => boolean) {
+  constructor(session: () => Promise<FilesApi>, isHidden: (relativePath: string) => boolean) {
     this.#session = session;
     this.#isHidden = isHidden;
   }
@@ -90,7 +90,7 @@ export class RemoteFiles implements WorkspaceFiles {
     return copies;
   }
 
-  async #entries(api: SessionApi, directory: string, given = directory): Promise<RemoteEntry[]> {
+  async #entries(api: FilesApi, directory: string, given = directory): Promise<RemoteEntry[]> {
     if (directory !== "." && !api.hasDirectories) throw notThere(given);
     return api.listDirectory(directory).catch(rethrow(given));
   }
@@ -106,7 +106,7 @@ export class RemoteFiles implements WorkspaceFiles {
     await api.writeFile(name, content).catch(rethrow(file));
   }
 
-  async #removeDirectory(api: SessionApi, directory: string): Promise<void> {
+  async #removeDirectory(api: FilesApi, directory: string): Promise<void> {
     for (const { name, isDirectory } of await this.#entries(api, directory)) {
       const file = path.posix.join(directory, name);
       if (isDirectory) await this.#removeDirectory(api, file);
@@ -152,5 +152,7 @@ function rethrow(file: string): (error: unknown) => never {
 
 function isLostConnection(error: unknown): boolean {
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  // A client that was closed meanwhile says so when it is asked again.
+  if (code === "UND_ERR_DESTROYED") return true;
   return code === "UND_ERR_SOCKET" || code === "ECONNRESET" || code === "UND_ERR_BODY_TIMEOUT";
 }

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { BackendUnavailableError, ExecutorStoppedError, FencedError } from "@fenced/core";
 import { Agent, request, type Dispatcher } from "undici";
 import { tokenScope, type AccessTokenSource } from "../token-credential.ts";
 import { readError } from "./read-error.ts";
@@ -21,6 +21,8 @@ export interface PoolCall {
    */
   readonly repeatable: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** Whether the call is one of those that take leave of a session: they are sent also after `settle`. */
+  readonly last?: boolean;
 }
 
 /** How a client reaches its pool. */
@@ -40,7 +42,9 @@ export const longestPauseMs = 5000;
 /** Sends calls to a pool: with a fresh token each, and again where that is safe and may help. */
 export class PoolClient {
   readonly #access: PoolAccess;
-  readonly #agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: 300_000, bodyTimeout: 120_000 });
+  readonly #settling = new AbortController();
+  readonly #underWay = new Set<Promise<unknown>>();
+  #agent = newAgent();
 
   constructor(access: PoolAccess) {
     this.#access = access;
@@ -58,9 +62,38 @@ export class PoolClient {
   /**
    * What `read` makes of the answer to a call. It must read the body or throw it away.
    *
-   * @throws ServiceError if the service refuses it, ConnectionError if there is no answer; `signal.reason` if aborted.
+   * @throws ServiceError if the service refuses it, ConnectionError if there is no answer; `signal.reason` if aborted;
+   * ExecutorStoppedError after `settle`.
    */
   async send<T>(call: PoolCall, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+    const sending = this.#send(call, read);
+    this.#underWay.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#underWay.delete(sending);
+    }
+  }
+
+  /**
+   * Sends no more calls but those that are `last`. Waits for those under way, so that none of them reaches the service
+   * after a `last` one and makes a session anew; what takes longer than `patienceMs` is broken off.
+   */
+  async settle(patienceMs: number): Promise<void> {
+    this.#settling.abort();
+    const enough = new AbortController();
+    const settled = Promise.allSettled(this.#underWay).then(() => enough.abort());
+    await Promise.race([settled, sleep(patienceMs, undefined, { signal: enough.signal }).catch(() => {})]);
+    await this.#agent.destroy();
+    this.#agent = newAgent();
+  }
+
+  /** Ends all connections. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #send<T>(call: PoolCall, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
     const giveUp = performance.now() + this.#access.retryForMs;
     let askedForNewToken = false;
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
@@ -72,20 +105,31 @@ export class PoolClient {
         askedForNewToken = expired;
         if (expired) continue;
         const wait = Math.max(pause * (0.5 + Math.random()), retryAfter(error) ?? 0);
-        if (!mayRepeat(call, error) || performance.now() + wait > giveUp) throw error;
-        await sleep(wait, undefined, call.signal ? { signal: call.signal } : {}).catch(() => {});
-        call.signal?.throwIfAborted();
+        if (!mayRepeat(call, error)) throw error;
+        this.#assertOpen(call);
+        if (performance.now() + wait > giveUp) throw error;
+        await this.#pause(wait, call);
       }
     }
   }
 
-  /** Ends all connections. */
-  async close(): Promise<void> {
-    await this.#agent.destroy();
+  async #pause(milliseconds: number, call: PoolCall): Promise<void> {
+    const signals = [call.signal, call.last === true ? undefined : this.#settling.signal];
+    const signal = AbortSignal.any(signals.filter((each) => each !== undefined));
+    await sleep(milliseconds, undefined, { signal }).catch(() => {});
+    call.signal?.throwIfAborted();
+  }
+
+  #assertOpen({ last }: PoolCall): void {
+    if (!this.#settling.signal.aborted || last === true) return;
+    throw new ExecutorStoppedError("The executor was stopped during this call", {
+      remedy: "Call again: that starts the executor anew, with a fresh session.",
+    });
   }
 
   async #attempt(call: PoolCall): Promise<Dispatcher.ResponseData> {
     const token = await this.#token(call.signal);
+    this.#assertOpen(call);
     const url = new URL(call.path.map((part) => encodeURIComponent(part)).join("/"), this.#access.baseUrl);
     for (const [name, value] of Object.entries(call.query)) url.searchParams.set(name, value);
     const body = call.body?.() ?? null;
@@ -126,6 +170,10 @@ export class PoolClient {
       remedy: `It must have one for ${tokenScope}.`,
     });
   }
+}
+
+function newAgent(): Agent {
+  return new Agent({ connect: { timeout: 10_000 }, headersTimeout: 300_000, bodyTimeout: 120_000 });
 }
 
 function mayRepeat({ repeatable }: PoolCall, error: unknown): boolean {

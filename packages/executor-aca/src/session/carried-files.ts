@@ -1,10 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { FileNotFoundError, InvalidInputError, type FileInfo } from "@fenced/core";
+import { BackendUnavailableError, FileNotFoundError, InvalidInputError, type FileInfo } from "@fenced/core";
 import type { SessionApi } from "../api/session-api.ts";
 import { localContent } from "../files/local-content.ts";
 import { RemoteFiles } from "../files/remote-files.ts";
+import { ServiceError } from "../http/service-error.ts";
+import { isSessionGone } from "../http/session-gone.ts";
+
+/** Files in a row that the service fails to give before the rest is not asked for: each may cost all its patience. */
+const mostFailures = 3;
+/** Answers to an upload that speak of the file: its name, its place, its size. */
+const refusals: ReadonlySet<number> = new Set([400, 404, 409, 413, 415, 422]);
 
 /** The files of a session that is given up, on this host, on their way into the next one. */
 export class CarriedFiles {
@@ -26,9 +33,14 @@ export class CarriedFiles {
       () => false,
     );
     const fetched: string[] = [];
+    let failures = 0;
     for (const { path: file } of await files.list()) {
-      // What the running code removes meanwhile is not there to be carried.
-      if (await isFetched(files, file, directory)) fetched.push(file);
+      const outcome = await fetchFile(files, file, directory);
+      if (outcome === "fetched") fetched.push(file);
+      failures = outcome === "failed" ? failures + 1 : 0;
+      if (outcome !== "gone" && failures < mostFailures) continue;
+      warn("The other files of the session were not fetched: it does not give them any more");
+      break;
     }
     return new CarriedFiles(directory, fetched, logName);
   }
@@ -38,17 +50,15 @@ export class CarriedFiles {
     return this.#paths.includes(this.#logName) ? path.join(this.#directory, this.#logName) : undefined;
   }
 
-  /** Uploads them; those that are too large for it stay behind, with a warning. */
+  /** Uploads them; those that the service does not take stay behind, with a warning. */
   async store(api: SessionApi): Promise<void> {
     for (const file of this.#paths) {
       if (file === this.#logName) continue;
       try {
         await api.writeFile(file, await localContent(path.join(this.#directory, file)));
       } catch (error) {
-        if (!InvalidInputError.isInstance(error)) throw error;
-        process.emitWarning(`The file ${file} could not be taken into the new session: ${error.message}`, {
-          code: "FENCED_ACA",
-        });
+        if (!isAboutFile(error)) throw error;
+        warn(`The file ${file} could not be taken into the new session: ${error.message}`);
       }
     }
   }
@@ -58,12 +68,30 @@ export class CarriedFiles {
   }
 }
 
-async function isFetched(files: RemoteFiles, file: FileInfo["path"], directory: string): Promise<boolean> {
+/** Whether a file came along: `left`, it cannot; `failed`, the service did not give it; `gone`, the whole session is not there any more. */
+async function fetchFile(
+  files: RemoteFiles,
+  file: FileInfo["path"],
+  directory: string,
+): Promise<"fetched" | "left" | "failed" | "gone"> {
   try {
     await files.download([file], directory);
-    return true;
+    return "fetched";
   } catch (error) {
-    if (FileNotFoundError.isInstance(error) || InvalidInputError.isInstance(error)) return false;
-    throw error;
+    // What the running code removes meanwhile is not there to be carried.
+    if (FileNotFoundError.isInstance(error)) return "left";
+    if (isSessionGone(error)) return "gone";
+    warn(`The file ${file} could not be fetched: ${error instanceof Error ? error.message : String(error)}`);
+    return BackendUnavailableError.isInstance(error) ? "failed" : "left";
   }
+}
+
+/** Whether an upload failed because of the file itself: it would fail in all sessions, and the others would not. */
+function isAboutFile(error: unknown): error is Error {
+  if (InvalidInputError.isInstance(error) || FileNotFoundError.isInstance(error)) return true;
+  return error instanceof ServiceError && refusals.has(error.status) && !error.isCapacity && !error.isSessionGone;
+}
+
+function warn(message: string): void {
+  process.emitWarning(message, { code: "FENCED_ACA" });
 }

@@ -5,6 +5,7 @@ import type { SessionApi } from "../api/session-api.ts";
 import { currentVersion, olderVersion } from "../api/wire-types.ts";
 import type { PoolClient } from "../http/pool-client.ts";
 import { ServiceError } from "../http/service-error.ts";
+import { isSessionGone } from "../http/session-gone.ts";
 import type { PoolLanguage } from "./pool-language.ts";
 
 /** What all sessions of an executor share. */
@@ -16,6 +17,12 @@ export interface SessionSettings {
   /** The file, in the session's root, in which a block's output is written down. */
   readonly logName: string;
 }
+
+/**
+ * What is found of a session before a block: `ready`; `bare`, it answers, but its interpreter is not the one that was
+ * made ready; or `gone`.
+ */
+export type SessionState = "ready" | "bare" | "gone";
 
 /** How long the service may take for what the executor itself runs, in milliseconds. */
 const ownCodeTimeoutMs = 60_000;
@@ -45,18 +52,18 @@ export class RemoteSession {
     if (code !== undefined) await this.runOwn(code, signal);
   }
 
-  /** Prepares the next block. @returns false if the session is not the one that was made ready. */
-  async begin(env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<boolean> {
+  /** Prepares the next block. */
+  async begin(env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<SessionState> {
     const { language, logName } = this.#settings;
     const code = language.begin(logName, env);
-    if (code === undefined) return true;
+    if (code === undefined) return "ready";
     try {
       const answer = await this.#execute(code, signal);
-      if (answer.succeeded) return true;
-      if (language.isLost(`${answer.stderr}\n${answer.error?.message ?? ""}`)) return false;
+      if (answer.succeeded) return "ready";
+      if (language.isLost(`${answer.stderr}\n${answer.error?.message ?? ""}`)) return "bare";
       throw failure(answer.stderr);
     } catch (error) {
-      if (error instanceof ServiceError && error.isSessionGone) return false;
+      if (isSessionGone(error)) return "gone";
       throw error;
     }
   }
@@ -77,7 +84,7 @@ export class RemoteSession {
       identifier: this.api.identifier,
     };
     try {
-      const call = { method: "DELETE", path: ["session"], query, repeatable: true, signal } as const;
+      const call = { method: "DELETE", path: ["session"], query, repeatable: true, signal, last: true } as const;
       await client.send(call, ({ body }) => body.dump());
     } catch (error) {
       const gone =

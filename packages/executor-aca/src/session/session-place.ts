@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { SessionApi } from "../api/session-api.ts";
+import { explainError } from "../http/explain-error.ts";
+import { isSessionGone } from "../http/session-gone.ts";
 import { CarriedFiles } from "./carried-files.ts";
 import { RemoteSession, type SessionSettings } from "./remote-session.ts";
 import type { ScratchDirectory } from "./scratch-directory.ts";
@@ -14,11 +17,17 @@ export class SessionPlace {
   #session: RemoteSession;
   #carried: CarriedFiles | undefined;
   #ready: Promise<void> | undefined;
+  #replacing: Promise<void> | undefined;
 
   constructor(settings: SessionSettings, scratch: ScratchDirectory, identifier: string | undefined) {
     this.#settings = settings;
     this.#scratch = scratch;
     this.#session = new RemoteSession(settings, identifier ?? newIdentifier());
+  }
+
+  /** The session, whether it is ready or not. */
+  get current(): RemoteSession {
+    return this.#session;
   }
 
   get identifier(): string {
@@ -32,23 +41,62 @@ export class SessionPlace {
     return this.#session;
   }
 
-  /** Another session, after this one got lost with all that it had. */
-  async renew(signal: AbortSignal): Promise<void> {
-    this.#session = new RemoteSession(this.#settings, newIdentifier());
-    this.functionsMissing = true;
-    this.#become(this.#prepare(signal));
-    await this.#ready;
+  /**
+   * Another session in place of one that is gone with all that it had.
+   *
+   * @param lost - the session that was found so: several calls may find it, and only one shall replace it.
+   */
+  async renew(lost: RemoteSession, signal?: AbortSignal): Promise<void> {
+    if (this.holds(lost)) {
+      this.#session = new RemoteSession(this.#settings, newIdentifier());
+      this.functionsMissing = true;
+      this.#become(this.#prepare(signal));
+    }
+    await this.session(signal);
+  }
+
+  /** Makes a session ready again whose interpreter died: it still has its identifier, its slot and its files. */
+  async repair(bare: RemoteSession, signal?: AbortSignal): Promise<void> {
+    if (this.holds(bare)) {
+      this.functionsMissing = true;
+      this.#become(this.#prepare(signal));
+    }
+    await this.session(signal);
+  }
+
+  /** Whether blocks still run in this session: it was not replaced, and is not about to be. */
+  holds(session: RemoteSession): boolean {
+    return this.#session === session && this.#replacing === undefined;
+  }
+
+  /** Makes a call that may be made twice, in another session if it turns out that this one is gone. */
+  async use<T>(call: (api: SessionApi) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const session = await this.session(signal);
+    return call(session.api).catch(async (error: unknown) => {
+      if (!isSessionGone(error)) throw error;
+      this.lossUnreported = true;
+      await this.renew(session, signal).catch((failure: unknown) => {
+        // What keeps a new session from being made is not to be taken for an answer about a file.
+        throw explainError(failure);
+      });
+      return call((await this.session(signal)).api);
+    });
   }
 
   /**
-   * Gives the session up, which ends all that runs in it, and takes its files into another one.
+   * Gives a session up, which ends all that runs in it, and takes its files into another one. If that was done or is
+   * under way for another block, it is waited for.
    *
    * @param useLog - called with the log of the last block, a file of this host, while it exists.
    */
-  async replace(useLog: (log: string) => Promise<void> = async () => {}): Promise<void> {
-    const replacing = this.#replace(useLog);
-    this.#become(replacing);
-    await replacing;
+  async replace(given: RemoteSession, useLog: (log: string) => Promise<void> = async () => {}): Promise<void> {
+    if (this.holds(given)) {
+      this.#replacing = this.#replace(useLog).finally(() => {
+        this.#replacing = undefined;
+      });
+      this.#become(this.#replacing);
+    }
+    await (this.#replacing ?? this.session());
   }
 
   async end(signal?: AbortSignal): Promise<void> {
@@ -57,9 +105,8 @@ export class SessionPlace {
 
   async #replace(useLog: (log: string) => Promise<void>): Promise<void> {
     const before = this.#session;
-    const carried = await CarriedFiles.fetch(before.api, await this.#scratch.path(), this.#settings.logName).catch(
-      warn,
-    );
+    // Files that are still to be stored are all that there is: nothing runs in a session before it has them.
+    const carried = this.#carried ?? (await this.#fetchFiles(before).catch(warn));
     await before.end();
     if (carried?.log !== undefined) await useLog(carried.log);
     this.#session = new RemoteSession(this.#settings, newIdentifier());
@@ -68,8 +115,17 @@ export class SessionPlace {
     await this.#prepare();
   }
 
+  async #fetchFiles({ api }: RemoteSession): Promise<CarriedFiles> {
+    return CarriedFiles.fetch(api, await this.#scratch.path(), this.#settings.logName);
+  }
+
   async #prepare(signal: AbortSignal = new AbortController().signal): Promise<void> {
-    await this.#session.install(signal);
+    await this.#session.install(signal).catch(async (error: unknown) => {
+      if (!isSessionGone(error)) throw error;
+      // An identifier whose session has expired is refused; another one is as good.
+      this.#session = new RemoteSession(this.#settings, newIdentifier());
+      await this.#session.install(signal);
+    });
     await this.#carried?.store(this.#session.api);
     await this.#carried?.remove();
     this.#carried = undefined;

@@ -1,0 +1,69 @@
+import { needs } from "@fenced/test-support";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { run, Setting } from "./support.ts";
+
+const warnings: string[] = [];
+const note = (warning: Error) => void warnings.push(warning.message);
+const ended = { exitCode: 124, timedOut: true, stateLost: true };
+
+describe("files that are carried into the next session", needs("python3"), () => {
+  beforeEach(() => {
+    warnings.length = 0;
+    process.on("warning", note);
+  });
+  afterEach(() => void process.off("warning", note));
+
+  it("leave behind what the service does not take, with a warning", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor();
+    const code = `for name in ("good.txt", "x\\\\"): open(name, "w").close()\nwhile True: pass`;
+    expect(await run(executor, code, { timeoutMs: 1500 })).toMatchObject(ended);
+    expect((await run(executor, "import os; print(os.path.exists('good.txt'))")).output).toBe("True\n");
+    expect(warnings).toEqual([expect.stringMatching(/The file x\\.* could not be taken into the new session/s)]);
+  });
+
+  it("are all that can be fetched, with a warning for each other one", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ retryForMs: 0 });
+    for (const name of ["a.txt", "b.txt"]) await executor.files.write(name, name);
+    // The list is the first call, then come the log and the files, one by one.
+    setting.emulator.provoke({ kind: "server-error", on: "files", skip: 2, times: 1 });
+    expect(await run(executor, "while True: pass", { timeoutMs: 1500 })).toMatchObject(ended);
+    expect(await executor.getFileList()).toEqual(["b.txt"]);
+    expect(warnings).toEqual([expect.stringMatching(/The file a\.txt could not be fetched/)]);
+  });
+
+  it("are given up where the service does not give any of them", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ retryForMs: 0 });
+    for (let file = 0; file < 9; file += 1) await executor.files.write(`${file}.txt`, "");
+    setting.emulator.provoke({ kind: "server-error", on: "files", skip: 1, times: 4 });
+    expect(await run(executor, "while True: pass", { timeoutMs: 1500 })).toMatchObject(ended);
+    expect((await run(executor, "print(1)")).output).toBe("1\n");
+    expect(warnings.at(-1)).toMatch(/The other files of the session were not fetched/);
+  });
+
+  it("are taken along when the session goes before they were stored", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ retryForMs: 0 });
+    await executor.files.write("given.txt", "given");
+    // The list, the log and the file are fetched; then the file is not taken for the moment.
+    setting.emulator.provoke({ kind: "server-error", on: "files", skip: 3, times: 1 });
+    expect(await run(executor, "while True: pass", { timeoutMs: 1500 })).toMatchObject({ exitCode: 124 });
+    await setting.expire(executor.sessionId);
+    expect(await run(executor, "print(open('given.txt').read())")).toMatchObject({
+      output: "given\n",
+      stateLost: true,
+    });
+  });
+
+  it("are taken along by restart(), too, if they were not stored yet", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ retryForMs: 0 });
+    await executor.files.write("given.txt", "given");
+    setting.emulator.provoke({ kind: "server-error", on: "files", skip: 3, times: 1 });
+    expect(await run(executor, "while True: pass", { timeoutMs: 1500 })).toMatchObject({ exitCode: 124 });
+    await executor.restart();
+    expect(await executor.getFileList()).toEqual(["given.txt"]);
+  });
+});
