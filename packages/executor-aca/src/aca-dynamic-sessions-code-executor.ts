@@ -25,6 +25,7 @@ import { explainError } from "./http/explain-error.ts";
 import { openPool, type OpenPool } from "./open-pool.ts";
 import { RemoteRun } from "./remote-run.ts";
 import { lastingFiles } from "./session/lasting-files.ts";
+import { isLogName } from "./session/output-log.ts";
 import { poolLanguages } from "./session/pool-language.ts";
 import { defaultCredential, tokenFromVariable, type AccessTokenSource } from "./token-credential.ts";
 
@@ -145,7 +146,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor {
       await this.#explained(pool.place.session(signal));
       return lastingFiles(pool.place, signal);
     };
-    return new RemoteFiles(session, (file) => file === pool.logName);
+    return new RemoteFiles(session, isLogName);
   }
 
   protected override async functionPlaces(): Promise<Omit<FunctionPlaces, "owner">> {

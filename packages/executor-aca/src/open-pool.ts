@@ -4,6 +4,7 @@ import { readMetadata, type PoolType } from "./api/pool-metadata.ts";
 import { olderVersion } from "./api/wire-types.ts";
 import { PoolClient, type PoolAccess } from "./http/pool-client.ts";
 import { ServiceError } from "./http/service-error.ts";
+import { logNameOf } from "./session/output-log.ts";
 import { poolLanguages, type PoolLanguage } from "./session/pool-language.ts";
 import { ScratchDirectory } from "./session/scratch-directory.ts";
 import { SessionPlace } from "./session/session-place.ts";
@@ -64,7 +65,7 @@ class Pool implements OpenPool {
     this.#client = new PoolClient(settings);
     this.#language = poolLanguages[settings.poolType ?? "PythonLTS"];
     this.scratch = new ScratchDirectory(settings.id);
-    this.logName = `.fenced-${settings.id}`;
+    this.logName = logNameOf(settings.id);
   }
 
   get language(): PoolLanguage {
@@ -93,6 +94,7 @@ class Pool implements OpenPool {
 
   async close(keepSession: boolean): Promise<void> {
     try {
+      if (keepSession && this.#connected) await this.place.current.leave(AbortSignal.timeout(shortPatienceMs));
       await this.#client.settle(shortPatienceMs);
       if (this.#connected) {
         if (!keepSession) await this.place.end();

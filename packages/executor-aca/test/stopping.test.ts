@@ -35,6 +35,59 @@ describe("a session that is to be kept", needs("python3"), () => {
   });
 });
 
+describe("a kept session that is used again", needs("python3"), () => {
+  it("shows no files of the executors, and has none of those that left it", async () => {
+    await using setting = await Setting.open();
+    const first = setting.executor(kept);
+    await run(first, "open('users.txt', 'w').close(); open('.fenced-users', 'w').close()");
+    const second = setting.executor(kept);
+    await run(second, "print(1)");
+    expect(await first.getFileList()).toEqual([".fenced-users", "users.txt"]);
+    await first.stop();
+    await second.stop();
+    const third = setting.executor(kept);
+    const printed = await run(third, "import os; print(sum(name.startswith('.fenced-') for name in os.listdir('.')))");
+    // The user's, and the third executor's own.
+    expect(printed.output).toBe("2\n");
+  });
+
+  it("prints through one recorder, however many executors it has seen", async () => {
+    await using setting = await Setting.open();
+    for (let executor = 0; executor < 3; executor += 1) {
+      const each = setting.executor(kept);
+      const code = "import sys; print(type(sys.stdout).__name__, type(sys.stdout._fenced[0]).__name__)";
+      expect((await run(each, code)).output).toBe("Recorded TextIOWrapper\n");
+      await each.stop();
+    }
+  });
+
+  it.for([
+    { poolType: "PythonLTS", language: "python", code: "import os; print(os.environ.get('FENCED_A', 'unset'))" },
+    { poolType: "NodeLTS", language: "javascript", code: "console.log(process.env.FENCED_A ?? 'unset')" },
+  ] as const)(
+    "has no environment variables of the executor before ($poolType)",
+    async ({ poolType, language, code }) => {
+      await using setting = await Setting.open({ poolType });
+      const first = setting.executor({ ...kept, env: { FENCED_A: "secret" } });
+      await first.start();
+      expect((await run(first, code, { language })).output).toBe("secret\n");
+      await first.stop();
+      const second = setting.executor(kept);
+      await second.start();
+      expect((await run(second, code, { language })).output).toBe("unset\n");
+    },
+  );
+
+  it("can be left although the service does not answer", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor(kept);
+    await run(executor, "1");
+    setting.emulator.provoke({ kind: "server-error", on: "files" });
+    await expect(executor.stop()).resolves.toBeUndefined();
+    expect(setting.emulator.sessions()).toEqual(["kept-session"]);
+  });
+});
+
 describe("stop() during a file call", needs("python3"), () => {
   it("waits for what is under way, so that it does not make the session anew", async () => {
     await using setting = await Setting.open();

@@ -7,6 +7,7 @@ import { localContent } from "../files/local-content.ts";
 import { RemoteFiles } from "../files/remote-files.ts";
 import { ServiceError } from "../http/service-error.ts";
 import { isSessionGone } from "../http/session-gone.ts";
+import { isLogName } from "./output-log.ts";
 
 /** Files in a row that the service fails to give before the rest is not asked for: each may cost all its patience. */
 const mostFailures = 3;
@@ -53,7 +54,7 @@ export class CarriedFiles {
   /** Uploads them; those that the service does not take stay behind, with a warning. */
   async store(api: SessionApi): Promise<void> {
     for (const file of this.#paths) {
-      if (file === this.#logName) continue;
+      if (isLogName(file)) continue;
       try {
         await api.writeFile(file, await localContent(path.join(this.#directory, file)));
       } catch (error) {

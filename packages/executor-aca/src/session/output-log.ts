@@ -3,6 +3,16 @@ import type { BlockEvent } from "@fenced/executor-kit";
 /** A piece of what a block printed; `cut`: the log ends here, but the block went on. */
 export type LogRecord = Extract<BlockEvent, { readonly type: "stdout" | "stderr" }> | { readonly type: "cut" };
 
+/** The name of an executor's log, in the session's root. */
+export function logNameOf(executorId: string): string {
+  return `.fenced-${executorId}`;
+}
+
+/** Whether a file is the log of an executor: of this one, or of another one that uses or used the session. */
+export function isLogName(file: string): boolean {
+  return /^\.fenced-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(file);
+}
+
 const streams: Readonly<Record<string, "stdout" | "stderr">> = { o: "stdout", e: "stderr" };
 const headLength = 5;
 const cutLetter = "t".charCodeAt(0);

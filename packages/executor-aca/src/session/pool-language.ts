@@ -30,7 +30,7 @@ const nodeMark = `globalThis[Symbol.for("fenced.session")]`;
 
 const node: PoolLanguage = {
   capabilities: { ...common, languages: ["javascript"], stateful: true },
-  install: `${nodeMark} = { saved: {} }; process.chdir("/mnt/data"); null`,
+  install: `${nodeMark} = ${nodeMark} || { saved: {} }; process.chdir("/mnt/data"); null`,
   begin: (_, env) => `(() => {
   const session = ${nodeMark};
   if (!session) throw new Error("fenced: no session");

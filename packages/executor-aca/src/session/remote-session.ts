@@ -75,6 +75,12 @@ export class RemoteSession {
     return answer.stdout;
   }
 
+  /** Takes the executor's own file out of a session that goes on without it, if it can. */
+  async leave(signal: AbortSignal): Promise<void> {
+    const { language, logName } = this.#settings;
+    if (language.capabilities.functions.length > 0) await this.api.removeFile(logName, signal).catch(() => {});
+  }
+
   /** Gives the session up, with all that runs in it. One that is gone already is no error. */
   async end(signal?: AbortSignal): Promise<void> {
     const { client, version } = this.#settings;

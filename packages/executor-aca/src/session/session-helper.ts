@@ -90,13 +90,23 @@ def begin(path, variables):
 
 /**
  * Python code (3.8 or later) that puts a helper into the session: it writes down what blocks print, in order and
- * uncut, and sets a block's environment variables. It leaves no names behind and may be run again.
+ * uncut, and sets a block's environment variables. It leaves no names behind and may be run again, also for another
+ * executor: then it takes over from the helper before, whose log and environment variables end.
  */
 export const installHelper: string = `
 def _fenced_install(source):
     import os, sys, types
     module = types.ModuleType("${moduleName}")
     exec(source, module.__dict__)
+    old = sys.modules.get("${moduleName}")
+    if old is not None:
+        old.log.close()
+        module.saved.update(old.saved)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        while type(stream).__name__ == "Recorded":
+            stream = stream._fenced[0]
+        setattr(sys, name, stream)
     sys.modules["${moduleName}"] = module
     os.makedirs("/mnt/data", exist_ok=True)
     os.chdir("/mnt/data")
