@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -7,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { current } from "./client.ts";
 
 const command = ["--conditions=@fenced/source", "--import", "tsx", join(import.meta.dirname, "../src/cli.ts")];
@@ -21,6 +22,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
       const child = spawn(process.execPath, [...command, "--port", "0", "--python", "python3"], {
         stdio: ["ignore", "pipe", "inherit"],
       });
+      onTestFinished(() => void child.kill("SIGKILL"));
       const said = new Map<string, string>();
       for await (const line of createInterface({ input: child.stdout })) {
         const [word = "", value = ""] = line.split(" ");
@@ -28,7 +30,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
         if (said.has("token")) break;
       }
       // Arguments are what is still seen of a process without an environment, in whatever namespace.
-      const seconds = String(100_000 + process.pid);
+      const seconds = String(randomInt(1_000_000, 9_000_000));
       const code = `import subprocess; subprocess.Popen(["sleep", "${seconds}"], start_new_session=True, env={}) and None`;
       const response = await fetch(
         `${said.get("endpoint") ?? ""}/executions?api-version=${current}&identifier=session-1`,
@@ -38,7 +40,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
           body: JSON.stringify({ codeInputType: "Inline", executionType: "Synchronous", code }),
         },
       );
-      expect(response.status).toBe(200);
+      expect([response.status, await response.json()]).toMatchObject([200, { status: "Succeeded" }]);
       expect(processes(seconds)).toHaveLength(1);
 
       child.kill(signal);

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readdir, readFile, stat } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
@@ -52,7 +52,7 @@ describe("the program on the remote host", needs("bash"), () => {
   });
 
   it("leaves nothing behind, however soon it is ended", { timeout: 120_000 }, async () => {
-    const seconds = 100_000 + (process.pid % 100_000);
+    const seconds = randomInt(1_000_000, 9_000_000);
     for (let round = 0; round < 20; round += 1) {
       const children = Array.from({ length: 5 }, () => supervisor(seconds));
       const ended = children.map((child) => once(child, "exit"));
