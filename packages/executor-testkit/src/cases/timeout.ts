@@ -74,9 +74,12 @@ export const timeout: ConformanceGroup = {
     {
       name: "counts each block by itself",
       async run(kit) {
-        const { language } = kit;
-        const pause = language.program(language.sleep(shortTimeoutMs * 0.6));
-        await kit.succeed(await kit.create({ timeoutMs: shortTimeoutMs }), [pause, pause]);
+        // Many short blocks: longer than the limit together, and each with much time to spare for a slow start.
+        const pause = kit.language.program(kit.language.sleep(700));
+        await kit.succeed(
+          await kit.create({ timeoutMs: 4000 }),
+          Array.from({ length: 6 }, () => pause),
+        );
       },
     },
     {
