@@ -8,6 +8,7 @@ export interface DemoOptions {
   readonly task?: string;
   readonly executor: ExecutorName;
   readonly image?: string;
+  readonly host?: string;
   /** The folder in which charts are kept. */
   readonly output: string;
   readonly model?: string;
@@ -43,6 +44,7 @@ function createCommand(): Command {
     .argument("[task]", "what they should do (default: a question about penguins.json)")
     .addOption(new Option("--executor <name>", "where the code runs").choices(executorNames).default(executorNames[0]))
     .option("--image <name>", "the image for --executor docker")
+    .option("--host <name>", "the host for --executor ssh: [user@]address, or an alias of ~/.ssh/config")
     .option("--output <folder>", "where --executor jupyter keeps charts", "plots")
     .option("--model <name>", "the live model that writes the code")
     .option("--max-messages <n>", "the chat ends after so many messages", positiveInteger, 12)

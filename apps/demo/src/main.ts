@@ -13,12 +13,11 @@ async function runDemo(options: DemoOptions): Promise<void> {
   assertModel(options);
   if (options.approve) assertTerminal();
   const signal = onInterruption();
-  const { image, output } = options;
-  const open = await openExecutor(options.executor, { output, ...(image === undefined ? {} : { image }) }, signal);
+  const open = await openExecutor(options.executor, options, signal);
   try {
     const { executor } = open;
     const { client, description, replayed } = await chooseModel(options, executor.capabilities.languages);
-    const kept = options.executor === "jupyter" ? ` Charts are kept in the folder ${output}.` : "";
+    const kept = options.executor === "jupyter" ? ` Charts are kept in the folder ${options.output}.` : "";
     console.log(`${description}\n${places[executor.capabilities.isolation]}${kept}\n`);
     const answered = await runChat({
       task: options.task ?? defaultTask(options.executor),

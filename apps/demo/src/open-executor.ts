@@ -3,7 +3,7 @@ import { DemoError } from "./demo-error.ts";
 import { pullProgress } from "./pull-progress.ts";
 
 /** What `--executor` takes; the first is the default. */
-export const executorNames = ["local", "docker", "jupyter", "aca"] as const;
+export const executorNames = ["local", "docker", "jupyter", "aca", "ssh"] as const;
 export type ExecutorName = (typeof executorNames)[number];
 
 /** A running executor, and what has to end after it. */
@@ -13,6 +13,7 @@ export interface OpenExecutor extends AsyncDisposable {
 
 interface Settings {
   readonly image?: string;
+  readonly host?: string;
   /** The folder in which charts are kept. */
   readonly output: string;
 }
@@ -54,6 +55,14 @@ const recipes: Readonly<Record<ExecutorName, Recipe>> = {
     // An emulator says which token it takes; Azure's own come from the default credential.
     const token = process.env["ACA_TOKEN"] === undefined ? {} : { tokenVariable: "ACA_TOKEN" };
     return { executor: new ACADynamicSessionsCodeExecutor({ poolManagementEndpoint, ...token }) };
+  },
+  async ssh({ host }) {
+    const { SshCommandLineCodeExecutor } = await installed(
+      "@fenced/executor-ssh",
+      () => import("@fenced/executor-ssh"),
+    );
+    if (host === undefined) throw new DemoError("--executor ssh needs a host: --host NAME, as ssh takes it.", 2);
+    return { executor: new SshCommandLineCodeExecutor({ host }) };
   },
 };
 

@@ -17,11 +17,12 @@ describe("the command line", () => {
 
   it("takes a task and options", () => {
     const line =
-      "--executor docker --image python:3-slim --output charts --model m --max-messages 5 --record r --replay p --approve";
+      "--executor docker --image python:3-slim --host h --output charts --model m --max-messages 5 --record r --replay p --approve";
     expect(parseOptions(["count them", ...line.split(" ")])).toEqual({
       task: "count them",
       executor: "docker",
       image: "python:3-slim",
+      host: "h",
       output: "charts",
       model: "m",
       maxMessages: 5,
@@ -32,7 +33,7 @@ describe("the command line", () => {
   });
 
   it.each([
-    [["--executor", "podman"], "Allowed choices are local, docker, jupyter, aca."],
+    [["--executor", "podman"], "Allowed choices are local, docker, jupyter, aca, ssh."],
     [["--max-messages", "0"], "whole number from 1"],
     [["--max-messages", "many"], "whole number from 1"],
     [["--record"], "argument missing"],
@@ -67,6 +68,7 @@ describe("the command line", () => {
     ],
     ["an executor that is not installed", ["--executor", "docker"], withoutDocker, "add @fenced/executor-docker"],
     ["an endpoint that is missing", ["--executor", "aca"], {}, "ACA_POOL_MANAGEMENT_ENDPOINT"],
+    ["a host that is missing", ["--executor", "ssh"], {}, "--host NAME"],
     ["approval without a terminal", ["--approve"], {}, "there is no terminal here"],
     ["a record that is not there", ["--replay", "nowhere.jsonl"], {}, "There is no record nowhere.jsonl"],
     ["a wrong option", ["--colour"], {}, "unknown option '--colour'"],

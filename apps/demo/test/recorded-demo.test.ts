@@ -5,54 +5,15 @@ import { dirname, join } from "node:path";
 import { jupyterPythons, needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { dataFile } from "../src/default-task.ts";
-import { differences } from "./penguins.ts";
-import { pathWithNodeOnly, runDemo, temporaryFolder, type DemoOutcome } from "./run-demo.ts";
-
-/** What was said in a chat that worked: who, with which exit code, and what. */
-function turnsOf({ exitCode, stdout, stderr }: DemoOutcome): string[][] {
-  expect(stderr).toBe("");
-  expect(exitCode).toBe(0);
-  expect(stdout).toMatch(/^The coder is a recording; its code runs for real\. Go live with OPENAI_API_KEY .*\n/);
-  expect(stdout).toContain("without a sandbox");
-  const turns = stdout.split(/^-+ (\w+)(?: \(exit code (\d+)\))? -+$/m).slice(1);
-  return Array.from({ length: turns.length / 3 }, (_, index) => turns.slice(3 * index, 3 * index + 3));
-}
-
-/** What the demo promises, whatever the language. */
-function expectSolved(outcome: DemoOutcome, failure: string): void {
-  const said = turnsOf(outcome);
-  expect(said.map(([who, exit]) => [who, exit])).toEqual([
-    ["user", undefined],
-    ["coder", undefined],
-    ["runner", "1"],
-    ["coder", undefined],
-    ["runner", "0"],
-    ["coder", undefined],
-    ["Summary", undefined],
-  ]);
-  expect(said[2]?.[2]).toContain(failure);
-  expectAnswer(said[4]?.[2] ?? "", said[5]?.[2] ?? "");
-  expect(said[6]?.[2]).toMatch(/Messages: 6\n[^]*"TERMINATE"/);
-}
-
-/** What the code found out, and what the coder says, must both be what the data says. */
-function expectAnswer(output: string, answer: string): void {
-  const all = differences();
-  expect(all).toHaveLength(3);
-  for (const { species, grams, percent } of all) {
-    expect(output).toMatch(new RegExp(`^${species}: .*\\+${grams.toFixed(1)} g \\(${percent.toFixed(1)}%\\)$`, "m"));
-    expect(answer).toContain(`${percent.toFixed(1)}%`);
-  }
-  const [first] = all;
-  expect(answer).toContain(`The ${first?.species} penguins`);
-  expect(answer).toContain(`${first?.grams.toFixed(1)} g`);
-  expect(output).toContain("Used: 333 of 344 penguins");
-}
+import { pathWithNodeOnly, runDemo, temporaryFolder } from "./run-demo.ts";
+import { expectAnswer, expectSolved, turnsOf } from "./solved.ts";
 
 describe("the demo without a key", () => {
   it("fails on the data at first, then solves its task in Python, and leaves nothing", needs("python3"), async () => {
     const folder = await temporaryFolder();
-    expectSolved(await runDemo([], { TMPDIR: folder }), "KeyError: None");
+    const outcome = await runDemo([], { TMPDIR: folder });
+    expect(outcome.stdout).toContain("The code runs on this computer, without a sandbox");
+    expectSolved(outcome, "KeyError: None");
     expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
   });
 
@@ -86,7 +47,9 @@ describe("the demo in a Jupyter kernel", () => {
     const folder = await temporaryFolder();
     const output = join(folder, "charts");
     const env = { TMPDIR: folder, PATH: `/usr/bin:${process.env.PATH ?? ""}` };
-    const said = turnsOf(await runDemo(["--executor", "jupyter", "--output", output], env));
+    const outcome = await runDemo(["--executor", "jupyter", "--output", output], env);
+    expect(outcome.stdout).toContain("The code runs on this computer, without a sandbox");
+    const said = turnsOf(outcome);
     const runner = said.filter(([who]) => who === "runner");
     expect(runner.map(([, exit]) => exit)).toEqual(["1", "0", "0"]);
     expect(runner[0]?.[2]).toContain("KeyError: None");

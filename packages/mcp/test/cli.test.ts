@@ -41,7 +41,7 @@ describe("the command line", () => {
 
   it.each([
     [[], "Say where the code should run: --executor docker"],
-    [["--executor", "moon"], "Allowed choices are local, docker, jupyter, aca."],
+    [["--executor", "moon"], "Allowed choices are local, docker, jupyter, aca, ssh."],
     [["--executor", "local", "--image", "i"], "--image is for --executor docker"],
     [["--executor", "local", "--component", "f"], "--component says everything"],
     [["--executor", "local", "--http", "--work-dir", "w"], "leave out --work-dir"],
@@ -72,6 +72,7 @@ describe("the command line", () => {
         "npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter",
       ],
     ],
+    ["a host that is missing", ["--executor", "ssh"], {}, ["host"]],
   ])("ends for %s, without a stack trace and with nothing on standard output", async (_, args, env, words) => {
     const { exitCode, stdout, stderr } = await startCli(args, env).outcome;
     expect(exitCode).toBeGreaterThan(0);

@@ -1,12 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { startAcaEmulator } from "@fenced/aca-emulator";
 import { needs } from "@fenced/test-support";
+import { host, SshServer } from "@fenced/test-support/ssh-server";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { call, python, textOf } from "./support/call.ts";
@@ -110,6 +112,29 @@ describe("over a kernel", needs("jupyter"), () => {
     const result = await call(client, "run_code", { language: "python", code: "plt.plot([1, 2])\nplt.show()" });
     expect(result.content.at(-1)).toMatchObject({ type: "image", mimeType: "image/png" });
     expect(result.structuredContent).toMatchObject({ exitCode: 0, images: 1 });
+  });
+});
+
+describe("over a session of Azure's, as the emulator has them", needs("python3"), () => {
+  it("runs code where the environment says", async () => {
+    await using emulator = await startAcaEmulator();
+    const env = { ACA_POOL_MANAGEMENT_ENDPOINT: emulator.endpoint, ACA_TOKEN: emulator.token() };
+    const client = await connectStdio(["--executor", "aca"], { env });
+    await call(client, "write_file", { path: "a.txt", content: "in" });
+    expect(await python(client, "import os; print(os.getcwd(), open('a.txt').read())")).toBe("/mnt/data in\n");
+    await client.close();
+    await expect.poll(() => emulator.sessions()).toEqual([]);
+  });
+});
+
+describe("over another host", needs("ssh", "python3"), () => {
+  it("runs code on the host of the config", async () => {
+    await using server = await SshServer.start();
+    const config = JSON.stringify({ host, configFile: server.configFile });
+    const client = await connectStdio(["--executor", "ssh", "--config", config]);
+    expect(await python(client, "import os; print('SSH_CONNECTION' in os.environ)")).toBe("True\n");
+    await client.close();
+    await expect.poll(() => readdirSync(server.temporary)).toEqual([]);
   });
 });
 

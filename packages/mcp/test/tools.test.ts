@@ -9,7 +9,7 @@ import { connectHttp, connectStdio, startHttp } from "./support/start.ts";
 type AtEnd = (clean: () => Promise<void>) => void;
 
 const transports: [string, (atEnd: AtEnd) => Promise<Client>][] = [
-  ["stdio", (atEnd) => connectStdio(["--executor", "local"], atEnd)],
+  ["stdio", (atEnd) => connectStdio(["--executor", "local"], { atEnd })],
   ["HTTP", async (atEnd) => (await connectHttp(await startHttp({}, atEnd), atEnd)).client],
 ];
 

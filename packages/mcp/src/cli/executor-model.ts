@@ -9,6 +9,7 @@ const providers: Readonly<Record<ExecutorName, string>> = {
   docker: "@fenced/executor-docker:DockerCommandLineCodeExecutor",
   jupyter: "@fenced/executor-jupyter:JupyterCodeExecutor",
   aca: "@fenced/executor-aca:ACADynamicSessionsCodeExecutor",
+  ssh: "@fenced/executor-ssh:SshCommandLineCodeExecutor",
 };
 
 /** Settings that would give all executors of a server one workspace, session or container. */

@@ -3,7 +3,7 @@ import { packageVersion } from "../package-version.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Executors that have a name here; any other is loaded with `--component`. */
-const executorNames = ["local", "docker", "jupyter", "aca"] as const;
+const executorNames = ["local", "docker", "jupyter", "aca", "ssh"] as const;
 export type ExecutorName = (typeof executorNames)[number];
 
 /** What the command line says. */
@@ -30,7 +30,8 @@ Without --http it speaks MCP on standard input and output. Examples:
   npx -y @fenced/mcp --executor docker --image python:3.13-slim
   npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter --http --port 3000
 
---executor aca takes the pool's address from ACA_POOL_MANAGEMENT_ENDPOINT, and a token, if there is one, from ACA_TOKEN.`;
+--executor aca takes the pool's address from ACA_POOL_MANAGEMENT_ENDPOINT, and a token, if there is one, from ACA_TOKEN.
+--executor ssh takes the host from --config: {"host":"an alias of ~/.ssh/config"}`;
 
 /**
  * @returns the options, or `undefined` if only help was asked for and given.
@@ -78,7 +79,7 @@ function check(options: CliOptions): CliOptions {
   const { executor, component, image, config, workDir, timeoutMs, http } = options;
   if (executor === undefined && component === undefined) {
     throw new UsageError(
-      "Say where the code should run: --executor docker (a container), aca (Azure), or without any fence, on this machine: " +
+      "Say where the code should run: --executor docker (a container), aca (Azure), ssh (another host), or without any fence, on this machine: " +
         "jupyter, unless --config names another server, or local; or --component file.json.\nAll options: fenced-mcp --help",
     );
   }

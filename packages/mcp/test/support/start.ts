@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { onTestFinished } from "vitest";
 import { type McpHttpServer, type McpHttpServerOptions, startMcpHttpServer } from "../../src/index.ts";
@@ -21,10 +21,14 @@ type Finally = (clean: () => Promise<void>) => void;
 export const nodeArguments = ["--conditions=@fenced/source", "--import", tsx, cli];
 
 /** A client of the command line, over standard input and output. */
-export async function connectStdio(args: readonly string[], atEnd: Finally = onTestFinished): Promise<Client> {
+export async function connectStdio(
+  args: readonly string[],
+  { atEnd = onTestFinished, env = {} }: { readonly atEnd?: Finally; readonly env?: Record<string, string> } = {},
+): Promise<Client> {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [...nodeArguments, ...args],
+    env: { ...getDefaultEnvironment(), ...env },
     stderr: "ignore",
   });
   const client = newClient(atEnd);

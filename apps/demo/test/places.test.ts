@@ -1,0 +1,40 @@
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startAcaEmulator } from "@fenced/aca-emulator";
+import { needs } from "@fenced/test-support";
+import { host, SshServer } from "@fenced/test-support/ssh-server";
+import { describe, expect, it } from "vitest";
+import { runDemo, temporaryFolder } from "./run-demo.ts";
+import { expectSolved } from "./solved.ts";
+
+const failure = "KeyError: None";
+
+describe("the demo's task is solved", () => {
+  it("in a container", needs("docker"), async () => {
+    const outcome = await runDemo(["--executor", "docker", "--image", "fenced-test:python"]);
+    expect(outcome.stdout).toContain("The code runs in a container.");
+    expectSolved(outcome, failure);
+  });
+
+  it("in a session of Azure's, as the emulator has them", needs("python3"), async () => {
+    await using emulator = await startAcaEmulator();
+    const env = { ACA_POOL_MANAGEMENT_ENDPOINT: emulator.endpoint, ACA_TOKEN: emulator.token() };
+    const outcome = await runDemo(["--executor", "aca"], env);
+    expect(outcome.stdout).toContain("The code runs on another machine.");
+    expectSolved(outcome, failure);
+    expect(emulator.sessions()).toEqual([]);
+  });
+
+  it("on another host", needs("ssh", "python3"), async () => {
+    await using server = await SshServer.start();
+    // In place of the user's own configuration, which ssh finds by the user's entry among the accounts.
+    const folder = await temporaryFolder();
+    const ssh = join(folder, "ssh");
+    const before = process.env.PATH ?? "";
+    await writeFile(ssh, `#!/bin/sh\nPATH='${before}' exec ssh -F '${server.configFile}' "$@"\n`);
+    await chmod(ssh, 0o755);
+    const outcome = await runDemo(["--executor", "ssh", "--host", host], { PATH: `${folder}:${before}` });
+    expect(outcome.stdout).toContain("The code runs on another machine.");
+    expectSolved(outcome, failure);
+  });
+});
