@@ -1,6 +1,9 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { JupyterExecutorOptions } from "../src/index.ts";
 import { KernelApi } from "./support/kernel-api.ts";
 import { sharedServer } from "./support/local-server.ts";
@@ -10,6 +13,16 @@ const r = (code: string) => ({ language: "R", code });
 const ir = (options: JupyterExecutorOptions = {}) => ({ ...options, kernelName: "ir" });
 
 describe("a kernel for R", needs("jupyter", "irkernel"), () => {
+  // R that is killed leaves its temporary directory.
+  let temporary = "";
+  beforeAll(async () => {
+    temporary = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
+    vi.stubEnv("TMPDIR", temporary);
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    await rm(temporary, { recursive: true, force: true });
+  });
   const { executor: create, address } = sharedServer();
 
   it("has R for its language, with state, and no other", patience, async () => {

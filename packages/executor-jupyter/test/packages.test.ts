@@ -36,7 +36,8 @@ describe("packages that functions need", needs("jupyter2"), () => {
     const { stdout } = await execute(shared, ["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]);
     const own = path.join(environment, stdout.trim().slice(path.dirname(path.dirname(shared)).length));
     await writeFile(path.join(own, "shared.pth"), stdout);
-    await execute(path.join(environment, "bin/python"), ["-m", "ipykernel", "install", "--sys-prefix"]);
+    const env = { ...process.env, TMPDIR: directory };
+    await execute(path.join(environment, "bin/python"), ["-m", "ipykernel", "install", "--sys-prefix"], { env });
   }, 120_000);
   afterAll(() => rm(directory, { recursive: true }));
 

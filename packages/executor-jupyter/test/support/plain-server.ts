@@ -35,7 +35,8 @@ export class PlainServer implements AsyncDisposable {
     const root = join(home, "root");
     const command = `mkdir ${root} && exec "$0" "$@"`;
     const server = spawn("/bin/sh", ["-c", command, python, program, root, services], {
-      env: { ...process.env, JUPYTER_TOKEN: token, JUPYTER_RUNTIME_DIR: home, JUPYTER_CONFIG_DIR: home },
+      // A kernel that is killed leaves its temporary files.
+      env: { ...process.env, JUPYTER_TOKEN: token, JUPYTER_RUNTIME_DIR: home, JUPYTER_CONFIG_DIR: home, TMPDIR: home },
       stdio: ["ignore", "pipe", "ignore"],
       detached: true,
     });
