@@ -18,6 +18,9 @@ export interface DemoOptions {
   readonly approve: boolean;
 }
 
+/** Options that only one executor has. */
+const executorOptions: Readonly<Record<string, ExecutorName>> = { image: "docker", host: "ssh", output: "jupyter" };
+
 const environmentHelp = `
 Environment:
   OPENAI_API_KEY   a key: a live model writes the code, instead of the recorded one
@@ -29,6 +32,7 @@ export function parseOptions(args: readonly string[]): DemoOptions | undefined {
   const command = createCommand();
   try {
     command.parse(args, { from: "user" });
+    refuseMisplaced(command);
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return undefined;
@@ -54,6 +58,15 @@ function createCommand(): Command {
     .addHelpText("after", environmentHelp)
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();
+}
+
+/** An option that would be ignored is a mistake. */
+function refuseMisplaced(command: Command): void {
+  const { executor } = command.opts<Pick<DemoOptions, "executor">>();
+  for (const [name, owner] of Object.entries(executorOptions)) {
+    const given = command.getOptionValueSource(name) === "cli";
+    if (given && owner !== executor) command.error(`--${name} is for --executor ${owner}.`);
+  }
 }
 
 function positiveInteger(text: string): number {

@@ -16,14 +16,12 @@ describe("the command line", () => {
   });
 
   it("takes a task and options", () => {
-    const line =
-      "--executor docker --image python:3-slim --host h --output charts --model m --max-messages 5 --record r --replay p --approve";
+    const line = "--executor docker --image python:3-slim --model m --max-messages 5 --record r --replay p --approve";
     expect(parseOptions(["count them", ...line.split(" ")])).toEqual({
       task: "count them",
       executor: "docker",
       image: "python:3-slim",
-      host: "h",
-      output: "charts",
+      output: "plots",
       model: "m",
       maxMessages: 5,
       record: "r",
@@ -32,7 +30,15 @@ describe("the command line", () => {
     });
   });
 
+  it("takes what only one executor has", () => {
+    expect(parseOptions(["--executor", "jupyter", "--output", "charts"])).toMatchObject({ output: "charts" });
+    expect(parseOptions(["--executor", "ssh", "--host", "h"])).toMatchObject({ host: "h" });
+  });
+
   it.each([
+    [["--host", "h"], "--host is for --executor ssh"],
+    [["--executor", "aca", "--image", "i"], "--image is for --executor docker"],
+    [["--executor", "docker", "--output", "charts"], "--output is for --executor jupyter"],
     [["--executor", "podman"], "Allowed choices are local, docker, jupyter, aca, ssh."],
     [["--max-messages", "0"], "whole number from 1"],
     [["--max-messages", "many"], "whole number from 1"],
