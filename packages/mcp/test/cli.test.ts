@@ -72,7 +72,7 @@ describe("the command line", () => {
         "npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter",
       ],
     ],
-    ["a host that is missing", ["--executor", "ssh"], {}, ["host"]],
+    ["a host that is missing", ["--executor", "ssh"], {}, ["not valid: host: "]],
   ])("ends for %s, without a stack trace and with nothing on standard output", async (_, args, env, words) => {
     const { exitCode, stdout, stderr } = await startCli(args, env).outcome;
     expect(exitCode).toBeGreaterThan(0);

@@ -79,8 +79,9 @@ function check(options: CliOptions): CliOptions {
   const { executor, component, image, config, workDir, timeoutMs, http } = options;
   if (executor === undefined && component === undefined) {
     throw new UsageError(
-      "Say where the code should run: --executor docker (a container), aca (Azure), ssh (another host), or without any fence, on this machine: " +
-        "jupyter, unless --config names another server, or local; or --component file.json.\nAll options: fenced-mcp --help",
+      "Say where the code should run: --executor docker (a container), aca (Azure), ssh (another host), or without any " +
+        "fence, on this machine: jupyter, unless --config names another server, or local; or --component file.json.\n" +
+        "All options: fenced-mcp --help",
     );
   }
   if (component !== undefined && [executor, image, config, workDir, timeoutMs].some((value) => value !== undefined)) {

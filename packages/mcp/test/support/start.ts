@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { onTestFinished } from "vitest";
 import { type McpHttpServer, type McpHttpServerOptions, startMcpHttpServer } from "../../src/index.ts";
@@ -20,15 +20,21 @@ type Finally = (clean: () => Promise<void>) => void;
 /** The arguments with which Node runs the command line on the sources of the workspace. */
 export const nodeArguments = ["--conditions=@fenced/source", "--import", tsx, cli];
 
+interface StdioClientOptions {
+  readonly atEnd?: Finally;
+  /** Variables besides the few that the SDK passes on. */
+  readonly env?: Record<string, string>;
+}
+
 /** A client of the command line, over standard input and output. */
 export async function connectStdio(
   args: readonly string[],
-  { atEnd = onTestFinished, env = {} }: { readonly atEnd?: Finally; readonly env?: Record<string, string> } = {},
+  { atEnd = onTestFinished, env = {} }: StdioClientOptions = {},
 ): Promise<Client> {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [...nodeArguments, ...args],
-    env: { ...getDefaultEnvironment(), ...env },
+    env,
     stderr: "ignore",
   });
   const client = newClient(atEnd);
