@@ -1,60 +1,24 @@
-import { getEventListeners } from "node:events";
 import { InvalidInputError } from "@fenced/core";
 import { describe, expect, it } from "vitest";
 import {
   type AgentMessage,
   AssistantAgent,
   BaseChatAgent,
-  type ChatMessage,
   CodeExecutorAgent,
   ExternalTermination,
   FunctionalTermination,
   isTaskResult,
   MaxMessageTermination,
-  messageToText,
   type Response,
   RoundRobinGroupChat,
-  type SignalOptions,
   textMessage,
   TextMentionTermination,
 } from "../../src/index.ts";
 import { collect, types } from "../support/collect.ts";
+import { Counter, counters, texts } from "../support/counter.ts";
 import { python } from "../support/python.ts";
 import { ScriptedExecutor } from "../support/scripted-executor.ts";
-import { never, ScriptedModel } from "../support/scripted-model.ts";
-import { throughJson } from "../support/through-json.ts";
-
-/** Says its name and how many messages it was given. */
-class Counter extends BaseChatAgent {
-  readonly received: (readonly ChatMessage[])[] = [];
-  fail: Error | undefined;
-  resets = 0;
-
-  constructor(name: string) {
-    super({ name, description: "counts" });
-  }
-
-  override async *onMessagesStream(messages: readonly ChatMessage[]): AsyncGenerator<Response> {
-    if (this.fail !== undefined) throw this.fail;
-    this.received.push(messages);
-    const content = `${this.name} ${messages.length}`;
-    yield { chatMessage: textMessage({ source: this.name, content }), innerMessages: [] };
-  }
-
-  override async reset(): Promise<void> {
-    this.resets++;
-  }
-}
-
-function texts(messages: readonly AgentMessage[]): string[] {
-  return messages.map(messageToText);
-}
-
-function counters(maxTurns?: number): { team: RoundRobinGroupChat; a: Counter; b: Counter } {
-  const a = new Counter("a");
-  const b = new Counter("b");
-  return { team: new RoundRobinGroupChat({ participants: [a, b], maxTurns }), a, b };
-}
+import { ScriptedModel } from "../support/scripted-model.ts";
 
 describe("RoundRobinGroupChat", () => {
   it("lets a coder and a runner solve a task", async () => {
@@ -247,173 +211,5 @@ describe("RoundRobinGroupChat's condition", () => {
     await expect(team.run({ task: "go" })).rejects.toBe(error);
     broken = false;
     expect(texts((await team.run()).messages)).toEqual(["b 2"]);
-  });
-});
-
-describe("RoundRobinGroupChat, aborted", () => {
-  it("does nothing if the signal is aborted already", async () => {
-    const { team, a } = counters(1);
-    const reason = new Error("no");
-    await expect(team.run({ task: "go", signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    expect(a.received).toEqual([]);
-    expect(await team.saveState()).toMatchObject({ messages: [] });
-  });
-
-  it("ends during a model call and can go on", async () => {
-    const controller = new AbortController();
-    const reason = new Error("stop");
-    const modelClient = new ScriptedModel([never(() => controller.abort(reason)), "done"]);
-    const coder = new AssistantAgent({ name: "coder", modelClient });
-    const team = new RoundRobinGroupChat({ participants: [coder], maxTurns: 1 });
-    await expect(team.run({ task: "go", signal: controller.signal })).rejects.toBe(reason);
-    expect(texts((await team.run()).messages)).toEqual(["done"]);
-    expect(modelClient.requests[1]?.messages.slice(1)).toEqual([{ role: "user", content: "go", source: "user" }]);
-  });
-
-  it("ends during a block, after the block is dead", async () => {
-    const controller = new AbortController();
-    const executor = new ScriptedExecutor(["hang"]);
-    executor.onRun = () => controller.abort("stop");
-    const runner = new CodeExecutorAgent({ name: "runner", codeExecutor: executor });
-    const team = new RoundRobinGroupChat({ participants: [runner], maxTurns: 1 });
-    await expect(team.run({ task: python("while True: pass"), signal: controller.signal })).rejects.toBe("stop");
-    expect(executor.running).toBe(0);
-    expect(texts((await team.run()).messages)).toEqual(["ok\n"]);
-    expect(executor.runs).toHaveLength(2);
-  });
-
-  it("ends between turns", async () => {
-    const { team, b } = counters(4);
-    const controller = new AbortController();
-    const run = async (): Promise<void> => {
-      for await (const item of team.runStream({ task: "go", signal: controller.signal })) {
-        if ("source" in item && item.source === "a") controller.abort("stop");
-      }
-    };
-    await expect(run()).rejects.toBe("stop");
-    expect(b.received).toEqual([]);
-    expect(texts((await team.run()).messages).slice(0, 1)).toEqual(["b 2"]);
-  });
-
-  it("can be left early and used again", async () => {
-    const { team } = counters(2);
-    for await (const item of team.runStream({ task: "go" })) {
-      if ("source" in item && item.source === "a") break;
-    }
-    expect(texts((await team.run()).messages)).toEqual(["b 2", "a 1"]);
-  });
-
-  it("ends what runs when the stream is left while it waits", async () => {
-    const executor = new ScriptedExecutor(["hang"]);
-    const running = new Promise<void>((resolve) => {
-      executor.onRun = resolve;
-    });
-    const runner = new CodeExecutorAgent({ name: "runner", codeExecutor: executor });
-    const team = new RoundRobinGroupChat({ participants: [runner], maxTurns: 1 });
-    const stream = team.runStream({ task: python("while True: pass") });
-    await stream.next();
-    const waiting = stream.next().catch((error: unknown) => error);
-    await running;
-    await stream.return();
-    expect(await waiting).toMatchObject({ name: "AbortError" });
-    expect(executor.running).toBe(0);
-    expect(texts((await team.run()).messages)).toEqual(["ok\n"]);
-  });
-
-  it("ends in the middle of a streamed answer, with the model's stream", async () => {
-    const controller = new AbortController();
-    let ended = false;
-    const modelClient = new ScriptedModel(["again"]);
-    modelClient.createStream = async function* createStream() {
-      try {
-        for (;;) yield "word ";
-      } finally {
-        ended = true;
-      }
-    };
-    const coder = new AssistantAgent({ name: "coder", modelClient, modelClientStream: true });
-    const team = new RoundRobinGroupChat({ participants: [coder], maxTurns: 1 });
-    const run = async (): Promise<void> => {
-      let chunks = 0;
-      for await (const item of team.runStream({ task: "go", signal: controller.signal })) {
-        if ("fullMessageId" in item && ++chunks === 3) controller.abort("stop");
-      }
-    };
-    await expect(run()).rejects.toBe("stop");
-    expect(ended).toBe(true);
-    expect(await coder.saveState()).toEqual({ modelContext: { messages: [] } });
-    expect(await team.saveState()).toMatchObject({ messages: [{ content: "go" }], nextSpeaker: 0 });
-  });
-
-  it("passes an abort to every agent", async () => {
-    const signals: (AbortSignal | undefined)[] = [];
-    class Listener extends BaseChatAgent {
-      override async *onMessagesStream(
-        _: readonly ChatMessage[],
-        { signal }: SignalOptions = {},
-      ): AsyncGenerator<Response> {
-        signals.push(signal);
-        yield { chatMessage: textMessage({ source: this.name, content: "" }), innerMessages: [] };
-      }
-    }
-    const controller = new AbortController();
-    const team = new RoundRobinGroupChat({
-      participants: [new Listener({ name: "l", description: "" })],
-      maxTurns: 1,
-    });
-    await team.run({ task: "go", signal: controller.signal });
-    expect(signals[0]?.aborted).toBe(false);
-    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
-  });
-});
-
-describe("RoundRobinGroupChat's state", () => {
-  it("survives JSON", async () => {
-    const make = (answers: readonly string[]): { team: RoundRobinGroupChat; modelClient: ScriptedModel } => {
-      const modelClient = new ScriptedModel(answers);
-      const coder = new AssistantAgent({ name: "coder", modelClient });
-      return { modelClient, team: new RoundRobinGroupChat({ participants: [new Counter("a"), coder], maxTurns: 1 }) };
-    };
-    const first = make(["hello"]);
-    await first.team.run({ task: "go" });
-    await first.team.run();
-    await first.team.run();
-    const state = await first.team.saveState();
-    const saved = throughJson(state);
-    expect(saved).toEqual(state);
-
-    const second = make(["back again"]);
-    await second.team.loadState(saved);
-    expect(texts((await second.team.run()).messages)).toEqual(["back again"]);
-    expect(second.modelClient.requests[0]?.messages.map(({ content }) => content).slice(1)).toEqual([
-      "go",
-      "a 1",
-      "hello",
-      "a 1",
-    ]);
-  });
-
-  it("is taken over whole or not at all", async () => {
-    const make = (): { team: RoundRobinGroupChat; modelClient: ScriptedModel } => {
-      const modelClient = new ScriptedModel(["one", "two"]);
-      const participants = ["x", "y"].map((name) => new AssistantAgent({ name, modelClient, systemMessage: "" }));
-      return { modelClient, team: new RoundRobinGroupChat({ participants, maxTurns: 1 }) };
-    };
-    const first = make();
-    await first.team.run({ task: "go" });
-    const state = await first.team.saveState();
-    const broken = { ...state, agents: { ...Object(state["agents"]), y: { modelContext: {} } } };
-
-    const { team } = make();
-    const before = await team.saveState();
-    await expect(team.loadState(broken)).rejects.toSatisfy(InvalidInputError.isInstance);
-    expect(await team.saveState()).toEqual(before);
-  });
-
-  it("is refused if it is another team's, or none", async () => {
-    const { team } = counters(1);
-    const other = new RoundRobinGroupChat({ participants: [new Counter("x"), new Counter("y")] });
-    await expect(team.loadState(await other.saveState())).rejects.toThrow("belongs to a team of x, y");
-    await expect(team.loadState({ nextSpeaker: 0 })).rejects.toSatisfy(InvalidInputError.isInstance);
   });
 });

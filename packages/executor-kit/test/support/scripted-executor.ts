@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ComponentModel, ExecutorCapabilities, WorkspaceFiles } from "@fenced/core";
+import type { CodeBlock, ComponentModel, ExecutorCapabilities, WorkspaceFiles } from "@fenced/core";
 import {
   BaseCodeExecutor,
   DirectoryFiles,
@@ -9,6 +9,12 @@ import {
   type BlockOutcome,
   type BlockRun,
 } from "@fenced/executor-kit";
+
+/** A block that puts out this text. */
+export const say = (code: string): CodeBlock => ({ language: "say", code });
+
+/** A block that waits until it is ended. */
+export const wait = (code: string): CodeBlock => ({ language: "wait", code });
 
 /** What an executor of the tests does, and what was asked of it. */
 export interface Script {

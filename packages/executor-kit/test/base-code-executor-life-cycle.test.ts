@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
+import { describe, expect, it } from "vitest";
+import { aborted, say, ScriptedExecutor, wait } from "./support/scripted-executor.ts";
+
+describe("life cycle", () => {
+  it("shares one start", async () => {
+    const executor = new ScriptedExecutor({ open: async () => sleep(10) });
+    await Promise.all([executor.start(), executor.start(), executor.executeCodeBlocks([say("a")])]);
+    expect(executor.calls).toEqual(["open", "end a"]);
+  });
+
+  it("stops once, and not at all if it was not started", async () => {
+    const executor = new ScriptedExecutor();
+    await executor.stop();
+    await executor.start();
+    await Promise.all([executor.stop(), executor.stop()]);
+    await executor.stop();
+    expect(executor.calls).toEqual(["open", "close"]);
+  });
+
+  it("ends what runs when it stops, and may start again", async () => {
+    const executor = new ScriptedExecutor();
+    const call = executor.executeCodeBlocks([wait("a")]);
+    const failed = call.catch((error: unknown) => error);
+    await sleep(10);
+    const stopped = executor.stop();
+    const again = executor.executeCodeBlocks([say("b")]);
+    await stopped;
+    expect(await failed).toBeInstanceOf(ExecutorStoppedError);
+    expect(await again).toMatchObject({ output: "b" });
+    expect(executor.calls).toEqual(["open", "end a", "close", "open", "end b"]);
+  });
+
+  it("stops an executor that is still starting", async () => {
+    const executor = new ScriptedExecutor({ open: async (signal) => aborted(signal) });
+    const started = executor.start();
+    await sleep(5);
+    await executor.stop();
+    await started;
+    expect(executor.calls).toEqual(["open", "close"]);
+  });
+
+  it("cleans up after a start that failed, and tries again with the next call", async () => {
+    let fails = true;
+    const problem = new BackendUnavailableError("no daemon", { remedy: "Start it." });
+    const executor = new ScriptedExecutor({
+      open: async () => {
+        if (fails) throw problem;
+      },
+    });
+    await expect(executor.executeCodeBlocks([say("a")])).rejects.toBe(problem);
+    fails = false;
+    expect(await executor.executeCodeBlocks([say("b")])).toMatchObject({ output: "b" });
+    expect(executor.calls).toEqual(["open", "close", "open", "end b"]);
+  });
+
+  it("does not start again before it has cleaned up after a start that failed", async () => {
+    let closing = false;
+    let fails = true;
+    const executor = new ScriptedExecutor({
+      open: async () => {
+        expect(closing).toBe(false);
+        if (fails) throw new Error("cannot open");
+      },
+      close: async () => {
+        closing = true;
+        await sleep(30);
+        closing = false;
+      },
+    });
+    const failed = executor.start().catch(String);
+    await expect.poll(() => closing, { interval: 1 }).toBe(true);
+    fails = false;
+    const again = executor.start();
+    expect(await failed).toBe("Error: cannot open");
+    await again;
+    expect(executor.calls).toEqual(["open", "close", "open"]);
+  });
+
+  it("stops only when it has cleaned up after a start that failed", async () => {
+    let closed = false;
+    const executor = new ScriptedExecutor({
+      open: async () => {
+        throw new Error("cannot open");
+      },
+      close: async () => {
+        await sleep(30);
+        closed = true;
+      },
+    });
+    const failed = executor.start().catch(String);
+    await expect.poll(() => executor.calls, { interval: 1 }).toEqual(["open", "close"]);
+    await executor.stop();
+    expect(closed).toBe(true);
+    expect(await failed).toBe("Error: cannot open");
+  });
+
+  it("starts again after a stop that failed", async () => {
+    let fails = true;
+    const executor = new ScriptedExecutor({
+      close: async () => {
+        if (fails) throw new Error("cannot close");
+      },
+    });
+    await executor.start();
+    await expect(executor.stop()).rejects.toThrow("cannot close");
+    fails = false;
+    expect(await executor.executeCodeBlocks([say("b")])).toMatchObject({ output: "b" });
+  });
+
+  it("restarts without closing, so that the files stay, also if two do it at once", async () => {
+    const executor = new ScriptedExecutor();
+    await executor.start();
+    await Promise.all([executor.restart(), executor.restart()]);
+    expect(executor.calls).toEqual(["open", "reset"]);
+    await executor.stop();
+    await executor.restart();
+    expect(executor.calls).toEqual(["open", "reset", "close", "open"]);
+  });
+
+  it("ends what runs when it restarts; calls made meanwhile wait for it", async () => {
+    const executor = new ScriptedExecutor();
+    const failed = executor.executeCodeBlocks([wait("a")]).catch((error: unknown) => error);
+    await sleep(10);
+    const restarted = executor.restart();
+    const next = executor.executeCodeBlocks([say("b")]);
+    await restarted;
+    expect(await failed).toBeInstanceOf(ExecutorStoppedError);
+    expect(await next).toMatchObject({ output: "b" });
+    expect(executor.calls).toEqual(["open", "end a", "reset", "end b"]);
+  });
+
+  it("ends what runs if it is stopped in the moment of a restart", async () => {
+    const executor = new ScriptedExecutor();
+    const failed = executor.executeCodeBlocks([wait("a")]).catch((error: unknown) => error);
+    await sleep(10);
+    const restarted = executor.restart().catch((error: unknown) => error);
+    await executor.stop();
+    expect(await failed).toBeInstanceOf(ExecutorStoppedError);
+    expect(await restarted).toBeInstanceOf(ExecutorStoppedError);
+    expect(executor.calls).toEqual(["open", "end a", "close"]);
+  });
+
+  it("stops by `await using`", async () => {
+    const executor = new ScriptedExecutor();
+    {
+      await using scoped = executor;
+      await scoped.start();
+    }
+    expect(executor.calls).toEqual(["open", "close"]);
+  });
+});
