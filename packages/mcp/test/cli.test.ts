@@ -6,6 +6,7 @@ import { UsageError } from "../src/cli/usage-error.ts";
 import { startCli } from "./support/start.ts";
 
 const sharedWorkDir = fileURLToPath(new URL("fixtures/shared-work-dir.json", import.meta.url));
+const foreign = fileURLToPath(new URL("fixtures/foreign.json", import.meta.url));
 const withoutJupyter = {
   NODE_OPTIONS: `--import ${new URL("fixtures/without-jupyter.mjs", import.meta.url).href}`,
 };
@@ -72,6 +73,7 @@ describe("the command line", () => {
         "npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter",
       ],
     ],
+    ["a package that is not allowed", ["--component", foreign], {}, ["--allow-package fenced-executor-mine"]],
     ["a host that is missing", ["--executor", "ssh"], {}, ["not valid: host: "]],
   ])("ends for %s, without a stack trace and with nothing on standard output", async (_, args, env, words) => {
     const { exitCode, stdout, stderr } = await startCli(args, env).outcome;

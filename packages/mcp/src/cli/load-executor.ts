@@ -13,12 +13,14 @@ export async function loadExecutor(model: ComponentModel, options: CliOptions): 
     return await loadComponent<CodeExecutor>(model, { allow: options.allowPackage });
   } catch (error) {
     if (!ComponentError.isInstance(error)) throw error;
-    throw new UsageError(error.message + hint(error, options), { cause: error });
+    throw new UsageError(error.message + hint(error, model, options), { cause: error });
   }
 }
 
-// Somebody who started the server with npx has no project to install anything into.
-function hint({ message }: ComponentError, { executor }: CliOptions): string {
+/** What the remedy of a program's author is called on the command line. */
+function hint({ message }: ComponentError, { provider }: ComponentModel, { executor }: CliOptions): string {
+  if (message.includes("and not allowed")) return `\nHere that is --allow-package ${provider.split(":")[0]}`;
+  // Somebody who started the server with npx has no project to install anything into.
   if (executor === undefined || !message.includes("is not installed")) return "";
   const command = `npx -y -p @fenced/mcp -p ${executorPackage(executor)} fenced-mcp --executor ${executor}`;
   return `\nOr start the server with: ${command}`;
