@@ -31,7 +31,8 @@ export type BackendName =
   | "jupyter2"
   | "jupyterDocker"
   | "irkernel"
-  | "ssh";
+  | "ssh"
+  | "openssl";
 
 export type BackendStatus =
   | { readonly available: true; readonly version: string }
@@ -119,6 +120,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   irkernel: {
     version: () => firstVersion("R", ["--slave", "-e", 'cat(as.character(packageVersion("IRkernel")))']),
     remedy: "as root on Debian: scripts/ci/jupyter.sh up (installs r-cran-irkernel, a kernel that is not Python)",
+  },
+  openssl: {
+    version: () => firstVersion("openssl", ["version"]),
+    remedy: "as root on Debian: apt-get install openssl (makes certificates for tests over TLS)",
   },
   ssh: {
     version: detectSsh,

@@ -8,7 +8,7 @@ import { createExecutor, printed } from "./support/create-executor.ts";
 import { cleanDockerEnvironment, startFailure, type DockerEnvironment } from "./support/docker-environment.ts";
 import { makeCertificates, startTlsRelay, type TlsRelay } from "./support/tls-relay.ts";
 
-describe("a daemon behind TLS", needs("docker"), () => {
+describe("a daemon behind TLS", needs("docker", "openssl"), () => {
   let directory = "";
   let good = "";
   let other = "";

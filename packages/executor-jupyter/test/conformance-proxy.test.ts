@@ -10,7 +10,7 @@ import { TlsProxy } from "./support/tls-proxy.ts";
 
 // As behind a hub: https and wss, a path prefix, an authority of its own, and a proxy that knows the server's token, so
 // that settings can be written down.
-describe("through a proxy, with https and wss", needs("jupyter2"), () => {
+describe("through a proxy, with https and wss", needs("jupyter2", "openssl"), () => {
   const { address } = sharedServer("jupyter2");
   let proxy: TlsProxy | undefined;
   let server: ServerSettings = { baseUrl: "https://localhost/" };

@@ -14,7 +14,7 @@ import { TlsProxy } from "../support/tls-proxy.ts";
 const patience = { timeout: 120_000 };
 
 describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", (version) => {
-  describe("behind a proxy", needs(version), () => {
+  describe("behind a proxy", needs(version, "openssl"), () => {
     const { server, address } = sharedServer(version);
 
     const proxied = async () => {
