@@ -2,7 +2,7 @@
 # Finds what tests and examples leave behind:
 #
 #   scripts/ci/leaks.sh list                    prints what there is: containers, volumes and networks of Docker and
-#                                               Podman, this project's processes and temporary directories, R's as well
+#                                               Podman, this project's processes and its temporary directories
 #   scripts/ci/leaks.sh check FILE [SECONDS]    fails if there is more than FILE lists, and names it; waits up to
 #                                               SECONDS (30) for what is just about to end
 set -euo pipefail
@@ -19,7 +19,7 @@ list() {
     "$engine" network ls --format "$engine network {{.Name}}"
   done
   processes
-  find "${TMPDIR:-/tmp}" /var/tmp -maxdepth 1 \( -name 'fenced-*' -o -name 'Rtmp*' \) -printf 'temporary %p\n' 2>/dev/null || true
+  find "${TMPDIR:-/tmp}" /var/tmp -maxdepth 1 -name 'fenced-*' -printf 'temporary %p\n' 2>/dev/null || true
 }
 
 processes() {

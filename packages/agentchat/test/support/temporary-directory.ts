@@ -1,11 +1,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 
 /** A directory that is gone after the tests of the file. */
 export function temporaryDirectory(): { readonly path: string } {
-  const path = mkdtempSync(join(tmpdir(), "fenced-agentchat-"));
+  // In a hook: where all tests of the file are skipped, no hook runs, and nothing would remove it.
+  let path = "";
+  beforeAll(() => {
+    path = mkdtempSync(join(tmpdir(), "fenced-agentchat-"));
+  });
   afterAll(() => rmSync(path, { recursive: true, force: true }));
-  return { path };
+  return {
+    get path() {
+      return path;
+    },
+  };
 }

@@ -103,8 +103,10 @@ async function selfSigned(): Promise<{ key: string; cert: string }> {
   const [key, cert] = [join(directory, "key.pem"), join(directory, "cert.pem")];
   const words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
   const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert];
-  await promisify(execFile)("openssl", [...words, ...names]);
-  const texts = { key: await readFile(key, "utf8"), cert: await readFile(cert, "utf8") };
-  await rm(directory, { recursive: true });
-  return texts;
+  try {
+    await promisify(execFile)("openssl", [...words, ...names]);
+    return { key: await readFile(key, "utf8"), cert: await readFile(cert, "utf8") };
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 }
