@@ -1,8 +1,9 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { delimiter, join } from "node:path";
 import { defaultClientConditions, defaultServerConditions } from "vite";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { BackendReporter } from "./test-support/backend-reporter.ts";
 import { detectBackends, requiredBackends } from "./test-support/backends.ts";
 
@@ -27,6 +28,31 @@ const folders = ["packages", "apps"].flatMap((parent) =>
 );
 folders.push({ name: "test-support", root: join(root, "test-support") });
 
+// Both majors of the AI SDK that the packages allow are tested: the newer one under another name.
+const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfiguration => ({
+  extends: true,
+  root: join(root, "packages", name),
+  resolve: {
+    alias: [
+      { find: /^ai$/, replacement: "ai-7" },
+      { find: /^ai\/test$/, replacement: "ai-7/test" },
+      { find: /^@ai-sdk\/openai-compatible$/, replacement: "openai-compatible-3" },
+      { find: /^@ai-sdk\/anthropic$/, replacement: "anthropic-4" },
+    ],
+  },
+  test: { name: `${name}-on-ai-7`, include: ["test/**/*.test.ts"] },
+}));
+
+/** Starts files that run the conformance suite first: they take minutes, and the others find their places beside them. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's own, which returns a new array
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) => readFileSync(moduleId, "utf8").includes("testCodeExecutor(");
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 export default defineConfig({
   // Workspace packages are taken from their sources: nothing has to be built before tests run.
   resolve: { conditions: ["@fenced/source", ...defaultClientConditions] },
@@ -42,22 +68,23 @@ export default defineConfig({
     pool: "forks",
     // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end.
     maxWorkers: Math.max(3, Math.min(4, availableParallelism())),
-    // CI's machines are shared: a test that real processes, containers and kernels made fail gets a second try there,
-    // and the report says so. At home it fails at once.
-    retry: process.env.CI === undefined ? 0 : 1,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Of cases that wait: each has a container or a kernel of its own to start, and all workers do that at once.
+    maxConcurrency: 3,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     teardownTimeout: 10_000,
     passWithNoTests: true,
+    sequence: { sequencer: LongestFirst },
     provide: { backends },
     reporters: ["default", new BackendReporter(backends, required), ...(report === undefined ? [] : ["json"])],
     ...(report === undefined ? {} : { outputFile: { json: report } }),
     projects: folders
       .filter((folder) => existsSync(join(folder.root, "package.json")))
-      .map((folder) => ({
+      .map((folder): TestProjectConfiguration => ({
         extends: true,
         root: folder.root,
         test: { name: folder.name, include: ["test/**/*.test.ts"] },
-      })),
+      }))
+      .concat(onVersion7),
   },
 });

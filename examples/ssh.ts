@@ -12,8 +12,8 @@ Object.assign(process.env, { BUILD_HOST: host, SSH_CONFIG: server.configFile });
 // #region ssh
 await using executor = new SshCommandLineCodeExecutor({
   host: process.env.BUILD_HOST ?? "build.example.com", // or an alias of ~/.ssh/config
-  configFile: process.env.SSH_CONFIG ?? "/home/me/.ssh/config", // may be left out
-  env: { DATA_TOKEN: "secret" }, // never stands in a command line
+  configFile: process.env.SSH_CONFIG ?? "/home/me/.ssh/config", // optional
+  env: { DATA_TOKEN: "secret" }, // never in a command line
 });
 await executor.files.write("numbers.txt", "1 2 3");
 const result = await executor.executeCodeBlocks([

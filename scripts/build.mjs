@@ -1,5 +1,8 @@
-import { ensureInstalled, runPnpmAndExit } from "./workspace.mjs";
+/**
+ * Builds projects and what they depend on, all of them by default: `node scripts/build.mjs packages/core`. The compiler itself
+ * knows what is up to date.
+ */
+import { build, ensureInstalled, userArguments } from "./workspace.mjs";
 
 ensureInstalled();
-process.env.TURBO_TELEMETRY_DISABLED = "1";
-runPnpmAndExit(["exec", "turbo", "run", "build", ...process.argv.slice(2)]);
+build(userArguments());

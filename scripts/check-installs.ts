@@ -1,11 +1,12 @@
 /**
  * Each package, installed alone from its tarball into an empty project, with npm and with pnpm: it can be imported, its
  * commands start, its types check, it brings no dependency of an executor that it does not use, and what its README shows
- * runs there. Prints what each costs, and holds the table in `docs/packages.md` to that; `--write` writes the table. Other
- * arguments are parts of names: then only those packages are checked, and only their rows written.
+ * runs there. Prints what each costs, and holds the table in `docs/packages.md` to that; `--write` writes the table, `--with=npm`
+ * leaves pnpm out, `--no-readme` what the READMEs show. Other arguments are parts of names: then only those packages are checked, and only their rows written.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { needsOf } from "./example-needs.ts";
 import { FreshProject, type PackageManager } from "./fresh-project.ts";
 import { checkTable, measure, printTable, writeTable, type Measures } from "./package-table.ts";
@@ -13,9 +14,18 @@ import { closure, withPackedPackages, type Package } from "./packages.mjs";
 import { copyExamples, readExample, readmeExamples } from "./readme-examples.ts";
 import { withoutUrls } from "./workspace.mjs";
 
-const managers = ["npm", "pnpm"] as const satisfies readonly PackageManager[];
-const write = process.argv.includes("--write");
-const parts = process.argv.slice(2).filter((argument) => argument !== "--write");
+const { values, positionals: parts } = parseArgs({
+  options: {
+    write: { type: "boolean", default: false },
+    readme: { type: "boolean", default: true },
+    with: { type: "string", multiple: true },
+  },
+  allowPositionals: true,
+  allowNegative: true,
+});
+const { write } = values;
+const managers = (["npm", "pnpm"] as const).filter((name) => values.with?.includes(name) ?? true);
+if (!managers.includes("npm")) throw new Error("--with needs npm among its values: it measures the sizes.");
 
 await withPackedPackages(async (packages, folder) => {
   const measures: Measures[] = [];
@@ -46,7 +56,9 @@ async function check(
     checkDependencies(subject, packages, project.installedPackages());
     const names = await project.import(subject.name);
     for (const command of subject.commands) await project.runCommand(command, ["--help"]);
-    const ran = await checkReadme(subject, project);
+    const shown = values.readme ? await prepareReadme(subject, project) : { pastes: [], files: [], checked: [] };
+    await checkTypes(subject, project, shown);
+    const ran = await runExamples(shown.files, project);
     const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
     console.log(`ok      ${subject.name} with ${manager} (${seconds} s): ${names.length} exports${ran}`);
     return measures;
@@ -64,7 +76,9 @@ function checkDependencies(subject: Package, packages: readonly Package[], insta
   if (!isExecutor(subject)) return;
   const ours = closure(subject, packages);
   const core = ours.filter(({ name }) => name === "@fenced/core");
+  // Pyodide brings ws, for Python that runs with a network.
   const allowed = new Set([
+    ...(subject.dependencies.includes("pyodide") ? ["ws"] : []),
     ...ours.map(({ name }) => name),
     ...[...core, subject].flatMap((each) => each.dependencies),
   ]);
@@ -81,27 +95,39 @@ function isExecutor({ name, dependencies }: Package): boolean {
   return name.startsWith("@fenced/executor-") && dependencies.includes("@fenced/executor-kit");
 }
 
-/**
- * Type-checks the package and what its README shows, and runs the latter.
- *
- * @returns What was run and skipped, to be shown.
- */
-async function checkReadme(subject: Package, project: FreshProject): Promise<string> {
+/** What a README shows. */
+interface Shown {
+  /** Pieces of code. */
+  readonly pastes: readonly string[];
+  /** Names of examples that are programs. */
+  readonly files: readonly string[];
+  /** Paths of examples in the project, those that other examples import included. */
+  readonly checked: readonly string[];
+}
+
+/** Installs what a README says that its examples need, and copies them. */
+async function prepareReadme(subject: Package, project: FreshProject): Promise<Shown> {
   const { pastes, files, projectFiles, dependencies, notInstalled } = readmeExamples(subject.folder);
   if (notInstalled.length > 0) {
     throw new Error(`Its README shows imports of ${notInstalled.join(", ")}, and no "npm install" that names them.`);
   }
   await project.install({ ...dependencies, [subject.name]: "*" });
   copyExamples(project.folder);
-  const checked = projectFiles.map((file) => `examples/${file}`);
+  return { pastes, files, checked: projectFiles.map((file) => `examples/${file}`) };
+}
+
+async function checkTypes(subject: Package, project: FreshProject, shown: Shown): Promise<void> {
   const main = `import * as all from ${JSON.stringify(subject.name)};\nconsole.log(all);\n`;
-  for (const [index, text] of [main, ...pastes].entries()) {
-    checked.push(`paste-${index}.ts`);
+  const texts = [main, ...shown.pastes].map((text, index) => {
     // A module of its own, even where the reader would paste it into one.
     writeFileSync(join(project.folder, `paste-${index}.ts`), `${text}\nexport {};\n`);
-  }
-  await project.typeCheck(checked);
+    return `paste-${index}.ts`;
+  });
+  await project.typeCheck([...shown.checked, ...texts]);
+}
 
+/** @returns What was run and skipped, to be shown. */
+async function runExamples(files: readonly string[], project: FreshProject): Promise<string> {
   let report = "";
   for (const file of files) {
     const { missing, required } = needsOf(readExample(file));

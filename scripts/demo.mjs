@@ -1,5 +1,5 @@
-import { build, ensureInstalled, runAndExit, userArguments } from "./workspace.mjs";
+import { buildAloud, ensureInstalled, runAndExit, userArguments } from "./workspace.mjs";
 
 ensureInstalled();
-build("apps/demo");
+await buildAloud(["apps/demo"]);
 runAndExit("apps/demo/dist/main.js", userArguments(), process.env.INIT_CWD);

@@ -56,7 +56,7 @@ function inWorkspace(names) {
   const { status, output } = pnpm(["install", "--no-frozen-lockfile", "--prefer-offline"]);
   if (status !== 0) throw new Error(`The package is there, but its dependencies are not:\n${output}`);
   say(folder, [
-    `pnpm test --project executor-${names.kebab}    the conformance suite, some three minutes`,
+    `pnpm test --project executor-${names.kebab}    the conformance suite, a minute or two`,
     "pnpm check    types, lint, format and what would be published",
   ]);
 }
@@ -69,7 +69,7 @@ function inWorkspace(names) {
 function standalone(names, folder, packageName) {
   makeStandalone(names, folder, packageName);
   format([folder]);
-  say(folder, ["npm install", "npm run build", "npm test    the conformance suite, some three minutes"]);
+  say(folder, ["npm install", "npm run build", "npm test    the conformance suite, a minute or two"]);
 }
 
 /** @param {string} path */

@@ -25,7 +25,8 @@ import { pnpm, root } from "./workspace.mjs";
  */
 
 /**
- * Packs every publishable package as a release would, hands the tarballs to `use`, and removes them.
+ * Packs every publishable package as a release would, hands the tarballs to `use`, and removes them. Those of this workspace are
+ * taken from where FENCED_TARBALLS says, if `scripts/pack.mjs` has packed them there.
  *
  * @template T
  * @param {(packages: readonly Package[], folder: string) => Promise<T>} use - Also gets a temporary folder of its own.
@@ -35,7 +36,9 @@ import { pnpm, root } from "./workspace.mjs";
 export async function withPackedPackages(use, workspace = root) {
   const temporary = mkdtempSync(join(tmpdir(), "fenced-pack-"));
   try {
-    return await use(packAll(workspace, temporary), temporary);
+    const shared = process.env.FENCED_TARBALLS;
+    const packed = workspace === root && shared !== undefined && existsSync(shared);
+    return await use(packed ? packagesIn(shared, workspace) : packAll(workspace, temporary), temporary);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
@@ -77,18 +80,30 @@ export function manifestOf(folder) {
 }
 
 /**
+ * Packs every publishable package of a workspace, as a release would.
+ *
  * @param {string} workspace
  * @param {string} destination
  * @returns {Package[]}
  */
-function packAll(workspace, destination) {
+export function packAll(workspace, destination) {
   const folders = publishableFolders(workspace);
   for (const folder of folders) {
     if (!existsSync(join(folder, "dist"))) throw new Error(`${manifestOf(folder).name} is not built. Run: pnpm build`);
   }
   const filters = folders.map((folder) => `--filter=${manifestOf(folder).name}`);
   const { status, output } = pnpm(["--recursive", ...filters, "pack", "--pack-destination", destination], workspace);
-  return folders.map((folder) => {
+  if (status !== 0) throw new Error(`The packages cannot be packed.\n${output}`);
+  return packagesIn(destination, workspace);
+}
+
+/**
+ * @param {string} destination
+ * @param {string} workspace
+ * @returns {Package[]}
+ */
+function packagesIn(destination, workspace) {
+  return publishableFolders(workspace).map((folder) => {
     const {
       name,
       version,
@@ -98,7 +113,7 @@ function packAll(workspace, destination) {
       peerDependenciesMeta = {},
     } = manifestOf(folder);
     const tarball = join(destination, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
-    if (status !== 0 || !existsSync(tarball)) throw new Error(`${name} cannot be packed.\n${output}`);
+    if (!existsSync(tarball)) throw new Error(`${name} was not packed: there is no ${tarball}.`);
     const peers = Object.keys(peerDependencies);
     const optionalPeers = peers.filter((peer) => peerDependenciesMeta[peer]?.optional === true);
     const requiredPeers = peers.filter((peer) => !optionalPeers.includes(peer));

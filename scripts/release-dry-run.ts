@@ -21,7 +21,7 @@ try {
   const problems = checkVersions(folder, releases);
   // Fails if the lockfile does not fit the new manifests.
   runIn(folder, "pnpm", ["install", "--frozen-lockfile", "--offline"]);
-  runIn(folder, "pnpm", ["exec", "tsc", "--build"]);
+  runIn(folder, process.execPath, ["scripts/build.mjs"]);
   const publications = await withPackedPackages(async (packages) => packages.map(dryPublish), folder);
   problems.push(...publications.flatMap(checkPublication));
 

@@ -7,10 +7,13 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inlinePrograms } from "./inline-programs.mjs";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const onWindows = process.platform === "win32";
+const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+const quietMs = 700;
 const stampFile = join(root, "node_modules", ".fenced-install");
 
 /** Brings the machine to where `node_modules` matches the lockfile. Costs a few milliseconds if it does already. */
@@ -28,17 +31,41 @@ export function ensureInstalled() {
 }
 
 /**
- * Builds a project and what it depends on; the compiler itself knows what is up to date.
+ * Builds projects and what they depend on; the compiler itself knows what is up to date.
  *
- * @param {string} project - The folder of its tsconfig.json, relative to the repository's root.
+ * @param {readonly string[]} [projects] - The folders of their tsconfig.json, relative to the repository's root. Default: all.
  */
-export function build(project) {
-  const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-  const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, "-b", project], {
+export function build(projects = []) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, "-b", ...projects], {
     cwd: root,
     encoding: "utf8",
   });
   if (status !== 0) fail(`The build failed.\n\n${stdout}${stderr}\n`);
+  inlinePrograms(root);
+}
+
+/**
+ * The same, and says so if it takes longer than a moment.
+ *
+ * @param {readonly string[]} projects
+ */
+export async function buildAloud(projects) {
+  const startedAt = Date.now();
+  const timer = setTimeout(() => process.stderr.write("Building ... "), quietMs);
+  const compilation = spawn(process.execPath, [compiler, "-b", ...projects], { cwd: root });
+  let output = "";
+  for (const stream of [compilation.stdout, compilation.stderr]) {
+    stream.setEncoding("utf8").on("data", (/** @type {string} */ text) => (output += text));
+  }
+  /** @type {number | null} */
+  const status = await new Promise((resolve) => {
+    compilation.once("close", resolve);
+  });
+  clearTimeout(timer);
+  if (status !== 0) fail(`The build failed.\n\n${output}\n`);
+  inlinePrograms(root);
+  const tookMs = Date.now() - startedAt;
+  if (tookMs > quietMs) process.stderr.write(`done in ${(tookMs / 1000).toFixed(1)} s.\n`);
 }
 
 /**

@@ -30,9 +30,13 @@ export type BackendName =
   | "jupyter"
   | "jupyter2"
   | "jupyterDocker"
+  | "analysisImage"
   | "irkernel"
   | "ssh"
-  | "openssl";
+  | "openssl"
+  | "bubblewrap"
+  | "chromium"
+  | "root";
 
 export type BackendStatus =
   | { readonly available: true; readonly version: string }
@@ -41,7 +45,7 @@ export type BackendStatus =
 export type Backends = Readonly<Record<BackendName, BackendStatus>>;
 
 interface Detector {
-  /** Throws if the backend is not to be had, with the reason as its message. */
+  /** Throws if the backend is missing, with the reason as its message. */
   readonly version: () => Promise<string>;
   readonly remedy: string;
 }
@@ -57,6 +61,9 @@ export const jupyterPythons = {
 
 /** An image with a Jupyter server in it, as `scripts/ci/jupyter.sh` makes it where there is Docker. */
 export const jupyterImage = "fenced-test:jupyter";
+
+/** An image with pandas and matplotlib, as `scripts/ci/analysis-image.sh` makes it. */
+const analysisImage = "fenced-test:analysis";
 
 /** The server that tests of `executor-ssh` start. */
 const sshServer = "/usr/sbin/sshd";
@@ -117,6 +124,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
     },
     remedy: "scripts/ci/jupyter.sh up, where Docker answers and has the image fenced-test:python",
   },
+  analysisImage: {
+    version: () => firstVersion("docker", ["image", "inspect", "--format", "{{.Id}}", analysisImage]),
+    remedy: "scripts/ci/analysis-image.sh up, where Docker answers and has the image fenced-test:python",
+  },
   irkernel: {
     version: () => firstVersion("R", ["--slave", "-e", 'cat(as.character(packageVersion("IRkernel")))']),
     remedy: "as root on Debian: scripts/ci/jupyter.sh up (installs r-cran-irkernel, a kernel that is not Python)",
@@ -124,6 +135,28 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   openssl: {
     version: () => firstVersion("openssl", ["version"]),
     remedy: "as root on Debian: apt-get install openssl (makes certificates for tests over TLS)",
+  },
+  bubblewrap: {
+    version: async () => {
+      const version = await firstVersion("bwrap", ["--version"]);
+      const namespaces = ["--unshare-user", "--unshare-pid", "--unshare-net", "--proc", "/proc"];
+      const places = ["--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64"];
+      await firstVersion("bwrap", [...namespaces, ...places, "/usr/bin/true"]);
+      return version;
+    },
+    remedy:
+      "as root on Debian: apt-get install bubblewrap; in a container with seccomp=unconfined and systempaths=unconfined",
+  },
+  chromium: {
+    version: () => firstVersion("/usr/bin/chromium", ["--version"]),
+    remedy: "as root on Debian: apt-get install chromium (shows the demo's page in tests)",
+  },
+  root: {
+    version: async () => {
+      if (process.getuid?.() !== 0) throw new Error("the tests do not run as root");
+      return "user 0";
+    },
+    remedy: "run the tests as root (some start a Docker daemon of their own)",
   },
   ssh: {
     version: detectSsh,

@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -50,7 +50,7 @@ export class SshServer implements AsyncDisposable {
     return path.join(this.directory, "config");
   }
 
-  /** The temporary directory of whoever logs in. */
+  /** The temporary directory of the user that logs in. */
   get temporary(): string {
     return path.join(this.directory, "tmp");
   }
@@ -70,6 +70,17 @@ export class SshServer implements AsyncDisposable {
       (row) => row.join(" ").includes(path.join(this.directory, "sshd_config")) && row[2] !== "sh",
     );
     return rows.filter(([, parent]) => parent === listener?.[0]).map(([pid]) => Number(pid));
+  }
+
+  /** What executors keep on this server: their directories, and the processes that came in through it. */
+  async remains(): Promise<string[]> {
+    const directories = await readdir(this.temporary);
+    const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    const found = processes.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
+      return `\0${environment}`.includes(`\0TMPDIR=${this.temporary}\0`) ? [`process ${pid}`] : [];
+    });
+    return [...directories, ...(await Promise.all(found)).flat()];
   }
 
   /** Ends the server; its connections live on, and its directory stays. */

@@ -69,6 +69,21 @@ export class TelemetryRecorder implements AsyncDisposable {
     return new Map(found.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints.filter(isOfHistogram)]));
   }
 
+  /** The gauges by name and attributes, with the last value of each. */
+  async gauges(): Promise<Record<string, number>> {
+    this.#metrics.reset();
+    await this.#reader.forceFlush();
+    const scopes = this.#metrics.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics);
+    const found: Record<string, number> = {};
+    for (const { descriptor, dataPoints } of scopes.flatMap(({ metrics: all }) => all)) {
+      for (const { value, attributes } of dataPoints) {
+        const name = [descriptor.name, ...Object.values(attributes)].join(" ");
+        if (typeof value === "number") found[name] = value;
+      }
+    }
+    return found;
+  }
+
   /** Everything that left the process in spans, as text to search in. */
   text(): string {
     return JSON.stringify(

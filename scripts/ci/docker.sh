@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # Docker and Podman for the tests, on Debian, as root:
 #
-#   scripts/ci/docker.sh up     installs what is missing, starts dockerd if no daemon answers, makes the test images
-#   scripts/ci/docker.sh down   stops the dockerd that "up" started
+#   scripts/ci/docker.sh up         installs what is missing, starts dockerd if no daemon answers, makes the test images
+#   scripts/ci/docker.sh down       stops the dockerd that "up" started
+#   scripts/ci/docker.sh packages   prints what "up" installs, for packages.sh
 #
 # The images are pulled where a registry answers, else made from Debian's packages and this machine's Node, and kept in
 # the cache: fenced-test:python has Python with pip and no Node, fenced-test:node has Node, BusyBox and no Python.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/fenced
-state=${TMPDIR:-/tmp}/fenced-ci-docker
+state=$cache/dockerd
+here=$(dirname "${BASH_SOURCE[0]}")
 mkdir -p "$cache"
 
 up() {
-  install_packages
+  # shellcheck disable=SC2046
+  "$here/packages.sh" $(packages)
   docker version >/dev/null 2>&1 || start_daemon
   local name
   for name in python node; do
@@ -23,19 +26,10 @@ up() {
   docker images fenced-test
 }
 
-install_packages() {
-  local missing=() package
-  for package in docker.io podman catatonit; do
-    dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
-  done
-  # Debian's package starts no daemon where there is no init, and should not where there is one: the tests do.
-  ((${#missing[@]} == 0)) || install "${missing[@]}"
-}
-
-install() {
-  echo "Installing $*."
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+packages() {
+  echo docker.io:dockerd podman:podman catatonit
+  # What images are made of where none can be pulled.
+  echo debootstrap:debootstrap busybox-static
 }
 
 # Containers need no way out of the machine, so the firewall is left alone. In a container overlays cannot be nested.
@@ -95,7 +89,6 @@ make_image() {
 
 fill_python() {
   local mirror
-  command -v debootstrap >/dev/null || install debootstrap
   mirror=$(sed -nE 's/^(URIs: |deb (\[[^]]*\] )?)(https?:[^ ]*\/debian)\/? ?.*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1) || true
   debootstrap --variant=minbase --include=python3,python3-pip bookworm "$1" "${mirror:-http://deb.debian.org/debian}" >"$cache/debootstrap.log"
   rm -rf "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/* "$1"/usr/share/{doc,man,locale}
@@ -103,7 +96,6 @@ fill_python() {
 
 fill_node() {
   local node library program
-  [[ -e /bin/busybox ]] || install busybox-static
   mkdir -p "$1"/{bin,dev,etc,proc,sys,usr/bin}
   mkdir -m 1777 "$1/tmp"
   cp --dereference /bin/busybox "$1/bin/busybox"
@@ -135,9 +127,9 @@ stop_daemon() {
 }
 
 case ${1-} in
-  up | down) "$1" ;;
+  up | down | packages) "$1" ;;
   *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,10s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

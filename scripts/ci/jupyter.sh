@@ -1,28 +1,24 @@
 #!/usr/bin/env bash
 # Gives this machine the Jupyter servers that tests run on. As root on Debian, where packages are missing.
 #
-#   scripts/ci/jupyter.sh up      installs jupyter_server 1.x and a kernel for R from Debian and, where pip reaches an
-#                                 index, 2.x into ~/.cache/fenced/jupyter-server-2; makes an image with 1.x where there
-#                                 is Docker
+#   scripts/ci/jupyter.sh up         installs jupyter_server 1.x and a kernel for R from Debian and, where pip reaches an
+#                                    index, 2.x into ~/.cache/fenced/jupyter-server-2; makes an image with 1.x where there
+#                                    is Docker
+#   scripts/ci/jupyter.sh packages   prints what "up" installs from Debian, for packages.sh
 set -euo pipefail
 
 environment=${XDG_CACHE_HOME:-$HOME/.cache}/fenced/jupyter-server-2
 
 up() {
-  version_one
+  # shellcheck disable=SC2046
+  "$(dirname "${BASH_SOURCE[0]}")/packages.sh" $(packages)
+  echo "jupyter_server $(/usr/bin/python3 -c 'import jupyter_server; print(jupyter_server.__version__)') is here."
   version_two || echo "No jupyter_server 2.x: pip could not install it (see above). Its tests are skipped."
   image || echo "No image with a Jupyter server: there is no Docker, or it could not be made. Its tests are skipped."
 }
 
-version_one() {
-  if /usr/bin/python3 -c 'import jupyter_server, ipykernel, matplotlib' 2>/dev/null &&
-    R --slave -e 'library(IRkernel)' >/dev/null 2>&1; then
-    echo "jupyter_server $(/usr/bin/python3 -c 'import jupyter_server; print(jupyter_server.__version__)') is here."
-    return
-  fi
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    jupyter-server python3-ipykernel python3-matplotlib r-cran-irkernel
+packages() {
+  echo jupyter-server python3-ipykernel python3-matplotlib r-cran-irkernel python3-venv python3-pip
 }
 
 version_two() {
@@ -51,9 +47,9 @@ END
 }
 
 case ${1:-} in
-up) up ;;
+up | packages) "$1" ;;
 *)
-  sed -n '2,7s/^# \{0,1\}//p' "$0"
+  sed -n '2,8s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac

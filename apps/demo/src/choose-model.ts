@@ -20,7 +20,10 @@ export function assertModel(options: DemoOptions): void {
     if (existsSync(options.replay)) return;
     throw new DemoError(`There is no record ${options.replay}. Write one with --record.`, 2);
   }
-  if (isLive()) return;
+  if (isLive()) {
+    assertAddress();
+    return;
+  }
   if (options.task !== undefined || options.model !== undefined) {
     const what = options.task === undefined ? `Model ${options.model}` : "A task of your own";
     throw new DemoError(
@@ -29,6 +32,12 @@ export function assertModel(options: DemoOptions): void {
       2,
     );
   }
+}
+
+function assertAddress(): void {
+  const address = variable("OPENAI_BASE_URL") ?? openai;
+  if (URL.canParse(address) && /^https?:/.test(address)) return;
+  throw new DemoError("OPENAI_BASE_URL is not an address. Set it to one such as http://localhost:11434/v1.", 2);
 }
 
 /**

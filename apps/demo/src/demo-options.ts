@@ -16,10 +16,18 @@ export interface DemoOptions {
   readonly record?: string;
   readonly replay?: string;
   readonly approve: boolean;
+  /** Show the chat on a page instead of in the terminal. */
+  readonly web: boolean;
+  /** Where the page is; 0: any free port. */
+  readonly port: number;
 }
 
-/** Options that only one executor has. */
-const executorOptions: Readonly<Record<string, ExecutorName>> = { image: "docker", host: "ssh", output: "jupyter" };
+/** Options that only some executors have. */
+const executorOptions: Readonly<Record<string, readonly ExecutorName[]>> = {
+  image: ["docker", "auto"],
+  host: ["ssh"],
+  output: ["jupyter"],
+};
 
 const environmentHelp = `
 Environment:
@@ -46,15 +54,21 @@ function createCommand(): Command {
   return new Command("npm run demo --")
     .description("Two agents in a round-robin chat: one writes code, the other runs it.")
     .argument("[task]", "what they should do (default: a question about penguins.json)")
-    .addOption(new Option("--executor <name>", "where the code runs").choices(executorNames).default(executorNames[0]))
-    .option("--image <name>", "the image for --executor docker")
-    .option("--host <name>", "the host for --executor ssh: [user@]address, or an alias of ~/.ssh/config")
-    .option("--output <folder>", "where --executor jupyter keeps charts", "plots")
-    .option("--model <name>", "the live model that writes the code")
+    .addOption(
+      new Option("--executor <name>", "where the code runs; auto: behind the strongest fence, local: without any")
+        .choices(executorNames)
+        .default(executorNames[0]),
+    )
+    .option("--image <name>", "the image for Docker and Podman", notEmpty)
+    .option("--host <name>", "the host for --executor ssh: [user@]address, or an alias of ~/.ssh/config", notEmpty)
+    .option("--output <folder>", "where --executor jupyter keeps charts", notEmpty, "plots")
+    .option("--model <name>", "the live model that writes the code", notEmpty)
     .option("--max-messages <n>", "the chat ends after so many messages", positiveInteger, 12)
-    .option("--record <file>", "write the model's answers to a file")
-    .option("--replay <file>", "take the model's answers from such a file")
+    .option("--record <file>", "write the model's answers to a file", notEmpty)
+    .option("--replay <file>", "take the model's answers from such a file", notEmpty)
     .option("--approve", "ask before each run of code", false)
+    .option("--web", "show the chat on a page of this computer", false)
+    .option("--port <n>", "the page's port (default: any that is free)", portNumber, 0)
     .addHelpText("after", environmentHelp)
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();
@@ -63,10 +77,21 @@ function createCommand(): Command {
 /** An option that would be ignored is a mistake. */
 function refuseMisplaced(command: Command): void {
   const { executor } = command.opts<Pick<DemoOptions, "executor">>();
-  for (const [name, owner] of Object.entries(executorOptions)) {
+  for (const [name, owners] of Object.entries(executorOptions)) {
     const given = command.getOptionValueSource(name) === "cli";
-    if (given && owner !== executor) command.error(`--${name} is for --executor ${owner}.`);
+    if (given && !owners.includes(executor)) command.error(`--${name} is for --executor ${owners.join(" or ")}.`);
   }
+}
+
+function notEmpty(text: string): string {
+  if (text.trim() === "") throw new InvalidArgumentError("It must not be empty.");
+  return text;
+}
+
+function portNumber(text: string): number {
+  const isPort = /^\d{1,5}$/.test(text) && Number(text) <= 65_535;
+  if (!isPort) throw new InvalidArgumentError("It must be a port, 0 to 65535.");
+  return Number(text);
 }
 
 function positiveInteger(text: string): number {

@@ -1,6 +1,6 @@
-/** What the demo ends with when someone presses Ctrl+C or sends SIGTERM. */
+/** What ends the demo on Ctrl+C and on SIGTERM. */
 export class Interruption extends Error {
-  /** The shell's convention: 128 and the signal's number. */
+  /** The shell's convention: 128 plus the signal's number. */
   readonly exitCode: 130 | 143;
 
   constructor(signal: "SIGINT" | "SIGTERM") {
@@ -20,5 +20,7 @@ export function onInterruption(): AbortSignal {
       controller.abort(interruption);
     });
   }
+  // `npm run demo | head` closes the pipe. Without a listener that would end the program before it cleans up.
+  for (const output of [process.stdout, process.stderr]) output.on("error", (error) => controller.abort(error));
   return controller.signal;
 }

@@ -3,22 +3,28 @@ import { FencedError, type ExecutorCapabilities } from "@fenced/core";
 import { askApproval, assertTerminal } from "./ask-approval.ts";
 import { assertModel, chooseModel } from "./choose-model.ts";
 import { defaultTask } from "./default-task.ts";
-import { DemoError } from "./demo-error.ts";
+import { DemoError, inOwnWords } from "./demo-error.ts";
 import { parseOptions, type DemoOptions } from "./demo-options.ts";
 import { Interruption, onInterruption } from "./interruption.ts";
 import { openExecutor } from "./open-executor.ts";
 import { runChat } from "./run-chat.ts";
+import { runWeb } from "./web/run-web.ts";
 
 async function runDemo(options: DemoOptions): Promise<void> {
   assertModel(options);
-  if (options.approve) assertTerminal();
+  if (options.approve && !options.web) assertTerminal();
   const signal = onInterruption();
   const open = await openExecutor(options.executor, options, signal);
   try {
     const { executor } = open;
+    const place = open.reason ?? places[executor.capabilities.isolation];
+    if (options.web) {
+      await runWeb({ options, codeExecutor: executor, place, signal });
+      return;
+    }
     const { client, description, replayed } = await chooseModel(options, executor.capabilities.languages);
     const kept = options.executor === "jupyter" ? ` Charts are kept in the folder ${options.output}.` : "";
-    console.log(`${description}\n${places[executor.capabilities.isolation]}${kept}\n`);
+    console.log(`${place}${kept}\n${description}\n`);
     const answered = await runChat({
       task: options.task ?? defaultTask(options.executor),
       modelClient: client,
@@ -35,6 +41,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
 
 const places: Readonly<Record<ExecutorCapabilities["isolation"], string>> = {
   none: "The code runs on this computer, without a sandbox, in a temporary folder.",
+  wasm: "The code runs on this computer, in an interpreter that cannot reach its files or the network.",
   "os-sandbox": "The code runs on this computer, in a sandbox of the operating system.",
   container: "The code runs in a container.",
   remote: "The code runs on another machine.",
@@ -42,16 +49,22 @@ const places: Readonly<Record<ExecutorCapabilities["isolation"], string>> = {
 
 /** Tells the user what ended the demo, and the shell how. */
 function report(error: unknown): number {
+  if (isPipeClosed(error)) return 141;
   if (error instanceof Interruption || error instanceof DemoError) {
-    // With exit code 2 nothing was shown yet that the message should keep its distance from.
+    // Exit code 2 means that nothing is on the screen yet, so no empty line is needed.
     console.error(error.exitCode === 2 ? error.message : `\n${error.message}`);
     return error.exitCode;
   }
-  console.error(FencedError.isInstance(error) ? `\n${error.message}` : error);
+  console.error(FencedError.isInstance(error) ? `\n${inOwnWords(error.message)}` : error);
   return 1;
 }
 
-// What the local executor warns of stands in the demo's own words in its first lines.
+/** `npm run demo | head` closes the pipe: nobody is left to tell. */
+function isPipeClosed(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EPIPE";
+}
+
+// The demo's first lines say in its own words what the local executor warns about.
 process.removeAllListeners("warning");
 process.on("warning", (warning) => {
   if (!("code" in warning) || warning.code !== "FENCED_LOCAL") console.error(`Warning: ${warning.message}`);

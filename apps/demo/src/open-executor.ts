@@ -3,12 +3,14 @@ import { DemoError } from "./demo-error.ts";
 import { pullProgress } from "./pull-progress.ts";
 
 /** What `--executor` takes; the first is the default. */
-export const executorNames = ["local", "docker", "jupyter", "aca", "ssh"] as const;
+export const executorNames = ["auto", "docker", "os-sandbox", "wasm", "local", "jupyter", "aca", "ssh"] as const;
 export type ExecutorName = (typeof executorNames)[number];
 
 /** A running executor, and what has to end after it. */
 export interface OpenExecutor extends AsyncDisposable {
   readonly executor: CodeExecutor;
+  /** Where the code runs, and why there, if a fence was chosen. */
+  readonly reason?: string;
 }
 
 interface Settings {
@@ -19,9 +21,18 @@ interface Settings {
 }
 
 /** Imports an executor's package, and makes the executor and what it stands on. */
-type Recipe = (settings: Settings) => Promise<{ executor: CodeExecutor; server?: AsyncDisposable }>;
+type Recipe = (settings: Settings, signal: AbortSignal) => Promise<Made>;
+
+interface Made {
+  readonly executor: CodeExecutor;
+  readonly server?: AsyncDisposable;
+  readonly reason?: string;
+}
 
 const recipes: Readonly<Record<ExecutorName, Recipe>> = {
+  auto: async (settings, signal) => openFence("auto", settings, signal),
+  "os-sandbox": async (settings, signal) => openFence("os-sandbox", settings, signal),
+  wasm: async (settings, signal) => openFence("wasm", settings, signal),
   async local() {
     const { LocalCommandLineCodeExecutor } = await import("@fenced/executor-local");
     return { executor: new LocalCommandLineCodeExecutor() };
@@ -72,9 +83,10 @@ const recipes: Readonly<Record<ExecutorName, Recipe>> = {
  * @throws `signal.reason` if that is aborted meanwhile, with nothing left running.
  */
 export async function openExecutor(name: ExecutorName, settings: Settings, signal: AbortSignal): Promise<OpenExecutor> {
-  const { executor, server } = await recipes[name](settings);
+  const { executor, server, reason } = await recipes[name](settings, signal);
   const open: OpenExecutor = {
     executor,
+    ...(reason === undefined ? {} : { reason }),
     async [Symbol.asyncDispose]() {
       try {
         await executor.stop();
@@ -97,6 +109,18 @@ export async function openExecutor(name: ExecutorName, settings: Settings, signa
   } finally {
     signal.removeEventListener("abort", giveUp);
   }
+}
+
+/** A fence is open when it is made: that is how it shows that this machine has it. */
+async function openFence(
+  fence: "auto" | "os-sandbox" | "wasm",
+  { image }: Settings,
+  signal: AbortSignal,
+): Promise<Made> {
+  const { openExecutor: open } = await import("@fenced/executor-auto");
+  const onPullProgress = pullProgress(process.stderr);
+  const executor = await open(fence, { onPullProgress, signal, ...(image === undefined ? {} : { image }) });
+  return { executor, reason: executor.fence.reason };
 }
 
 /** Imports an executor's package. Its name is given apart, for the sentence that says what to install. */

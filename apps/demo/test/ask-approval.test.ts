@@ -2,11 +2,11 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { startDemoInTerminal, type DemoOutcome } from "./run-demo.ts";
 
-const question = "Run this python code? [y/N] ";
+const question = "Run this python code? [y/N, or what to change] ";
 
 /** Runs the demo in a terminal and types these answers, each when it is asked for. */
 async function answer(...answers: readonly string[]): Promise<DemoOutcome> {
-  const { child, outcome } = startDemoInTerminal(["--approve"]);
+  const { child, outcome } = startDemoInTerminal(["--approve", "--executor", "local"]);
   let shown = "";
   child.stdout.on("data", (text: string) => (shown += text));
   for (const [index, line] of answers.entries()) {

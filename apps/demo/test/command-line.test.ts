@@ -1,9 +1,10 @@
+import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { defaultTask } from "../src/default-task.ts";
 import { DemoError } from "../src/demo-error.ts";
 import { parseOptions } from "../src/demo-options.ts";
 import { executorNames } from "../src/open-executor.ts";
-import { runDemo } from "./run-demo.ts";
+import { runDemo, startDemo, temporaryFolder } from "./run-demo.ts";
 
 const withoutDocker = {
   NODE_OPTIONS: `--import ${new URL("fixtures/without-package.mjs", import.meta.url).href}`,
@@ -12,11 +13,19 @@ const withoutDocker = {
 
 describe("the command line", () => {
   it("has a default for everything", () => {
-    expect(parseOptions([])).toEqual({ executor: "local", output: "plots", maxMessages: 12, approve: false });
+    expect(parseOptions([])).toEqual({
+      executor: "auto",
+      output: "plots",
+      maxMessages: 12,
+      approve: false,
+      web: false,
+      port: 0,
+    });
   });
 
   it("takes a task and options", () => {
-    const line = "--executor docker --image python:3-slim --model m --max-messages 5 --record r --replay p --approve";
+    const line =
+      "--executor docker --image python:3-slim --model m --max-messages 5 --record r --replay p --approve --web --port 8080";
     expect(parseOptions(["count them", ...line.split(" ")])).toEqual({
       task: "count them",
       executor: "docker",
@@ -27,6 +36,8 @@ describe("the command line", () => {
       record: "r",
       replay: "p",
       approve: true,
+      web: true,
+      port: 8080,
     });
   });
 
@@ -37,12 +48,14 @@ describe("the command line", () => {
 
   it.each([
     [["--host", "h"], "--host is for --executor ssh"],
-    [["--executor", "aca", "--image", "i"], "--image is for --executor docker"],
+    [["--executor", "aca", "--image", "i"], "--image is for --executor docker or auto"],
     [["--executor", "docker", "--output", "charts"], "--output is for --executor jupyter"],
-    [["--executor", "podman"], "Allowed choices are local, docker, jupyter, aca, ssh."],
+    [["--executor", "podman"], "Allowed choices are auto, docker, os-sandbox, wasm, local, jupyter, aca, ssh."],
     [["--max-messages", "0"], "whole number from 1"],
     [["--max-messages", "many"], "whole number from 1"],
     [["--record"], "argument missing"],
+    [["--model", ""], "It must not be empty"],
+    [["--executor", "docker", "--image", " "], "It must not be empty"],
     [["--colour"], "unknown option '--colour'"],
     [["one", "two"], "too many arguments"],
   ])("refuses %j with the reason and where to read on", (args, words) => {
@@ -72,6 +85,7 @@ describe("the command line", () => {
       { OPENAI_BASE_URL: "http://localhost:1/v1" },
       "Say with --model which model of",
     ],
+    ["an endpoint that is not an address", [], { OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL is not an address"],
     ["an executor that is not installed", ["--executor", "docker"], withoutDocker, "add @fenced/executor-docker"],
     ["an endpoint that is missing", ["--executor", "aca"], {}, "ACA_POOL_MANAGEMENT_ENDPOINT"],
     ["a host that is missing", ["--executor", "ssh"], {}, "--host NAME"],
@@ -85,6 +99,29 @@ describe("the command line", () => {
     expect(stderr).toContain(words);
     expect(stderr).not.toMatch(/^ +at /m);
     expect(stderr.split("\n").length).toBeLessThan(5);
+  });
+
+  it("says in its own words what the library says of an option", { timeout: 120_000 }, async () => {
+    const noDaemon = await runDemo(["--executor", "docker"], { DOCKER_HOST: "tcp://127.0.0.1:9" });
+    expect(noDaemon.exitCode).toBe(1);
+    expect(noDaemon.stderr).toContain("DOCKER_HOST");
+    expect(noDaemon.stderr).not.toContain("`docker`");
+    const wrongHost = await runDemo(["--executor", "ssh", "--host=-oX"], {});
+    expect(wrongHost.stderr).toMatch(/^\s*--host is not valid/);
+    const noPool = await runDemo(["--executor", "aca"], { ACA_POOL_MANAGEMENT_ENDPOINT: "x" });
+    expect(noPool.stderr).toMatch(/^\s*ACA_POOL_MANAGEMENT_ENDPOINT "x" is not an address/);
+    const noHost = await runDemo(["--executor", "ssh", "--host", "nowhere.invalid"], {});
+    expect(noHost.stderr).toMatch(/--host/);
+    expect(noHost.stderr).not.toContain("`host`");
+  });
+
+  it("cleans up when nobody reads its output any more", async () => {
+    const folder = await temporaryFolder();
+    const { child, outcome } = startDemo(["--executor", "local"], { TMPDIR: folder });
+    child.stdout.once("data", () => child.stdout.destroy());
+    const { exitCode, stderr } = await outcome;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 141, stderr: "" });
+    expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
   });
 
   it("does not ask what the data says by itself", () => {

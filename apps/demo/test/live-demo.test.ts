@@ -4,6 +4,8 @@ import { startOpenAIServer, type OpenAIServer, type ScriptedAnswer } from "@fenc
 import { describe, expect, it } from "vitest";
 import { runDemo, startDemo, temporaryFolder } from "./run-demo.ts";
 
+/** A live model is asked for JavaScript, which runs on this machine. */
+const local = ["--executor", "local"];
 const apiKey = "sk-demo-0123456789abcdef";
 
 function environment(server: OpenAIServer): Record<string, string> {
@@ -19,10 +21,10 @@ const done: ScriptedAnswer = { text: ["That is all. ", "TERMINATE"] };
 describe("the demo with an endpoint", () => {
   it("chats with a live model over HTTP", async () => {
     await using server = await startOpenAIServer([javascript("console.log(6 * 7);"), done]);
-    const { exitCode, stdout, stderr } = await runDemo(["What is 6 by 7?"], environment(server));
+    const { exitCode, stdout, stderr } = await runDemo([...local, "What is 6 by 7?"], environment(server));
     expect(stderr).toBe("");
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^The coder is model-of-the-environment at 127\.0\.0\.1:\d+\.\n/);
+    expect(stdout).toMatch(/^The coder is model-of-the-environment at 127\.0\.0\.1:\d+\.\n/m);
     expect(stdout).toContain("42\n");
     expect(stdout).toContain("Tokens:   20 in, 10 out");
 
@@ -37,7 +39,7 @@ describe("the demo with an endpoint", () => {
 
   it("asks for the model that the command line names, and needs no key", async () => {
     await using server = await startOpenAIServer([done]);
-    const { exitCode } = await runDemo(["Hello", "--model", "qwen3"], { OPENAI_BASE_URL: server.baseURL });
+    const { exitCode } = await runDemo([...local, "Hello", "--model", "qwen3"], { OPENAI_BASE_URL: server.baseURL });
     expect(exitCode).toBe(0);
     expect(server.requests[0]?.body.model).toBe("qwen3");
     expect(server.requests[0]?.headers.authorization).toBeUndefined();
@@ -49,14 +51,14 @@ describe("the demo with an endpoint", () => {
       "console.log(JSON.parse((await import('node:fs')).readFileSync('penguins.json', 'utf8')).length, 'penguins');",
     );
     await using server = await startOpenAIServer([program, done]);
-    const { stdout } = await runDemo([], environment(server));
+    const { stdout } = await runDemo([...local], environment(server));
     expect(stdout).toContain("\nkey []\n344 penguins\n");
     expect(stdout).not.toContain(apiKey);
   });
 
   it("says what to do when the service refuses the key, without the key", async () => {
     await using server = await startOpenAIServer([{ status: 401, error: `Incorrect API key provided: ${apiKey}` }]);
-    const { exitCode, stderr, stdout } = await runDemo([], environment(server));
+    const { exitCode, stderr, stdout } = await runDemo([...local], environment(server));
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/refused the API key \(HTTP 401\)\. Check that the key is right/);
     expect(stderr + stdout).not.toContain(apiKey);
@@ -66,12 +68,12 @@ describe("the demo with an endpoint", () => {
   it("records a chat that can be replayed without the service", async () => {
     const file = join(await temporaryFolder(), "records", "chat.jsonl");
     await using server = await startOpenAIServer([javascript("console.log(6 * 7);"), done]);
-    const live = await runDemo(["What is 6 by 7?", "--record", file], environment(server));
+    const live = await runDemo([...local, "What is 6 by 7?", "--record", file], environment(server));
     expect(live.exitCode).toBe(0);
     expect(readFileSync(file, "utf8")).not.toContain(apiKey);
     expect(readFileSync(file, "utf8").split("\n")).toHaveLength(3);
 
-    const replayed = await runDemo(["What is 6 by 7?", "--replay", file]);
+    const replayed = await runDemo([...local, "What is 6 by 7?", "--replay", file]);
     expect(replayed).toMatchObject({ exitCode: 0, stderr: "" });
     const chatOf = (stdout: string): string => stdout.slice(stdout.indexOf("---"), stdout.indexOf("Time:"));
     expect(chatOf(replayed.stdout)).toBe(chatOf(live.stdout));
@@ -81,10 +83,10 @@ describe("the demo with an endpoint", () => {
   it("fails with the request's number when a replay goes beyond its record", async () => {
     const file = join(await temporaryFolder(), "chat.jsonl");
     await using server = await startOpenAIServer([javascript("console.log(6 * 7);"), { status: 400, error: "no" }]);
-    await runDemo(["--record", file], environment(server));
-    const { exitCode, stderr } = await runDemo(["--replay", file]);
+    await runDemo([...local, "--record", file], environment(server));
+    const { exitCode, stderr } = await runDemo([...local, "--replay", file]);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain("Request 2 is beyond the record");
+    expect(stderr).toContain("has 1 answer, and this is request 2");
   });
 });
 
@@ -97,7 +99,7 @@ describe("Ctrl+C", () => {
       "setInterval(() => {}, 1000);",
     );
     await using server = await startOpenAIServer([program]);
-    const { child, outcome } = startDemo([], { ...environment(server), TMPDIR: folder });
+    const { child, outcome } = startDemo([...local], { ...environment(server), TMPDIR: folder });
     await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, "utf8"), { timeout: 20_000 }).toBeTruthy();
     child.kill("SIGINT");
     const { exitCode, stdout, stderr } = await outcome;
@@ -110,7 +112,7 @@ describe("Ctrl+C", () => {
 
   it("ends the waiting for a model", async () => {
     await using server = await startOpenAIServer([{ delayMs: Infinity }]);
-    const { child, outcome } = startDemo([], environment(server));
+    const { child, outcome } = startDemo([...local], environment(server));
     await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(1);
     child.kill("SIGTERM");
     expect(await outcome).toMatchObject({ exitCode: 143, stderr: "\nTerminated.\n" });

@@ -4,7 +4,7 @@ import { startAcaEmulator } from "@fenced/aca-emulator";
 import { needs } from "@fenced/test-support";
 import { host, SshServer } from "@fenced/test-support/ssh-server";
 import { describe, expect, it } from "vitest";
-import { runDemo, temporaryFolder } from "./run-demo.ts";
+import { runDemo, runDemoInImage, temporaryFolder } from "./run-demo.ts";
 import { expectSolved } from "./solved.ts";
 
 const failure = "KeyError: None";
@@ -36,5 +36,31 @@ describe("the demo's task is solved", () => {
     const outcome = await runDemo(["--executor", "ssh", "--host", host], { PATH: `${folder}:${before}` });
     expect(outcome.stdout).toContain("The code runs on another machine.");
     expectSolved(outcome, failure);
+  });
+});
+
+describe("the Pythons that --executor jupyter tried", needs("docker"), () => {
+  const python = "/opt/no-jupyter/python3";
+
+  it.each([
+    ["", "there is no Python on the PATH", "Install Python 3.9 or newer"],
+    ["/opt/no-jupyter:", `found: ${python} (has no jupyter_server).`, `${python} -m pip install`],
+  ])("are only those that exist, with %j before the PATH", async (before, found, remedy) => {
+    const folder = await temporaryFolder();
+    await writeFile(
+      join(folder, "python3"),
+      "#!/bin/sh\necho \"ModuleNotFoundError: No module named 'jupyter_server'\" >&2; exit 1\n",
+    );
+    await chmod(join(folder, "python3"), 0o755);
+    const { exitCode, stderr } = await runDemoInImage("fenced-test:node", {
+      args: ["--executor", "jupyter"],
+      mounts: { [folder]: "/opt/no-jupyter" },
+      env: { PATH: `${before}/usr/bin:/bin` },
+    });
+    expect(stderr).toContain(found);
+    expect(stderr).toContain(remedy);
+    expect(stderr).toContain("or activate a virtual environment that has them.");
+    expect(stderr).not.toContain("/usr/bin/python3");
+    expect(exitCode).toBe(1);
   });
 });

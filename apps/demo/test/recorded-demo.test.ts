@@ -8,23 +8,45 @@ import { dataFile } from "../src/default-task.ts";
 import { pathWithNodeOnly, runDemo, temporaryFolder } from "./run-demo.ts";
 import { expectAnswer, expectSolved, turnsOf } from "./solved.ts";
 
+const noDaemon = { DOCKER_HOST: "tcp://127.0.0.1:9" };
+
 describe("the demo without a key", () => {
   it("fails on the data at first, then solves its task in Python, and leaves nothing", needs("python3"), async () => {
     const folder = await temporaryFolder();
-    const outcome = await runDemo([], { TMPDIR: folder });
-    expect(outcome.stdout).toContain("The code runs on this computer, without a sandbox");
+    const outcome = await runDemo(["--executor", "local"], { TMPDIR: folder });
+    expect(outcome.stdout).toMatch(/^The code runs on this computer, without a sandbox/);
     expectSolved(outcome, "KeyError: None");
     expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
   });
 
   it("does so in JavaScript where there is no Python", async () => {
-    const outcome = await runDemo([], { PATH: await pathWithNodeOnly() });
+    const outcome = await runDemo(["--executor", "local"], { PATH: await pathWithNodeOnly() });
     expect(outcome.stdout).toContain("```javascript");
     expectSolved(outcome, "TypeError: Cannot read properties of undefined");
   });
 
+  it("runs in a container, if there is Docker, and says so first", needs("docker"), async () => {
+    const outcome = await runDemo(["--image", "fenced-test:python"]);
+    expect(outcome.stdout).toMatch(/^The code runs in a container of Docker or Podman\.\n/);
+    expectSolved(outcome, "KeyError: None");
+  });
+
+  it("runs in an OS sandbox, if there is none", needs("bubblewrap", "python3"), async () => {
+    const outcome = await runDemo([], noDaemon);
+    expect(outcome.stdout).toMatch(/^The code runs in a sandbox of the operating system\. Docker was passed over: No /);
+    expectSolved(outcome, "KeyError: None");
+  });
+
+  it("runs in WebAssembly, if there is nothing but Node, and leaves nothing", async () => {
+    const folder = await temporaryFolder();
+    const outcome = await runDemo([], { ...noDaemon, PATH: await pathWithNodeOnly(), TMPDIR: folder });
+    expect(outcome.stdout).toMatch(/^The code runs in an interpreter in WebAssembly\. Docker was passed over: No /);
+    expectSolved(outcome, "KeyError: None");
+    expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
+  });
+
   it("stops at the limit, and says that there is no answer", async () => {
-    const { exitCode, stdout, stderr } = await runDemo(["--max-messages", "3"]);
+    const { exitCode, stdout, stderr } = await runDemo(["--executor", "local", "--max-messages", "3"]);
     expect(exitCode).toBe(1);
     expect(stdout).toContain("The limit of 3 messages is reached");
     expect(stderr).toContain("--max-messages");
@@ -36,7 +58,7 @@ describe("the demo without a key", () => {
     const content = "```javascript\nconsole.log(1);\n```\n\nTERMINATE";
     const result = { content, usage: { promptTokens: 0, completionTokens: 0 }, finishReason: "stop" };
     await writeFile(record, `${JSON.stringify({ version: 1, modelInfo, request: { messages: [] }, result })}\n`);
-    const { exitCode, stderr } = await runDemo(["--replay", record, "--max-messages", "2"]);
+    const { exitCode, stderr } = await runDemo(["--executor", "local", "--replay", record, "--max-messages", "2"]);
     expect(stderr).toContain("The chat ended without an answer.");
     expect(exitCode).toBe(1);
   });

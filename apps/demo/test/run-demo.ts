@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
+const repository = fileURLToPath(new URL("../../../", import.meta.url));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 // Its own path, and not the name on the PATH: some tests take the PATH away.
 const tsx = import.meta.resolve("tsx");
@@ -39,6 +40,24 @@ function start([program = "", ...args]: readonly string[], env: Readonly<Record<
 
 export async function runDemo(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<DemoOutcome> {
   return startDemo(args, env).outcome;
+}
+
+/** How to run the demo in a container. */
+interface InImage {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Folders of this machine, by the places where the container has them. */
+  readonly mounts: Readonly<Record<string, string>>;
+}
+
+/** Runs the demo in a container that has Node and only what the image has besides. */
+export async function runDemoInImage(image: string, { args, env, mounts }: InImage): Promise<DemoOutcome> {
+  const folders = Object.entries({ ...mounts, [repository]: repository });
+  const options = [
+    ...folders.map(([from, to]) => `--volume=${from}:${to}:ro`),
+    ...Object.entries(env).map(([name, value]) => `--env=${name}=${value}`),
+  ];
+  return start(["docker", "run", "--rm", "--init", ...options, image, "node", ...nodeArguments, ...args], {}).outcome;
 }
 
 /** A demo under way. */

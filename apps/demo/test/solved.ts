@@ -6,8 +6,10 @@ import type { DemoOutcome } from "./run-demo.ts";
 export function turnsOf({ exitCode, stdout, stderr }: DemoOutcome): string[][] {
   expect(stderr).toBe("");
   expect(exitCode).toBe(0);
-  expect(stdout).toMatch(/^The coder is a recording; its code runs for real\. Go live with OPENAI_API_KEY .*\n/);
-  const turns = stdout.split(/^-+ (\w+)(?: \(exit code (\d+)\))? -+$/m).slice(1);
+  expect(stdout).toMatch(/^The coder is a recording; its code runs for real\. Go live with OPENAI_API_KEY .*\n/m);
+  // What a program printed while it ran stands above the turn that tells how it ended.
+  const told = stdout.replaceAll(/^-+ runner \(output\) -+\n([^]*?)^(-+ runner \(exit code \d+\) -+)\n/gm, "$2\n$1");
+  const turns = told.split(/^-+ (\w+)(?: \(exit code (\d+)\))? -+$/m).slice(1);
   return Array.from({ length: turns.length / 3 }, (_, index) => turns.slice(3 * index, 3 * index + 3));
 }
 

@@ -58,7 +58,17 @@ export default defineConfig({
     ],
     sidebar: { "/": sidebar(), ...apiSidebars() },
     outline: [2, 3],
-    search: { provider: "local" },
+    search: {
+      provider: "local",
+      options: {
+        miniSearch: {
+          searchOptions: {
+            // People search for how to do a thing; the API's pages are many and repeat the words.
+            boostDocument: (id: string) => (id.includes("/api/") ? 0.2 : 1),
+          },
+        },
+      },
+    },
     editLink: { pattern: `${repositoryUrl}/edit/main/:path`, text: "Edit this page" },
     externalLinkIcon: true,
   },

@@ -1,12 +1,24 @@
 /** Writes the API reference, a folder of Markdown for each package, from the types and comments of the sources. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { Application, Comment, type TypeDocOptions } from "typedoc";
+import {
+  Application,
+  Comment,
+  CommentTag,
+  Converter,
+  type DeclarationReflection,
+  type ProjectReflection,
+  ReflectionKind,
+  type TypeDocOptions,
+} from "typedoc";
 import type { PluginOptions } from "typedoc-plugin-markdown";
 import { apiFolder } from "./pages.ts";
 import { isThere, repositoryUrl, root, textOf } from "./repository.ts";
 
 const packages = readdirSync(join(root, "packages")).filter((name) => isThere(`packages/${name}/src/index.ts`));
+
+/** The heading over what only subclasses call or override. */
+const hooks = "For subclasses";
 
 const options: TypeDocOptions & PluginOptions = {
   plugin: ["typedoc-plugin-markdown"],
@@ -33,10 +45,12 @@ const options: TypeDocOptions & PluginOptions = {
   typeDeclarationFormat: "table",
   enumMembersFormat: "table",
   indexFormat: "table",
-  tableColumnSettings: { hideSources: true, hideModifiers: true },
+  tableColumnSettings: { hideSources: true, hideModifiers: true, hideInherited: true, hideOverrides: true },
+  groupOrder: ["Constructors", "Properties", "Accessors", "Methods", "*", hooks],
 };
 
 const application = await Application.bootstrapWithPlugins(options);
+application.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project: converted }) => separateHooks(converted));
 const project = await application.convert();
 if (project === undefined || application.logger.hasErrors()) process.exit(1);
 for (const module of project.children ?? []) {
@@ -51,3 +65,23 @@ for (const module of project.children ?? []) {
 await application.generateOutputs(project);
 if (application.logger.hasErrors() || application.logger.hasWarnings()) process.exit(1);
 console.log(`${packages.length} packages are described in ${apiFolder}.`);
+
+/**
+ * Keeps what users call apart from hooks for authors: the protected members of a base class get a group of their own, at the
+ * end of its page, and the pages of finished classes leave them out.
+ */
+function separateHooks(converted: ProjectReflection): void {
+  const classes = converted.getReflectionsByKind(ReflectionKind.Class).filter((each) => each.isDeclaration());
+  for (const each of classes) {
+    for (const member of (each.children ?? []).filter(({ flags }) => flags.isProtected)) {
+      if (each.flags.isAbstract) groupAsHook(member);
+      else converted.removeReflection(member);
+    }
+  }
+}
+
+function groupAsHook(member: DeclarationReflection): void {
+  const [documented = member] = member.getNonIndexSignatures();
+  documented.comment ??= new Comment();
+  documented.comment.blockTags.push(new CommentTag("@group", [{ kind: "text", text: hooks }]));
+}

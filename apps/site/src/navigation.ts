@@ -10,7 +10,7 @@ interface Section {
   readonly items: readonly Item[];
 }
 
-/** The order of the pages. A page of `docs` or a package's README that is not named here stands at the end. */
+/** The order of the pages. Pages of `docs` and READMEs of packages that are not named here come last. */
 const sections: readonly Section[] = [
   {
     text: "Start",
@@ -22,6 +22,9 @@ const sections: readonly Section[] = [
       ["docs/streaming.md", "Streaming and limits"],
       "docs/files.md",
       "docs/functions.md",
+      "docs/packages-in-the-sandbox.md",
+      "docs/network.md",
+      "docs/approval.md",
       "docs/security.md",
       "docs/troubleshooting.md",
     ],
@@ -36,6 +39,8 @@ const sections: readonly Section[] = [
       ["packages/executor-aca/README.md", "Azure sessions"],
       ["packages/aca-emulator/README.md", "Azure emulator"],
       ["packages/executor-ssh/README.md", "SSH"],
+      ["packages/executor-wasm/README.md", "WebAssembly"],
+      ["packages/executor-auto/README.md", "The strongest fence"],
     ],
   },
   {
@@ -51,7 +56,7 @@ const sections: readonly Section[] = [
   },
   {
     text: "In production",
-    items: ["docs/telemetry.md", "docs/performance.md", "docs/packages.md"],
+    items: ["docs/production.md", "docs/telemetry.md", "docs/performance.md", "docs/packages.md"],
   },
   {
     text: "Extend",
@@ -59,6 +64,9 @@ const sections: readonly Section[] = [
       ["packages/core/README.md", "Core: the contracts"],
       ["docs/add-an-executor.md", "Write an executor"],
       ["packages/executor-kit/README.md", "Executor kit"],
+      ["packages/pool/README.md", "Sessions and pools"],
+      ["packages/docker-daemon/README.md", "Docker daemon"],
+      ["packages/egress/README.md", "Egress proxy"],
       ["packages/executor-testkit/README.md", "Conformance suite"],
     ],
   },
@@ -80,7 +88,12 @@ export function sidebar(): DefaultTheme.SidebarItem[] {
 /** A sidebar for the API reference of each package, by the start of its pages' addresses. */
 export function apiSidebars(): Record<string, DefaultTheme.SidebarItem[]> {
   const packages = foldersIn(`${apiFolder}/@fenced`);
-  const all = packages.map((name) => ({ text: `@fenced/${name}`, link: `/api/${name}/` }));
+  const entries = (names: readonly string[]): DefaultTheme.SidebarItem[] =>
+    names.map((name) => ({ text: `@fenced/${name}`, link: `/api/${name}/` }));
+  const all = [
+    { text: "API reference", link: "/api/", items: entries(packages.filter((name) => !forAuthors.has(name))) },
+    { text: "For authors of executors", items: entries(packages.filter((name) => forAuthors.has(name))) },
+  ];
   const sidebars = packages.map((name) => {
     const folder = `${apiFolder}/@fenced/${name}`;
     const kinds = foldersIn(folder).map((kind) => ({
@@ -90,8 +103,11 @@ export function apiSidebars(): Record<string, DefaultTheme.SidebarItem[]> {
     const entry = { text: `@fenced/${name}`, link: `/api/${name}/` };
     return [`/api/${name}/`, [{ items: [{ text: "All packages", link: "/api/" }, entry] }, ...kinds]] as const;
   });
-  return { "/api/": [{ text: "API reference", link: "/api/", items: all }], ...Object.fromEntries(sidebars) };
+  return { "/api/": all, ...Object.fromEntries(sidebars) };
 }
+
+/** The packages that only authors of executors import. */
+const forAuthors: ReadonlySet<string> = new Set(["docker-daemon", "executor-kit", "executor-testkit"]);
 
 const kindTitles: Readonly<Record<string, string>> = {
   classes: "Classes",
@@ -109,7 +125,7 @@ function toEntry(item: Item): DefaultTheme.SidebarItem {
   const file = fileOf(item);
   const text = typeof item === "string" ? titleOf(file) : item[1];
   const link = routeOf(file);
-  if (link === undefined) throw new Error(`${file} is no page. Take it out of src/navigation.ts.`);
+  if (link === undefined) throw new Error(`${file} is not a page. Take it out of src/navigation.ts.`);
   if (file !== "docs/decisions/README.md") return { text, link };
   return { text, link, collapsed: true, items: pagesIn("docs/decisions").map(toEntry) };
 }

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { EmulatorOptions, PoolType } from "./emulator-options.ts";
+import type { EmulatorOptions } from "./emulator-options.ts";
+import type { PoolType } from "./sessions/session-process.ts";
 
 /** A package of a session. */
 export interface PackageInfo {
@@ -32,13 +33,13 @@ export class RuntimeFacts {
   async runtime(): Promise<string> {
     if (this.#poolType === "NodeLTS") return process.versions.node;
     const script = "import platform; print(platform.python_version())";
-    return (await promisify(execFile)(this.#python, ["-c", script])).stdout.trim();
+    return (await promisify(execFile)(this.#python, ["-c", script], { cwd: "/" })).stdout.trim();
   }
 
   async #findPackages(): Promise<readonly PackageInfo[]> {
     if (this.#given) return this.#given.map((name) => ({ name, version: "1.0.0" }));
     if (this.#poolType !== "PythonLTS") return [];
-    const { stdout } = await promisify(execFile)(this.#python, ["-c", listPackages]);
+    const { stdout } = await promisify(execFile)(this.#python, ["-c", listPackages], { cwd: "/" });
     return stdout.split(/\r?\n/).flatMap((line) => {
       const [name, version] = line.split(" ");
       return name === undefined || version === undefined ? [] : { name, version };

@@ -1,15 +1,16 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { checkOptions } from "./check-options.ts";
 import type { EmulatorOptions } from "./emulator-options.ts";
-import { createToken, type TokenOptions } from "./http/bearer-token.ts";
-import { FaultList } from "./http/fault-list.ts";
-import type { Fault } from "./http/fault.ts";
+import { PinnedDirectory } from "./files/pinned-directory.ts";
+import { AccessGuard, type TokenOptions } from "./http/access-guard.ts";
+import { FaultList, type Fault } from "./http/faults.ts";
 import { handleRequest } from "./http/request-handler.ts";
 import { RuntimeFacts } from "./runtime-facts.ts";
 import { findFence, noFence, type Fence } from "./sessions/fence.ts";
@@ -19,15 +20,15 @@ import { SessionPool } from "./sessions/session-pool.ts";
 export interface AcaEmulator extends AsyncDisposable {
   /** The pool's address: what a client takes for its pool management endpoint. */
   readonly endpoint: string;
-  /** How its sessions are kept apart from this host: see `EmulatorOptions.namespaces`. */
+  /** How its sessions are isolated from this host: see `EmulatorOptions.namespaces`. */
   readonly fence: "namespaces" | "none";
-  /** A token that it accepts, for an hour unless told otherwise. */
+  /** A token that it accepts, for an hour by default. */
   token(options?: TokenOptions): string;
   /** The identifiers that have a session now. */
   sessions(): string[];
-  /** Lets something go wrong, besides what does already. @returns a function that ends it. */
+  /** Injects a fault beside those there are. @returns a function that ends it. */
   provoke(fault: Fault): () => void;
-  /** Lets these things go wrong and no others. */
+  /** Replaces all faults by these. */
   setFaults(faults: readonly Fault[]): void;
   /** Ends all sessions and the server. Idempotent. */
   stop(): Promise<void>;
@@ -39,6 +40,7 @@ const poolPath = "/subscriptions/local/resourceGroups/local/sessionPools/local";
  * Starts a server that speaks the data plane of Azure Container Apps dynamic sessions. **It runs the code that it is
  * sent**, as the user who runs this program.
  *
+ * @throws TypeError if an option is unknown or wrong.
  * @throws Error if the Python cannot be run or the port is taken.
  *
  * @example
@@ -50,18 +52,22 @@ const poolPath = "/subscriptions/local/resourceGroups/local/sessionPools/local";
  * });
  */
 export async function startAcaEmulator(options: EmulatorOptions = {}): Promise<AcaEmulator> {
+  checkOptions(options);
   const [python, poolType] = [options.python ?? "python3", options.poolType ?? "PythonLTS"];
   await checkPython(python);
   const fence = options.namespaces === false ? noFence : findFence();
   const root = await realpath(await mkdtemp(path.join(tmpdir(), "fenced-emulator-")));
+  const uploads = path.join(root, "uploads");
+  await mkdir(uploads, { mode: 0o700 });
   const releaseRoot = leashDirectory(root);
   const sessions = new SessionPool({
     root,
+    uploads,
     python,
     poolType,
     fence,
     maxSessions: options.maxSessions ?? 100,
-    cooldownSeconds: options.cooldownSeconds ?? 300,
+    cooldownMs: options.cooldownMs ?? 300_000,
   });
   const faults = new FaultList(options.faults);
   const facts = new RuntimeFacts({ ...options, python, poolType });
@@ -69,39 +75,42 @@ export async function startAcaEmulator(options: EmulatorOptions = {}): Promise<A
     sessions,
     poolType,
     createdAt: new Date(),
-    syncLimitSeconds: options.syncLimitSeconds ?? 220,
+    syncLimitSeconds: Math.max(1, Math.floor((options.syncLimitMs ?? 220_000) / 1000)),
     outputLimit: options.outputLimit ?? 1_048_576,
     pageSize: options.pageSize ?? 100,
     wrappedBodies: options.wrappedBodies ?? false,
     packages: () => facts.packages(),
     runtime: () => facts.runtime(),
   };
-  const emulation = { pool, faults, token: options.token, poolPath };
+  const host = options.host ?? "127.0.0.1";
+  const guard = new AccessGuard({ names: [host, ...(options.allowedHosts ?? [])], token: options.token });
+  const emulation = { pool, faults, guard, poolPath };
   const server = createServer((message, response) => void handleRequest(emulation, message, response));
   server.requestTimeout = 0;
   const cleanUp = async (): Promise<void> => {
     await sessions.end();
-    await rm(root, { recursive: true, force: true });
+    await removeDirectory(root);
     await releaseRoot();
   };
   try {
-    server.listen(options.port ?? 0, options.host ?? "127.0.0.1");
+    server.listen(options.port ?? 0, host);
     await once(server, "listening");
   } catch (error) {
     await cleanUp();
     throw error;
   }
-  return running(server, { fence, faults, sessions, cleanUp });
+  return running(server, { fence, faults, sessions, guard, cleanUp });
 }
 
 interface Parts {
   readonly fence: Fence;
   readonly faults: FaultList;
   readonly sessions: SessionPool;
+  readonly guard: AccessGuard;
   readonly cleanUp: () => Promise<void>;
 }
 
-function running(server: Server, { fence, faults, sessions, cleanUp }: Parts): AcaEmulator {
+function running(server: Server, { fence, faults, sessions, guard, cleanUp }: Parts): AcaEmulator {
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     server.close();
@@ -111,7 +120,7 @@ function running(server: Server, { fence, faults, sessions, cleanUp }: Parts): A
   const emulator: AcaEmulator = {
     endpoint: `http://${addressOf(server)}${poolPath}`,
     fence: fence.kind,
-    token: (tokenOptions) => createToken(tokenOptions),
+    token: (tokenOptions) => guard.token(tokenOptions),
     sessions: () => sessions.identifiers,
     provoke: (fault) => faults.add(fault),
     setFaults: (all) => faults.replace(all),
@@ -123,14 +132,19 @@ function running(server: Server, { fence, faults, sessions, cleanUp }: Parts): A
 
 function addressOf(server: Server): string {
   const address: AddressInfo | string | null = server.address();
-  if (address === null || typeof address === "string") throw new Error("The server listens on no port.");
+  if (address === null || typeof address === "string") throw new Error("The server is not listening on a port.");
   return address.family === "IPv6" ? `[${address.address}]:${address.port}` : `${address.address}:${address.port}`;
+}
+
+async function removeDirectory(directory: string): Promise<void> {
+  await using parent = await PinnedDirectory.open(path.dirname(directory));
+  await parent.remove(path.basename(directory), AbortSignal.timeout(30_000));
 }
 
 async function checkPython(python: string): Promise<void> {
   const check = "import sys; sys.exit(sys.version_info < (3, 8))";
-  await promisify(execFile)(python, ["-c", check]).catch((cause: unknown) => {
-    throw new Error(`Sessions need Python 3.8 or later, which ${python} is not. Give another one as \`python\`.`, {
+  await promisify(execFile)(python, ["-c", check], { cwd: "/" }).catch((cause: unknown) => {
+    throw new Error(`Sessions need Python 3.8 or later, and ${python} is not. Give another one as \`python\`.`, {
       cause,
     });
   });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Client, older } from "./client.ts";
 
 describe("POST executions", needs("python3"), () => {
-  it("answers with the execution, its output apart and the last expression's value as JSON", async () => {
+  it("answers with the execution, its output apart and the last expression's value", async () => {
     await using client = await Client.open();
     const reply = await client.execute(
       "import sys\nprint('out'); print('err', file=sys.stderr)\n{'a': [1, None, 'ü']}",
@@ -14,7 +14,7 @@ describe("POST executions", needs("python3"), () => {
       identifier: "session-1",
       executionType: "Synchronous",
       status: "Succeeded",
-      result: { stdout: "out\n", stderr: "err\n", executionResult: { a: [1, null, "ü"] } },
+      result: { stdout: "out\n", stderr: "err\n", executionResult: "{'a': [1, None, 'ü']}" },
     });
     expect(reply.json.result.executionTimeInMilliseconds).toBeTypeOf("number");
     expect(reply.headers.get("operation-id")).toBe(reply.json.id);
@@ -80,7 +80,7 @@ describe("POST executions", needs("python3"), () => {
     process.env.FENCED_EMULATOR_SECRET = "secret";
     await using client = await Client.open();
     expect((await client.execute("input()")).json.error.message).toMatch(/^EOFError/);
-    expect((await client.execute("import os; os.getcwd()")).json.result.executionResult).not.toBe("/mnt/data");
+    expect((await client.execute("import os; os.getcwd()")).json.result.executionResult).not.toContain("/mnt/data");
     expect((await client.execute("os.environ.get('FENCED_EMULATOR_SECRET')")).json.result.executionResult).toBeNull();
     delete process.env.FENCED_EMULATOR_SECRET;
   });
@@ -97,7 +97,7 @@ describe("POST executions", needs("python3"), () => {
     expect((await client.execute("x")).json.result.executionResult).toBe(1);
     const stubborn = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass";
     expect((await client.execute(stubborn, { timeoutInSeconds: 1 })).json.status).toBe("Failed");
-    expect((await client.execute("'alive'")).json.result.executionResult).toBe("alive");
+    expect((await client.execute("'alive'")).json.result.executionResult).toBe("'alive'");
   });
 
   it("survives code that ends its process", async () => {
@@ -126,7 +126,7 @@ describe("POST executions", needs("python3"), () => {
       const execution = (await poll.json()) as { status: string; result?: { executionResult: string } };
       expect(poll.status).toBe(200);
       if (execution.status === "Running" || execution.status === "NotStarted") continue;
-      expect(execution).toMatchObject({ status: "Succeeded", result: { executionResult: "done" } });
+      expect(execution).toMatchObject({ status: "Succeeded", result: { executionResult: "'done'" } });
       break;
     }
   });
@@ -135,7 +135,7 @@ describe("POST executions", needs("python3"), () => {
     await using client = await Client.open();
     const headers = { "operation-id": "my-operation" };
     await client.execute("'once'", {}, { headers });
-    expect((await client.call("GET", "executions/my-operation")).json.result.executionResult).toBe("once");
+    expect((await client.call("GET", "executions/my-operation")).json.result.executionResult).toBe("'once'");
     expect((await client.execute("'twice'", {}, { headers })).status).toBe(409);
     const unknown = await client.call("GET", "executions/another");
     expect(unknown).toMatchObject({ status: 404, json: { error: { code: "ExecutionNotFound" } } });

@@ -5,7 +5,7 @@ import { Client } from "./client.ts";
 describe("faults", needs("python3"), () => {
   it("too-many-requests: 429 with Retry-After, as often as said, after as many as said", async () => {
     await using client = await Client.open({
-      faults: [{ kind: "too-many-requests", retryAfterSeconds: 7, skip: 1, times: 2 }],
+      faults: [{ kind: "too-many-requests", retryAfterMs: 7000, skip: 1, times: 2 }],
     });
     const statuses = [];
     for (let call = 0; call < 4; call += 1) statuses.push(await client.call("GET", "metadata"));
@@ -54,7 +54,8 @@ describe("faults", needs("python3"), () => {
   it("are set over HTTP, too, and checked", async () => {
     await using client = await Client.open();
     const url = new URL("/.emulator/faults", client.emulator.endpoint);
-    const put = (body: string) => fetch(url, { method: "PUT", body });
+    const headers = { authorization: `Bearer ${client.emulator.token()}` };
+    const put = (body: string) => fetch(url, { method: "PUT", body, headers });
     expect((await put('[{"kind":"forbidden","on":"metadata"}]')).status).toBe(204);
     expect((await client.call("GET", "metadata")).status).toBe(403);
     expect((await client.execute("1")).status).toBe(200);
@@ -67,7 +68,7 @@ describe("faults", needs("python3"), () => {
     ]) {
       expect({ wrong, status: (await put(wrong)).status }).toEqual({ wrong, status: 400 });
     }
-    const sessions = await fetch(new URL("/.emulator/sessions", client.emulator.endpoint));
+    const sessions = await fetch(new URL("/.emulator/sessions", client.emulator.endpoint), { headers });
     expect(await sessions.json()).toEqual({ value: ["session-1"] });
   });
 });

@@ -8,9 +8,9 @@ export function connectTo(emulator: AcaEmulator): Socket {
   return connect(Number(port), hostname);
 }
 
-/** Sends `request` as it is; resolves to all that comes until the connection ends. */
+/** Sends `request` as it is, which asks to close the connection; resolves to all that comes until then. */
 export async function exchange(emulator: AcaEmulator, request: string): Promise<string> {
   const socket = connectTo(emulator);
-  socket.end(request);
+  socket.write(request);
   return text(socket);
 }

@@ -19,7 +19,7 @@ describe("requests", needs("python3"), () => {
   it("with a token for another audience, or one that has expired, get 401 with the reason", async () => {
     await using client = await Client.open();
     const wrong = client.emulator.token({ audience: "https://management.azure.com" });
-    const old = client.emulator.token({ expiresInSeconds: -1 });
+    const old = client.emulator.token({ expiresInMs: -1000 });
     for (const [token, reason] of [
       [wrong, /audience/],
       [old, /expired/],
@@ -46,7 +46,10 @@ describe("requests", needs("python3"), () => {
 
   it.for(["//", "http://[/"])("to %s, which is no address, get 400", async (target) => {
     await using client = await Client.open();
-    const answer = await exchange(client.emulator, `GET ${target} HTTP/1.1\r\nHost: pool\r\nConnection: close\r\n\r\n`);
+    const answer = await exchange(
+      client.emulator,
+      `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 400 .*"code":"InvalidAddress"/s);
     expect((await client.call("GET", "metadata")).status).toBe(200);
   });
@@ -94,7 +97,7 @@ describe("sessions", needs("python3"), () => {
   });
 
   it("expire after the cooldown, and are gone then", async () => {
-    await using client = await Client.open({ cooldownSeconds: 1 });
+    await using client = await Client.open({ cooldownMs: 1000 });
     // A running execution keeps its session, however long the cooldown.
     expect((await client.execute("import time; time.sleep(1.5); 1")).json.result.executionResult).toBe(1);
     while (client.emulator.sessions().length > 0) await sleep(50);
@@ -117,7 +120,7 @@ describe("sessions", needs("python3"), () => {
   });
 
   it("do not end with the cooldown of an earlier one of their identifier", async () => {
-    await using client = await Client.open({ cooldownSeconds: 1 });
+    await using client = await Client.open({ cooldownMs: 1000 });
     const waiting = await executeInLine(client);
     await client.call("DELETE", "session");
     await waiting.reply;

@@ -37,7 +37,7 @@ describe("stop", needs("python3"), () => {
     const socket = connectTo(emulator);
     socket.on("error", () => {});
     socket.write(
-      `GET ${pathname}/files?api-version=${current}&identifier=session-1 HTTP/1.1\r\nHost: pool\r\n` +
+      `GET ${pathname}/files?api-version=${current}&identifier=session-1 HTTP/1.1\r\nHost: localhost\r\n` +
         `Authorization: Bearer ${emulator.token()}\r\nExpect: 100-continue\r\n\r\n`,
     );
     // The emulator says "Continue" as it takes the request up, which then waits for as long as the fault says.

@@ -5,15 +5,24 @@ export {
   type ChatAgent,
   isResponse,
   isTaskResult,
-  type Response,
+  type AgentResponse,
   type RunOptions,
   type Task,
   type TaskResult,
+  type WaitingFor,
 } from "./agents/chat-agent.ts";
 export type { ApprovalFunc, ApprovalRequest, ApprovalResponse } from "./execution/code-approval.ts";
+export { terminalApproval, type TerminalApprovalOptions } from "./execution/terminal-approval.ts";
+export {
+  type PendingAnswer,
+  type PendingApproval,
+  PendingApprovals,
+  type PendingApprovalsOptions,
+} from "./execution/pending-approvals.ts";
 export { CodeExecutorAgent } from "./agents/code-executor-agent.ts";
 export type { CodeExecutorAgentOptions } from "./agents/code-executor-agent-options.ts";
 export type { Handoff } from "./agents/handoff.ts";
+export { WaitingForPersonError } from "./agents/waiting-for-person-error.ts";
 
 export type { SignalOptions } from "./common/signal-option.ts";
 
@@ -49,10 +58,14 @@ export type {
   AgentMessage,
   CodeExecutionEvent,
   CodeGenerationEvent,
+  CodeOutputEvent,
   ModelClientStreamingChunkEvent,
+  SelectorEvent,
+  SelectSpeakerEvent,
   ThoughtEvent,
   ToolCallExecutionEvent,
   ToolCallRequestEvent,
+  CodeApprovalRequestEvent,
   UserInputRequestedEvent,
 } from "./messages/agent-event.ts";
 export type {
@@ -68,8 +81,11 @@ export type {
 export {
   codeExecutionEvent,
   codeGenerationEvent,
+  codeOutputEvent,
   handoffMessage,
   multiModalMessage,
+  selectorEvent,
+  selectSpeakerEvent,
   stopMessage,
   streamingChunkEvent,
   structuredMessage,
@@ -78,16 +94,23 @@ export {
   toolCallExecutionEvent,
   toolCallRequestEvent,
   toolCallSummaryMessage,
+  codeApprovalRequestEvent,
   userInputRequestedEvent,
 } from "./messages/create-message.ts";
-export { type JsonCodeResult, type JsonDisplay, toJsonCodeResult } from "./messages/json-code-result.ts";
 export type { MessageBase, MessageOptions } from "./messages/message-base.ts";
 export { isAgentEvent, isAgentMessage, isChatMessage } from "./messages/message-guards.ts";
 export { messageToText } from "./messages/message-to-text.ts";
 
-export { RoundRobinGroupChat } from "./teams/round-robin-group-chat.ts";
-export type { RoundRobinGroupChatOptions } from "./teams/round-robin-group-chat-options.ts";
-export type { Team } from "./teams/team.ts";
+export { BaseGroupChat, type Speakers } from "./teams/base-group-chat.ts";
+export type { GroupChatOptions } from "./teams/group-chat-options.ts";
+export type { Activation, DiGraph, DiGraphEdge, DiGraphNode, EdgeCondition } from "./teams/graph/di-graph.ts";
+export { type AddEdgeOptions, type AddNodeOptions, DiGraphBuilder } from "./teams/graph/di-graph-builder.ts";
+export { GraphFlow, type GraphFlowOptions } from "./teams/graph/graph-flow.ts";
+export { RoundRobinGroupChat, type RoundRobinGroupChatOptions } from "./teams/round-robin-group-chat.ts";
+export { SelectorGroupChat } from "./teams/selector-group-chat.ts";
+export type { CandidateFunc, SelectorFunc, SelectorGroupChatOptions } from "./teams/selector-group-chat-options.ts";
+export { Swarm, type SwarmOptions } from "./teams/swarm.ts";
+export type { Participant, Team } from "./teams/team.ts";
 
 export { tool, type Tool, type ToolDefinition } from "./tools/tool.ts";
 export { ExternalTermination } from "./conditions/external-termination.ts";
@@ -100,4 +123,20 @@ export { TextMessageTermination } from "./conditions/text-message-termination.ts
 export { TimeoutTermination } from "./conditions/timeout-termination.ts";
 export { TokenUsageTermination, type TokenUsageTerminationOptions } from "./conditions/token-usage-termination.ts";
 export { type InputFunc, UserProxyAgent, type UserProxyAgentOptions } from "./agents/user-proxy-agent.ts";
-export { CodeExecutionTool, type CodeExecutionToolOptions } from "./tools/code-execution-tool.ts";
+export { CodeExecutorTool, type CodeExecutorToolOptions } from "./tools/code-executor-tool.ts";
+export { AgentTool, type AgentToolOptions } from "./tools/agent-tool.ts";
+export { TeamTool, type TeamToolOptions } from "./tools/team-tool.ts";
+export { TaskRunnerTool, type TaskRunner, type TaskRunnerToolOptions } from "./tools/task-runner-tool.ts";
+export {
+  type AgUiEvent,
+  type AgUiInterrupt,
+  type AgUiOptions,
+  type AgUiOutcome,
+  toAgUiEvents,
+} from "./streams/to-ag-ui-events.ts";
+export type { ChatItem, ChatStreamOptions } from "./streams/chat-parts.ts";
+export {
+  toUIMessageStream,
+  type UIMessageStreamChunk,
+  type UIMessageStreamOptions,
+} from "./streams/to-ui-message-stream.ts";

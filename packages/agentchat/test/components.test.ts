@@ -3,19 +3,25 @@ import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import * as agentchat from "../src/index.ts";
 import {
+  AgentTool,
   AssistantAgent,
   BufferedChatCompletionContext,
-  CodeExecutionTool,
+  CodeExecutorTool,
   CodeExecutorAgent,
+  DiGraphBuilder,
   ExternalTermination,
   FunctionalTermination,
   FunctionCallTermination,
+  GraphFlow,
   HandoffTermination,
   HeadAndTailChatCompletionContext,
   MaxMessageTermination,
   RoundRobinGroupChat,
+  SelectorGroupChat,
   SourceMatchTermination,
   StopMessageTermination,
+  Swarm,
+  TeamTool,
   TextMentionTermination,
   TextMessageTermination,
   TimeoutTermination,
@@ -33,6 +39,12 @@ import { throughJson } from "./support/through-json.ts";
 const modelClient = new ScriptedModel([python("print(7)"), "Seven."]);
 const codeExecutor = new ScriptedExecutor();
 const initialMessages = [{ role: "user" as const, content: "hi", source: "user" }];
+
+const inner = new RoundRobinGroupChat({ participants: [new UserProxyAgent({ name: "other" })], name: "inner" });
+const [writer, critic] = ["writer", "critic"].map((name) => new AssistantAgent({ name, modelClient }));
+if (writer === undefined || critic === undefined) throw new Error("There are two of them.");
+const graph = new DiGraphBuilder().addNode(writer).addNode(critic).addNode(inner, { activation: "any" });
+graph.addEdge(writer, critic).addConditionalEdges(critic, { no: writer, yes: inner }).setEntryPoint(writer);
 
 interface Dumps {
   dumpComponent(): ComponentModel;
@@ -68,7 +80,7 @@ describe.each([
     modelClient,
     systemMessage: "Be kind.",
     description: "Helps.",
-    tools: [new CodeExecutionTool(codeExecutor, { name: "run" })],
+    tools: [new CodeExecutorTool(codeExecutor, { name: "run" })],
     handoffs: ["critic", { target: "user", message: "yours" }],
     modelClientStream: true,
     reflectOnToolUse: false,
@@ -93,9 +105,33 @@ describe.each([
     participants: [new UserProxyAgent({ name: "person" }), new CodeExecutorAgent({ name: "runner", codeExecutor })],
     terminationCondition: new MaxMessageTermination(3),
     maxTurns: 4,
+    emitTeamEvents: true,
     name: "pair",
     description: "Two.",
   }),
+  new SelectorGroupChat({
+    participants: [inner, new UserProxyAgent({ name: "person" })],
+    modelClient,
+    selectorPrompt: "{roles} {participants} {history}",
+    allowRepeatedSpeaker: true,
+    maxSelectorAttempts: 2,
+    modelClientStream: true,
+    modelContext: new BufferedChatCompletionContext(5),
+    terminationCondition: new MaxMessageTermination(3),
+    maxTurns: 10,
+  }),
+  new Swarm({
+    participants: [new AssistantAgent({ name: "a", modelClient, handoffs: ["user"] })],
+    terminationCondition: new HandoffTermination("user"),
+    maxTurns: 5,
+  }),
+  new GraphFlow({
+    participants: graph.getParticipants(),
+    graph: graph.build(),
+    terminationCondition: new MaxMessageTermination(9),
+  }),
+  new AgentTool(new UserProxyAgent({ name: "person" }), { returnValueAsLastMessage: true }),
+  new TeamTool(inner, { name: "pair", description: "Two.", returnValueAsLastMessage: false }),
 ])("$constructor.name", (component: Dumps) => {
   it("comes back from JSON as what it was", async () => {
     const model = component.dumpComponent();
@@ -123,7 +159,7 @@ describe("loadComponent", () => {
 
   it("gives loaded agents their executors to stop, and those of their tools", async () => {
     const stop = vi.spyOn(ScriptedExecutor.prototype, "stop");
-    const tools = [new CodeExecutionTool(codeExecutor)];
+    const tools = [new CodeExecutorTool(codeExecutor)];
     const participants = [
       new AssistantAgent({ name: "helper", modelClient, tools }),
       new CodeExecutorAgent({ name: "runner", codeExecutor }),
@@ -138,7 +174,7 @@ describe("loadComponent", () => {
 describe("a loaded component", () => {
   it("ends all that it owns, even if one of them fails", async () => {
     const stop = vi.spyOn(ScriptedExecutor.prototype, "stop").mockRejectedValueOnce(new Error("stuck"));
-    const tools = ["one", "two"].map((name) => new CodeExecutionTool(codeExecutor, { name }));
+    const tools = ["one", "two"].map((name) => new CodeExecutorTool(codeExecutor, { name }));
     const participants = [
       new AssistantAgent({ name: "helper", modelClient, tools }),
       new CodeExecutorAgent({ name: "runner", codeExecutor }),
@@ -160,5 +196,17 @@ describe("what cannot be dumped", () => {
       terminationCondition: new MaxMessageTermination(3).or(new FunctionalTermination(() => true)),
     });
     expect(() => team.dumpComponent()).toThrow(ComponentError);
+    const selecting = new SelectorGroupChat({
+      participants: [helper, inner],
+      modelClient,
+      selectorFunc: () => "inner",
+    });
+    expect(() => selecting.dumpComponent()).toThrow(ComponentError);
+    const builder = new DiGraphBuilder()
+      .addNode(inner)
+      .addNode(writer)
+      .addEdge(inner, writer, { condition: () => true });
+    const flow = new GraphFlow({ participants: builder.getParticipants(), graph: builder.build() });
+    expect(() => flow.dumpComponent()).toThrow('The edge from "inner" to "writer" cannot be dumped');
   });
 });

@@ -5,7 +5,7 @@ import { needs } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   AssistantAgent,
-  CodeExecutionTool,
+  CodeExecutorTool,
   CodeExecutorAgent,
   MaxMessageTermination,
   messageToText,
@@ -86,7 +86,7 @@ describe("agents and programs that really run", needs("python3"), () => {
     const unknown = call("execute_code", { language: "cobol", code: "x" }, "3");
     const malformed = call("execute_code", { code: "x" }, "4");
     const modelClient = new ScriptedModel([[good, bad, unknown, malformed]]);
-    const tools = [new CodeExecutionTool(codeExecutor)];
+    const tools = [new CodeExecutorTool(codeExecutor)];
     const agent = new AssistantAgent({ name: "analyst", modelClient, tools });
     const { chatMessage } = await agent.onMessages([]);
     const results = chatMessage.type === "ToolCallSummaryMessage" ? chatMessage.results : [];
@@ -114,7 +114,7 @@ describe("agents and programs that really run", needs("python3"), () => {
         agent: new AssistantAgent({
           name: "analyst",
           modelClient: new ScriptedModel([[call("execute_code", { language: "python", code })]]),
-          tools: [new CodeExecutionTool(codeExecutor)],
+          tools: [new CodeExecutorTool(codeExecutor)],
         }),
         task: "go",
       }),

@@ -1,5 +1,13 @@
 import type { CodeBlock, ModelOutputLimits } from "@fenced/core";
+import {
+  callbackOption,
+  modelOutputLimits,
+  timeLimitOption,
+  wholeNumberOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
 import type { Tool } from "ai";
+import * as z from "zod";
 import type { CodeExecutionOutput } from "./code-execution-output.ts";
 
 /** How an executor is offered as a tool; nothing is required. */
@@ -27,3 +35,20 @@ export interface CodeExecutionToolOptions extends ModelOutputLimits {
   /** Characters of output that a preliminary result has; of more, the last ones. Default: 4,000. */
   readonly maxProgressCharacters?: number;
 }
+
+type NeedsApproval = NonNullable<CodeExecutionToolOptions["needsApproval"]>;
+
+/** The schemas of the options. */
+export const toolOptions: OptionSchemas<CodeExecutionToolOptions> = {
+  ...modelOutputLimits,
+  description: z.string().exactOptional(),
+  languages: z.array(z.string()).exactOptional(),
+  timeoutMs: timeLimitOption.exactOptional(),
+  needsApproval: z
+    .union([z.boolean(), callbackOption<Exclude<NeedsApproval, boolean>>()], "must be true, false or a function")
+    .exactOptional(),
+  imagesToModel: z.boolean().exactOptional(),
+  // Of more milliseconds than a timer can wait, Node makes one.
+  progressIntervalMs: wholeNumberOption({ from: 0, to: 2_147_483_647, unit: "milliseconds" }).exactOptional(),
+  maxProgressCharacters: wholeNumberOption({ from: 0, unit: "characters" }).exactOptional(),
+};

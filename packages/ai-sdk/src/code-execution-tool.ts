@@ -1,11 +1,13 @@
 import { type CodeBlock, codeBlockSchema, type CodeExecutor, describeCodeExecutor } from "@fenced/core";
+import { checkOptions, codeExecutorOption, optionsSchema } from "@fenced/core/options";
 import type { Tool } from "ai";
-import { checkLimits } from "./check-limits.ts";
 import type { CodeExecutionOutput } from "./code-execution-output.ts";
-import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
+import { toolOptions, type CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
 import { offeredLanguages } from "./offered-languages.ts";
 import { runCode } from "./run-code.ts";
 import { toModelOutput } from "./to-model-output.ts";
+
+const argumentsSchema = optionsSchema({ executor: codeExecutorOption, ...toolOptions });
 
 /**
  * A code executor as a tool for `generateText`, `streamText` and agents of the Vercel AI SDK. While code runs, what it
@@ -16,7 +18,7 @@ import { toModelOutput } from "./to-model-output.ts";
  * started, before that what it is meant to do.
  *
  * @param executor - where the code runs. Started by the first call; stays the caller's, who stops it.
- * @throws InvalidInputError if a limit makes no sense, or the executor runs none of the wanted languages.
+ * @throws InvalidInputError if an option is unknown or wrong, or the executor runs none of the wanted languages.
  *
  * @example
  * await using executor = new LocalCommandLineCodeExecutor();
@@ -31,10 +33,10 @@ export function codeExecutionTool(
   executor: CodeExecutor,
   options: CodeExecutionToolOptions = {},
 ): Tool<CodeBlock, CodeExecutionOutput> {
-  checkLimits(options);
-  const languages = (): string[] => offeredLanguages(executor, options.languages);
+  const checked = checkOptions(argumentsSchema, { ...options, executor }, "codeExecutionTool");
+  const languages = (): string[] => offeredLanguages(executor, checked.languages);
   languages();
-  const { description, needsApproval, imagesToModel = true } = options;
+  const { description, needsApproval, imagesToModel = true } = checked;
   return {
     get description() {
       return description ?? describeCodeExecutor(executor, languages());
@@ -43,7 +45,7 @@ export function codeExecutionTool(
       return codeBlockSchema(languages());
     },
     ...(needsApproval === undefined ? {} : { needsApproval }),
-    execute: (block, { abortSignal }) => runCode(executor, block, { ...options, signal: abortSignal }),
+    execute: (block, { abortSignal }) => runCode(executor, block, { ...checked, signal: abortSignal }),
     toModelOutput: ({ output }) => toModelOutput(output, imagesToModel),
   };
 }

@@ -193,8 +193,10 @@ describe("codeExecutionTool", () => {
   it("refuses what makes no sense", () => {
     const executor = localExecutor();
     expect(() => codeExecutionTool(executor, { maxImages: -1 })).toThrow(InvalidInputError);
-    expect(() => codeExecutionTool(executor, { maxOutputCharacters: 1.5 })).toThrow(/maxOutputCharacters is 1.5/);
+    expect(() => codeExecutionTool(executor, { maxOutputCharacters: 1.5 })).toThrow(/"maxOutputCharacters" is 1.5/);
     expect(() => codeExecutionTool(executor, { progressIntervalMs: 2 ** 31 })).toThrow(/from 0 to 2147483647/);
+    const misspelt = Object.assign({ maxImages: 1 }, { needApproval: true });
+    expect(() => codeExecutionTool(executor, misspelt)).toThrow(/"needApproval"\. Did you mean "needsApproval"\?/);
     expect(() => codeExecutionTool(executor, { languages: ["cobol"] })).toThrow(/none of the languages cobol/);
   });
 });

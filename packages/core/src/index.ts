@@ -1,6 +1,7 @@
 export type { ComponentModel } from "./components/component-model.ts";
 export type { ComponentClass, ComponentContext, LoadComponentOptions } from "./components/component-class.ts";
 export { componentModelSchema } from "./components/component-model-schema.ts";
+export { type Component, type ComponentDefinition, defineComponent } from "./components/define-component.ts";
 export { dumpComponentConfig, type DumpComponentConfigOptions } from "./components/dump-component-config.ts";
 export { loadComponent } from "./components/load-component.ts";
 export { parseComponentConfig } from "./components/parse-component-config.ts";
@@ -13,37 +14,65 @@ export { FileNotFoundError } from "./errors/file-not-found-error.ts";
 export { FunctionSetupError } from "./errors/function-setup-error.ts";
 export { InvalidInputError } from "./errors/invalid-input-error.ts";
 export { ModelClientError } from "./errors/model-client-error.ts";
+export { QuotaExceededError } from "./errors/quota-exceeded-error.ts";
 export { WorkspacePathError } from "./errors/workspace-path-error.ts";
 
 export { canonicalLanguage } from "./execution/canonical-language.ts";
 export type { CodeBlock } from "./execution/code-block.ts";
 export { codeBlockSchema } from "./execution/code-block-schema.ts";
-export type { CodeExecutor } from "./execution/code-executor.ts";
+export type { CodeExecutor, StartOptions } from "./execution/code-executor.ts";
 export type { BlockResult, CodeResult } from "./execution/code-result.ts";
-export { codeResultForModel, type ModelOutput, type ModelOutputLimits } from "./execution/code-result-for-model.ts";
+export {
+  codeResultForModel,
+  type ModelOutput,
+  type ModelOutputLimits,
+  shortenCodeResult,
+} from "./execution/code-result-for-model.ts";
 export { describeCodeExecutor } from "./execution/describe-code-executor.ts";
 export { describeCodeResult } from "./execution/describe-code-result.ts";
 export type { Display, MimeBundle } from "./execution/display.ts";
 export { displayImage, type DisplayImage } from "./execution/display-image.ts";
 export type { ExecuteOptions } from "./execution/execute-options.ts";
 export { executeWithProgress, lastCharacters, type ProgressOptions } from "./execution/execute-with-progress.ts";
-export type { ExecutionEvent } from "./execution/execution-event.ts";
+export type { ExecutionEvent, HostCallEnd, HostCallEvent, HostCallStart } from "./execution/execution-event.ts";
 export type { ExecutorCapabilities } from "./execution/executor-capabilities.ts";
-export type { FileInfo, WorkspaceFiles } from "./execution/workspace-files.ts";
+export {
+  type BlockResultFields,
+  type CodeResultFields,
+  type CompactBlockResult,
+  type CompactCodeResult,
+  compactCodeResult,
+  cutLine,
+  expandCodeResult,
+  makeBlockResult,
+  makeCodeResult,
+  type OutputLayout,
+} from "./execution/make-code-result.ts";
+export type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "./execution/workspace-files.ts";
 
 export { Alias } from "./functions/alias.ts";
-export { assertFunctionSet } from "./functions/assert-function-set.ts";
+export { assertFunctionSet, isJavaScriptIdentifier, isPythonIdentifier } from "./functions/names.ts";
 export type { FunctionLanguage } from "./functions/function-language.ts";
 export type { FunctionRequirements } from "./functions/function-requirements.ts";
 export { FunctionWithRequirements, type JavaScriptFunction } from "./functions/function-with-requirements.ts";
 export type { GlobalImport } from "./functions/global-import.ts";
+export type {
+  ApproveHostCall,
+  HostCall,
+  HostCallApproval,
+  HostCallContext,
+  HostCallError,
+} from "./functions/host/host-call.ts";
+export { type HostFunction, isHostFunction } from "./functions/host/host-function.ts";
+export { hostFunction, type HostFunctionDefinition } from "./functions/host/make-host-function.ts";
+export { type AiSdkTool, hostFunctionsFrom } from "./functions/host/host-functions-from.ts";
+export type { JsonSchema, SchemaIssue, SchemaResult, StandardSchema } from "./functions/host/standard-schema.ts";
+export type { CheckedValue } from "./functions/host/value-schema.ts";
 export { ImportFromModule } from "./functions/import-from-module.ts";
-export { isJavaScriptIdentifier } from "./functions/is-javascript-identifier.ts";
-export { isPythonIdentifier } from "./functions/is-python-identifier.ts";
 export { withRequirements } from "./functions/with-requirements.ts";
 
-export type { JsonObject, JsonValue } from "./json-value.ts";
-export { extractCodeBlocks } from "./markdown/extract-code-blocks.ts";
+export { isJsonValue, type JsonObject, type JsonValue, maxJsonDepth } from "./json-value.ts";
+export { extractCodeBlocks, type Fence, findFences } from "./markdown/extract-code-blocks.ts";
 
 export type {
   ChatCompletionClient,
@@ -66,3 +95,13 @@ export type {
   ToolResultMessage,
   UserMessage,
 } from "./models/model-messages.ts";
+
+export {
+  type AllowedNetwork,
+  type NetworkCredential,
+  type NetworkDecision,
+  type NetworkPolicy,
+  packageIndexes,
+} from "./network/network-policy.ts";
+
+export { sanitizeTerminalText } from "./text/sanitize-terminal-text.ts";

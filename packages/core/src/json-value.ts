@@ -5,3 +5,33 @@ export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObj
 export interface JsonObject {
   [key: string]: JsonValue;
 }
+
+/** How deep what a model or a program made may be nested by default; deeper values overflow the stack of many readers. */
+export const maxJsonDepth = 500;
+
+/** Whether a value is JSON and nested no deeper than `maxDepth`, by default 500. Never overflows the stack, however deep it is. */
+export function isJsonValue(value: unknown, maxDepth: number = maxJsonDepth): value is JsonValue {
+  const left: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
+  // What is found in many places, or inside of itself, is looked at again only where it is deeper.
+  const seen = new Map<object, number>();
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value: part, depth } = next;
+    if (isScalar(part)) continue;
+    if (depth >= maxDepth || !(Array.isArray(part) || isPlainObject(part))) return false;
+    if ((seen.get(part) ?? -1) >= depth) continue;
+    seen.set(part, depth);
+    for (const inner of Object.values(part)) left.push({ value: inner, depth: depth + 1 });
+  }
+  return true;
+}
+
+function isScalar(value: unknown): value is string | number | boolean | null {
+  if (typeof value === "number") return Number.isFinite(value);
+  return value === null || typeof value === "string" || typeof value === "boolean";
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

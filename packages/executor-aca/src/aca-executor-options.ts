@@ -1,12 +1,12 @@
-import { FunctionWithRequirements, type JsonValue } from "@fenced/core";
-import type { BaseExecutorOptions } from "@fenced/executor-kit";
+import { millisecondsOption, objectOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
 import { z } from "zod";
 import type { PoolType } from "./api/pool-metadata.ts";
 import type { AccessTokenSource } from "./token-credential.ts";
 
 /** Settings of `ACADynamicSessionsCodeExecutor`; only the pool's address is required. */
 export interface ACAExecutorOptions extends BaseExecutorOptions {
-  /** The session pool's address: its property `poolManagementEndpoint`. `https`, unless it is on this host. */
+  /** The session pool's address: its property `poolManagementEndpoint`. It must be `https`, unless it is on this host. */
   readonly poolManagementEndpoint: string;
   /** Gives the tokens. Default: `DefaultAzureCredential` of `@azure/identity`, which must be installed then. */
   readonly credential?: AccessTokenSource;
@@ -14,15 +14,15 @@ export interface ACAExecutorOptions extends BaseExecutorOptions {
   readonly tokenVariable?: string;
   /** The first session's identifier, 4 to 128 characters. Default: a new one. */
   readonly sessionId?: string;
-  /** Let the session live when the executor stops, until its cooldown is over. Default: false. */
+  /** Keep the session when the executor stops, until its cooldown is over. Default: false. */
   readonly keepSession?: boolean;
   /** Leave the value of a block's last expression out of its output. Default: false. */
   readonly suppressResultOutput?: boolean;
   /**
-   * The host's directory in which pictures are saved and which `uploadFiles` and `downloadFiles` start from; made if
-   * missing, never deleted. Default: a temporary one for pictures, deleted by `stop()`, and this process's directory.
+   * The host's directory in which pictures are saved, and to which `downloadFiles` downloads; made if missing, never deleted.
+   * Default: a temporary one for pictures, deleted by `stop()`, and this process's directory for downloads.
    */
-  readonly workDir?: string;
+  readonly outputDir?: string;
   /** The version of the service's API. `2024-02-02-preview` has another shape and less to offer. Default: `2025-10-02-preview`. */
   readonly apiVersion?: string;
   /** What the pool's sessions run. Default: what the pool's metadata says. */
@@ -31,20 +31,23 @@ export interface ACAExecutorOptions extends BaseExecutorOptions {
   readonly retryForMs?: number;
 }
 
-/** The shape of the executor's config in a component model. */
-export const acaExecutorConfig: z.ZodType<ACAExecutorOptions> = z.strictObject({
+/** Checks the options, and the executor's config in a component model. */
+export const acaExecutorOptions: z.ZodType<ACAExecutorOptions> = optionsSchema({
+  ...baseExecutorConfig,
   poolManagementEndpoint: z.string(),
-  timeoutMs: z.number().exactOptional(),
-  maxOutputBytes: z.number().exactOptional(),
-  env: z.record(z.string(), z.string()).exactOptional(),
-  functions: z.array(z.json().transform((json: JsonValue) => FunctionWithRequirements.fromJSON(json))).exactOptional(),
-  functionsModule: z.string().exactOptional(),
-  tokenVariable: z.string().exactOptional(),
-  sessionId: z.string().exactOptional(),
+  credential: objectOption<AccessTokenSource>(["getToken"], "a credential, with the method getToken").exactOptional(),
+  tokenVariable: z.string().min(1).exactOptional(),
+  sessionId: z
+    .string()
+    .regex(/^.{4,128}$/s, "must be 4 to 128 characters long")
+    .exactOptional(),
   keepSession: z.boolean().exactOptional(),
   suppressResultOutput: z.boolean().exactOptional(),
-  workDir: z.string().exactOptional(),
-  apiVersion: z.string().exactOptional(),
+  outputDir: z.string().min(1).exactOptional(),
+  apiVersion: z.string().min(1).exactOptional(),
   poolType: z.enum(["PythonLTS", "NodeLTS", "Shell"]).exactOptional(),
-  retryForMs: z.number().exactOptional(),
-});
+  retryForMs: millisecondsOption.exactOptional(),
+} satisfies OptionSchemas<ACAExecutorOptions>).refine(
+  ({ credential, tokenVariable }) => credential === undefined || tokenVariable === undefined,
+  { path: ["tokenVariable"], error: "cannot be given together with `credential`: leave one of them out" },
+);

@@ -1,4 +1,4 @@
-import { InvalidInputError } from "@fenced/core";
+import { InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
 import type { PoolHabits } from "./api/current-api.ts";
 import { readMetadata, type PoolType } from "./api/pool-metadata.ts";
 import { olderVersion } from "./api/wire-types.ts";
@@ -16,6 +16,9 @@ export interface PoolSettings extends PoolAccess {
   readonly version: string;
   readonly poolType: PoolType | undefined;
   readonly sessionId: string | undefined;
+  readonly functions: readonly FunctionWithRequirements[];
+  /** The module that they are imported from. */
+  readonly functionsModule: string;
 }
 
 /** Everything that exists while the executor is started. */
@@ -25,6 +28,8 @@ export interface OpenPool {
   readonly scratch: ScratchDirectory;
   /** The executor's file in the session. */
   readonly logName: string;
+  /** The directory of the functions' module, as the session names it. */
+  readonly functionsDirectory: string;
   /** Asks what the pool is, and makes the session ready. */
   connect(signal: AbortSignal): Promise<void>;
   /** Names of the session's packages. */
@@ -36,14 +41,6 @@ export interface OpenPool {
 /** Milliseconds that the calls under way get when the pool is closed, and the end of a session that was never ready. */
 const shortPatienceMs = 5000;
 
-const listPackages = `
-def _fenced_packages():
-    import importlib.metadata
-    return "\\n".join(str(each.metadata["Name"]) for each in importlib.metadata.distributions())
-print(_fenced_packages())
-del _fenced_packages
-`;
-
 /** Prepares the use of a pool; nothing is sent yet. */
 export function openPool(settings: PoolSettings): OpenPool {
   return new Pool(settings);
@@ -52,6 +49,7 @@ export function openPool(settings: PoolSettings): OpenPool {
 class Pool implements OpenPool {
   readonly scratch: ScratchDirectory;
   readonly logName: string;
+  readonly functionsDirectory: string;
   readonly #settings: PoolSettings;
   readonly #client: PoolClient;
   readonly #habits: PoolHabits = { wrapsBodies: false, refusesOutputLimit: false, keepsOperationIds: undefined };
@@ -66,6 +64,7 @@ class Pool implements OpenPool {
     this.#language = poolLanguages[settings.poolType ?? "PythonLTS"];
     this.scratch = new ScratchDirectory(settings.id);
     this.logName = logNameOf(settings.id);
+    this.functionsDirectory = `/tmp/${this.logName}.functions`;
   }
 
   get language(): PoolLanguage {
@@ -84,7 +83,8 @@ class Pool implements OpenPool {
   }
 
   async packages(): Promise<readonly string[]> {
-    if (this.#packages.length === 0 && this.#language === poolLanguages.PythonLTS) {
+    const { listPackages } = this.#language;
+    if (this.#packages.length === 0 && listPackages !== undefined) {
       const session = await this.place.session();
       const printed = await session.runOwn(listPackages, new AbortController().signal);
       this.#packages = printed.split("\n").filter((name) => name !== "");
@@ -123,8 +123,8 @@ class Pool implements OpenPool {
     });
     const type = poolType ?? metadata.poolType;
     if (type === undefined) {
-      throw new InvalidInputError("The pool does not say what its sessions run", {
-        remedy: "Give the option `poolType`.",
+      throw new InvalidInputError("The pool's metadata does not say what its sessions run", {
+        remedy: "Set the option `poolType`.",
       });
     }
     this.#language = poolLanguages[type];
@@ -132,13 +132,18 @@ class Pool implements OpenPool {
   }
 
   #makePlace(identifier: string | undefined): SessionPlace {
-    const { version } = this.#settings;
+    const { version, functions, functionsModule } = this.#settings;
     const settings = {
       client: this.#client,
       version,
       habits: this.#habits,
       language: this.#language,
       logName: this.logName,
+      functions: {
+        module: functionsModule,
+        directory: this.functionsDirectory,
+        names: functions.map(({ name }) => name),
+      },
     };
     return new SessionPlace(settings, this.scratch, identifier);
   }

@@ -74,7 +74,7 @@ export class RemoteRun {
     }
   }
 
-  /** Sees to it that the session is the one with our variables and functions, and knows the block's environment. */
+  /** The session, with our variables and functions in it, and told the block's environment. */
   async #prepare(): Promise<RemoteSession> {
     const { place } = this.#pool;
     const { env, signal } = this.#run;
@@ -91,8 +91,8 @@ export class RemoteRun {
       if (state === "ready") return session;
       await this.#renew(session, state);
     }
-    throw new BackendUnavailableError("The pool loses its sessions as fast as they are made", {
-      remedy: "Look at the pool's cooldown and at its logs.",
+    throw new BackendUnavailableError("The pool loses its sessions as fast as it creates them", {
+      remedy: "Check the pool's cooldown and its logs.",
     });
   }
 
@@ -117,12 +117,13 @@ export class RemoteRun {
 
   async *#show(answer: ExecutionAnswer, { api }: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const { logName, language } = this.#pool;
-    const hasLog = language.begin(logName, {}) !== undefined && language.capabilities.functions.length > 0;
     const truncated = yield* arrangeOutput({
       stdout: answer.stdout,
       stderr: answer.stderr,
       maxOutput: this.#maxOutput,
-      openLog: hasLog ? () => openLate((signal) => api.readFile(logName, signal), this.#run.signal) : undefined,
+      openLog: language.hasLog
+        ? () => openLate((signal) => api.readFile(logName, signal), this.#run.signal)
+        : undefined,
     });
     const { displays, text } = await readValue(answer.result, this.#conditions.pictures);
     for (const display of displays) yield { type: "display", display };
@@ -141,6 +142,11 @@ export class RemoteRun {
     // An executor that stops or restarts gives the session up itself.
     if (ExecutorStoppedError.isInstance(this.#run.signal.reason)) return { exitCode: 1 };
     this.#stateLost = true;
+    if (this.#pool.place.holds(session)) {
+      this.#pool.place.onLost(
+        "The session of the pool was given up to end what ran in it; its files are in another one",
+      );
+    }
     const printed: BlockEvent[] = [];
     await this.#pool.place.replace(session, async (log) => {
       let length = 0;
@@ -166,7 +172,7 @@ function exitCodeOf({ succeeded, exitCode, error }: ExecutionAnswer): number {
 function asUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof OutcomeUnknownError)) return error;
   return new BackendUnavailableError(`${error.message}: it may or may not have run`, {
-    remedy: "Look at what the block was to do before running it again; it is not sent twice.",
+    remedy: "It was not sent again: check what it did before you run it a second time.",
     cause: error.cause,
   });
 }

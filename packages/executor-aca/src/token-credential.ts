@@ -1,6 +1,6 @@
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 
-/** Whom the service's tokens are made for. */
+/** The scope of the service's tokens. */
 export const tokenScope = "https://dynamicsessions.io/.default";
 
 /** Anything that gives tokens: every credential of `@azure/identity`, or an object with this one method. */

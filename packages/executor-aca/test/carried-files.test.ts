@@ -16,10 +16,15 @@ describe("files that are carried into the next session", needs("python3"), () =>
   it("leave behind what the service does not take, with a warning", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
-    const code = `for name in ("good.txt", "x\\\\"): open(name, "w").close()\nwhile True: pass`;
+    const code = `for name in ("good.txt", "x\\\\"): open(name, "w").close()
+open("huge", "w").truncate(128 * 1024 * 1024 + 1)
+while True: pass`;
     expect(await run(executor, code, { timeoutMs: 1500 })).toMatchObject(ended);
-    expect((await run(executor, "import os; print(os.path.exists('good.txt'))")).output).toBe("True\n");
-    expect(warnings).toEqual([expect.stringMatching(/The file x\\.* could not be taken into the new session/s)]);
+    expect((await run(executor, "import os; print(sorted(os.listdir())[-1:])")).output).toBe("['good.txt']\n");
+    expect(warnings.toSorted()).toEqual([
+      expect.stringMatching(/The file huge stays behind/),
+      expect.stringMatching(/The file x.* could not be carried into the new session/s),
+    ]);
   });
 
   it("are all that can be fetched, with a warning for each other one", async () => {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { backend } from "@fenced/test-support";
+import { backend, place } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { ACADynamicSessionsCodeExecutor } from "../src/index.ts";
 import { startEmulatorProcess, type EmulatorProcess } from "./emulator-process.ts";
@@ -38,7 +38,12 @@ describe.skipIf(!backend("python3").available)("over the emulator", () => {
         "tsx",
         join(import.meta.dirname, "fixtures/aca-host.ts"),
       ],
+      breakPlace: async (executor) => {
+        if (!(executor instanceof ACADynamicSessionsCodeExecutor)) return;
+        await emulator.expire(executor.sessionId ?? "");
+      },
       listResources: () => emulator.sessions(),
     },
+    place(),
   );
 });

@@ -10,6 +10,8 @@ export interface EmulatorProcess extends AsyncDisposable {
   readonly pid: number;
   sessions(): Promise<string[]>;
   setFaults(faults: readonly object[]): Promise<void>;
+  /** Ends a session as its cooldown does: its identifier is refused from then on. */
+  expire(identifier: string): Promise<void>;
 }
 
 const cli = join(import.meta.dirname, "../../aca-emulator/src/cli.ts");
@@ -24,17 +26,25 @@ export async function startEmulatorProcess(...flags: readonly string[]): Promise
     if (said.has("token")) break;
   }
   const endpoint = said.get("endpoint") ?? "";
+  const token = said.get("token") ?? "";
+  const headers = { authorization: `Bearer ${token}` };
   const own = (path: string): string => new URL(`/.emulator/${path}`, endpoint).href;
   return {
     endpoint,
-    token: said.get("token") ?? "",
+    token,
     pid: child.pid ?? 0,
     sessions: async () => {
-      const { value } = (await (await fetch(own("sessions"))).json()) as { value: string[] };
+      const { value } = (await (await fetch(own("sessions"), { headers })).json()) as { value: string[] };
       return value;
     },
     setFaults: async (faults) => {
-      await fetch(own("faults"), { method: "PUT", body: JSON.stringify(faults) });
+      await fetch(own("faults"), { method: "PUT", body: JSON.stringify(faults), headers });
+    },
+    expire: async (identifier) => {
+      const faults = [{ kind: "expired-session", on: "session", times: 1 }];
+      await fetch(own("faults"), { method: "PUT", body: JSON.stringify(faults), headers });
+      const query = new URLSearchParams({ "api-version": "2025-10-02-preview", identifier });
+      await fetch(`${endpoint}/session?${query.toString()}`, { headers });
     },
     [Symbol.asyncDispose]: () => end(child),
   };

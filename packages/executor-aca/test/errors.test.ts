@@ -31,12 +31,12 @@ function unavailable(error: unknown): string {
 }
 
 describe("what the service refuses", needs("python3"), () => {
-  it("a token for somebody else: names the scope", async () => {
+  it("a token for another audience: names the scope", async () => {
     await using setting = await Setting.open();
     const token = setting.emulator.token({ audience: "https://management.azure.com" });
     const executor = setting.executor({ credential: staticToken(token) });
     const error = await executor.start().catch((thrown: unknown) => thrown);
-    expect(unavailable(error)).toMatch(/somebody else.*https:\/\/dynamicsessions\.io\/\.default/s);
+    expect(unavailable(error)).toMatch(/another audience.*https:\/\/dynamicsessions\.io\/\.default/s);
     expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain(token);
   });
 
@@ -90,7 +90,7 @@ describe("what the service refuses", needs("python3"), () => {
       retryForMs: 0,
     });
     const error = await executor.start().catch((thrown: unknown) => thrown);
-    expect(unavailable(error)).toMatch(/does not answer/);
+    expect(unavailable(error)).toMatch(/did not answer/);
     await executor.stop();
   });
 
@@ -143,6 +143,7 @@ describe("options", () => {
     ["a session id of 129 characters", { sessionId: "a".repeat(129) }],
     ["two sources of tokens", { credential: staticToken("a"), tokenVariable: "B" }],
     ["no patience", { retryForMs: -1 }],
+    ["a misspelt option", Object.assign({ retryForMs: 1 }, { retryMs: 1 })],
   ])("refuse %s", ([, options]) => {
     const make = () =>
       new ACADynamicSessionsCodeExecutor({ poolManagementEndpoint: "https://x.dynamicsessions.io/p", ...options });
@@ -191,8 +192,8 @@ describe("tokens", needs("python3"), () => {
 
   it("that a credential cannot give are an error that says so", async () => {
     const failing = { getToken: () => Promise.reject(new Error("not signed in")) };
-    expect(unavailable(await startError({ credential: failing }))).toMatch(/gave no token: not signed in/);
-    expect(unavailable(await startError({ credential: { getToken: async () => null } }))).toMatch(/gave no token/);
+    expect(unavailable(await startError({ credential: failing }))).toMatch(/returned no token: not signed in/);
+    expect(unavailable(await startError({ credential: { getToken: async () => null } }))).toMatch(/returned no token/);
   });
 });
 

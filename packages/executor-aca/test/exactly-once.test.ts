@@ -16,7 +16,7 @@ describe("1,000 blocks in 20 sessions at once, with faults in 5 % of all calls",
       { kind: "server-error", rate },
       { kind: "server-error", afterwards: true, rate },
       { kind: "server-error", status: 503, rate },
-      { kind: "too-many-requests", retryAfterSeconds: 0, rate },
+      { kind: "too-many-requests", retryAfterMs: 0, rate },
     ]);
     const work = executors.map(async (executor, session) => {
       for (let block = 0; block < blocksEach; block += 1) {

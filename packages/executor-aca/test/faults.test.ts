@@ -25,7 +25,7 @@ describe("a block under one fault", needs("python3"), () => {
   // Two calls make a block: the first prepares the session. `times: 2` hits the second as well, or the first's repetition.
   for (const times of [1, 2, 3]) {
     const faults: readonly Fault[] = [
-      { kind: "too-many-requests", retryAfterSeconds: 0 },
+      { kind: "too-many-requests", retryAfterMs: 0 },
       { kind: "too-many-requests" },
       { kind: "server-error" },
       { kind: "server-error", afterwards: true },
@@ -47,7 +47,7 @@ describe("a block under one fault", needs("python3"), () => {
   });
 
   it("waits as long as Retry-After says", async () => {
-    const result = await runUnder({ kind: "too-many-requests", retryAfterSeconds: 2, on: "executions", times: 1 });
+    const result = await runUnder({ kind: "too-many-requests", retryAfterMs: 2000, on: "executions", times: 1 });
     expect(result).toMatchObject(ranOnce);
     expect(result.durationMs).toBeGreaterThanOrEqual(2000);
   });
@@ -110,7 +110,7 @@ describe("files under faults", needs("python3"), () => {
     { kind: "server-error", afterwards: true },
     { kind: "drop" },
     { kind: "drop", afterwards: true },
-    { kind: "too-many-requests", retryAfterSeconds: 0 },
+    { kind: "too-many-requests", retryAfterMs: 0 },
   ])("are written, listed, read and removed (%o)", async (fault) => {
     await using setting = await Setting.open();
     const executor = setting.executor();

@@ -4,9 +4,8 @@ import { mkdtemp, open, rm, stat, truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { InvalidInputError } from "@fenced/core";
+import { MemoryWatch } from "@fenced/executor-testkit";
 import { needs } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ACADynamicSessionsCodeExecutor, staticToken } from "../src/index.ts";
@@ -33,7 +32,7 @@ describe("a file of 100 MB", needs("python3"), () => {
     await executor.start();
     const local = join(directory, "large.bin");
     await writeLarge(local, 100);
-    using memory = watchMemory();
+    using memory = new MemoryWatch();
     await executor.uploadFiles([local]);
     const [copy = ""] = await executor.downloadFiles(["large.bin"], join(directory, "copies"));
     const held = memory.peak() / mebibyte;
@@ -70,20 +69,4 @@ async function digest(path: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(path), hash);
   return hash.digest("hex");
-}
-
-function watchMemory(): Disposable & { peak(): number } {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  const held = (): number => {
-    collect();
-    const { heapUsed, external } = process.memoryUsage();
-    return heapUsed + external;
-  };
-  const before = held();
-  let peak = 0;
-  const timer = setInterval(() => {
-    peak = Math.max(peak, held() - before);
-  }, 50);
-  return { peak: () => peak, [Symbol.dispose]: () => clearInterval(timer) };
 }

@@ -23,11 +23,12 @@ describe("API version 2024-02-02-preview", needs("python3"), () => {
 
   it("has one flat directory of files", async () => {
     await using setting = await Setting.open();
-    const { files, ...executor } = setting.executor({ apiVersion });
-    expect(executor).toBeDefined();
+    const executor = setting.executor({ apiVersion });
+    const { files } = executor;
     await files.write("a.txt", "content");
     expect(await files.list()).toEqual([{ path: "a.txt", size: 7 }]);
     expect(new TextDecoder().decode(await files.read("a.txt"))).toBe("content");
+    expect((await run(executor, "print(open('a.txt').read())")).output).toBe("content\n");
     await expect(files.write("dir/a.txt", "")).rejects.toSatisfy((error) => InvalidInputError.isInstance(error));
     await expect(files.read("missing.txt")).rejects.toSatisfy((error) => FileNotFoundError.isInstance(error));
     await files.remove("a.txt");
@@ -39,6 +40,7 @@ describe("API version 2024-02-02-preview", needs("python3"), () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ apiVersion });
     await executor.files.write("kept.txt", "kept");
+    await run(executor, "pass");
     const result = await run(executor, "print('so far')\nwhile True: pass", { timeoutMs: 1500 });
     expect(result).toMatchObject({ exitCode: 124, output: "so far\n", stateLost: true });
     expect(await executor.getFileList()).toEqual(["kept.txt"]);

@@ -11,6 +11,7 @@ describe("a NodeLTS pool", needs("python3"), () => {
       languages: ["javascript"],
       stateful: true,
       functions: [],
+      hostFunctions: [],
       stdin: false,
     });
     const javascript = { language: "js" };

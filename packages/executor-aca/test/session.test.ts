@@ -12,6 +12,7 @@ describe("a session", needs("python3"), () => {
   it("has the given identifier, and another one after restart()", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ sessionId: "my-own-session" });
+    expect(executor.sessionId).toBe("my-own-session");
     await run(executor, "kept = 1");
     expect(executor.sessionId).toBe("my-own-session");
     await executor.restart();
@@ -60,6 +61,16 @@ describe("a session", needs("python3"), () => {
     expect(result).toMatchObject({ exitCode: 124, timedOut: true, stateLost: true, output: "so far\n" });
     expect(await executor.getFileList()).toEqual(["dir/given.txt"]);
     expect((await run(executor, "from functions import double\nprint(double(4))")).output).toBe("8\n");
+  });
+
+  it("has the functions as globals, too, until a block gives their names to something else", async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ functions: [double], functionsModule: "tools" });
+    expect((await run(executor, "print(double(21))")).output).toBe("42\n");
+    await run(executor, "double = 'mine'");
+    expect((await run(executor, "print(double)\nfrom tools import double\nprint(double(2))")).output).toBe("mine\n4\n");
+    setting.emulator.provoke({ kind: "expired-session", on: "executions", times: 1 });
+    expect(await run(executor, "print(double(4))")).toMatchObject({ output: "8\n", stateLost: true });
   });
 
   it("that was given up in a call which nobody heard of is reported by the next result", async () => {
@@ -138,7 +149,7 @@ describe("output", needs("python3"), () => {
   it("shows the last expression's value, unless told not to", async () => {
     await using setting = await Setting.open();
     const code = "print('text', end='')\n{'a': [1, 2.5, None]}";
-    expect((await run(setting.executor(), code)).output).toBe('text\n{"a":[1,2.5,null]}\n');
+    expect((await run(setting.executor(), code)).output).toBe("text\n{'a': [1, 2.5, None]}\n");
     expect((await run(setting.executor({ suppressResultOutput: true }), code)).output).toBe("text");
   });
 
@@ -161,7 +172,7 @@ describe("output", needs("python3"), () => {
     const directory = await mkdtemp(join(tmpdir(), "fenced-aca-test-"));
     try {
       const code = "class Plot:\n    def _repr_png_(self): return b'png bytes'\nPlot()";
-      const result = await run(setting.executor({ workDir: directory }), code);
+      const result = await run(setting.executor({ outputDir: directory }), code);
       const [file = ""] = result.displays[0]?.files ?? [];
       expect(dirname(file)).toBe(directory);
       expect(await readFile(file, "utf8")).toBe("png bytes");

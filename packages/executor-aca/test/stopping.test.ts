@@ -94,10 +94,10 @@ describe("stop() during a file call", needs("python3"), () => {
     const executor = setting.executor();
     await executor.start();
     setting.emulator.provoke({ kind: "latency", milliseconds: 1000, on: "files" });
-    const writing = executor.files.write("given.txt", "given");
+    const writing = executor.files.write("given.txt", "given").catch((error: unknown) => error);
     await sleep(300);
     await executor.stop();
-    await writing;
+    expect(await writing).toSatisfy(ExecutorStoppedError.isInstance);
     expect(setting.emulator.sessions()).toEqual([]);
   });
 

@@ -1,11 +1,30 @@
-import { FunctionWithRequirements, type JsonValue } from "@fenced/core";
-import type { BaseExecutorOptions, LanguageCommand } from "@fenced/executor-kit";
+import path from "node:path";
+import type { NetworkPolicy } from "@fenced/core";
+import {
+  callbackOption,
+  networkPolicyOption,
+  optionsSchema,
+  stringsOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
+import {
+  containerLimits,
+  dockerConnection,
+  type ContainerLimits,
+  type DockerConnection,
+  type PullProgress,
+} from "@fenced/docker-daemon";
+import {
+  baseExecutorConfig,
+  commandLineExecutorConfig,
+  type BaseExecutorOptions,
+  type CommandLineExecutorOptions,
+} from "@fenced/executor-kit";
 import { z } from "zod";
-import { dockerConnection, type DockerConnection } from "./daemon/docker-connection.ts";
 
 /** Devices of the host that a container gets, as the Docker API takes them; GPUs, mostly. */
 export interface DeviceRequest {
-  /** Who provides them, e.g. `"nvidia"`. Default: whoever can. */
+  /** The driver that provides them, e.g. `"nvidia"`. Default: any that can. */
   readonly driver?: string;
   /** How many; -1: all. Do not give `deviceIds` then. */
   readonly count?: number;
@@ -25,25 +44,19 @@ export interface VolumeMount {
   readonly mode?: "rw" | "ro";
 }
 
-/** What is known about a download of an image, from time to time. */
-export interface PullProgress {
-  readonly image: string;
-  /** What happens, in the daemon's words: `"Downloading"`, `"Extracting"`, `"Pull complete"`. */
-  readonly status: string;
-  /** The layer that it happens to; missing if it is about the whole image. */
-  readonly layer?: string;
-  /** Bytes of the layer that are done, and that there are; missing while the daemon does not say. */
-  readonly current?: number;
-  readonly total?: number;
+/** Settings of the interpreter that waits; none is required. */
+export interface WarmOptions {
+  /** Modules to import in it: `["numpy", "pandas"]`. One that cannot be imported is left to the blocks. Default: none. */
+  readonly preload?: readonly string[];
 }
 
 /** Settings of `DockerCommandLineCodeExecutor`; none is required. */
-export interface DockerExecutorOptions extends BaseExecutorOptions {
+export interface DockerExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, ContainerLimits {
   /** The image; needs `sh`, and is fastest with `python3`. Default: `python:3-slim`. */
   readonly image?: string;
   /** When to download it. Default: `"missing"`. */
   readonly pull?: "missing" | "always" | "never";
-  /** Told about a download while it goes on. Cannot be dumped. */
+  /** Called with the progress of a download. Cannot be dumped. */
   readonly onPullProgress?: (progress: PullProgress) => void;
   /** The container's name. Default: `fenced-` and a unique id. */
   readonly containerName?: string;
@@ -67,81 +80,118 @@ export interface DockerExecutorOptions extends BaseExecutorOptions {
   readonly deviceRequests?: readonly DeviceRequest[];
   /** Directories (absolute paths of the daemon's host) or named volumes to mount. Default: none. */
   readonly extraVolumes?: Readonly<Record<string, VolumeMount>>;
+  /** Labels of the container, to find it by: `docker ps --filter label=tenant=42`. Default: Fenced's own. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Host names to addresses (or `host-gateway`) that the container knows. Default: none. */
   readonly extraHosts?: Readonly<Record<string, string>>;
   /** Shell commands that run before each block, in the same shell; if the last one fails, the block does. Default: none. */
   readonly initCommand?: string;
-  /** The network that the container is in; `"none"`: it has none. Default: the daemon's default bridge. */
-  readonly network?: string;
-  /** Bytes of memory, swap included, from 6 MiB. Default: 1 GiB if hardened, else no limit. */
-  readonly memoryBytes?: number;
-  /** Processors, in parts: 1.5. Default: no limit. */
-  readonly cpus?: number;
-  /** Processes and threads at a time. Default: 512 if hardened, else no limit. */
-  readonly pidsLimit?: number;
+  /**
+   * What the code may talk to. `"none"`: nothing but the container's own loopback; `"open"`: whatever the container's network
+   * reaches; `{ allow: ["pypi.org:443"] }`: these hosts alone, through a proxy in this process; the container has no network then,
+   * and its image needs Python. Default: `"open"`.
+   */
+  readonly network?: NetworkPolicy;
+  /** The daemon's network that the container is in, by its name; for `network: "open"`. Default: the daemon's default bridge. */
+  readonly dockerNetwork?: string;
+  /**
+   * Keep a Python interpreter waiting, with modules that it has imported already, and fork Python blocks from it. This saves the
+   * import of large modules, such as pandas. See the README, "Warm Python". Default: false.
+   */
+  readonly warm?: false | WarmOptions;
   /** `user`, `uid` or `uid:gid` in the container. Default: see the README, "Who the code runs as". */
   readonly user?: string;
-  /** Let nothing be written but the workspace and `/tmp`, which is then in memory. Default: false. */
-  readonly readOnlyRootFilesystem?: boolean;
-  /** The OCI runtime, e.g. `"runsc"` (gVisor) or `"kata"`. Default: the daemon's. */
-  readonly runtime?: string;
   /**
    * No capabilities, no new privileges, limits for memory and processes, no root where the work directory allows it, no
    * socket of a container daemon. Default: true.
    */
   readonly hardened?: boolean;
-  /** Languages to add, or to run by another command: `{ ruby: { extension: "rb", command: ["ruby"] } }`. */
-  readonly languages?: Readonly<Record<string, LanguageCommand>>;
-  /** Remove the files into which blocks without a file name are written. Default: true. */
-  readonly cleanupTempFiles?: boolean;
   /** The daemon, as `DOCKER_HOST` has it (`"unix:///run/docker.sock"`) or with certificates. Default: found by itself. */
   readonly docker?: DockerConnection;
 }
 
-const strings = z.record(z.string(), z.string());
+const deviceRequest: z.ZodType<DeviceRequest> = optionsSchema({
+  driver: z.string().exactOptional(),
+  count: z.int().exactOptional(),
+  deviceIds: z.array(z.string()).exactOptional(),
+  capabilities: z.array(z.array(z.string())).exactOptional(),
+  options: stringsOption.exactOptional(),
+} satisfies OptionSchemas<DeviceRequest>);
 
-/** The shape of the executor's config in a component model. */
-export const dockerExecutorConfig: z.ZodType<DockerExecutorOptions> = z.strictObject({
-  timeoutMs: z.number().exactOptional(),
-  maxOutputBytes: z.number().exactOptional(),
-  env: strings.exactOptional(),
-  functions: z.array(z.json().transform((json: JsonValue) => FunctionWithRequirements.fromJSON(json))).exactOptional(),
-  functionsModule: z.string().exactOptional(),
-  image: z.string().exactOptional(),
-  pull: z.enum(["missing", "always", "never"]).exactOptional(),
-  containerName: z.string().exactOptional(),
-  reuse: z.boolean().exactOptional(),
-  workDir: z.string().exactOptional(),
-  bindDir: z.string().exactOptional(),
-  autoRemove: z.boolean().exactOptional(),
-  stopContainer: z.boolean().exactOptional(),
-  deviceRequests: z
+const volumeMount: z.ZodType<VolumeMount> = optionsSchema({
+  bind: z.string().startsWith("/", "must be an absolute path"),
+  mode: z.enum(["rw", "ro"]).exactOptional(),
+} satisfies OptionSchemas<VolumeMount>);
+
+const warmOptions: z.ZodType<WarmOptions> = optionsSchema({
+  preload: z
     .array(
-      z.strictObject({
-        driver: z.string().exactOptional(),
-        count: z.int().exactOptional(),
-        deviceIds: z.array(z.string()).exactOptional(),
-        capabilities: z.array(z.array(z.string())).exactOptional(),
-        options: strings.exactOptional(),
-      }),
+      z.string().regex(/^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u, "must be the name of a Python module"),
     )
     .exactOptional(),
-  extraVolumes: z
-    .record(z.string(), z.strictObject({ bind: z.string(), mode: z.enum(["rw", "ro"]).exactOptional() }))
+} satisfies OptionSchemas<WarmOptions>);
+
+const text = z.string().min(1);
+
+/** Checks the options, and the executor's config in a component model. */
+export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSchema({
+  ...baseExecutorConfig,
+  ...commandLineExecutorConfig,
+  ...containerLimits,
+  image: text.exactOptional(),
+  pull: z.enum(["missing", "always", "never"]).exactOptional(),
+  onPullProgress: callbackOption<(progress: PullProgress) => void>().exactOptional(),
+  containerName: z
+    .string()
+    .regex(/^[\w][\w.-]+$/, "must be two or more letters, digits, `_`, `.` and `-`, and not start with `.` or `-`")
     .exactOptional(),
-  extraHosts: strings.exactOptional(),
-  initCommand: z.string().exactOptional(),
-  network: z.string().exactOptional(),
-  memoryBytes: z.number().exactOptional(),
-  cpus: z.number().exactOptional(),
-  pidsLimit: z.number().exactOptional(),
-  user: z.string().exactOptional(),
-  readOnlyRootFilesystem: z.boolean().exactOptional(),
-  runtime: z.string().exactOptional(),
-  hardened: z.boolean().exactOptional(),
-  languages: z
-    .record(z.string(), z.strictObject({ extension: z.string(), command: z.array(z.string()) }))
+  reuse: z.boolean().exactOptional(),
+  workDir: text.exactOptional(),
+  bindDir: text.exactOptional(),
+  autoRemove: z.boolean().exactOptional(),
+  stopContainer: z.boolean().exactOptional(),
+  deviceRequests: z.array(deviceRequest).exactOptional(),
+  extraVolumes: z.record(z.string(), volumeMount).exactOptional(),
+  labels: stringsOption.exactOptional(),
+  extraHosts: stringsOption.exactOptional(),
+  initCommand: z
+    .string()
+    .regex(/^[^\0]*$/, "must not contain a NUL character")
     .exactOptional(),
-  cleanupTempFiles: z.boolean().exactOptional(),
+  network: networkPolicyOption("; a network of the daemon goes into `dockerNetwork`").exactOptional(),
+  dockerNetwork: text.exactOptional(),
+  warm: z.union([z.literal(false), warmOptions]).exactOptional(),
+  user: text.exactOptional(),
   docker: dockerConnection.exactOptional(),
+} satisfies OptionSchemas<DockerExecutorOptions>).check(({ value, issues }) => {
+  const { reuse, containerName, bindDir, workDir, hardened, network, dockerNetwork, extraVolumes = {} } = value;
+  const refuse = (names: string[], input: unknown, message: string) =>
+    issues.push({ code: "custom", path: names, input, message });
+  if (reuse === true && containerName === undefined) {
+    refuse(["reuse"], reuse, "needs `containerName`: name the container");
+  }
+  if (bindDir !== undefined && workDir === undefined) {
+    refuse(["bindDir"], bindDir, "needs `workDir`: name the directory here");
+  }
+  if (dockerNetwork === "none") {
+    refuse(["dockerNetwork"], dockerNetwork, 'must be the name of a network; for none, set `network: "none"`');
+  } else if (dockerNetwork !== undefined && network !== undefined && network !== "open") {
+    const why = "with another policy the container is in none";
+    refuse(["dockerNetwork"], dockerNetwork, `needs \`network: "open"\`: ${why}`);
+  }
+  for (const source of hardened === false ? [] : Object.keys(extraVolumes)) {
+    if (!isPath(source) || !daemonSockets.has(path.posix.basename(source))) continue;
+    refuse(
+      ["extraVolumes", source],
+      source,
+      "must not be the socket of a container daemon, which makes the code root on the host: leave it out, or set `hardened: false`",
+    );
+  }
 });
+
+const daemonSockets: ReadonlySet<string> = new Set(["docker.sock", "podman.sock", "containerd.sock", "crio.sock"]);
+
+/** Whether a volume's source is a directory of the daemon's host, and not a volume's name. */
+export function isPath(source: string): boolean {
+  return source.startsWith("/") || /^[A-Za-z]:[\\/]/.test(source);
+}

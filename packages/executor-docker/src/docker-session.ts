@@ -1,72 +1,102 @@
 import path from "node:path";
-import { BackendUnavailableError, ExecutorStoppedError, type WorkspaceFiles } from "@fenced/core";
-import { Leash, type LanguageCommand } from "@fenced/executor-kit";
-import { defaultImage } from "./container/container-options.ts";
+import type { Duplex } from "node:stream";
+import {
+  ExecutorStoppedError,
+  InvalidInputError,
+  type ExecutorCapabilities,
+  type FunctionWithRequirements,
+  type NetworkDecision,
+} from "@fenced/core";
+import { ContainerLeash, findDaemon, type Daemon } from "@fenced/docker-daemon";
+import {
+  type BackendFiles,
+  commandLineCapabilities,
+  findPlaceLanguages,
+  hostFunctionLanguages,
+  Leash,
+  programsOf,
+  SessionDirectories,
+  type BackendSession,
+  type BlockEvent,
+  type BlockOutcome,
+  type BlockRun,
+  type FunctionPlaces,
+  type LanguageCommand,
+  type PlaceLanguages,
+} from "@fenced/executor-kit";
+import type { ProgramEnd } from "@fenced/executor-kit/supervisor";
+import { defaultImage, memorySentence, ownerLabel, workspacePath } from "./container/container-options.ts";
+import { leaveContainer, type UsedContainer } from "./container/leave-container.ts";
 import { openContainer, type OpenContainer } from "./container/open-container.ts";
-import type { RunningContainer } from "./container/running-container.ts";
-import { findDaemon, type Daemon } from "./daemon/find-daemon.ts";
 import type { DockerExecutorOptions } from "./docker-executor-options.ts";
-import { findLanguages, programsOf, type ContainerLanguages } from "./languages.ts";
-import { BindPlace } from "./workspace/bind-place.ts";
-import type { BlockPlace } from "./workspace/block-place.ts";
-import { HostWorkspace } from "./workspace/host-workspace.ts";
-import { VolumePlace } from "./workspace/volume-place.ts";
+import { containerNetwork } from "./network/container-network.ts";
+import { SessionNetwork } from "./network/session-network.ts";
+import { blockCommand, blockVariables, sessionMark } from "./run/block-program.ts";
+import { keepWarm } from "./run/keep-warm.ts";
+import { openCalls } from "./run/open-calls.ts";
+import { BoundWorkspace } from "./workspace/bound-workspace.ts";
+import type { BlockFile } from "./workspace/container-workspace.ts";
+import { VolumeWorkspace } from "./workspace/volume-workspace.ts";
+import { writeBlock } from "./workspace/write-block.ts";
 
 /** What a session is made for. */
 export interface SessionRequest {
   readonly options: DockerExecutorOptions;
   /** The executor's id. */
   readonly id: string;
+  readonly containerName: string;
+  readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
   readonly table: Readonly<Record<string, LanguageCommand>>;
   /** Languages whose command the user gave. */
   readonly givenLanguages: ReadonlySet<string>;
   /** The container had broken down and was replaced: what was in it besides the work directory is gone. */
   readonly onReplaced: () => void;
+  /** The container cannot be used any more: what was in it besides the work directory is gone. */
+  readonly onLost: (reason: string) => void;
 }
 
 /** A container and what blocks find in it. */
-export interface ReadyContainer {
-  readonly container: RunningContainer;
-  readonly place: BlockPlace;
-  readonly languages: ContainerLanguages;
-  readonly foreign: boolean;
+interface ReadyContainer extends UsedContainer {
+  readonly languages: PlaceLanguages;
+  /** By which programs find the proxy, if there is one. */
+  readonly networkVariables: Readonly<Record<string, string>>;
 }
 
 /** Everything that exists while the executor is started. A container that breaks down is replaced for the next block. */
-export class DockerSession {
+export class DockerSession implements BackendSession {
   readonly #request: SessionRequest;
-  readonly #workspace: HostWorkspace;
+  readonly #directories: SessionDirectories;
   readonly #leash: Leash;
+  readonly #network: SessionNetwork | undefined;
+  #containerLeash: ContainerLeash;
   #daemon: Daemon;
   #current: ReadyContainer | undefined;
   #opening: Promise<ReadyContainer> | undefined;
   #closed = false;
 
-  private constructor(request: SessionRequest, daemon: Daemon, workspace: HostWorkspace) {
+  private constructor(request: SessionRequest, daemon: Daemon, directories: SessionDirectories, leash: Leash) {
     this.#request = request;
     this.#daemon = daemon;
-    this.#workspace = workspace;
-    this.#leash = new Leash({
-      mark: { name: sessionMark, value: request.id },
-      remove: [workspace.sessionDirectory],
-      removePrefixes: [path.join(workspace.workDirectory, workspace.filePrefix)],
-      removeOwned: path.join(workspace.workDirectory, "node_modules", request.functionsModule),
-    });
+    this.#directories = directories;
+    this.#leash = leash;
+    this.#containerLeash = this.#leashContainers();
+    const { policy } = containerNetwork(request.options);
+    this.#network = policy && new SessionNetwork(policy);
   }
 
   /** Finds the daemon, makes the directories, starts the container. */
   static async open(request: SessionRequest, signal: AbortSignal): Promise<DockerSession> {
     const daemon = await findDaemon(request.options.docker);
     const { workDir } = request.options;
-    const given = workDir === undefined ? undefined : path.resolve(workDir);
-    const workspace = await HostWorkspace.open(given, request.id).catch((error: unknown) => {
-      daemon.release();
-      throw error;
-    });
-    const session = new DockerSession(request, daemon, workspace);
+    const workDirectory = workDir === undefined ? undefined : path.resolve(workDir);
+    const directories = await SessionDirectories.plan({ ...request, workDirectory });
+    // Before there is anything to remove: this program may die at any moment.
+    const leash = new Leash({ mark: { name: sessionMark, value: request.id }, ...directories.leashed });
+    const session = new DockerSession(request, daemon, directories, leash);
     try {
-      await session.ready(signal);
+      await directories.make();
+      await session.#ready(signal);
       return session;
     } catch (error) {
       await session.close();
@@ -75,7 +105,7 @@ export class DockerSession {
   }
 
   /** The container, a new one if the last one is lost. */
-  async ready(signal: AbortSignal): Promise<ReadyContainer> {
+  async #ready(signal: AbortSignal): Promise<ReadyContainer> {
     if (this.#closed) throw new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." });
     if (this.#current && !this.#current.container.lost) return this.#current;
     this.#opening ??= this.#open(signal).finally(() => {
@@ -84,36 +114,89 @@ export class DockerSession {
     return this.#opening;
   }
 
-  /** The container that is there now. */
-  get current(): ReadyContainer | undefined {
-    return this.#current;
+  get capabilities(): Partial<ExecutorCapabilities> {
+    if (!this.#current) return {};
+    const { container, languages } = this.#current;
+    const names = [...languages.found.keys()];
+    return {
+      ...commandLineCapabilities(names),
+      hostFunctions: container.runner.openCalls ? hostFunctionLanguages(names) : [],
+    };
+  }
+
+  get missing(): ReadonlyMap<string, string> {
+    return this.#current?.languages.missing ?? new Map();
   }
 
   /** The work directory's files. */
-  get files(): WorkspaceFiles {
-    if (this.#current) return this.#current.place.files;
+  get files(): BackendFiles {
+    if (this.#current) return this.#current.workspace.files;
     throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
   }
 
-  /** The container's name. */
-  get containerName(): string {
-    return this.#request.options.containerName ?? `fenced-${this.#request.id}`;
+  functionPlaces(): Omit<FunctionPlaces, "owner"> {
+    return {
+      python: `${this.#directory}/functions`,
+      commands: `${this.#directory}/bin`,
+      pythonPackages: `${this.#directory}/packages`,
+      javascript: workspacePath,
+    };
   }
 
-  /** A directory of the session in the container. */
-  get directory(): string {
-    return `/tmp/fenced-${this.#request.id.slice(0, 8)}`;
+  async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    const { container } = await this.#ready(new AbortController().signal);
+    this.#directories.claimFunctionsPackage();
+    return openCalls(container.runner, accept);
   }
 
-  /** Ends all processes; the files stay. */
+  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { options } = this.#request;
+    const ready = await this.#ready(block.signal);
+    const language = ready.languages.found.get(block.language);
+    if (!language) {
+      throw new InvalidInputError(`No command runs ${block.language}`, { remedy: "Restart the executor." });
+    }
+    const file = await writeBlock(ready.workspace, block, language.extension);
+    const refusals = this.#network?.collect();
+    let network: readonly NetworkDecision[] | undefined;
+    let end: ProgramEnd;
+    let endedAt: number;
+    let problem: string | undefined;
+    try {
+      end = yield* ready.container.runner.run({
+        argv: blockCommand(language, file.inContainer, options.initCommand),
+        env: blockVariables(block, this.#request, { network: ready.networkVariables, places: this.functionPlaces() }),
+        ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
+        signal: block.signal,
+      });
+    } finally {
+      // Copying files back is no part of the block's time.
+      endedAt = performance.now();
+      network = refusals?.();
+      problem = await this.#cleanUp(ready, file, block);
+    }
+    if (end.outOfMemory) yield { type: "stderr", data: memorySentence(options) };
+    if (problem !== undefined) yield { type: "stderr", data: problem };
+    return {
+      exitCode: end.exitCode,
+      endedAt,
+      ...(network && { network }),
+      ...(file.onHost !== undefined && { codeFile: file.onHost }),
+    };
+  }
+
+  async repair(signal: AbortSignal): Promise<void> {
+    await this.#ready(signal);
+  }
+
   async reset(signal: AbortSignal): Promise<void> {
-    const { container } = await this.ready(signal);
+    const { container } = await this.#ready(signal);
     try {
       await container.runner.reset();
     } catch {
       // It broke down just now: a new one has no processes either.
       await container.end(true).catch(() => {});
-      await this.ready(signal);
+      await this.#ready(signal);
     }
   }
 
@@ -124,13 +207,32 @@ export class DockerSession {
     const current = this.#current;
     this.#current = undefined;
     try {
-      if (current) await this.#closeContainer(current);
+      if (current) await leaveContainer(current, this.#request.options);
+      // Not if the container could not be ended: then it goes when this program does.
+      await this.#containerLeash.release();
     } finally {
-      await this.#workspace.removeFunctionsPackage(this.#request.functionsModule, this.#request.id);
-      await this.#workspace.remove();
+      await this.#network?.close();
+      await this.#directories.remove();
       await this.#leash.release();
       this.#daemon.release();
     }
+  }
+
+  /** A directory of the session in the container. */
+  get #directory(): string {
+    return `/tmp/fenced-${this.#request.id.slice(0, 8)}`;
+  }
+
+  /** Never rejects, since that would cost the block's result. */
+  async #cleanUp(
+    { container, workspace }: ReadyContainer,
+    file: BlockFile,
+    block: BlockRun,
+  ): Promise<string | undefined> {
+    if (container.lost) return undefined;
+    const temporary = block.filename === undefined && (this.#request.options.cleanupTempFiles ?? true);
+    if (temporary) await workspace.removeBlock(file).catch(() => {});
+    return workspace.settle();
   }
 
   async #open(signal: AbortSignal): Promise<ReadyContainer> {
@@ -143,18 +245,23 @@ export class DockerSession {
           ? { ...options, pull: options.pull === "always" ? "missing" : (options.pull ?? "missing") }
           : options,
         owner: id,
-        name: this.containerName,
+        name: this.#request.containerName,
         daemon: this.#daemon,
-        workspace: this.#workspace,
-        directory: this.directory,
-        programs: programsOf(table),
+        leash: this.#containerLeash,
+        directories: this.#directories,
+        directory: this.#directory,
+        programs: [...programsOf(table), "rm"],
       },
       signal,
     );
-    const inventory = opened.container.runner.inventory;
-    const languages = findLanguages(table, givenLanguages, inventory, options.image ?? defaultImage);
-    const place = await this.#place(opened, old);
-    this.#current = { container: opened.container, place, languages, foreign: opened.foreign };
+    const image = { name: `the image ${options.image ?? defaultImage}`, remedy: "use an image that has it" };
+    const languages = findPlaceLanguages(table, givenLanguages, opened.container.inventory, image);
+    const { container, foreign } = opened;
+    const equipment = await this.#equip(opened);
+    this.#current = { container, languages, foreign, ...equipment };
+    const places = { network: equipment.networkVariables, places: this.functionPlaces() };
+    keepWarm(this.#current, options, blockVariables({ env: options.env ?? {} }, this.#request, places));
+    container.whenLost(this.#request.onLost);
     if (old) onReplaced();
     return this.#current;
   }
@@ -162,64 +269,34 @@ export class DockerSession {
   async #discard({ container, foreign }: ReadyContainer): Promise<void> {
     const lost = this.#daemon;
     this.#daemon = await findDaemon(this.#request.options.docker);
+    if (this.#daemon.address !== lost.address) {
+      await this.#containerLeash.release();
+      this.#containerLeash = this.#leashContainers();
+    }
     if (!foreign) await container.end(true).catch(() => {});
     lost.release();
   }
 
-  async #place({ container, kind }: OpenContainer, old: ReadyContainer | undefined): Promise<BlockPlace> {
-    const isOwn = (file: string): boolean => this.#isOwn(file);
-    if (kind === "bind") return new BindPlace(this.#workspace, isOwn);
-    const place = new VolumePlace(
-      { docker: this.#daemon.docker, id: container.id, runner: container.runner },
-      this.#workspace,
-      isOwn,
-    );
+  #leashContainers(): ContainerLeash {
+    const { options, id } = this.#request;
+    const { stopContainer = true, autoRemove = true } = options;
+    const end = stopContainer ? (autoRemove ? "remove" : "kill") : "keep";
+    return new ContainerLeash({ transport: this.#daemon.transport, label: `${ownerLabel}=${id}`, end });
+  }
+
+  /** What blocks need besides the container, which is let go if it cannot have that. */
+  async #equip(opened: OpenContainer): Promise<Pick<ReadyContainer, "workspace" | "networkVariables">> {
+    const { container, kind, foreign } = opened;
     try {
-      await place.prepare();
-      return place;
+      const networkVariables = (await this.#network?.enter(container.runner)) ?? {};
+      if (kind === "bind") return { workspace: new BoundWorkspace(this.#directories), networkVariables };
+      const workspace = new VolumeWorkspace(this.#daemon.docker, container, this.#directories);
+      await workspace.prepare();
+      return { workspace, networkVariables };
     } catch (error) {
-      if (!old) await container.end(true).catch(() => {});
+      if (foreign) container.detach();
+      else await container.end(true).catch(() => {});
       throw error;
     }
   }
-
-  #isOwn(file: string): boolean {
-    const { filePrefix } = this.#workspace;
-    return file.startsWith(filePrefix) || file.startsWith(`node_modules/${this.#request.functionsModule}/`);
-  }
-
-  async #closeContainer({ container, place, foreign }: ReadyContainer): Promise<void> {
-    const { stopContainer = true, autoRemove = true } = this.#request.options;
-    if (container.lost) {
-      if (stopContainer && autoRemove && !foreign) await container.end(true);
-      return;
-    }
-    await place.settle();
-    if (stopContainer && !foreign) {
-      await container.end(autoRemove);
-      if (!autoRemove) warnKept(container.name, "is kept, ended");
-      return;
-    }
-    await container.runner.reset();
-    container.detach();
-    if (!foreign) warnKept(container.name, "runs on");
-  }
-}
-
-/** The variable that all blocks of an executor have. */
-export const sessionMark = "FENCED_SESSION";
-
-function warnKept(name: string, how: string): void {
-  process.emitWarning(`The container ${name} ${how}, as the executor's options say.`, {
-    code: "FENCED_DOCKER_KEPT",
-    detail: `Use it again with \`containerName: "${name}", reuse: true\`, or remove it: docker rm --force --volumes ${name}`,
-  });
-}
-
-/** The error for a block that cannot be written to the work directory. */
-export function notWritten(cause: unknown): BackendUnavailableError {
-  return new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
-    remedy: "See that its disk is not full, with `files.list()` and `files.remove()`, and that it can be written to.",
-    cause,
-  });
 }

@@ -1,3 +1,10 @@
-export type { DockerConnection } from "./daemon/docker-connection.ts";
 export { DockerCommandLineCodeExecutor } from "./docker-command-line-code-executor.ts";
-export type { DeviceRequest, DockerExecutorOptions, PullProgress, VolumeMount } from "./docker-executor-options.ts";
+export type { DeviceRequest, DockerExecutorOptions, VolumeMount, WarmOptions } from "./docker-executor-options.ts";
+export {
+  type AllowedNetwork,
+  type NetworkCredential,
+  type NetworkDecision,
+  type NetworkPolicy,
+  packageIndexes,
+} from "@fenced/core";
+export type { DockerConnection, PullProgress } from "@fenced/docker-daemon";

@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { createServer, request, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import { needs } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createExecutor, printed } from "./support/create-executor.ts";
+import { relayDaemon } from "./support/daemon-relay.ts";
 import { cleanDockerEnvironment, startFailure, type DockerEnvironment } from "./support/docker-environment.ts";
 
 let environment: DockerEnvironment;
@@ -55,8 +56,8 @@ describe("daemons that are found", needs("docker"), () => {
   });
 
   it("by DOCKER_HOST, by a context, by default, and over TCP", async () => {
-    const server = await relayTo(socket);
-    const address = await listen(server);
+    const relay = await relayDaemon(socket);
+    const { address } = relay;
     const seen = async () => {
       await using executor = createExecutor();
       return await printed(executor, "python", "print(42)");
@@ -67,8 +68,7 @@ describe("daemons that are found", needs("docker"), () => {
     Reflect.deleteProperty(process.env, "DOCKER_HOST");
     await environment.useContext("relay", address);
     expect(await seen()).toBe("42");
-    server.closeAllConnections();
-    server.close();
+    await relay[Symbol.asyncDispose]();
     await expect(seen()).rejects.toThrow(/the current Docker context: tcp:/);
   });
 });
@@ -79,32 +79,4 @@ async function listen(server: Server): Promise<string> {
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the server has no port");
   return `tcp://127.0.0.1:${address.port}`;
-}
-
-/** The daemon at `socketPath`, over TCP. */
-async function relayTo(socketPath: string): Promise<Server> {
-  const server = createServer((incoming, outgoing) => {
-    const { method, url: path, headers } = incoming;
-    const passed = request({ socketPath, method, path, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(outgoing);
-    });
-    passed.on("error", () => outgoing.destroy());
-    outgoing.on("close", () => passed.destroy());
-    incoming.pipe(passed);
-  });
-  server.on("upgrade", ({ method, url: path, headers }, client) => {
-    const passed = request({ socketPath, method, path, headers });
-    passed.on("upgrade", (answer, upstream) => {
-      const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
-      client.write(`HTTP/1.1 101 UPGRADED\r\n${lines.join("")}\r\n`);
-      upstream.pipe(client);
-      client.pipe(upstream);
-      client.on("error", () => upstream.destroy());
-      upstream.on("error", () => client.destroy());
-    });
-    passed.on("error", () => client.destroy());
-    passed.end();
-  });
-  return server;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
+import { beginBlock } from "@fenced/executor-testkit";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { createExecutor, printed, run } from "./support/create-executor.ts";
@@ -77,13 +78,26 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     async (_, end, reason) => {
       await using executor = createExecutor();
       await executor.files.write("kept.txt", "kept");
-      const running = run(executor, "bash", "echo started; sleep 100").catch((error: unknown) => error);
-      await sleep(500);
+      const { result } = await beginBlock(executor, { language: "bash", code: "echo started; sleep 1000" });
       await end(executor.containerName);
-      expect(await running).toSatisfy(lost(reason));
+      expect(await result.catch((error: unknown) => error)).toSatisfy(lost(reason));
       expect(await printed(executor, "bash", "cat kept.txt")).toBe("kept");
     },
   );
+
+  it("a container that is killed while it starts is told as that", async () => {
+    for (;;) {
+      await using executor = createExecutor();
+      const starting = executor.start().catch((error: unknown) => error);
+      await expect.poll(() => docker("kill", executor.containerName).catch(() => undefined), patient).toBeDefined();
+      const error = await starting;
+      // The kill may have come too late for this start.
+      if (error === undefined) continue;
+      expect(error).toSatisfy(lost(/was killed while it started: it ended.*Call again/s));
+      expect(await printed(executor, "bash", "echo next")).toBe("next");
+      return;
+    }
+  });
 
   it("a block that kills everything in the container, supervisor included, is a clear error", async () => {
     await using executor = createExecutor();

@@ -20,7 +20,7 @@ describe("images", { ...needs("docker"), timeout: 120_000 }, () => {
   it("that cannot be pulled are a clear error with the daemon's reason", async () => {
     const executor = createExecutor({ image: "127.0.0.1:9/nothing:here" });
     await expect(executor.start()).rejects.toSatisfy(
-      unavailable(/"127\.0\.0\.1:9\/nothing:here" cannot be had: .*refused/),
+      unavailable(/"127\.0\.0\.1:9\/nothing:here" could not be pulled: .*refused/),
     );
   });
 
@@ -51,6 +51,6 @@ describe("images", { ...needs("docker"), timeout: 120_000 }, () => {
   it("that break off in the middle of a pull are a clear error", async () => {
     await using registry = await startRegistry({ breakLayers: true });
     const executor = createExecutor({ image: `${registry.address}/fenced/shell:broken` });
-    await expect(executor.start()).rejects.toSatisfy(unavailable(/cannot be had/));
+    await expect(executor.start()).rejects.toSatisfy(unavailable(/could not be pulled/));
   });
 });

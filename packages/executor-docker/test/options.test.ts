@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { BackendUnavailableError, InvalidInputError, loadComponent } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
@@ -9,6 +9,7 @@ import { createExecutor, inspect, printed, run } from "./support/create-executor
 import { docker } from "./support/docker-cli.ts";
 import { pythonImage } from "./support/images.ts";
 
+const importModule = async () => ({ DockerCommandLineCodeExecutor });
 const root = process.getuid?.() === 0;
 let directory = "";
 beforeAll(async () => {
@@ -92,6 +93,16 @@ describe("options in the container", needs("docker"), () => {
     expect(await printed(executor, "python", "import os; print(os.listdir('/sys/class/net'))")).toBe("['lo']");
   });
 
+  it("labels are on the container, and Fenced's own stay", async () => {
+    await using executor = createExecutor({ labels: { tenant: "42", "io.fenced.executor": "mine" } });
+    await executor.start();
+    const labels = await inspect(executor, ".Config.Labels");
+    expect(labels).toMatchObject({ tenant: "42" });
+    expect(
+      await docker("ps", "--quiet", "--filter", "label=tenant=42", "--filter", `name=${executor.containerName}`),
+    ).not.toBe("");
+  });
+
   it("extraHosts are known", async () => {
     await using executor = createExecutor({ extraHosts: { "model.test": "192.0.2.7" } });
     const code = "import socket; print(socket.gethostbyname('model.test'))";
@@ -153,6 +164,15 @@ describe("options in the container", needs("docker"), () => {
     expect(places).toHaveLength(3);
   });
 
+  it("readOnlyRootFilesystem lets later blocks run when /tmp is full", async () => {
+    await using executor = createExecutor({ readOnlyRootFilesystem: true, memoryBytes: 100_000_000 });
+    const filling = await run(executor, "bash", "head -c 200000000 /dev/zero >/tmp/full; stat -c %s /tmp/full");
+    expect(filling.stderr).toMatch(/No space left on device/);
+    expect(Number(filling.stdout)).toBeLessThan(51_000_000);
+    expect(await printed(executor, "python", "print(6 * 7)")).toBe("42");
+    expect(await printed(executor, "bash", "rm /tmp/full; echo freed")).toBe("freed");
+  });
+
   it("languages adds and replaces commands", async () => {
     await using executor = createExecutor({
       languages: {
@@ -212,6 +232,16 @@ describe("options that make no sense", () => {
     );
   });
 
+  it("names the nearest option, and takes no network that it does not know", () => {
+    const make = (options: object) => () => Reflect.construct(DockerCommandLineCodeExecutor, [options]) as unknown;
+    expect(make({ nework: "none" })).toThrow('unknown option "nework". Did you mean "network"?');
+    expect(make({ network: "" })).toThrow('"network" is empty.');
+    expect(make({ network: null })).toThrow('"network" is null. It must be "none", "open"');
+    expect(make({ timeout: 60 })).toThrow('Did you mean "timeoutMs", in milliseconds?');
+    expect(make({ bindDir: "/x" })).toThrow('"bindDir" is not valid. It needs `workDir`: name the directory here.');
+    expect(make({ docker: { host: "tcp://x", cert: "/y" } })).toThrow('unknown option "docker.cert"');
+  });
+
   it("lets a container have the daemon's socket that is not hardened", () => {
     const extraVolumes = { "/var/run/docker.sock": { bind: "/run/docker.sock" } };
     expect(() => new DockerCommandLineCodeExecutor({ hardened: false, extraVolumes })).not.toThrow();
@@ -219,7 +249,7 @@ describe("options that make no sense", () => {
 });
 
 describe("dump and load", () => {
-  it("keeps every option that is plain data", () => {
+  it("keeps every option that is plain data", async () => {
     const config = {
       image: "i",
       pull: "never",
@@ -249,12 +279,15 @@ describe("dump and load", () => {
       env: { A: "b" },
       functionsModule: "tools",
     };
-    expect(DockerCommandLineCodeExecutor.fromConfig(config).dumpComponent().config).toEqual(config);
+    const model = { ...new DockerCommandLineCodeExecutor().dumpComponent(), config };
+    const loaded = await loadComponent<DockerCommandLineCodeExecutor>(model, { importModule });
+    expect(loaded.dumpComponent()).toEqual(model);
   });
 
-  it("does not drop onPullProgress silently, and knows no other options", () => {
+  it("does not drop onPullProgress silently, and knows no other options", async () => {
     const executor = new DockerCommandLineCodeExecutor({ onPullProgress: () => {} });
     expect(() => executor.dumpComponent()).toThrow(/onPullProgress/);
-    expect(() => DockerCommandLineCodeExecutor.fromConfig({ privileged: true })).toThrow(/privileged/);
+    const model = { ...new DockerCommandLineCodeExecutor().dumpComponent(), config: { privileged: true } };
+    await expect(loadComponent(model, { importModule })).rejects.toThrow(/privileged/);
   });
 });

@@ -1,29 +1,32 @@
 import { loadComponent, type CodeExecutor } from "@fenced/core";
-import { testCodeExecutor } from "@fenced/executor-testkit";
-import { backend, needs } from "@fenced/test-support";
-import { afterAll, describe, it } from "vitest";
+import { testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
+import { needs, variant } from "@fenced/test-support";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { hostCommand } from "./support/host-command.ts";
 import { pythonImage } from "./support/images.ts";
-import { startPodman } from "./support/podman-service.ts";
+import { startPodman, type PodmanService } from "./support/podman-service.ts";
 
-describe("Podman", needs("podman"), async () => {
-  if (!backend("podman").available) return;
-  const podman = await startPodman();
-  afterAll(async () => {
-    await podman[Symbol.asyncDispose]();
+describe("Podman", needs("podman"), () => {
+  let podman: PodmanService;
+  beforeAll(async () => {
+    podman = await startPodman();
   });
-  const docker = podman.address;
+  afterAll(() => podman[Symbol.asyncDispose]());
 
   testCodeExecutor(
     { describe, it },
     {
       name: "DockerCommandLineCodeExecutor, over Podman's API,",
-      create: (options) => new DockerCommandLineCodeExecutor({ image: pythonImage, docker, ...options }),
+      create: (options) =>
+        new DockerCommandLineCodeExecutor({ image: pythonImage, docker: podman.address, ...options }),
       load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
       takesWorkDir: true,
-      hostCommand: [...hostCommand(pythonImage), docker],
+      get hostCommand(): ExecutorSubject["hostCommand"] {
+        return [...hostCommand(pythonImage), podman.address];
+      },
       listResources: () => podman.resources(),
     },
+    variant("standard input", "stream", "stream that nobody reads", "abort", "life cycle", "files", "leaks"),
   );
 });

@@ -1,27 +1,27 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, loadComponent, type CodeExecutor } from "@fenced/core";
-import { testCodeExecutor } from "@fenced/executor-testkit";
-import { backend, needs } from "@fenced/test-support";
-import { afterAll, describe, expect, it } from "vitest";
+import { beginBlock, testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
+import { needs, variant } from "@fenced/test-support";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { printed, run } from "./support/create-executor.ts";
 import { hostCommand } from "./support/host-command.ts";
 import { pythonImage } from "./support/images.ts";
-import { startPrivateDaemon } from "./support/private-daemon.ts";
+import { startPrivateDaemon, type PrivateDaemon } from "./support/private-daemon.ts";
 
-const here = backend("docker").available && process.getuid?.() === 0;
-
-describe("a daemon with another file system", needs("docker"), async () => {
-  if (!here) return;
-  const daemon = await startPrivateDaemon();
-  const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+describe("a daemon with another file system", needs("docker", "root"), () => {
+  let daemon: PrivateDaemon;
+  let directory = "";
+  beforeAll(async () => {
+    daemon = await startPrivateDaemon();
+    directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+  }, 120_000);
   afterAll(async () => {
     await daemon[Symbol.asyncDispose]();
     await rm(directory, { recursive: true });
-  });
+  }, 120_000);
   const create = (options = {}) =>
     new DockerCommandLineCodeExecutor({ image: pythonImage, docker: daemon.address, network: "none", ...options });
 
@@ -51,6 +51,7 @@ describe("a daemon with another file system", needs("docker"), async () => {
     expect(await readFile(join(workDir, "out.txt"), "utf8")).toBe("changed\n");
     await executor.stop();
     await writeFile(join(workDir, "added.txt"), "added");
+    await executor.start();
     expect(await printed(executor, "bash", "cat added.txt; test -e sub/file || echo gone")).toBe("addedgone");
   });
 
@@ -88,10 +89,9 @@ describe("a daemon with another file system", needs("docker"), async () => {
     async (signal) => {
       await using executor = create();
       await executor.start();
-      const running = run(executor, "bash", "sleep 1000").catch((error: unknown) => error);
-      await sleep(1000);
+      const { result } = await beginBlock(executor, { language: "bash", code: "echo started; sleep 1000" });
       daemon.signal(signal);
-      const error = await running;
+      const error: unknown = await result.catch((reason: unknown) => reason);
       expect(BackendUnavailableError.isInstance(error) && error.message).toMatch(/is lost|did not answer/);
       await backAgain(signal);
       expect(await printed(executor, "bash", "echo back")).toBe("back");
@@ -105,17 +105,19 @@ describe("a daemon with another file system", needs("docker"), async () => {
       create,
       load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
       takesWorkDir: false,
-      hostCommand: [...hostCommand(pythonImage), daemon.address],
+      get hostCommand(): ExecutorSubject["hostCommand"] {
+        return [...hostCommand(pythonImage), daemon.address];
+      },
     },
+    variant("life cycle", "files", "filename", "workspace", "python functions", "leaks"),
   );
 
   it("that is killed under a block is a clear error", { timeout: 120_000 }, async () => {
     const executor = create();
     await executor.start();
-    const running = run(executor, "bash", "sleep 1000").catch((error: unknown) => error);
-    await sleep(1000);
+    const { result } = await beginBlock(executor, { language: "bash", code: "echo started; sleep 1000" });
     daemon.signal("SIGKILL");
-    const error = await running;
+    const error: unknown = await result.catch((reason: unknown) => reason);
     expect(BackendUnavailableError.isInstance(error) && error.message).toMatch(/is lost|did not answer/);
     await expect(run(executor, "bash", "echo no")).rejects.toThrow(/No Docker daemon answers/);
     await expect(executor.stop()).rejects.toThrow(/could not be ended.*docker rm --force/s);

@@ -1,9 +1,11 @@
-import { FunctionWithRequirements, type JsonValue } from "@fenced/core";
-import type { BaseExecutorOptions } from "@fenced/executor-kit";
+import { millisecondsOption, objectOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
 import { z } from "zod";
+import { DockerJupyterServer } from "./servers/docker-jupyter-server.ts";
+import { dockerServerOptions } from "./servers/docker-server-options.ts";
 import type { JupyterServer } from "./servers/jupyter-server.ts";
-import type { ServerConfig } from "./servers/open-server.ts";
-import type { ServerSettings } from "./servers/server-settings.ts";
+import { LocalJupyterServer, localServerOptions } from "./servers/local-jupyter-server.ts";
+import { serverSettings, type ServerSettings } from "./servers/server-settings.ts";
 
 /** Settings of `JupyterCodeExecutor`; none is required. */
 export interface JupyterExecutorOptions extends BaseExecutorOptions {
@@ -36,59 +38,29 @@ export interface JupyterExecutorOptions extends BaseExecutorOptions {
   readonly reconnectTimeoutMs?: number;
 }
 
-const serverConfig: z.ZodType<ServerConfig> = z.union([
-  z.strictObject({
-    type: z.literal("local"),
-    python: z.string().exactOptional(),
-    startTimeoutMs: z.number().exactOptional(),
-    inheritEnv: z.array(z.string()).exactOptional(),
-  }),
-  z.strictObject({
-    type: z.literal("docker"),
-    customImageName: z.string().exactOptional(),
-    baseImage: z.string().exactOptional(),
-    pipPackages: z.array(z.string()).exactOptional(),
-    containerName: z.string().exactOptional(),
-    autoRemove: z.boolean().exactOptional(),
-    stopContainer: z.boolean().exactOptional(),
-    dockerEnv: z.record(z.string(), z.string()).exactOptional(),
-    exposePort: z.number().exactOptional(),
-    token: z.string().exactOptional(),
-    workDir: z.string().exactOptional(),
-    bindDir: z.string().exactOptional(),
-    startTimeoutMs: z.number().exactOptional(),
-    docker: z
-      .strictObject({
-        socketPath: z.string().exactOptional(),
-        host: z.string().exactOptional(),
-        port: z.number().exactOptional(),
-        protocol: z.enum(["http", "https", "ssh"]).exactOptional(),
-      })
-      .exactOptional(),
-  }),
-  z.strictObject({
-    baseUrl: z.string(),
-    token: z.string().exactOptional(),
-    headers: z.record(z.string(), z.string()).exactOptional(),
-    ca: z.union([z.string(), z.array(z.string())]).exactOptional(),
-    legacyWebSocket: z.boolean().exactOptional(),
-  }),
-]);
+/** A server, or what a component model says about one. */
+const serverOption: z.ZodType<JupyterServer | ServerSettings> = z.union(
+  [
+    objectOption<JupyterServer>(["acquire"], "a Jupyter server"),
+    z
+      .strictObject({ type: z.literal("local"), ...localServerOptions })
+      .transform(({ type: _type, ...options }) => new LocalJupyterServer(options)),
+    z
+      .strictObject({ type: z.literal("docker"), ...dockerServerOptions })
+      .transform(({ type: _type, ...options }) => new DockerJupyterServer(options)),
+    serverSettings,
+  ],
+  "must be a LocalJupyterServer, a DockerJupyterServer, or the address of a server: { baseUrl, token }",
+);
 
-/** The shape of the executor's config in a component model. */
-export const jupyterExecutorConfig: z.ZodType<
-  Omit<JupyterExecutorOptions, "server"> & { readonly server?: ServerConfig }
-> = z.strictObject({
-  timeoutMs: z.number().exactOptional(),
-  maxOutputBytes: z.number().exactOptional(),
-  env: z.record(z.string(), z.string()).exactOptional(),
-  functions: z.array(z.json().transform((json: JsonValue) => FunctionWithRequirements.fromJSON(json))).exactOptional(),
-  functionsModule: z.string().exactOptional(),
-  server: serverConfig.exactOptional(),
-  kernelName: z.string().exactOptional(),
-  kernelId: z.string().exactOptional(),
-  workDir: z.string().exactOptional(),
-  outputDir: z.string().exactOptional(),
-  interruptGraceMs: z.number().exactOptional(),
-  reconnectTimeoutMs: z.number().exactOptional(),
-});
+/** Checks the options, and the executor's config in a component model. */
+export const jupyterExecutorOptions: z.ZodType<JupyterExecutorOptions> = optionsSchema({
+  ...baseExecutorConfig,
+  server: serverOption.exactOptional(),
+  kernelName: z.string().min(1).exactOptional(),
+  kernelId: z.string().min(1).exactOptional(),
+  workDir: z.string().min(1).exactOptional(),
+  outputDir: z.string().min(1).exactOptional(),
+  interruptGraceMs: millisecondsOption.exactOptional(),
+  reconnectTimeoutMs: millisecondsOption.exactOptional(),
+} satisfies OptionSchemas<JupyterExecutorOptions>);

@@ -1,5 +1,5 @@
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { jupyterPythons, needs } from "@fenced/test-support";
+import { backend, jupyterPythons, needs, place, variant } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { LocalJupyterServer } from "../src/index.ts";
 import { localSubject } from "./support/jupyter-subject.ts";
@@ -9,5 +9,13 @@ describe("on a local server, jupyter_server 1.x", needs("jupyter"), () => {
   const server = new LocalJupyterServer({ python });
   beforeAll(() => server.start(), 60_000);
   afterAll(() => server.stop(), 60_000);
-  testCodeExecutor({ describe, it }, localSubject("JupyterCodeExecutor", server, python));
+  testCodeExecutor(
+    { describe, it },
+    localSubject("JupyterCodeExecutor", server, python),
+    // Where pip reaches no index, there is no other server that all of the suite could run on.
+    !backend("jupyter2").available
+      ? place()
+      : // Its messages come in another form, and kernels of an older kind.
+        variant("output", "timeout", "life cycle", "displays", "host functions", "leaks"),
+  );
 });

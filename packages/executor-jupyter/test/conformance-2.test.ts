@@ -1,5 +1,5 @@
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { jupyterPythons, needs } from "@fenced/test-support";
+import { jupyterPythons, needs, place } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { LocalJupyterServer } from "../src/index.ts";
 import { localSubject } from "./support/jupyter-subject.ts";
@@ -9,5 +9,5 @@ describe("on a local server, jupyter_server 2.x", needs("jupyter2"), () => {
   const server = new LocalJupyterServer({ python });
   beforeAll(() => server.start(), 60_000);
   afterAll(() => server.stop(), 60_000);
-  testCodeExecutor({ describe, it }, localSubject("JupyterCodeExecutor", server, python));
+  testCodeExecutor({ describe, it }, localSubject("JupyterCodeExecutor", server, python), place());
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
-import { needs } from "@fenced/test-support";
+import { needs, variant } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { JupyterCodeExecutor, type ServerSettings } from "../src/index.ts";
 import { KernelApi } from "./support/kernel-api.ts";
@@ -33,5 +33,10 @@ describe("through a proxy, with https and wss", needs("jupyter2", "openssl"), ()
     },
     listResources: async () => new KernelApi(await address()).list(),
   };
-  testCodeExecutor({ describe, it }, subject);
+  testCodeExecutor(
+    { describe, it },
+    subject,
+    // What goes over the connection, and files that only go that way.
+    variant("standard input", "stream", "files", "file streams", "displays"),
+  );
 });

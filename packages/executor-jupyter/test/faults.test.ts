@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, FunctionWithRequirements } from "@fenced/core";
+import { beginBlock } from "@fenced/executor-testkit";
 import { jupyterPythons, needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { JupyterCodeExecutor, LocalJupyterServer } from "../src/index.ts";
@@ -53,11 +54,9 @@ describe.each(versions)("a kernel that is lost (%s)", (version) => {
       await executor.executeCodeBlocks([python("1")]);
       const api = new KernelApi(await address());
       const before = await api.list();
-      const running = executor.executeCodeBlocks([python("print('before', flush=True)\nimport time; time.sleep(300)")]);
-      await sleep(1500);
+      const { result } = await beginBlock(executor, python("print(1, flush=True)\nimport time; time.sleep(300)"));
       for (const id of before) await api.remove(id);
-      const result = await running;
-      expect(result).toMatchObject({ exitCode: 1, stateLost: true });
+      expect(await result).toMatchObject({ exitCode: 1, stateLost: true });
       expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
     });
 
@@ -65,10 +64,9 @@ describe.each(versions)("a kernel that is lost (%s)", (version) => {
       await using executor = create();
       await executor.executeCodeBlocks([python("1")]);
       const api = new KernelApi(await address());
-      const running = executor.executeCodeBlocks([python("import time; time.sleep(300)")]);
-      await sleep(1500);
+      const { result } = await beginBlock(executor, python("print(1, flush=True)\nimport time; time.sleep(300)"));
       for (const id of await api.list()) await api.restart(id);
-      expect(await running).toMatchObject({ exitCode: 1, stateLost: true });
+      expect(await result).toMatchObject({ exitCode: 1, stateLost: true });
       expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
     });
 
@@ -147,11 +145,9 @@ describe.each(versions)("a server that is lost (%s)", (version) => {
     const server = new LocalJupyterServer({ python: jupyterPythons[version] });
     await using executor = new JupyterCodeExecutor({ server });
     const { output } = await executor.executeCodeBlocks([python("import os; print(os.getppid(), flush=True)")]);
-    const running = executor.executeCodeBlocks([python("import time; time.sleep(300)")]);
-    running.catch(() => {});
-    await sleep(500);
+    const { result } = await beginBlock(executor, python("import time; print(1, flush=True); time.sleep(300)"));
     process.kill(Number(output), "SIGKILL");
-    await expect(running).rejects.toSatisfy(BackendUnavailableError.isInstance);
+    await expect(result).rejects.toSatisfy(BackendUnavailableError.isInstance);
     const next = await executor.executeCodeBlocks([python("print(1)")]);
     expect(next).toMatchObject({ output: "1\n", stateLost: true });
   });

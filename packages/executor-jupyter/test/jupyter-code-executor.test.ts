@@ -1,26 +1,15 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-import { ComponentError, FunctionWithRequirements, InvalidInputError } from "@fenced/core";
+import { ComponentError, FunctionWithRequirements, InvalidInputError, loadComponent } from "@fenced/core";
 import { listProcesses } from "@fenced/executor-kit";
+import { MemoryWatch } from "@fenced/executor-testkit";
 import { jupyterPythons, needs } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { JupyterCodeExecutor, LocalJupyterServer } from "../src/index.ts";
+import { DockerJupyterServer, JupyterCodeExecutor, LocalJupyterServer } from "../src/index.ts";
 import { sharedServer } from "./support/local-server.ts";
 import { PlainServer } from "./support/plain-server.ts";
 import { bash, python } from "./support/python.ts";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as () => void;
-
-/** Memory that this process holds on to. */
-function heldBytes(): number {
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
 
 const patience = { timeout: 120_000 };
 
@@ -48,6 +37,24 @@ describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
       expect(failed.output).toMatch(/words/);
     });
 
+    it(
+      "are counted, so that frames of different calls differ and results and history can be asked for",
+      patience,
+      async () => {
+        await using executor = create();
+        const first = await executor.executeCodeBlocks([python("def f(): 1 / 0"), python("6 * 7")]);
+        expect(first.output).toBe("42\n");
+        await executor.executeCodeBlocks([bash("true")]);
+        const failed = await executor.executeCodeBlocks([python("f()")]);
+        const frames = [...failed.stderr.matchAll(/(?:Cell In ?|<ipython-input-)\[?(\d+)[\]-]/g)].map(
+          ([, number]) => number,
+        );
+        expect(frames).toEqual(["3", "1"]);
+        const asked = await executor.executeCodeBlocks([python("%history -n 1-3"), python("print(_2)")]);
+        expect(asked.output).toBe("   1: def f(): 1 / 0\n   2: 6 * 7\n   3: f()\n42\n");
+      },
+    );
+
     it("in bash and sh keep streams apart, tell exit codes and read stdin", patience, async () => {
       await using executor = create();
       const result = await executor.executeCodeBlocks([bash("read a; echo $a; echo err >&2; exit 7")], {
@@ -73,6 +80,15 @@ describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
       expect(result.output).toBe("42\n8\n");
     });
 
+    it("are counted from the user's first: setting functions up is none", patience, async () => {
+      const double = FunctionWithRequirements.fromString("def double(x):\n    return x * 2");
+      await using executor = create({ functions: [double] });
+      const failed = await executor.executeCodeBlocks([python("double(None) + 1 / 0")]);
+      expect(failed.stderr).toMatch(/(?:Cell In ?\[1\]|<ipython-input-1-)/);
+      const asked = await executor.executeCodeBlocks([python("%history -n"), python("double(4)"), python("print(_3)")]);
+      expect(asked.output).toBe("   1: double(None) + 1 / 0\n   2: %history -n\n8\n8\n");
+    });
+
     it("leave none of this package's names to the user", patience, async () => {
       await using executor = create();
       const code = "print([name for name in globals() if 'fenced' in name])";
@@ -94,7 +110,7 @@ describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
       const files = await executor.executeCodeBlocks([
         bash("grep -rlF TOKEN $(dirname $JUPYTER_RUNTIME_DIR) || echo none".replace("TOKEN", token.slice(0, 60))),
       ]);
-      expect(files.output).toMatch(/none\n$|block-\d+\.sh\n$/);
+      expect(files.output).toMatch(/none\n$|block-\w+\.sh\n$/);
       await release();
     });
 
@@ -104,23 +120,32 @@ describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
       async () => {
         await using executor = create({ maxOutputBytes: 1_000_000 });
         await executor.executeCodeBlocks([python("1")]);
-        const before = heldBytes();
-        let most = 0;
-        const timer = setInterval(() => {
-          most = Math.max(most, heldBytes() - before);
-        }, 100);
+        using memory = new MemoryWatch();
         const code = `line = "x" * 999 + "\\n"\nfor i in range(100_000): print(line, end="")\nprint("the end")`;
         const result = await executor.executeCodeBlocks([python(code)], { timeoutMs: 250_000 });
-        clearInterval(timer);
         expect(result).toMatchObject({ exitCode: 0, truncated: true });
         expect(result.output).toMatch(/^x{999}\n[^]*\nthe end\n$/);
         const cut = Number(/\[\.\.\. (\d+) bytes of output left out \.\.\.\]/.exec(result.output)?.[1]);
         expect(cut + result.output.replace(/\n\[\.\.\. \d+ bytes of output left out \.\.\.\]\n/, "").length).toBe(
           100_000_008,
         );
-        expect(most / 2 ** 20).toBeLessThan(64);
+        expect(memory.peak() / 2 ** 20).toBeLessThan(64);
       },
     );
+
+    it("lose nothing that they show while the server is busy with something else", patience, async () => {
+      await using executor = create();
+      const code = `import os, signal, time
+from IPython.display import display
+os.kill(os.getppid(), signal.SIGSTOP)
+for n in range(8000): display({"text/x": "x" * 1000}, raw=True)
+time.sleep(0.5)
+os.kill(os.getppid(), signal.SIGCONT)
+print("done")`;
+      const result = await executor.executeCodeBlocks([python(code)]);
+      expect(result).toMatchObject({ exitCode: 0, truncated: false, output: "done\n" });
+      expect(result.displays).toHaveLength(8000);
+    });
 
     it("may print three megabytes at once", patience, async () => {
       await using executor = create({ maxOutputBytes: 10_000_000 });
@@ -158,17 +183,15 @@ describe("a local server", needs("jupyter"), () => {
       /has no jupyter_server.*pip install jupyter_server ipykernel.*apt-get install/,
     );
     await using missing = new JupyterCodeExecutor({ server: new LocalJupyterServer({ python: "/no/python" }) });
-    await expect(missing.start()).rejects.toThrow(/\/no\/python \(is not there\)/);
+    await expect(missing.start()).rejects.toThrow(/\/no\/python \(does not exist\)/);
   });
 
-  it("shows its last lines when it does not come up", patience, async () => {
+  it("shows its last lines when it does not start", patience, async () => {
     const broken = path.join(directory, "python3");
     const script = `#!/bin/sh\ncase "$2" in import\\ sys*) echo "${broken}";; *) echo "the reason" >&2; exit 3;; esac\n`;
     await writeFile(broken, script, { mode: 0o755 });
     await using executor = new JupyterCodeExecutor({ server: new LocalJupyterServer({ python: broken }) });
-    await expect(executor.start()).rejects.toThrow(
-      /did not come up: the process ended with exit code 3\nthe reason\. /,
-    );
+    await expect(executor.start()).rejects.toThrow(/did not start: the process ended with exit code 3\nthe reason\. /);
   });
 
   it("runs from the first executor to the last, and keeps the host's terminal clean", patience, async () => {
@@ -199,6 +222,23 @@ describe("a local server", needs("jupyter"), () => {
       delete process.env["FENCED_TEST_SECRET"];
     }
   });
+
+  it("limits the memory of kernels and of what they start, if told so", async () => {
+    const server = new LocalJupyterServer({ python: jupyterPythons.jupyter, memoryBytes: 536_870_912 });
+    await using executor = new JupyterCodeExecutor({ server });
+    const large = "x = bytearray(700 * 1024 * 1024); print(len(x))";
+    const result = await executor.executeCodeBlocks([python(large)]);
+    expect([result.exitCode, result.stateLost]).toEqual([1, false]);
+    expect(result.stderr).toMatch(/MemoryError/);
+    const child = await executor.executeCodeBlocks([
+      python(
+        `import subprocess, sys\nprint(subprocess.run([sys.executable, "-c", ${JSON.stringify(large)}], stderr=subprocess.DEVNULL).returncode)`,
+      ),
+    ]);
+    expect(child.output).toBe("1\n");
+    expect((await executor.executeCodeBlocks([python("print('lives on')")])).output).toBe("lives on\n");
+    expect(() => new LocalJupyterServer({ memoryBytes: 1 })).toThrow(/memoryBytes.*whole number of bytes/);
+  });
 });
 
 describe("the config of a component", () => {
@@ -210,8 +250,18 @@ describe("the config of a component", () => {
     expect(open.dumpComponent().config).toEqual({ server: { baseUrl: "https://host/" }, kernelName: "ir" });
   });
 
-  it("refuses settings that make no sense", () => {
+  it("refuses settings that make no sense", async () => {
     expect(() => new JupyterCodeExecutor({ interruptGraceMs: -1 })).toThrow(InvalidInputError);
     expect(() => new JupyterCodeExecutor({ reconnectTimeoutMs: Number.NaN })).toThrow(InvalidInputError);
+    const server = Object.assign({ baseUrl: "https://host/" }, { tokn: "secret" });
+    expect(() => new JupyterCodeExecutor({ server })).toThrow(/"server\.tokn"\. Did you mean "token"\?/);
+    expect(() => new LocalJupyterServer(Object.assign({ python: "" }, { pyton: "x" }))).toThrow(
+      /"python" is empty; unknown option "pyton"/,
+    );
+    const docker = Object.assign({ baseImage: "python:3-slim" }, { pipPackage: ["pandas"] });
+    expect(() => new DockerJupyterServer(docker)).toThrow(/"pipPackage"\. Did you mean "pipPackages"\?/);
+    const model = { ...new JupyterCodeExecutor().dumpComponent(), config: { server: { type: "local", pyton: "x" } } };
+    const importModule = async () => ({ JupyterCodeExecutor });
+    await expect(loadComponent(model, { importModule })).rejects.toThrow(/pyton/);
   });
 });

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import {
-  assertFunctionSet,
   InvalidInputError,
   type CodeBlock,
   type CodeExecutor,
@@ -10,165 +9,149 @@ import {
   type ExecutionEvent,
   type ExecutorCapabilities,
   type FunctionWithRequirements,
+  type HostCallEvent,
+  type StartOptions,
   type WorkspaceFiles,
 } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
+import { checkOptions } from "@fenced/core/options";
 import { inThisContext, type Operation } from "@fenced/core/telemetry";
+import type { BackendSession } from "./backend-session.ts";
+import { baseOptions } from "./base-executor-config.ts";
 import type { BaseExecutorOptions } from "./base-executor-options.ts";
-import { formatFunctions } from "./functions/format-functions.ts";
-import { setupPrograms, type FunctionPlaces } from "./functions/function-setup.ts";
-import { runSetup } from "./functions/run-setup.ts";
-import { followSignals, untilAborted } from "./run/abort.ts";
+import { ExecutorFunctions } from "./functions/executor-functions.ts";
+import { type HostChoice, nothingChosen } from "./host-calls/host-calls.ts";
 import type { BlockEvent, BlockOutcome, BlockRun } from "./run/block-run.ts";
 import { ExecutionStream } from "./run/execution-stream.ts";
-import { failedBlock, prepareBlock } from "./run/prepare-block.ts";
-import { runInOrder } from "./run/run-in-order.ts";
-import { timerDelay, validateEnvironment, validateRun } from "./run/validate-run.ts";
-import { Session } from "./session.ts";
+import { guardWorkspace } from "./run/guard-workspace.ts";
+import { aggregateResult, failedBlock, prepareBlock, runBlocks, RunLimits, validateRun } from "./run/run-blocks.ts";
+import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
 
 /**
- * Turns one method, `runBlock`, into the whole contract of `CodeExecutor`: order, stop at the first failure, time
- * limits, abort, early leave, output limits, turns for stateful executors, function set-up, lazy start, and a life
- * cycle that survives concurrent calls.
+ * Turns a `BackendSession` into the whole contract of `CodeExecutor`: order, stop at the first failure, time limits, abort, early
+ * leave, output limits, turns for stateful executors, function set-up, lazy start, and a life cycle that survives concurrent
+ * calls.
  *
- * A subclass provides `capabilities`, four life-cycle methods, `runBlock` and `dumpComponent`. The base class sees to
- * it that the life-cycle methods never overlap, and that no block runs outside an open session.
+ * A subclass says what it offers, opens a session and dumps its configuration. Sessions never overlap: one is closed before the
+ * next is opened, and no block runs outside of an open one.
  */
-export abstract class BaseCodeExecutor implements CodeExecutor {
-  abstract readonly capabilities: ExecutorCapabilities;
+export abstract class BaseCodeExecutor<Session extends BackendSession = BackendSession> implements CodeExecutor {
   readonly files: WorkspaceFiles;
 
+  /** What the executor is meant to do; an open session may know better. */
+  protected abstract readonly offered: ExecutorCapabilities;
   /** Names this executor object; unique in the world. */
   protected readonly id: string = randomUUID();
   protected readonly timeoutMs: number;
+  protected readonly totalTimeoutMs: number;
   protected readonly maxOutputBytes: number;
   protected readonly env: Readonly<Record<string, string>>;
+  /** Those that travel to the code. */
   protected readonly functions: readonly FunctionWithRequirements[];
   protected readonly functionsModule: string;
   readonly #telemetry: ExecutorTelemetry = new ExecutorTelemetry(this, this.id);
-  #session: Session | undefined;
-  #closing: Promise<void> = Promise.resolve();
+  readonly #life: SessionLife<Session> = new SessionLife<Session>({
+    open: (signal) => this.#telemetry.watchLifeCycle("start", () => this.#openSession(signal)),
+    reset: (session, signal) => this.#telemetry.watchLifeCycle("restart", () => session.reset(signal)),
+    close: (session) => this.#telemetry.watchLifeCycle("stop", () => session.close()),
+  });
+  readonly #functions: ExecutorFunctions;
+  readonly #maxWorkspaceBytes: number | undefined;
+  readonly #onSessionLost: ((reason: string) => void) | undefined;
+  /** The session was lost since the last result. */
+  #lost = false;
 
-  /** @throws InvalidInputError if an option makes no sense. */
+  /** @throws InvalidInputError if an option that all executors have is wrong. Subclasses check their own with `checkOptions`. */
   constructor(options: BaseExecutorOptions) {
-    this.timeoutMs = options.timeoutMs ?? 60_000;
-    this.maxOutputBytes = options.maxOutputBytes ?? 1_048_576;
-    this.env = { ...options.env };
-    this.functions = [...(options.functions ?? [])];
-    this.functionsModule = options.functionsModule ?? "functions";
-    timerDelay(this.timeoutMs);
-    validateEnvironment(this.env);
-    assertFunctionSet(this.functions, this.functionsModule);
-    if (!Number.isSafeInteger(this.maxOutputBytes) || this.maxOutputBytes < 0) {
-      throw new InvalidInputError(`maxOutputBytes is ${this.maxOutputBytes}`, {
-        remedy: "Give a whole number of bytes, from 0.",
-      });
-    }
-    this.files = new SessionFiles(async () => {
-      await this.start();
-      return this.sessionFiles();
+    const checked = checkOptions(baseOptions, options, new.target.name);
+    this.timeoutMs = checked.timeoutMs ?? 60_000;
+    this.totalTimeoutMs = checked.totalTimeoutMs ?? Infinity;
+    this.maxOutputBytes = checked.maxOutputBytes ?? 1_048_576;
+    this.env = checked.env ?? {};
+    this.functionsModule = checked.functionsModule ?? "functions";
+    this.#functions = new ExecutorFunctions({
+      functions: checked.functions ?? [],
+      moduleName: this.functionsModule,
+      approve: checked.approveHostCall,
+      maxCalls: checked.maxHostCalls ?? 256,
+      telemetry: this.#telemetry,
+      owner: new.target.name,
     });
+    this.functions = this.#functions.travelling;
+    this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
+    this.#onSessionLost = checked.onSessionLost;
+    this.files = new SessionFiles(this.#life);
   }
 
   /**
-   * Makes the place ready where blocks run. Called when no session is open.
+   * Opens the place where blocks run. Never called while another session is open.
    *
    * @param signal - aborted if the executor is stopped meanwhile; then throw.
-   * @throws BackendUnavailableError if it cannot be reached. `closeSession` is called then, to clean up.
+   * @throws BackendUnavailableError if it cannot be reached. Nothing that was made until then may remain.
    */
-  protected abstract openSession(signal: AbortSignal): Promise<void>;
-
-  /** Ends all processes, deletes all that was created. Must also work on a half-open session. No block is running. */
-  protected abstract closeSession(): Promise<void>;
-
-  /** Forgets variables and ends processes; the workspace's files stay. No block is running. */
-  protected abstract resetSession(signal: AbortSignal): Promise<void>;
-
-  /** The open session's files. */
-  protected abstract sessionFiles(): WorkspaceFiles;
-
-  /**
-   * Runs one block: yields what it puts out, returns how it ended. When the consumer is slow, the next event is not
-   * asked for, and the program must be made to wait.
-   *
-   * `run.signal` may abort at any time, also while an event is being consumed: kill everything that the block
-   * started, and return once it is dead; what is returned, yielded or thrown after that is dropped.
-   *
-   * @throws WorkspacePathError, FileNotFoundError or InvalidInputError if a file of the name `run.filename` cannot be
-   * made; the block fails with a sentence about it.
-   * @throws BackendUnavailableError if the place where it runs broke down; the call rejects.
-   */
-  protected abstract runBlock(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void>;
+  protected abstract openSession(signal: AbortSignal): Promise<Session>;
 
   abstract dumpComponent(): ComponentModel;
 
-  /**
-   * Where this session keeps function modules; without it the executor offers no functions.
-   *
-   * @throws FunctionSetupError if it is already known that they cannot be set up.
-   */
-  protected functionPlaces(): Omit<FunctionPlaces, "owner"> | Promise<Omit<FunctionPlaces, "owner">> {
-    return {};
+  get capabilities(): ExecutorCapabilities {
+    return { ...this.offered, ...this.#life.session?.capabilities };
+  }
+
+  /** The open session; `undefined` while the executor is not started. */
+  protected get session(): Session | undefined {
+    return this.#life.session;
   }
 
   /**
-   * Sets the functions up once more, through `runBlock`: for an executor that had to replace the place where blocks
-   * run in the middle of a session.
+   * Sets the functions up once more, through the session's `run`: for a session that had to replace the place where blocks run
+   * in the middle of a call.
    *
    * @throws FunctionSetupError if they do not load there.
    */
   protected async setUpFunctionsAgain(): Promise<void> {
-    if (this.#session) await this.#setUpFunctions(this.#session);
-  }
-
-  /** Why a language that the executor knows cannot be run here; `undefined`: it is unknown. */
-  protected missingLanguage(_language: string): string | undefined {
-    return undefined;
-  }
-
-  /**
-   * Called before each call's blocks. An executor whose place may break down replaces it here, and calls
-   * `forgetFunctions` if what was set up in there is gone.
-   *
-   * @throws BackendUnavailableError if it cannot be replaced; the call rejects.
-   */
-  protected repairSession(_signal: AbortSignal): Promise<void> {
-    return Promise.resolve();
+    const { epoch, session } = this.#life;
+    if (epoch && session) await this.#setUpFunctions(epoch, session, this.#functions.chooseOwn());
   }
 
   /** Has the functions set up again before the next block. */
   protected forgetFunctions(): void {
-    this.#session?.forgetFunctions();
+    this.#life.epoch?.forgetFunctions();
   }
 
-  async start(): Promise<void> {
-    await this.#open().ready;
+  /**
+   * Says that what earlier calls left in the session is gone, as soon as that is known: `onSessionLost` is called, and the next
+   * result has `stateLost: true`.
+   *
+   * @param reason - a sentence that says what happened, for a log or a person.
+   * @param options - `reported`: a block's outcome will say so itself.
+   */
+  protected sessionLost(reason: string, { reported = false }: { readonly reported?: boolean } = {}): void {
+    if (!reported) this.#lost = true;
+    try {
+      // What an application does wrong in here must not end a run, or this process.
+      const returned: unknown = this.#onSessionLost?.(reason);
+      if (returned instanceof Promise) returned.catch(() => {});
+    } catch {}
+  }
+
+  start(options: StartOptions = {}): Promise<void> {
+    return this.#life.start(options);
   }
 
   stop(): Promise<void> {
-    const session = this.#session;
-    if (session) {
-      this.#session = undefined;
-      this.#closing = session.end().then(async () => {
-        if (session.opened) await this.#telemetry.watchLifeCycle("stop", () => this.closeSession());
-      });
-    }
-    return this.#closing;
+    this.#lost = false;
+    return this.#life.stop();
   }
 
   async restart(): Promise<void> {
-    const old = this.#session;
-    // A session that is still being opened is as fresh as it gets.
-    if (old?.opened === true) {
-      const reset = (signal: AbortSignal) => this.#telemetry.watchLifeCycle("restart", () => this.resetSession(signal));
-      this.#session = this.#newSession(reset, old.end());
-    }
-    await this.start();
+    this.#lost = false;
+    await this.#life.restart();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
+    await this.#life.dispose();
   }
 
   async executeCodeBlocks(blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
@@ -191,7 +174,7 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
   }
 
   formatFunctionsForPrompt(template?: string): string {
-    return formatFunctions(this.functions, this.functionsModule, template);
+    return this.#functions.format(template, this.capabilities);
   }
 
   async *#run(
@@ -200,96 +183,105 @@ export abstract class BaseCodeExecutor implements CodeExecutor {
     consumer: { readonly operation: Operation; readonly texts: boolean; readonly left?: AbortSignal },
   ): AsyncGenerator<ExecutionEvent, CodeResult, void> {
     validateRun(blocks, options, this.capabilities.stdin);
+    const host = this.#functions.choose(options.functions, this.offered);
     options.signal?.throwIfAborted();
-    const session = this.#open();
-    const controller = new AbortController();
-    const unfollow = followSignals(controller, [session.signal, options.signal, consumer.left]);
+    const epoch = this.#life.open();
+    const limits = new RunLimits(
+      [epoch.signal, options.signal, consumer.left],
+      options.totalTimeoutMs ?? this.totalTimeoutMs,
+    );
     let endTurn: (() => void) | undefined;
     try {
-      if (this.capabilities.stateful) endTurn = await session.turns.take(controller.signal);
-      await untilAborted(session.ready, controller.signal);
-      await untilAborted(this.repairSession(session.signal), controller.signal);
-      await untilAborted(
-        session.setUpFunctionsOnce(() => this.#setUpFunctions(session)),
-        controller.signal,
-      );
-      const result = yield* runInOrder(blocks, {
-        start: (block, limit) => this.#startBlock(block, options, limit),
-        telemetry: this.#telemetry,
-        signal: controller.signal,
-        texts: consumer.texts,
-        timeoutMs: options.timeoutMs ?? this.timeoutMs,
-        maxOutputBytes: this.maxOutputBytes,
-        begin: () => session.begin(),
+      const session = await limits.untilTimeIsUp(async (signal) => {
+        if (this.capabilities.stateful) endTurn = await epoch.turns.take(signal);
+        const opened = await epoch.waitForSession(signal);
+        await untilAborted(opened.repair?.(epoch.signal) ?? Promise.resolve(), signal);
+        await untilAborted(
+          epoch.setUpFunctionsOnce(host.variant ?? "", () => this.#setUpFunctions(epoch, opened, host)),
+          signal,
+        );
+        return opened;
       });
+      const result = session
+        ? yield* runBlocks(blocks, {
+            start: (block, limit, index) => this.#startBlock(session, block, { ...options, host, index }, limit),
+            telemetry: this.#telemetry,
+            limits,
+            texts: consumer.texts,
+            timeoutMs: options.timeoutMs ?? this.timeoutMs,
+            maxOutputBytes: this.maxOutputBytes,
+            begin: () => epoch.begin(),
+            takeLoss: () => this.#takeLoss(),
+          })
+        : aggregateResult([], { complete: false, durationMs: 0, lost: this.#takeLoss() });
       this.#telemetry.endRun(consumer.operation, result);
       return result;
     } finally {
       endTurn?.();
-      unfollow();
+      limits.lift();
     }
+  }
+
+  #takeLoss(): boolean {
+    const lost = this.#lost;
+    this.#lost = false;
+    return lost;
   }
 
   #startBlock(
+    session: BackendSession,
     block: CodeBlock,
-    options: ExecuteOptions,
+    options: ExecuteOptions & Pick<BlockRun, "setup"> & { readonly host?: HostChoice; readonly index?: number },
     signal: AbortSignal,
-  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const prepared = prepareBlock(block, this.capabilities.languages, (language) => this.missingLanguage(language));
+  ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
+    const prepared = prepareBlock(block, this.capabilities.languages, (language) => session.missing?.get(language));
     if ("problem" in prepared) return failedBlock(prepared.problem);
-    return this.runBlock({
-      ...prepared,
-      env: { ...this.env, ...options.env },
-      timeoutMs: options.timeoutMs ?? this.timeoutMs,
-      ...(options.stdin === undefined ? {} : { stdin: options.stdin }),
-      signal,
-    });
-  }
-
-  async #setUpFunctions(session: Session): Promise<void> {
-    if (this.functions.length === 0) return;
-    await this.#telemetry.watchLifeCycle("set_up_functions", () => this.#runSetupPrograms(session));
-  }
-
-  async #runSetupPrograms(session: Session): Promise<void> {
-    const places = { ...(await this.functionPlaces()), owner: this.id };
-    for (const program of setupPrograms(this.functions, this.functionsModule, places)) {
-      await runSetup(program, {
-        languages: this.capabilities.functions,
-        signal: session.signal,
-        begin: () => session.begin(),
-        start: (block, options, signal) => this.#startBlock(block, options, signal),
+    const host = options.host ?? nothingChosen;
+    const run = (limit: AbortSignal, env: Readonly<Record<string, string>> = {}) =>
+      session.run({
+        ...prepared,
+        env: { ...this.env, ...options.env, ...env },
+        timeoutMs: options.timeoutMs ?? this.timeoutMs,
+        ...(options.stdin === undefined ? {} : { stdin: options.stdin }),
+        ...(options.setup && { setup: options.setup }),
+        ...(host.functions.size > 0 && { hostCalls: host.variant === undefined ? {} : { variant: host.variant } }),
+        signal: limit,
       });
-    }
+    const guarded = (env?: Readonly<Record<string, string>>) =>
+      this.#guarded(session, signal, (limit) => run(limit, env));
+    return this.#functions.run(host, { index: options.index ?? 0, signal }, guarded);
   }
 
-  #open(): Session {
-    this.#session ??= this.#newSession((signal) =>
-      this.#telemetry.watchLifeCycle("start", () => this.openSession(signal)),
+  #guarded(
+    session: BackendSession,
+    signal: AbortSignal,
+    run: (limit: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
+  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const maxBytes = this.#maxWorkspaceBytes;
+    if (maxBytes === undefined) return run(signal);
+    return guardWorkspace(run, signal, { measure: async (atMost) => session.files.diskUsage?.(atMost) ?? 0, maxBytes });
+  }
+
+  async #openSession(signal: AbortSignal): Promise<Session> {
+    const session = await this.openSession(signal);
+    if (this.#maxWorkspaceBytes === undefined || session.files.diskUsage) return session;
+    await session.close();
+    throw new InvalidInputError(
+      "`maxWorkspaceBytes` cannot be held here: the workspace cannot be measured while code runs",
+      {
+        remedy: "Leave it out, and limit the disk where the code runs: a volume with a size, or a quota.",
+      },
     );
-    return this.#session;
   }
 
-  /** @param before - ends when the life-cycle methods may be called; it must not reject. */
-  #newSession(
-    open: (signal: AbortSignal) => Promise<void>,
-    before: Promise<void> = this.#closing.catch(() => {}),
-  ): Session {
-    const session = new Session(async (signal) => {
-      await before;
-      try {
-        signal.throwIfAborted();
-        await open(signal);
-      } catch (error) {
-        const closed = this.closeSession();
-        if (this.#session === session) {
-          this.#session = undefined;
-          this.#closing = closed;
-        }
-        await closed;
-        throw error;
-      }
+  #setUpFunctions(epoch: Epoch<Session>, session: Session, host: HostChoice): Promise<void> {
+    return this.#functions.setUp(host, {
+      session,
+      capabilities: this.capabilities,
+      owner: this.id,
+      signal: epoch.signal,
+      begin: () => epoch.begin(),
+      start: (block, options, signal) => this.#startBlock(session, block, { ...options, setup: true }, signal),
     });
-    return session;
   }
 }

@@ -1,32 +1,62 @@
-import { FunctionWithRequirements, type JsonValue } from "@fenced/core";
+import { type ApproveHostCall, FunctionWithRequirements, type HostFunction } from "@fenced/core";
+import {
+  callbackOption,
+  environmentOption,
+  hostFunctionOption,
+  objectOption,
+  timeLimitOption,
+  wholeNumberOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
 import { z } from "zod";
-import type { LanguageCommand } from "./languages/language-command.ts";
+import type { BaseExecutorOptions } from "./base-executor-options.ts";
+import type { LanguageCommand } from "./languages/command-languages.ts";
+
+/** A function of either kind, or in the config of a component what its `toJSON` wrote. */
+const functionOption: z.ZodType<FunctionWithRequirements | HostFunction> = z.union(
+  [
+    hostFunctionOption,
+    objectOption<FunctionWithRequirements>(["toJSON"], "a FunctionWithRequirements"),
+    z.record(z.string(), z.json()).transform((json) => FunctionWithRequirements.fromJSON(json)),
+  ],
+  "must be a FunctionWithRequirements or a host function: make one with fromString(), fromCallable() or hostFunction()",
+);
 
 /**
- * The shapes of the options that all executors have, for the schema of an executor's own config.
+ * The schemas of the options that all executors have, for the schema of an executor's own.
  *
  * @example
- * const config: z.ZodType<MyOptions> = z.strictObject({ ...baseExecutorConfig, host: z.string() });
+ * export const myExecutorOptions: z.ZodType<MyExecutorOptions> = optionsSchema({
+ *   ...baseExecutorConfig,
+ *   host: z.string(),
+ * } satisfies OptionSchemas<MyExecutorOptions>);
  */
-export const baseExecutorConfig: {
-  readonly timeoutMs: z.ZodExactOptional<z.ZodType<number>>;
-  readonly maxOutputBytes: z.ZodExactOptional<z.ZodType<number>>;
-  readonly env: z.ZodExactOptional<z.ZodType<Record<string, string>>>;
-  readonly functions: z.ZodExactOptional<z.ZodType<FunctionWithRequirements[]>>;
-  readonly functionsModule: z.ZodExactOptional<z.ZodType<string>>;
-} = {
-  timeoutMs: z.number().exactOptional(),
-  maxOutputBytes: z.number().exactOptional(),
-  env: z.record(z.string(), z.string()).exactOptional(),
-  functions: z.array(z.json().transform((json: JsonValue) => FunctionWithRequirements.fromJSON(json))).exactOptional(),
+export const baseExecutorConfig: OptionSchemas<BaseExecutorOptions> = {
+  timeoutMs: timeLimitOption.exactOptional(),
+  totalTimeoutMs: timeLimitOption.exactOptional(),
+  maxWorkspaceBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
+  onSessionLost: callbackOption<(reason: string) => void>().exactOptional(),
+  maxOutputBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
+  env: environmentOption.exactOptional(),
+  functions: z.array(functionOption).exactOptional(),
   functionsModule: z.string().exactOptional(),
+  approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
+  maxHostCalls: wholeNumberOption({ from: 0 }).exactOptional(),
 };
 
-/** The shape of the options that command-line executors have besides. */
-export const commandLineExecutorConfig: {
-  readonly languages: z.ZodExactOptional<z.ZodType<Record<string, LanguageCommand>>>;
-  readonly cleanupTempFiles: z.ZodExactOptional<z.ZodType<boolean>>;
-} = {
+/** What the base class checks, whatever the options of the executor's own. */
+export const baseOptions: z.ZodType<BaseExecutorOptions> = z.looseObject(baseExecutorConfig);
+
+/** The options that command-line executors have besides. */
+export interface CommandLineExecutorOptions {
+  /** Languages to add, or to run by another command: `{ ruby: { extension: "rb", command: ["ruby"] } }`. */
+  readonly languages?: Readonly<Record<string, LanguageCommand>>;
+  /** Remove the files into which blocks without a file name are written. Default: true. */
+  readonly cleanupTempFiles?: boolean;
+}
+
+/** The schemas of the options that command-line executors have besides. */
+export const commandLineExecutorConfig: OptionSchemas<CommandLineExecutorOptions> = {
   languages: z
     .record(z.string(), z.strictObject({ extension: z.string(), command: z.array(z.string()) }))
     .exactOptional(),

@@ -1,34 +1,58 @@
+export type { BackendSession } from "./backend-session.ts";
 export { BaseCodeExecutor } from "./base-code-executor.ts";
-export { baseExecutorConfig, commandLineExecutorConfig } from "./base-executor-config.ts";
-export type { BaseExecutorOptions } from "./base-executor-options.ts";
-export { errorCode } from "./error-code.ts";
-export { formatFunctions, functionStub } from "./functions/format-functions.ts";
-export type { FunctionPlaces } from "./functions/function-setup.ts";
-export { renderJavaScriptModule } from "./functions/javascript-module.ts";
-export { functionsPackageMarker } from "./functions/javascript-setup-program.ts";
-export { renderPythonModule } from "./functions/python-module.ts";
-export { blockEnvironment } from "./languages/block-environment.ts";
-export { blockSource } from "./languages/block-source.ts";
-export { defaultLanguages, languageTable } from "./languages/default-languages.ts";
-export { hostEnvironment } from "./languages/host-environment.ts";
-export type { LanguageCommand } from "./languages/language-command.ts";
 export {
+  baseExecutorConfig,
+  commandLineExecutorConfig,
+  type CommandLineExecutorOptions,
+} from "./base-executor-config.ts";
+export type { BaseExecutorOptions } from "./base-executor-options.ts";
+export { errorCode, PinnedDirectory } from "./workspace/pinned-directory.ts";
+export { removeTree } from "./workspace/walk-tree.ts";
+export { formatFunctions, functionStub, type OfferedHostFunctions } from "./functions/format-functions.ts";
+export type { FunctionPlaces } from "./functions/function-setup.ts";
+export { functionVariables } from "./functions/function-variables.ts";
+export { listenForCalls } from "./host-calls/call-server.ts";
+export { functionsPackageMarker, renderJavaScriptModule, renderPythonModule } from "./functions/function-modules.ts";
+export {
+  blockEnvironment,
+  blockSource,
+  commandLineCapabilities,
+  defaultLanguages,
   findPlaceLanguages,
-  programsOf,
+  hostEnvironment,
+  hostFunctionLanguages,
+  type LanguageCommand,
+  languageTable,
   type PlaceInventory,
   type PlaceLanguages,
-} from "./languages/place-languages.ts";
-export { pythonPath } from "./languages/python-path.ts";
-export type { StreamName } from "./output/arrival-order.ts";
+  programsOf,
+  pythonPath,
+} from "./languages/command-languages.ts";
+export { bundleSize } from "./output/bundle-size.ts";
+export type { StreamName } from "./output/kept-output.ts";
 export { OutputCollector } from "./output/output-collector.ts";
+export { ControlGroup } from "./processes/control-group.ts";
 export { killProcesses, type ProcessFamily } from "./processes/kill-processes.ts";
 export { Leash, type LeashOptions } from "./processes/leash.ts";
 export { hasVariable, listProcesses, type ProcessInfo } from "./processes/process-table.ts";
 export { runChild, type ChildProgram } from "./processes/run-child.ts";
 export { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun } from "./run/block-run.ts";
+export { NetworkLog } from "./run/network-log.ts";
+export { networkVariables } from "./supervisor/network-variables.ts";
 export { OutputQueue } from "./run/output-queue.ts";
-export { DirectoryFiles } from "./workspace/directory-files.ts";
+export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";
+export { DirectoryFiles, type DirectoryFilesOptions } from "./workspace/directory-files.ts";
 export { asWorkspaceError, type FileOwner } from "./workspace/directory-handle.ts";
-export { filenameDirective } from "./workspace/filename-directive.ts";
+export { collectContent, FileListing, fileLimits, type FileLimits } from "./workspace/file-limits.ts";
+export { filenameDirective } from "./run/run-blocks.ts";
+export {
+  readOwnFile,
+  removeFunctionsPackage,
+  removeOwnFile,
+  SessionDirectories,
+  writeOwnFile,
+  type SessionOwner,
+} from "./workspace/session-directories.ts";
 export { RemoteFiles, type RemoteFileAccess } from "./workspace/remote-files.ts";
+export type { FileContent } from "./workspace/spool-file.ts";
 export { normalizeWorkspacePath } from "./workspace/workspace-path.ts";

@@ -19,25 +19,99 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "close"]);
   });
 
-  it("ends what runs when it stops, and may start again", async () => {
+  it("ends what runs when it stops, and may be started again", async () => {
     const executor = new ScriptedExecutor();
     const call = executor.executeCodeBlocks([wait("a")]);
     const failed = call.catch((error: unknown) => error);
     await sleep(10);
     const stopped = executor.stop();
+    const started = executor.start();
     const again = executor.executeCodeBlocks([say("b")]);
-    await stopped;
+    await Promise.all([stopped, started]);
     expect(await failed).toBeInstanceOf(ExecutorStoppedError);
     expect(await again).toMatchObject({ output: "b" });
     expect(executor.calls).toEqual(["open", "end a", "close", "open", "end b"]);
   });
 
+  it("opens nothing for a call after stop(), also if it was never started", async () => {
+    const executor = new ScriptedExecutor();
+    for (const round of [0, 1]) {
+      await executor.stop();
+      const stream = executor.streamCodeBlocks([say("a")]);
+      const calls = [
+        executor.executeCodeBlocks([say("a")]),
+        executor.restart(),
+        executor.files.list(),
+        executor.files.stat("a"),
+        executor.files.read("a"),
+        executor.files.readStream("a").getReader().read(),
+        executor.files.write("a", ""),
+        executor.files.writeStream("a").close(),
+        executor.files.remove("a"),
+        executor.files.upload([]),
+        executor.files.download([], "."),
+        stream[Symbol.asyncIterator]().next(),
+      ];
+      for (const outcome of await Promise.allSettled(calls)) {
+        expect(outcome).toMatchObject({ status: "rejected", reason: { code: "executor_stopped" } });
+      }
+      expect(executor.calls).toEqual(round === 0 ? [] : ["open", "close"]);
+      if (round === 0) await executor.start();
+    }
+  });
+
+  it("cannot be started again once it was disposed of", async () => {
+    const executor = new ScriptedExecutor();
+    await executor[Symbol.asyncDispose]();
+    await expect(executor.start()).rejects.toThrow("disposed of. Make a new one.");
+    await expect(executor.executeCodeBlocks([say("a")])).rejects.toThrow(ExecutorStoppedError);
+    expect(executor.calls).toEqual([]);
+  });
+
+  it("undoes a start that is aborted, if nobody else waits for it", async () => {
+    const reason = new Error("mine");
+    const executor = new ScriptedExecutor({ open: async (signal) => aborted(signal) });
+    const controller = new AbortController();
+    const started = executor.start({ signal: controller.signal });
+    await sleep(5);
+    controller.abort(reason);
+    await expect(started).rejects.toBe(reason);
+    expect(executor.calls).toEqual(["open", "close"]);
+    await expect(executor.start({ signal: controller.signal })).rejects.toBe(reason);
+    expect(executor.calls).toEqual(["open", "close"]);
+  });
+
+  it("leaves a stopped executor stopped when its start is aborted", async () => {
+    const executor = new ScriptedExecutor({ open: async () => sleep(50) });
+    await executor.stop();
+    await expect(executor.start({ signal: AbortSignal.timeout(5) })).rejects.toThrow(DOMException);
+    await expect(executor.executeCodeBlocks([say("a")])).rejects.toThrow(ExecutorStoppedError);
+  });
+
+  it("goes on with a start that another one waits for", async () => {
+    const executor = new ScriptedExecutor({ open: async () => sleep(50) });
+    const controller = new AbortController();
+    const aborting = executor.start({ signal: controller.signal }).catch(String);
+    const waiting = executor.start();
+    controller.abort(new Error("mine"));
+    expect(await aborting).toBe("Error: mine");
+    await waiting;
+    expect(executor.calls).toEqual(["open"]);
+  });
+
+  it("checks what start() is given", async () => {
+    // @ts-expect-error: a wrong name, as JavaScript may have it
+    await expect(new ScriptedExecutor().start({ singal: undefined, abort: 1 })).rejects.toThrow(
+      'unknown option "abort"',
+    );
+  });
+
   it("stops an executor that is still starting", async () => {
     const executor = new ScriptedExecutor({ open: async (signal) => aborted(signal) });
-    const started = executor.start();
+    const started = executor.start().catch((error: unknown) => error);
     await sleep(5);
     await executor.stop();
-    await started;
+    expect(await started).toBeInstanceOf(ExecutorStoppedError);
     expect(executor.calls).toEqual(["open", "close"]);
   });
 
@@ -72,9 +146,10 @@ describe("life cycle", () => {
     const failed = executor.start().catch(String);
     await expect.poll(() => closing, { interval: 1 }).toBe(true);
     fails = false;
-    const again = executor.start();
+    const meanwhile = executor.start().catch(String);
     expect(await failed).toBe("Error: cannot open");
-    await again;
+    expect(await meanwhile).toBe("Error: cannot open");
+    await executor.start();
     expect(executor.calls).toEqual(["open", "close", "open"]);
   });
 
@@ -93,7 +168,7 @@ describe("life cycle", () => {
     await expect.poll(() => executor.calls, { interval: 1 }).toEqual(["open", "close"]);
     await executor.stop();
     expect(closed).toBe(true);
-    expect(await failed).toBe("Error: cannot open");
+    expect(await failed).toMatch("ExecutorStoppedError");
   });
 
   it("starts again after a stop that failed", async () => {
@@ -106,6 +181,7 @@ describe("life cycle", () => {
     await executor.start();
     await expect(executor.stop()).rejects.toThrow("cannot close");
     fails = false;
+    await executor.start();
     expect(await executor.executeCodeBlocks([say("b")])).toMatchObject({ output: "b" });
   });
 
@@ -115,8 +191,16 @@ describe("life cycle", () => {
     await Promise.all([executor.restart(), executor.restart()]);
     expect(executor.calls).toEqual(["open", "reset"]);
     await executor.stop();
-    await executor.restart();
-    expect(executor.calls).toEqual(["open", "reset", "close", "open"]);
+    await expect(executor.restart()).rejects.toThrow(ExecutorStoppedError);
+    expect(executor.calls).toEqual(["open", "reset", "close"]);
+  });
+
+  it("closes a session that could not be reset, and opens another with the next call", async () => {
+    const executor = new ScriptedExecutor({ resetFails: true });
+    await executor.start();
+    await expect(executor.restart()).rejects.toThrow("cannot reset");
+    expect(await executor.executeCodeBlocks([say("b")])).toMatchObject({ output: "b" });
+    expect(executor.calls).toEqual(["open", "reset", "close", "open", "end b"]);
   });
 
   it("ends what runs when it restarts; calls made meanwhile wait for it", async () => {

@@ -57,6 +57,31 @@ describe("a run", () => {
     expect(result.displays).toEqual([update, second]);
   });
 
+  it("keeps rich outputs up to a size and a number of those of all blocks together, and says when it left some out", async () => {
+    const large = { data: { "application/octet-stream": new Uint8Array(100 * 2 ** 20) }, files: [] };
+    const small = { data: { "text/plain": "x" }, files: [] };
+    const show = (...displays: readonly (typeof large | typeof small | "clear")[]) =>
+      async function* (): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+        for (const each of displays) yield each === "clear" ? { type: "clear" } : { type: "display", display: each };
+        return { exitCode: 0 };
+      };
+    const shown = async (run: () => AsyncGenerator<BlockEvent, BlockOutcome, void>) => {
+      const result = await new ScriptedExecutor({ run }).executeCodeBlocks([say("a"), say("b")]);
+      return {
+        sizes: result.displays.map((each) => (each === large ? "large" : "small")),
+        truncated: result.truncated,
+      };
+    };
+    expect(await shown(show(large, small))).toEqual({ sizes: ["large", "small", "large", "small"], truncated: false });
+    expect(await shown(show(large, large, small))).toEqual({
+      sizes: ["large", "large", "small", "small"],
+      truncated: true,
+    });
+    expect(await shown(show(large, large, "clear", large))).toEqual({ sizes: ["large", "large"], truncated: false });
+    const many = await shown(show(...Array.from({ length: 6000 }, () => small)));
+    expect([many.sizes.length, many.truncated]).toEqual([10_000, true]);
+  });
+
   it("runs nothing before the stream's first event is asked for", async () => {
     const executor = new ScriptedExecutor();
     const stream = executor.streamCodeBlocks([say("a")]);

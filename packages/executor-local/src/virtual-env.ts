@@ -4,7 +4,9 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
-import { findProgram } from "./languages/find-program.ts";
+import { checkOptions, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import { z } from "zod";
+import { findProgram } from "./languages/find-languages.ts";
 
 /** The programs of a virtual environment. */
 export interface VirtualEnv {
@@ -37,6 +39,11 @@ export interface CreateVirtualEnvOptions {
   readonly python?: string;
 }
 
+const createVirtualEnvOptions: z.ZodType<CreateVirtualEnvOptions> = optionsSchema({
+  packages: z.array(z.string()).exactOptional(),
+  python: z.string().min(1).exactOptional(),
+} satisfies OptionSchemas<CreateVirtualEnvOptions>);
+
 /**
  * Makes a virtual environment for the option `virtualEnv`, with Python's `venv`, or with `uv` where Python has no
  * working `venv`. One that is already there is kept, and gets the packages.
@@ -50,12 +57,13 @@ export interface CreateVirtualEnvOptions {
  * await using executor = new LocalCommandLineCodeExecutor({ virtualEnv });
  */
 export async function createVirtualEnv(directory: string, options: CreateVirtualEnvOptions = {}): Promise<string> {
+  const { packages, python: given } = checkOptions(createVirtualEnvOptions, options, "createVirtualEnv");
   const root = path.resolve(directory);
   const searchPath = process.env["PATH"] ?? "";
   const uv = findProgram("uv", searchPath);
-  if (!existsSync(path.join(root, "pyvenv.cfg"))) await makeEnvironment(root, options.python, searchPath, uv);
+  if (!existsSync(path.join(root, "pyvenv.cfg"))) await makeEnvironment(root, given, searchPath, uv);
   const { python } = findVirtualEnv(root);
-  await installPackages(options.packages ?? [], python, uv);
+  await installPackages(packages ?? [], python, uv);
   return root;
 }
 
@@ -86,7 +94,7 @@ async function makeEnvironment(
   const python = given ?? findProgram("python3", searchPath) ?? findProgram("python", searchPath);
   const remedy = "Install Python 3 with its venv module (Debian: `apt install python3-venv`), or uv.";
   if (python === undefined && uv === undefined) {
-    throw new BackendUnavailableError("There is no Python here", { remedy });
+    throw new BackendUnavailableError("No Python was found", { remedy });
   }
   const withVenv = python === undefined ? Promise.reject(new Error("no Python")) : run(python, ["-m", "venv", root]);
   const made = uv === undefined ? withVenv : withVenv.catch(async () => run(uv, uvWords(root, given)));

@@ -1,7 +1,7 @@
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs } from "@fenced/test-support";
+import { needs, place } from "@fenced/test-support";
 import { describe, it } from "vitest";
 import { hostCommand } from "./support/host-command.ts";
 
@@ -15,5 +15,6 @@ describe("executor-local", needs("python3", "bash", "node"), () => {
       takesWorkDir: true,
       hostCommand: hostCommand("executor-host.ts"),
     },
+    place(),
   );
 });

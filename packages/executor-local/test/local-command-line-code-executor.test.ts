@@ -1,101 +1,20 @@
 import { execFile } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { InvalidInputError, type CodeResult } from "@fenced/core";
-import { LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
+import { InvalidInputError, loadComponent } from "@fenced/core";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { hostCommand } from "./support/host-command.ts";
+import { executorWith, run } from "./support/local-executor.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
-
-function executorWith(options: LocalExecutorOptions = {}): LocalCommandLineCodeExecutor {
-  const executor = new LocalCommandLineCodeExecutor(options);
-  onTestFinished(async () => executor.stop());
-  return executor;
-}
-
-async function run(options: LocalExecutorOptions, language: string, code: string): Promise<CodeResult> {
-  return executorWith(options).executeCodeBlocks([{ language, code }]);
-}
 
 const exists = async (file: string): Promise<boolean> =>
   stat(file).then(
     () => true,
     () => false,
   );
-
-describe("streams", needs("bash"), () => {
-  it("can be opened again by their names, as programs at a terminal do", async () => {
-    const code = "echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin";
-    const result = await executorWith().executeCodeBlocks([{ language: "bash", code }], { stdin: "in\n" });
-    expect(result).toMatchObject({ exitCode: 0, stderr: "err\n", stdout: "out\nin\n" });
-  });
-
-  it("are complete though a child still holds them open", async () => {
-    const code = "head -c 60000 /dev/zero | tr '\\0' x; sleep 1000 & echo; echo end";
-    const result = await run({}, "bash", code);
-    expect(result.stdout.length).toBe(60_005);
-    expect(result.stdout.endsWith("\nend\n")).toBe(true);
-  });
-
-  it("of a process that a block left running take what it goes on writing", async () => {
-    const executor = executorWith();
-    const log = "( while :; do echo line || echo broken > failed; echo beat >> beats; sleep 0.02; done ) &";
-    await executor.executeCodeBlocks([{ language: "bash", code: log }]);
-    const beats = async (): Promise<number> => (await executor.files.read("beats").catch(() => [])).length;
-    const before = await beats();
-    await expect.poll(beats, { timeout: 10_000 }).toBeGreaterThan(before + 100);
-    expect((await executor.files.list()).map((file) => file.path)).toEqual(["beats"]);
-  });
-
-  it("do not hold up a process that a block left running and that writes much", async () => {
-    const flood = "( yes 0123456789 | head -c 10000000; touch done ) &";
-    const executor = executorWith();
-    await executor.executeCodeBlocks([{ language: "bash", code: flood }]);
-    const files = async (): Promise<string[]> => (await executor.files.list()).map((file) => file.path);
-    await expect.poll(files, { timeout: 10_000 }).toEqual(["done"]);
-  });
-
-  it("are pipes for any number of blocks at once", async () => {
-    const executor = executorWith();
-    const blocks = [{ language: "sh", code: "echo > /dev/stderr" }];
-    const runs = Array.from({ length: 60 }, async () => executor.executeCodeBlocks(blocks));
-    expect((await Promise.all(runs)).map((result) => result.output)).toEqual(runs.map(() => "\n"));
-  });
-
-  it("are pipes also after a block has removed or replaced those made ahead", async () => {
-    const executor = executorWith();
-    const spoil = "[ -p ../pipe-0 ] && rm -f ../pipe-*";
-    const replace = "for pipe in ../pipe-*; do rm $pipe; touch $pipe; done";
-    for (const code of [spoil, "echo > /dev/stderr", replace, "echo > /dev/stderr"]) {
-      expect(await executor.executeCodeBlocks([{ language: "sh", code }])).toMatchObject({ exitCode: 0 });
-    }
-  });
-
-  it("of a program that ended in time may be read later, which is no time-out", async () => {
-    const executor = executorWith({ timeoutMs: 1000 });
-    const code = "( while :; do echo >> beats; sleep 0.02; done ) > /dev/null & head -c 60000 /dev/zero";
-    const texts: string[] = [];
-    let result: CodeResult | undefined;
-    for await (const event of executor.streamCodeBlocks([{ language: "bash", code }])) {
-      if (event.type === "stdout" && texts.length === 0) await sleep(1500);
-      if (event.type === "stdout") texts.push(event.text);
-      if (event.type === "result") ({ result } = event);
-    }
-    expect(result).toMatchObject({ exitCode: 0, timedOut: false });
-    expect(result?.blocks[0]?.durationMs).toBeLessThan(1000);
-    expect(texts.join("").length).toBe(60_000);
-    const beats = async (): Promise<number> => (await executor.files.read("beats")).length;
-    const before = await beats();
-    await expect.poll(beats, { timeout: 10_000 }).toBeGreaterThan(before);
-  });
-
-  it("give the exit code of a signal", async () => {
-    expect(await run({}, "bash", "kill -SEGV $$")).toMatchObject({ exitCode: 139 });
-  });
-});
 
 describe("environment", needs("bash"), () => {
   it("is not that of the host, but for what is named", async () => {
@@ -228,6 +147,7 @@ describe("work directory", needs("bash", "python3"), () => {
     const blocks = [{ language: "bash", code: "true" }];
     await expect(executor.executeCodeBlocks(blocks)).rejects.toMatchObject({ code: "backend_unavailable" });
     await executor.stop();
+    await executor.start();
     expect(await executor.executeCodeBlocks(blocks)).toMatchObject({ exitCode: 0 });
   });
 
@@ -295,11 +215,23 @@ describe("options", () => {
     );
   });
 
-  it("survive dump and load", () => {
+  it.each([
+    [{ gateway: "none", timeoutMs: 1 }, /unknown option "gateway"\. The options are timeoutMs, .*, workDir/],
+    [{ timeout: 60, timeoutMs: 1 }, /unknown option "timeout"\. Did you mean "timeoutMs", in milliseconds\?/],
+    [{ workDir: "" }, /"workDir" is empty\. It must not be empty/],
+  ])("that nobody knows are refused: %j", (options, message) => {
+    expect(() => new LocalCommandLineCodeExecutor(options)).toThrow(InvalidInputError);
+    expect(() => new LocalCommandLineCodeExecutor(options)).toThrow(message);
+  });
+
+  it("survive dump and load", async () => {
     const options = { workDir: "coding", timeoutMs: 5, env: { A: "1" }, inheritEnv: ["B"], cleanupTempFiles: false };
-    const { config } = new LocalCommandLineCodeExecutor(options).dumpComponent();
-    expect(config).toEqual(options);
-    expect(LocalCommandLineCodeExecutor.fromConfig(config).dumpComponent().config).toEqual(options);
-    expect(() => LocalCommandLineCodeExecutor.fromConfig({ workdir: "typing error" })).toThrow(/workdir/);
+    const model = new LocalCommandLineCodeExecutor(options).dumpComponent();
+    expect(model.config).toEqual(options);
+    const importModule = async () => ({ LocalCommandLineCodeExecutor });
+    const loaded = await loadComponent<LocalCommandLineCodeExecutor>(model, { importModule });
+    expect(loaded.dumpComponent()).toEqual(model);
+    const misspelt = { ...model, config: { workdir: "typing error" } };
+    await expect(loadComponent(misspelt, { importModule })).rejects.toThrow(/workdir/);
   });
 });

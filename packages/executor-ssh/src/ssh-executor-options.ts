@@ -1,16 +1,17 @@
+import { environmentOption, optionsSchema, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
 import {
   baseExecutorConfig,
   commandLineExecutorConfig,
   type BaseExecutorOptions,
-  type LanguageCommand,
+  type CommandLineExecutorOptions,
 } from "@fenced/executor-kit";
 import { z } from "zod";
 
 /** Settings of `SshCommandLineCodeExecutor`. */
-export interface SshExecutorOptions extends BaseExecutorOptions {
+export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions {
   /** The host, as `ssh` takes it: a name, an address, or an alias of its configuration. It must run Linux. */
   readonly host: string;
-  /** Whom to log in as. Default: what ssh's configuration says, else this program's user. */
+  /** The account to log in to. Default: what ssh's configuration says, else this program's user. */
   readonly user?: string;
   /** Default: what ssh's configuration says, else 22. */
   readonly port?: number;
@@ -28,21 +29,67 @@ export interface SshExecutorOptions extends BaseExecutorOptions {
    * deleted. Default: a temporary one, deleted by `stop()`.
    */
   readonly workDir?: string;
-  /** Languages to add, or to run by another command: `{ ruby: { extension: "rb", command: ["ruby"] } }`. */
-  readonly languages?: Readonly<Record<string, LanguageCommand>>;
-  /** Remove the files into which blocks without a file name are written. Default: true. */
-  readonly cleanupTempFiles?: boolean;
 }
 
-/** The shape of the executor's config in a component model. */
-export const sshExecutorConfig: z.ZodType<SshExecutorOptions> = z.strictObject({
+/** A word of ssh's command line: none of its own options, and one line. */
+const word = z.string().regex(/^[^-\0\n][^\0\n]*$/, "must not be empty, start with `-` or contain a line break");
+
+/**
+ * What holds whatever ssh's configuration says: nobody is asked, the code there gets neither the user's agent nor tickets
+ * nor variables nor a way back to this host, and the connection is this executor's own. The first value that ssh sees
+ * counts, also of `SetEnv`, which cannot be empty.
+ */
+export const fixedOptions: readonly (readonly [string, string])[] = [
+  ["BatchMode", "yes"],
+  ["ControlMaster", "no"],
+  ["ControlPath", "none"],
+  ["ControlPersist", "no"],
+  ["ForwardAgent", "no"],
+  ["ForwardX11", "no"],
+  ["ClearAllForwardings", "yes"],
+  ["GSSAPIDelegateCredentials", "no"],
+  ["PermitLocalCommand", "no"],
+  ["RemoteCommand", "none"],
+  ["RequestTTY", "no"],
+  ["SetEnv", "FENCED=ssh"],
+  ["Tunnel", "no"],
+];
+
+const fixedNames = new Set(fixedOptions.map(([name]) => name.toLowerCase()));
+
+const sshOptions: z.ZodType<Record<string, string>> = z.record(z.string(), z.string()).check(({ value, issues }) => {
+  for (const [name, text] of Object.entries(value)) {
+    const refuse = (message: string) => issues.push({ code: "custom", path: [name], input: text, message });
+    if (!/^[a-z][a-z0-9]*$/i.test(name)) refuse("must have the name of an option as in ssh_config(5)");
+    if (/[\0\n]/.test(text)) refuse("must not contain a line break or NUL character");
+    if (fixedNames.has(name.toLowerCase())) refuse("is set by the executor itself: leave it out");
+  }
+});
+
+/** Environment variables that a shell can set. */
+const shellEnvironment: z.ZodType<Record<string, string>> = environmentOption.check(({ value, issues }) => {
+  for (const [name, input] of Object.entries(value)) {
+    if (/^[A-Za-z_]\w*$/.test(name)) continue;
+    const message = "cannot be set by a shell: use letters, digits and `_`, and no digit in front";
+    issues.push({ code: "custom", path: [name], input, message });
+  }
+});
+
+/** The environment of one call's blocks, on top of the executor's own. */
+export const callEnvironment: z.ZodType<{ readonly env: Readonly<Record<string, string>> }> = z.object({
+  env: shellEnvironment,
+});
+
+/** Checks the options, and the executor's config in a component model. */
+export const sshExecutorOptions: z.ZodType<SshExecutorOptions> = optionsSchema({
   ...baseExecutorConfig,
   ...commandLineExecutorConfig,
-  host: z.string(),
-  user: z.string().exactOptional(),
-  port: z.number().exactOptional(),
-  identityFile: z.string().exactOptional(),
-  configFile: z.string().exactOptional(),
-  options: z.record(z.string(), z.string()).exactOptional(),
-  workDir: z.string().exactOptional(),
-});
+  env: shellEnvironment.exactOptional(),
+  host: word,
+  user: word.exactOptional(),
+  port: wholeNumberOption({ from: 1, to: 65_535 }).exactOptional(),
+  identityFile: word.exactOptional(),
+  configFile: word.exactOptional(),
+  options: sshOptions.exactOptional(),
+  workDir: word.exactOptional(),
+} satisfies OptionSchemas<SshExecutorOptions>);

@@ -1,179 +1,177 @@
-import { randomUUID } from "node:crypto";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { BackendUnavailableError, canonicalLanguage } from "@fenced/core";
+import type { Duplex } from "node:stream";
+import { ExecutorStoppedError, FunctionSetupError, InvalidInputError, type ExecutorCapabilities } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import {
-  findPlaceLanguages,
-  functionsPackageMarker,
-  Leash,
-  programsOf,
-  RemoteFiles,
-  type LanguageCommand,
-  type PlaceLanguages,
+  type BackendFiles,
+  blockEnvironment,
+  blockSource,
+  commandLineCapabilities,
+  functionVariables,
+  hostFunctionLanguages,
+  type BackendSession,
+  type BlockEvent,
+  type BlockOutcome,
+  type BlockRun,
+  type FunctionPlaces,
 } from "@fenced/executor-kit";
-import { SshConnection } from "./connection/ssh-connection.ts";
-import { SshFileAccess } from "./files/ssh-file-access.ts";
-import { supervisorProgram } from "./remote/supervisor-program.ts";
-import { RemoteCall } from "./run/remote-call.ts";
-import type { SshExecutorOptions } from "./ssh-executor-options.ts";
-
-/** Silence after which the remote host takes this program for dead, in seconds. Its death is noticed at once. */
-const silenceSeconds = 60;
-/** The longest path of a directory in which ssh can make its socket, in bytes. */
-const longestDirectory = 70;
+import { CallCarrier } from "./run/call-carrier.ts";
+import { runRemoteBlock } from "./run/run-block.ts";
+import { callEnvironment } from "./ssh-executor-options.ts";
+import { SshLink, type LinkRequest } from "./ssh-link.ts";
 
 /** What a session is made for. */
-export interface SessionRequest {
-  readonly options: SshExecutorOptions;
-  /** The executor's id. */
-  readonly owner: string;
-  readonly functionsModule: string;
-  readonly table: Readonly<Record<string, LanguageCommand>>;
-  /** The session that can be used now: this one, or the one after it if its connection broke. */
-  readonly ready: () => Promise<SshSession>;
+export interface SessionRequest extends Omit<LinkRequest, "ready"> {
+  readonly offersFunctions: boolean;
+  /** The connection had broken and was replaced: what was on the host besides the work directory is gone. */
+  readonly onReplaced: () => void;
+  /** The connection broke: what was on the host besides the work directory is gone. */
+  readonly onLost: (reason: string) => void;
 }
 
-/** A connection to the remote host, and what it is used for until it is closed or breaks. */
-export class SshSession {
-  readonly languages: PlaceLanguages;
-  readonly files: RemoteFiles;
-  readonly connection: SshConnection;
-  readonly #nonce: string;
-  readonly #filePrefix: string;
-  readonly #directory: string;
-  readonly #leash: Leash;
-  #blocks = 0;
+/** A started executor's hold on the remote host. A connection that breaks takes everything there with it; a new one starts afresh. */
+export class SshSession implements BackendSession {
+  readonly #request: SessionRequest;
+  #link: SshLink | undefined;
+  #connecting: Promise<SshLink> | undefined;
+  readonly #closing = new AbortController();
+  /** The way of programs there to functions of the host. */
+  #calls: { readonly carrier: CallCarrier; readonly address: string } | undefined;
 
-  private constructor(request: SessionRequest, parts: SessionParts, connection: SshConnection) {
-    const { options, table, functionsModule } = request;
-    this.connection = connection;
-    this.#nonce = parts.nonce;
-    this.#filePrefix = parts.filePrefix;
-    this.#directory = parts.directory;
-    this.#leash = parts.leash;
-    const given = new Set(Object.keys(options.languages ?? {}).map(canonicalLanguage));
-    this.languages = findPlaceLanguages(table, given, connection.greeting.inventory, {
-      name: `the host ${options.host}`,
-      remedy: "install it there, or put it on the PATH with `env`",
-    });
-    const caller = { host: options.host, call: async (words: string) => (await request.ready()).call(words) };
-    this.files = new RemoteFiles(
-      new SshFileAccess(caller),
-      (file) => file.startsWith(parts.filePrefix) || file.startsWith(`node_modules/${functionsModule}/`),
-    );
+  private constructor(request: SessionRequest) {
+    this.#request = request;
   }
 
   /**
-   * Connects to the host, and makes the session's directory there.
+   * Connects to the host.
    *
-   * @throws BackendUnavailableError if the host cannot be reached or used.
+   * @throws BackendUnavailableError if it cannot be reached or used.
    */
   static async open(request: SessionRequest, signal: AbortSignal): Promise<SshSession> {
-    const parts = await makeParts(request.owner);
-    const { directory, mark, nonce, filePrefix } = parts;
-    const { options, owner, functionsModule, table } = request;
-    const program = supervisorProgram({
-      id: parts.id,
-      nonce,
-      workDir: options.workDir,
-      filePrefix,
-      keepFiles: options.cleanupTempFiles === false,
-      functionsModule,
-      owner,
-      functionsMarker: functionsPackageMarker,
-      programs: programsOf(table),
-      path: options.env?.["PATH"],
-      silenceSeconds,
-    });
-    try {
-      return new SshSession(
-        request,
-        parts,
-        await SshConnection.open({ options, directory, mark, nonce, program }, signal),
-      );
-    } catch (error) {
-      await removeParts(parts);
-      throw error;
+    const session = new SshSession(request);
+    await session.#ready(signal);
+    return session;
+  }
+
+  get capabilities(): Partial<ExecutorCapabilities> {
+    const names = [...this.#current.languages.found.keys()];
+    const hostFunctions = this.#python === undefined ? [] : hostFunctionLanguages(names);
+    return { ...commandLineCapabilities(names), hostFunctions };
+  }
+
+  get missing(): ReadonlyMap<string, string> {
+    return this.#current.languages.missing;
+  }
+
+  get files(): BackendFiles {
+    return this.#current.files;
+  }
+
+  functionPlaces(): Omit<FunctionPlaces, "owner"> {
+    const { directory, workspace } = this.#current;
+    return {
+      python: `${directory}/functions`,
+      pythonPackages: `${directory}/packages`,
+      javascript: workspace,
+      commands: `${directory}/bin`,
+    };
+  }
+
+  async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    const { signal } = this.#closing;
+    const { connection } = await this.#ready(signal);
+    if (this.#calls?.carrier.isOpen === true) return this.#calls.address;
+    const python = this.#python;
+    if (python === undefined) {
+      throw new FunctionSetupError("Code on this host cannot call functions of the host that started it", {
+        remedy: "Install Python 3.8 or later there, or leave the functions out.",
+      });
     }
+    this.#calls = await CallCarrier.open(connection, { python, accept }, signal);
+    return this.#calls.address;
   }
 
-  /** The session's directory on the remote host. */
-  get directory(): string {
-    return this.connection.greeting.directory;
+  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { options } = this.#request;
+    const link = this.#current;
+    const language = link.languages.found.get(block.language);
+    if (!language) {
+      throw new InvalidInputError(`No command runs ${block.language}`, { remedy: "Restart the executor." });
+    }
+    checkOptions(callEnvironment, { env: block.env }, "executeCodeBlocks");
+    const number = link.nextBlock();
+    return yield* runRemoteBlock(link, {
+      host: options.host,
+      command: language.command,
+      file: block.filename ?? link.fileFor(number, language.extension),
+      temporary: block.filename === undefined && (options.cleanupTempFiles ?? true),
+      number,
+      source: blockSource(block.language, block.code),
+      env: { ...blockEnvironment, ...block.env, ...this.#functionVariables(link, block) },
+      ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
+      signal: block.signal,
+    });
   }
 
-  /** The work directory there. */
-  get workspace(): string {
-    return this.connection.greeting.workspace;
+  async repair(signal: AbortSignal): Promise<void> {
+    await this.#ready(signal);
+    // Code may have ended what carries calls: the next call has another.
+    if (this.#calls?.carrier.isOpen !== false) return;
+    this.#calls = undefined;
+    this.#request.onReplaced();
   }
 
-  /** A number for a block. */
-  nextBlock(): number {
-    return (this.#blocks += 1);
+  async reset(signal: AbortSignal): Promise<void> {
+    // Code may have stopped it.
+    this.#calls?.carrier.close();
+    this.#calls = undefined;
+    await (await this.#ready(signal)).connection.reset();
   }
 
-  /** A name for a file in the work directory that is the session's own. */
-  fileFor(block: number, extension: string): string {
-    return `${this.#filePrefix}${block}.${extension}`;
-  }
-
-  /**
-   * Calls a function of the program that the session has on the remote host.
-   *
-   * @throws BackendUnavailableError if the connection is gone.
-   */
-  call(words: string): RemoteCall {
-    return new RemoteCall(this.connection, this.#nonce, words);
-  }
-
-  /** Ends and deletes everything, here and there. */
   async close(): Promise<void> {
-    try {
-      await this.connection.close();
-    } finally {
-      await removeParts({ directory: this.#directory, leash: this.#leash });
-    }
+    this.#closing.abort(stopped());
+    await this.#connecting?.catch(() => {});
+    await this.#link?.close();
+  }
+
+  /** It stays the link until there is another: a call that comes while the host is away tries again, and hears why. */
+  get #current(): SshLink {
+    if (this.#link) return this.#link;
+    throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
+  }
+
+  async #ready(signal: AbortSignal): Promise<SshLink> {
+    if (this.#closing.signal.aborted) throw stopped();
+    if (this.#link && !this.#link.connection.lost) return this.#link;
+    this.#connecting ??= this.#connect(AbortSignal.any([signal, this.#closing.signal])).finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  async #connect(signal: AbortSignal): Promise<SshLink> {
+    const broken = this.#link;
+    await broken?.close();
+    const ready = (): Promise<SshLink> => this.#ready(this.#closing.signal);
+    this.#link = await SshLink.open({ ...this.#request, ready }, signal);
+    this.#link.connection.whenLost(this.#request.onLost);
+    this.#calls = undefined;
+    if (broken) this.#request.onReplaced();
+    return this.#link;
+  }
+
+  /** What carries calls is a program in Python. */
+  get #python(): string | undefined {
+    const { programs } = this.#current.connection.greeting.inventory;
+    return programs.get("python3") ?? programs.get("python");
+  }
+
+  #functionVariables(link: SshLink, { env, hostCalls }: BlockRun): Record<string, string> {
+    if (!this.#request.offersFunctions && !hostCalls) return {};
+    const { path } = link.connection.greeting;
+    return functionVariables(this.functionPlaces(), hostCalls, { PATH: path, ...env }, ":");
   }
 }
 
-/** What a session has on this host. */
-interface SessionParts {
-  readonly id: string;
-  readonly nonce: string;
-  readonly filePrefix: string;
-  readonly directory: string;
-  readonly mark: { readonly name: string; readonly value: string };
-  readonly leash: Leash;
-}
-
-async function makeParts(owner: string): Promise<SessionParts> {
-  const id = randomUUID();
-  const mark = { name: "FENCED_SSH", value: id };
-  const directory = await makeDirectory();
-  return {
-    id,
-    nonce: randomUUID(),
-    // Several sessions may share a work directory.
-    filePrefix: `.fenced-${owner.slice(0, 8)}${id.slice(0, 4)}-`,
-    directory,
-    mark,
-    leash: new Leash({ mark, remove: [directory] }),
-  };
-}
-
-async function removeParts({ directory, leash }: Pick<SessionParts, "directory" | "leash">): Promise<void> {
-  await rm(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
-  await leash.release();
-}
-
-async function makeDirectory(): Promise<string> {
-  const own = path.join(await realpath(tmpdir()), "fenced-ssh-");
-  const parent = Buffer.byteLength(own) + 6 <= longestDirectory ? own : "/tmp/fenced-ssh-";
-  return mkdtemp(parent).catch((cause: unknown) => {
-    throw new BackendUnavailableError(`No directory for the connection can be made: ${String(cause)}`, {
-      remedy: "See that the temporary directory can be written to and its disk is not full.",
-      cause,
-    });
-  });
+function stopped(): ExecutorStoppedError {
+  return new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." });
 }

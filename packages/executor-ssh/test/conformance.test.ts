@@ -1,18 +1,15 @@
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { SshCommandLineCodeExecutor } from "@fenced/executor-ssh";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { backend, needs } from "@fenced/test-support";
-import { host, SshServer } from "@fenced/test-support/ssh-server";
-import { afterAll, describe, it } from "vitest";
+import { needs, place } from "@fenced/test-support";
+import { host } from "@fenced/test-support/ssh-server";
+import { describe, it } from "vitest";
 import { hostCommand } from "./support/host-command.ts";
-import { remains } from "./support/remains.ts";
+import { server } from "./support/server.ts";
 
-const server = backend("ssh").available ? await SshServer.start() : undefined;
 const configFile = server?.configFile ?? "";
 
 describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
-  afterAll(async () => server?.[Symbol.asyncDispose]());
-
   testCodeExecutor(
     { describe, it },
     {
@@ -23,7 +20,11 @@ describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
       takesWorkDir: true,
       live: true,
       hostCommand: [...hostCommand("executor-host.ts"), configFile],
-      listResources: async () => (server ? remains(server) : []),
+      breakPlace: async () => {
+        for (const pid of (await server?.connections()) ?? []) process.kill(pid, "SIGKILL");
+      },
+      listResources: async () => (server ? server.remains() : []),
     },
+    place(),
   );
 });

@@ -5,12 +5,11 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
-import { asLine } from "../src/remote/shell-words.ts";
-import { bootCommand, supervisorProgram } from "../src/remote/supervisor-program.ts";
+import { supervisorFor } from "../src/remote/remote-program.ts";
 
 /** Starts the program on this machine. */
 function supervisor(silenceSeconds: number): ChildProcessByStdio<Writable, Readable, null> {
-  const program = supervisorProgram({
+  const { command, text } = supervisorFor({
     id: randomUUID(),
     nonce: "nonce",
     workDir: undefined,
@@ -23,8 +22,8 @@ function supervisor(silenceSeconds: number): ChildProcessByStdio<Writable, Reada
     path: undefined,
     silenceSeconds,
   });
-  const child = spawn("sh", ["-c", bootCommand], { stdio: ["pipe", "pipe", "inherit"] });
-  child.stdin.write(asLine(program));
+  const child = spawn("sh", ["-c", command], { stdio: ["pipe", "pipe", "inherit"] });
+  child.stdin.write(text);
   return child;
 }
 

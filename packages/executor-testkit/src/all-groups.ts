@@ -6,13 +6,19 @@ import { concurrency } from "./cases/concurrency.ts";
 import { displays } from "./cases/displays.ts";
 import { encoding } from "./cases/encoding.ts";
 import { environment } from "./cases/environment.ts";
+import { fileStreams } from "./cases/file-streams.ts";
 import { filename } from "./cases/filename.ts";
 import { files } from "./cases/files.ts";
 import { functionPrompt } from "./cases/function-prompt.ts";
+import { hostFunctions } from "./cases/host-functions.ts";
+import { hostileFiles } from "./cases/hostile-files.ts";
+import { hostileTrees } from "./cases/hostile-trees.ts";
 import { javascriptFunctions } from "./cases/javascript-functions.ts";
 import { languages } from "./cases/languages.ts";
 import { leaks } from "./cases/leaks.ts";
 import { lifecycle } from "./cases/lifecycle.ts";
+import { lostSession } from "./cases/lost-session.ts";
+import { options } from "./cases/options.ts";
 import { output } from "./cases/output.ts";
 import { processes } from "./cases/processes.ts";
 import { pythonFunctions } from "./cases/python-functions.ts";
@@ -21,12 +27,14 @@ import { state } from "./cases/state.ts";
 import { stdin } from "./cases/stdin.ts";
 import { stream } from "./cases/stream.ts";
 import { timeout } from "./cases/timeout.ts";
+import { workspaceLimit } from "./cases/workspace-limit.ts";
 import { workspace } from "./cases/workspace.ts";
 import type { ConformanceGroup } from "./conformance-case.ts";
 
 /** The suite, in the order in which it is reported: from what everything else stands on to what remains at the end. */
 export const allGroups: readonly ConformanceGroup[] = [
   blocks,
+  options,
   languages,
   code,
   output,
@@ -41,12 +49,18 @@ export const allGroups: readonly ConformanceGroup[] = [
   concurrency,
   state,
   lifecycle,
+  lostSession,
   files,
+  fileStreams,
   filename,
   workspace,
+  workspaceLimit,
+  hostileFiles,
+  hostileTrees,
   pythonFunctions,
   javascriptFunctions,
   functionPrompt,
+  hostFunctions,
   displays,
   component,
   leaks,

@@ -11,7 +11,7 @@ import { knownLanguages } from "./languages/known-languages.ts";
 import { assertRejectsAs, type ErrorKind } from "./observe/assert-rejects-as.ts";
 import { eventually, within } from "./observe/within.ts";
 
-const defaultPatienceMs = 60_000;
+const defaultPatienceMs = 120_000;
 
 /** What a case works with: the subject, what it can do, and executors that are stopped when the case is over. */
 export class CaseContext implements AsyncDisposable {
@@ -57,7 +57,10 @@ export class CaseContext implements AsyncDisposable {
     if (this.capabilities.isolation === "none") return this.directory();
     const path = `/tmp/fenced-testkit-${randomUUID()}`;
     await this.succeedWith(executor, this.language.makeDirectory(path));
-    this.#outside.push(() => this.succeedWith(executor, this.language.removeDirectory(path)));
+    this.#outside.push(async () => {
+      await executor.start();
+      await this.succeedWith(executor, this.language.removeDirectory(path));
+    });
     return path;
   }
 
@@ -82,7 +85,7 @@ export class CaseContext implements AsyncDisposable {
     return this.succeed(executor, this.language.program(...statements));
   }
 
-  /** Sees to it that a promise rejects with an error of this kind, whose message says `reason`. */
+  /** Asserts that a promise rejects with an error of this kind, whose message says `reason`. */
   rejects(kind: ErrorKind, what: string, promise: PromiseLike<unknown>, reason?: RegExp): Promise<void> {
     return assertRejectsAs(kind, what, this.within(what, promise), reason);
   }

@@ -9,6 +9,8 @@ export interface ConformanceCase {
   readonly name: string;
   /** What the executor must be or have for the case to apply. */
   readonly needs?: readonly Need[];
+  /** Measures this process, or takes much of the machine: never runs beside other cases. */
+  readonly alone?: true;
   /** Throws if it does not hold. */
   run(kit: CaseContext): Promise<void>;
 }
@@ -16,5 +18,7 @@ export interface ConformanceCase {
 /** The cases of one concern. */
 export interface ConformanceGroup {
   readonly name: string;
+  /** Its cases mostly wait, and each has executors of its own: where the runner can, they run side by side. */
+  readonly waits?: true;
   readonly cases: readonly ConformanceCase[];
 }

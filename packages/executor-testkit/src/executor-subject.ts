@@ -24,7 +24,7 @@ export interface ExecutorSubject {
 
   /**
    * A command that starts a program which calls `runExecutorHost(create)` and nothing else. The suite starts it, kills
-   * it, and looks at what remains.
+   * it, and looks at what remains. May be a getter: it is read in those cases, after your own hooks have run.
    *
    * @example
    * [process.execPath, join(import.meta.dirname, "fixtures/executor-host.js")]
@@ -33,9 +33,15 @@ export interface ExecutorSubject {
 
   /**
    * Names what the executor keeps outside this process and the file system and exists now: containers, kernels,
-   * sessions. The suite sees to it that nothing is added for good.
+   * sessions. The suite checks that nothing is added for good.
    */
   listResources?(): Promise<readonly string[]>;
+
+  /**
+   * Kills the place where the executor's code runs, as a crash of it would: the container, the kernel, the connection. Resolves
+   * when it is dead. Without it the suite does not look at what happens then.
+   */
+  breakPlace?(executor: CodeExecutor): Promise<void>;
 
   /**
    * For an executor whose `isolation` is `"remote"`: output comes while the program runs, and a consumer that does not read
@@ -43,7 +49,13 @@ export interface ExecutorSubject {
    */
   readonly live?: boolean;
 
-  /** The longest, in milliseconds, that one step may take before the suite calls it hung. Default: 60,000. */
+  /**
+   * What a process that a block leaves running prints after the end of the block fails: the backend has closed the output. The
+   * suite then leaves servers that log out. Default: false.
+   */
+  readonly closesOutput?: boolean;
+
+  /** The longest, in milliseconds, that one step may take before the suite calls it hung. Default: 120,000. */
   readonly patienceMs?: number;
 
   /**

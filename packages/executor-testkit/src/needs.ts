@@ -21,6 +21,14 @@ export const live: Need = ({ capabilities, subject }) =>
     ? 'isolation is "remote": output may come when the block has ended'
     : undefined;
 
+/** The place where code runs can be killed. */
+export const breakable: Need = ({ subject }) =>
+  subject.breakPlace ? undefined : "the subject says not how to kill the place where the code runs (`breakPlace`)";
+
+/** A process that a block leaves running may go on printing. */
+export const keepsOutput: Need = ({ subject }) =>
+  subject.closesOutput === true ? "the backend closes the output of a process that outlives its block" : undefined;
+
 /** The block's file is a file of this host, and named by `codeFile`. */
 export const codeFile: Need = ({ capabilities }) => {
   if (capabilities.stateful) return "stateful: blocks are not started from files";
@@ -58,14 +66,33 @@ export const functionsIn =
   ({ capabilities }) =>
     capabilities.functions.includes(name) ? undefined : `capabilities.functions has no "${name}"`;
 
+/** Programs in a language can call functions of the host. */
+export const hostFunctionsIn =
+  (name: string): Need =>
+  ({ capabilities }) =>
+    capabilities.hostFunctions.includes(name) ? undefined : `capabilities.hostFunctions has no "${name}"`;
+
 /** The fixture programs can do something. */
 export const statement =
   (name: keyof FixtureLanguage): Need =>
   (kit) =>
     kit.language[name] === undefined ? `there is no fixture program for "${name}" in ${kit.language.name}` : undefined;
 
+/** Blocks can start processes. */
+export const startsProcesses: Need = ({ capabilities }) =>
+  capabilities.isolation === "wasm" ? 'isolation is "wasm": there are no processes' : undefined;
+
+/** The file system has named pipes and sockets. */
+export const specialFiles: Need = ({ capabilities }) =>
+  capabilities.isolation === "wasm" ? 'isolation is "wasm": there are no named pipes and sockets' : undefined;
+
+/** What files hold does not lie in this process's memory. */
+export const filesElsewhere: Need = ({ capabilities }) =>
+  capabilities.isolation === "wasm" ? 'isolation is "wasm": the files are in this process\'s memory' : undefined;
+
 /** The fixture programs can start a process in some way. */
 export const childKind =
   (kind: ChildKind): Need =>
   (kit) =>
-    kit.language.childKinds.includes(kind) ? undefined : `${kit.language.name} cannot start a "${kind}"`;
+    startsProcesses(kit) ??
+    (kit.language.childKinds.includes(kind) ? undefined : `${kit.language.name} cannot start a "${kind}"`);

@@ -66,7 +66,9 @@ async function childrenThatStay(before: ReadonlyMap<number, string>): Promise<st
 async function childProcesses(): Promise<Map<number, string>> {
   const children = new Map<number, string>();
   if (process.platform === "win32") return children;
-  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid=,stat=,args="]);
+  // Any process of the machine may have arguments of megabytes.
+  const limit = { maxBuffer: 268_435_456 };
+  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid=,stat=,args="], limit);
   for (const line of stdout.split("\n")) {
     const [, pid, parent, state, command] = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [];
     if (Number(parent) !== process.pid || command === undefined) continue;

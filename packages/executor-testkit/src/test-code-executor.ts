@@ -1,18 +1,23 @@
-import type { ExecutorCapabilities } from "@fenced/core";
+import { InvalidInputError, type ExecutorCapabilities } from "@fenced/core";
 import { allGroups } from "./all-groups.ts";
 import { CaseContext } from "./case-context.ts";
-import type { ConformanceCase } from "./conformance-case.ts";
+import { checkSuiteArguments } from "./check-suite-arguments.ts";
+import type { ConformanceCase, ConformanceGroup } from "./conformance-case.ts";
 import type { ExecutorSubject } from "./executor-subject.ts";
 import { within } from "./observe/within.ts";
-import type { TestRunner, TestRunnerContext } from "./test-runner.ts";
+import type { SuiteOptions } from "./suite-options.ts";
+import type { TestOptions, TestRunner, TestRunnerContext } from "./test-runner.ts";
 
 const stepsPerCase = 5;
-const defaultPatienceMs = 60_000;
+const defaultPatienceMs = 120_000;
 
 /**
  * Defines the conformance suite for an executor: all that "what every executor does" promises and that can be checked
  * from outside. The suite reads the executor's `capabilities` after a start to know what must hold; a case that does
  * not apply is reported as skipped, with the reason.
+ *
+ * @throws InvalidInputError if a part of the subject or an option is unknown or wrong, or `options.groups` is empty or
+ * names a group that does not exist.
  *
  * @example
  * import { testCodeExecutor } from "@fenced/executor-testkit";
@@ -26,23 +31,48 @@ const defaultPatienceMs = 60_000;
  *   hostCommand: [process.execPath, join(import.meta.dirname, "fixtures/executor-host.js")],
  * });
  */
-export function testCodeExecutor(runner: TestRunner, subject: ExecutorSubject): void {
+export function testCodeExecutor(runner: TestRunner, subject: ExecutorSubject, options: SuiteOptions = {}): void {
+  const checked = checkSuiteArguments(runner, subject, options);
+  const groups = chosenGroups(checked.groups);
   const patienceMs = subject.patienceMs ?? defaultPatienceMs;
   const timeout = patienceMs * stepsPerCase;
   let found: Promise<ExecutorCapabilities> | undefined;
   const capabilities = () => (found ??= within(patienceMs, "the first start and stop", findCapabilities(subject)));
 
-  runner.describe(`${subject.name} is a code executor`, () => {
-    for (const group of allGroups) {
+  runner.describe(title(subject, groups), () => {
+    for (const group of groups) {
       runner.describe(group.name, () => {
         for (const conformanceCase of group.cases) {
-          runner.it(conformanceCase.name, { timeout }, async (context) => {
+          const sideBySide = checked.concurrent === true && group.waits === true && conformanceCase.alone !== true;
+          const settings: TestOptions = sideBySide ? { timeout, concurrent: true } : { timeout };
+          runner.it(conformanceCase.name, settings, async (context) => {
             await runCase(conformanceCase, new CaseContext(subject, await capabilities()), context);
           });
         }
       });
     }
   });
+}
+
+function chosenGroups(names: readonly string[] | undefined): readonly ConformanceGroup[] {
+  if (names === undefined) return allGroups;
+  const known = allGroups.map(({ name }) => name);
+  const unknown = names.filter((name) => !known.includes(name));
+  if (names.length > 0 && unknown.length === 0) return allGroups.filter(({ name }) => names.includes(name));
+  const problem = names.length === 0 ? "`groups` is empty" : `There is no group ${unknown.map(quoted).join(", ")}`;
+  throw new InvalidInputError(problem, {
+    remedy: `Leave \`groups\` out to run the whole suite, or choose from ${known.map(quoted).join(", ")}.`,
+  });
+}
+
+function title(subject: ExecutorSubject, groups: readonly ConformanceGroup[]): string {
+  if (groups.length === allGroups.length) return `${subject.name} is a code executor`;
+  const names = groups.map(({ name }) => name).join(", ");
+  return `${subject.name} in ${groups.length} of the suite's ${allGroups.length} groups: ${names}`;
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name);
 }
 
 async function findCapabilities(subject: ExecutorSubject): Promise<ExecutorCapabilities> {

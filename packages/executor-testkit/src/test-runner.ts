@@ -4,6 +4,14 @@ export interface TestRunnerContext {
   skip(reason?: string): void;
 }
 
+/** How one test is run. */
+export interface TestOptions {
+  /** The longest that it may take, in milliseconds. */
+  readonly timeout: number;
+  /** Only set if the suite's option `concurrent` is: the test may run beside its neighbours that have it too. */
+  readonly concurrent?: true;
+}
+
 /**
  * The part of a test runner that the suite uses. vitest's exports fit, and so do those of `node:test`:
  *
@@ -14,6 +22,6 @@ export interface TestRunnerContext {
 export interface TestRunner {
   /** Names a group of tests that `define` defines. */
   describe(name: string, define: () => void): unknown;
-  /** Defines one test; `timeout` is in milliseconds. */
-  it(name: string, options: { readonly timeout: number }, test: (context: TestRunnerContext) => Promise<void>): unknown;
+  /** Defines one test. */
+  it(name: string, options: TestOptions, test: (context: TestRunnerContext) => Promise<void>): unknown;
 }

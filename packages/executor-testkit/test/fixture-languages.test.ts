@@ -15,6 +15,7 @@ for (const language of [javascript, bash, sh]) {
     testCodeExecutor(
       only({ describe, it }, (name) => telling.test(name)),
       { ...localSubject, language },
+      { concurrent: true },
     );
   });
 }

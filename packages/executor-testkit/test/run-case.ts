@@ -1,9 +1,15 @@
-import { testCodeExecutor, type ExecutorSubject, type TestRunner, type TestRunnerContext } from "../src/index.ts";
+import {
+  testCodeExecutor,
+  type ExecutorSubject,
+  type SuiteOptions,
+  type TestRunner,
+  type TestRunnerContext,
+} from "../src/index.ts";
 
 type Test = (context: TestRunnerContext) => Promise<void>;
 
 /** All cases of the suite by their full names (`group > case`), without running any. */
-export function collectCases(subject: ExecutorSubject): Map<string, Test> {
+export function collectCases(subject: ExecutorSubject, options?: SuiteOptions): Map<string, Test> {
   const cases = new Map<string, Test>();
   const path: string[] = [];
   const runner: TestRunner = {
@@ -15,7 +21,7 @@ export function collectCases(subject: ExecutorSubject): Map<string, Test> {
     // The first name is the subject's.
     it: (name, _options, test) => cases.set([...path.slice(1), name].join(" > "), test),
   };
-  testCodeExecutor(runner, subject);
+  testCodeExecutor(runner, subject, options);
   return cases;
 }
 

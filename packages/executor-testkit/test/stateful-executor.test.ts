@@ -11,5 +11,6 @@ describe("a session that keeps state", needs("python3"), () => {
   testCodeExecutor(
     only({ describe, it }, (name) => special.test(name)),
     statefulSubject,
+    { concurrent: true },
   );
 });

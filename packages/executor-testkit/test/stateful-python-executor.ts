@@ -5,13 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import {
-  dumpComponentConfig,
-  type ComponentModel,
-  type ExecutorCapabilities,
-  type JsonObject,
-  type WorkspaceFiles,
-} from "@fenced/core";
+import { dumpComponentConfig, type ComponentModel, type ExecutorCapabilities, type JsonObject } from "@fenced/core";
 import {
   BaseCodeExecutor,
   blockEnvironment,
@@ -19,6 +13,7 @@ import {
   killProcesses,
   Leash,
   listProcesses,
+  type BackendSession,
   type BaseExecutorOptions,
   type BlockEvent,
   type BlockOutcome,
@@ -35,19 +30,16 @@ interface Interpreter {
 
 /** The smallest executor that keeps state, to hold the suite's stateful cases to: one Python process for all blocks. */
 export class StatefulPythonExecutor extends BaseCodeExecutor {
-  readonly capabilities: ExecutorCapabilities = {
+  protected readonly offered: ExecutorCapabilities = {
     languages: ["python"],
     stateful: true,
     displays: false,
     functions: ["python"],
+    hostFunctions: [],
     stdin: true,
     isolation: "none",
   };
   readonly #options: BaseExecutorOptions;
-  #directory = "";
-  #leash: Leash | undefined;
-  #interpreter: Interpreter | undefined;
-  #stateLost = false;
 
   constructor(options: BaseExecutorOptions = {}) {
     super(options);
@@ -60,35 +52,51 @@ export class StatefulPythonExecutor extends BaseCodeExecutor {
     return { provider, componentType: "code_executor", version: 1, config };
   }
 
-  protected async openSession(): Promise<void> {
-    this.#directory = await mkdtemp(join(tmpdir(), "stateful-python-"));
-    await mkdir(join(this.#directory, "workspace"));
-    await mkdir(join(this.#directory, "functions"));
-    this.#leash = new Leash({ mark: this.#mark, remove: [this.#directory] });
+  protected openSession(): Promise<BackendSession> {
+    return StatefulPythonSession.open(this.id);
+  }
+}
+
+class StatefulPythonSession implements BackendSession {
+  readonly files: DirectoryFiles;
+  readonly #id: string;
+  readonly #directory: string;
+  readonly #leash: Leash;
+  #interpreter: Interpreter | undefined;
+  #stateLost = false;
+
+  private constructor(id: string, directory: string) {
+    this.#id = id;
+    this.#directory = directory;
+    this.#leash = new Leash({ mark: this.#mark, remove: [directory] });
+    this.files = new DirectoryFiles(join(directory, "workspace"), { isHidden: (path) => path.includes("__pycache__") });
   }
 
-  protected async closeSession(): Promise<void> {
-    await this.resetSession();
-    await this.#leash?.release();
-    if (this.#directory !== "") await rm(this.#directory, { recursive: true, force: true });
+  static async open(id: string): Promise<StatefulPythonSession> {
+    const directory = await mkdtemp(join(tmpdir(), "stateful-python-"));
+    await mkdir(join(directory, "workspace"));
+    await mkdir(join(directory, "functions"));
+    return new StatefulPythonSession(id, directory);
   }
 
-  protected async resetSession(): Promise<void> {
+  async close(): Promise<void> {
+    await this.reset();
+    await this.#leash.release();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  async reset(): Promise<void> {
     this.#interpreter = undefined;
     this.#stateLost = false;
     await killProcesses({ mark: this.#mark });
   }
 
-  protected sessionFiles(): WorkspaceFiles {
-    return new DirectoryFiles(join(this.#directory, "workspace"), (path) => path.includes("__pycache__"));
-  }
-
-  protected override functionPlaces() {
+  functionPlaces() {
     return { python: join(this.#directory, "functions") };
   }
 
-  protected async *runBlock(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    if (run.filename !== undefined) await this.sessionFiles().write(run.filename, run.code);
+  async *run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    if (run.filename !== undefined) await this.files.write(run.filename, run.code);
     const block = { name: "STATEFUL_BLOCK", value: randomUUID() };
     const interpreter = (this.#interpreter ??= this.#startInterpreter());
     const before = await childrenOf(interpreter);
@@ -120,7 +128,7 @@ export class StatefulPythonExecutor extends BaseCodeExecutor {
   }
 
   get #mark() {
-    return { name: "STATEFUL_SESSION", value: this.id };
+    return { name: "STATEFUL_SESSION", value: this.#id };
   }
 
   get #environment(): Record<string, string> {

@@ -1,17 +1,100 @@
+import { InvalidInputError } from "@fenced/core";
 import { describe, expect, it } from "vitest";
-import { testCodeExecutor } from "../src/index.ts";
+import { testCodeExecutor, type SuiteOptions, type TestRunner } from "../src/index.ts";
 import { localSubject } from "./local-subject.ts";
 import { collectCases } from "./run-case.ts";
 
 describe("the suite", () => {
-  it("is defined without making an executor", () => {
+  it("is defined without making an executor, and before the command of its host is known", () => {
     const cases = collectCases({
       ...localSubject,
       create: () => {
         throw new Error("must not be called");
       },
+      get hostCommand(): never {
+        throw new Error("must not be read");
+      },
     });
     expect(cases.size).toBeGreaterThan(200);
+  });
+
+  it("runs the groups that are named, and its title says that it is a part", () => {
+    const titles: string[] = [];
+    const runner = {
+      describe: (name: string, define: () => void) => {
+        titles.push(name);
+        define();
+      },
+      it: () => {},
+    };
+    testCodeExecutor(runner, localSubject, { groups: ["leaks", "files"] });
+    expect(titles).toEqual([
+      expect.stringMatching(/^LocalCommandLineCodeExecutor in 2 of the suite's \d+ groups: files, leaks$/),
+      "files",
+      "leaks",
+    ]);
+    titles.length = 0;
+    testCodeExecutor(runner, localSubject);
+    expect(titles[0]).toBe("LocalCommandLineCodeExecutor is a code executor");
+  });
+
+  it("refuses groups that do not exist, and none at all", () => {
+    const define = (...groups: string[]) => collectCases(localSubject, { groups });
+    expect(() => define("files", "leeks")).toThrow(/no group "leeks".*"leaks"/);
+    expect(() => define()).toThrow(/`groups` is empty.*whole suite/);
+  });
+
+  it.each([
+    [{ ...localSubject, takeWorkDir: true }, {}, 'unknown option "takeWorkDir". Did you mean "takesWorkDir"?'],
+    [{ ...localSubject, create: undefined }, {}, '"create" is missing. It must be a function.'],
+    [{ ...localSubject, hostCommand: "node host.js" }, {}, '"hostCommand" is a string. It must be an array.'],
+    [{ ...localSubject, hostCommand: [] }, {}, '"hostCommand'],
+    [{ ...localSubject, patience: 5 }, {}, 'Did you mean "patienceMs", in milliseconds?'],
+    [{ ...localSubject, patienceMs: 0 }, {}, '"patienceMs" is 0.'],
+    [undefined, {}, "the options are missing"],
+    [localSubject, { group: ["files"] }, 'unknown option "group". Did you mean "groups"?'],
+    [localSubject, { groups: "files" }, '"groups" is a string. It must be an array.'],
+    [localSubject, { concurrent: "yes" }, '"concurrent" is a string. It must be true or false.'],
+  ])("refuses a subject or options that are wrong: %o %j", (subject, options, message) => {
+    const define = (): unknown => Reflect.apply(testCodeExecutor, undefined, [{ describe, it }, subject, options]);
+    expect(define).toThrow(InvalidInputError);
+    expect(define).toThrow(message);
+  });
+
+  it("refuses what is no test runner", () => {
+    const define = (): unknown => Reflect.apply(testCodeExecutor, undefined, [{ describe }, localSubject]);
+    expect(define).toThrow('"runner" is an object. It must be { describe, it }.');
+  });
+
+  it("takes a subject that is an object of a class", () => {
+    class Subject {
+      readonly name = localSubject.name;
+      readonly takesWorkDir = true;
+      readonly hostCommand = localSubject.hostCommand;
+      create(): never {
+        throw new Error("must not be called");
+      }
+      load(): never {
+        throw new Error("must not be called");
+      }
+    }
+    expect(collectCases(new Subject()).size).toBeGreaterThan(200);
+  });
+
+  it("runs cases that wait side by side only if it is told to, and those that measure this process never", () => {
+    const concurrent = (options: SuiteOptions) => {
+      const names: string[] = [];
+      const define: TestRunner["it"] = (name, settings) => {
+        if (settings.concurrent === true) names.push(name);
+      };
+      testCodeExecutor({ describe: (_name, group) => group(), it: define }, localSubject, options);
+      return names;
+    };
+    expect(concurrent({})).toEqual([]);
+    const names = concurrent({ concurrent: true });
+    expect(names).toContain("ends the block with exit code 124 and keeps its output");
+    expect(names).not.toContain("pauses the program, and holds no more than a little of its output");
+    expect(names).not.toContain("nothing remains after the program dies of SIGKILL");
   });
 
   it("has a name of its own for each case", () => {

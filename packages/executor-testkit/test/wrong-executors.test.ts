@@ -82,7 +82,16 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
       (options) => ({ ...options, env: { ...process.env, ...options.env } as Record<string, string> }),
     ),
     "environment > keeps the host's variables from the code",
-    /FENCED_TESTKIT_SECRET=/,
+    /FENCED_TESTKIT_SECRET.*hostEnvironment/s,
+  ],
+  [
+    "lets pip talk",
+    broken(
+      (good) => good,
+      (options) => ({ ...options, env: { PIP_QUIET: "0", PIP_NO_INPUT: "0", ...options.env } }),
+    ),
+    "environment > makes pip quiet",
+    /PIP_QUIET, PIP_NO_INPUT: use blockEnvironment/,
   ],
   [
     "declares state that it has not",

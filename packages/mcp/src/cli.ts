@@ -2,18 +2,20 @@
 import { Console } from "node:console";
 import { once } from "node:events";
 import { inspect } from "node:util";
-import { FencedError, type CodeExecutor, type ComponentModel } from "@fenced/core";
+import { FencedError, type ComponentModel } from "@fenced/core";
 import { executorModel } from "./cli/executor-model.ts";
 import { onInterruption } from "./cli/interruption.ts";
 import { loadExecutor } from "./cli/load-executor.ts";
+import { openStrongestFence, type StrongestFence } from "./cli/open-fence.ts";
 import { parseOptions, type CliOptions } from "./cli/parse-options.ts";
+import { sessionExecutors } from "./cli/session-executors.ts";
 import { UsageError } from "./cli/usage-error.ts";
 import { startMcpHttpServer } from "./http/start-mcp-http-server.ts";
 import { serveStdio } from "./serve-stdio.ts";
 
 // Standard output belongs to the protocol, whatever a package may want to say.
 globalThis.console = new Console(process.stderr, process.stderr);
-// Whoever read it may be gone: no reason to end without stopping executors.
+// Its reader may be gone, which is no reason to exit without stopping executors.
 process.stderr.on("error", () => {});
 // What the local executor warns of is said here in other words.
 process.removeAllListeners("warning");
@@ -21,10 +23,14 @@ process.on("warning", (warning) => {
   if (!("code" in warning) || warning.code !== "FENCED_LOCAL") say(`Warning: ${warning.message}`);
 });
 
+let interrupted: AbortSignal | undefined;
 try {
   const options = parseOptions(process.argv.slice(2));
-  if (options !== undefined) await run(options, onInterruption());
+  interrupted = onInterruption();
+  if (options !== undefined) await run(options, interrupted);
 } catch (error) {
+  // Then the exit code says so already.
+  if (interrupted?.aborted === true) process.exit();
   process.exitCode = error instanceof UsageError ? 2 : 1;
   say(error instanceof UsageError || FencedError.isInstance(error) ? error.message : error);
 }
@@ -32,17 +38,31 @@ try {
 process.exit();
 
 async function run(options: CliOptions, signal: AbortSignal): Promise<void> {
-  const model = await executorModel(options);
-  // Made first, so that what is missing is seen before a client is there; nothing is started by that.
-  const executor = await loadExecutor(model, options);
+  const { model, executor } = await executorOf(options, signal);
   if (executor.capabilities.isolation === "none") {
     say(
-      "Warning: nothing stands between the code and this machine: it can do all that you can, read your keys as well.",
+      "Warning: code runs on this machine without a sandbox. It can do everything that you can, including reading your keys.",
     );
   }
   const limits = { maxOutputCharacters: options.maxOutput };
-  if (options.http) await serveHttp(model, { options, signal, limits });
-  else await serveStdio(executor, { ...limits, signal, onError: say });
+  if (!options.http) return serveStdio(executor, { ...limits, signal, onError: say });
+  await executor.stop();
+  await serveHttp(model, { options, signal, limits });
+}
+
+/** The executor that was asked for, and the model that makes more of them. */
+async function executorOf(
+  options: CliOptions,
+  signal: AbortSignal,
+): Promise<Pick<StrongestFence, "model" | "executor">> {
+  if (options.executor === "auto") {
+    const fence = await openStrongestFence(options, signal);
+    say(fence.reason);
+    return fence;
+  }
+  const model = await executorModel(options);
+  // Made first, so that what is missing is seen before a client is there; nothing is started by that.
+  return { model, executor: await loadExecutor(model, options) };
 }
 
 interface Serving {
@@ -52,7 +72,8 @@ interface Serving {
 }
 
 async function serveHttp(model: ComponentModel, { options, signal, limits }: Serving): Promise<void> {
-  const { port, host, token, maxSessions, sessionIdle, allowHost } = options;
+  const { port, host, token, maxSessions, sessionIdleMs, allowHost } = options;
+  await using executors = sessionExecutors(model, options, say);
   const server = await startMcpHttpServer({
     ...limits,
     port,
@@ -60,14 +81,14 @@ async function serveHttp(model: ComponentModel, { options, signal, limits }: Ser
     maxSessions,
     ...(token === undefined ? {} : { token }),
     allowedHosts: allowHost,
-    sessionIdleMs: sessionIdle * 1000,
-    createExecutor: (): Promise<CodeExecutor> => loadExecutor(model, options),
+    sessionIdleMs,
+    createExecutor: (start) => executors.create(start.signal),
     onError: say,
   });
   say(`MCP is served at ${server.url}`);
-  // A token that was given is known already, and should not stand in a log.
+  // A token that was given is known already, and should not be in a log.
   if (token === undefined) say(`Clients need the header Authorization: Bearer ${server.token}`);
-  if (!isLoopback(host)) say("Warning: other machines reach the server, and what they send is not encrypted.");
+  if (!isLoopback(host)) say("Warning: the server accepts connections from other machines, without encryption.");
   if (!signal.aborted) await once(signal, "abort");
   await server.close();
 }

@@ -1,4 +1,6 @@
 export { createMcpServer } from "./create-mcp-server.ts";
 export type { McpServerOptions } from "./mcp-server-options.ts";
+export { createMcpHandler, type McpHandler } from "./http/create-mcp-handler.ts";
+export type { McpHandlerOptions, McpSessionStart } from "./http/mcp-handler-options.ts";
 export { startMcpHttpServer, type McpHttpServer } from "./http/start-mcp-http-server.ts";
 export type { McpHttpServerOptions } from "./http/mcp-http-server-options.ts";

@@ -1,20 +1,17 @@
-import { InvalidInputError, type ModelOutputLimits } from "@fenced/core";
+import type { ModelOutputLimits } from "@fenced/core";
+import { modelOutputLimits, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
 
-/** How much a server hands to its client at once; nothing is required. */
+/** Limits of what a server returns; none is required. */
 export interface McpServerOptions extends ModelOutputLimits {
-  /** Bytes of a file that `read_file` gives, whatever is in it. Default: 3,750,000, which is 5 MB in base64. */
+  /** Maximum bytes of a file that `read_file` returns. Default: 3,750,000, which is 5 MB in base64. */
   readonly maxFileBytes?: number;
-  /** Files that `list_files` names. Default: 1,000. */
+  /** Maximum number of files that `list_files` returns. Default: 1,000. */
   readonly maxFiles?: number;
 }
 
-const limits = ["maxOutputCharacters", "maxImages", "maxImageBytes", "maxFileBytes", "maxFiles"] as const;
-
-/** @throws InvalidInputError if a limit is not a whole number from 0. */
-export function checkServerOptions(options: McpServerOptions): void {
-  for (const name of limits) {
-    const value = options[name];
-    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) continue;
-    throw new InvalidInputError(`${name} is ${value}`, { remedy: "Give a whole number, from 0." });
-  }
-}
+/** The schemas of the options. */
+export const serverLimits: OptionSchemas<McpServerOptions> = {
+  ...modelOutputLimits,
+  maxFileBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
+  maxFiles: wholeNumberOption({ from: 0 }).exactOptional(),
+};

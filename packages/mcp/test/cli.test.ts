@@ -41,21 +41,21 @@ describe("the command line", () => {
   });
 
   it.each([
-    [[], "Say where the code should run: --executor docker"],
-    [["--executor", "moon"], "Allowed choices are local, docker, jupyter, aca, ssh."],
-    [["--executor", "local", "--image", "i"], "--image is for --executor docker"],
-    [["--executor", "local", "--component", "f"], "--component says everything"],
-    [["--executor", "local", "--http", "--work-dir", "w"], "leave out --work-dir"],
-    [["--executor", "local", "--timeout-ms", "0"], "whole number from 1"],
+    [["--executor", "moon"], "Allowed choices are auto, docker, os-sandbox, wasm, local, jupyter, aca, ssh."],
+    [["--executor", "local", "--image", "i"], "--image needs --executor docker or auto"],
+    [["--executor", "local", "--component", "f"], "--component describes the whole executor"],
+    [["--executor", "local", "--pool", "1"], "--pool needs --http"],
+    [["--executor", "local", "--http", "--work-dir", "w"], "--work-dir cannot be used with --http"],
+    [["--executor", "local", "--timeout-ms", "0"], "whole number, at least 1"],
     [["--executor", "local", "--port", "70000"], "from 0 to 65535"],
     [["--executor", "local", "more"], "too many arguments"],
-    [["--executor", "local", "--config", "{"], "--config is no JSON"],
+    [["--executor", "local", "--config", "{"], "--config is not valid JSON"],
     [["--executor", "local", "--config", "[]"], "--config must be a JSON object"],
-    [["--executor", "local", "--http", "--config", '{"workDir":"w"}'], "leave workDir out of --config"],
+    [["--executor", "local", "--http", "--config", '{"workDir":"w"}'], "remove workDir from --config"],
     [["--executor", "aca"], "ACA_POOL_MANAGEMENT_ENDPOINT"],
-    [["--component", "nowhere.json"], "nowhere.json cannot be read"],
-    [["--component", sharedWorkDir, "--http"], "leave workDir out of the component"],
-    [["--executor", "docker", "--http", "--config", '{"containerName":"c"}'], "leave containerName out of --config"],
+    [["--component", "nowhere.json"], "Cannot read nowhere.json"],
+    [["--component", sharedWorkDir, "--http"], "remove workDir from the component"],
+    [["--executor", "docker", "--http", "--config", '{"containerName":"c"}'], "remove containerName from --config"],
   ])("refuses %j with the reason", async (args, words) => {
     const outcome = (async () => model(...args))();
     await expect(outcome).rejects.toThrow(UsageError);
@@ -63,7 +63,7 @@ describe("the command line", () => {
   });
 
   it.each<[string, string[], Record<string, string>, string[]]>([
-    ["no executor", [], {}, ["--executor docker", "without any fence"]],
+    ["a setting that openExecutor does not have", ["--config", '{"netwrok":"none"}'], {}, ['Did you mean "network"?']],
     [
       "a package that is not installed",
       ["--executor", "jupyter"],

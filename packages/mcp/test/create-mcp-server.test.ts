@@ -1,5 +1,6 @@
-import { FunctionWithRequirements, InvalidInputError } from "@fenced/core";
+import { type CodeExecutor, FunctionWithRequirements, InvalidInputError } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { ExecutorSessions } from "@fenced/pool";
 import { needs } from "@fenced/test-support";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
@@ -9,7 +10,7 @@ import { PictureExecutor, pixel } from "../../ai-sdk/test/support/picture-execut
 import { createMcpServer, type McpServerOptions } from "../src/index.ts";
 import { call, python, textOf } from "./support/call.ts";
 
-async function connect(executor: LocalCommandLineCodeExecutor | PictureExecutor, options: McpServerOptions = {}) {
+async function connect(executor: CodeExecutor, options: McpServerOptions = {}) {
   onTestFinished(() => executor.stop());
   const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1" });
@@ -48,8 +49,27 @@ describe("createMcpServer", () => {
     const tooLarge = await call(client, "read_file", { path: "b" });
     expect(tooLarge.isError).toBe(true);
     expect(textOf(tooLarge)).toBe(
-      "b has 41 bytes, and a file that is read here may have 40. Run code that prints the part of it that you need, or writes that to a smaller file.",
+      "b has 41 bytes; read_file reads at most 40. Run code that prints the part you need, or writes it to a smaller file.",
     );
+  });
+
+  it("starts an executor that does not know its languages before, when it is connected", needs("bash"), async () => {
+    await using sessions = new ExecutorSessions({ create: () => new LocalCommandLineCodeExecutor() });
+    const client = await connect(sessions.executor("ann"));
+    expect(sessions.counts.open).toBe(1);
+    const { tools } = await client.listTools();
+    expect(tools.find(({ name }) => name === "run_code")?.description).toContain("sh");
+    expect(await call(client, "run_code", { language: "sh", code: "echo hers" })).toMatchObject({
+      structuredContent: { output: "hers\n" },
+    });
+  });
+
+  it("refuses an executor that runs no language, when it is connected", async () => {
+    const executor = new LocalCommandLineCodeExecutor();
+    onTestFinished(() => executor.stop());
+    Object.defineProperty(executor, "capabilities", { value: { ...executor.capabilities, languages: [] } });
+    const [, serverSide] = InMemoryTransport.createLinkedPair();
+    await expect(createMcpServer(executor).connect(serverSide)).rejects.toThrow(InvalidInputError);
   });
 
   it("tells the client when it turns out which languages there are", needs("python3"), async () => {

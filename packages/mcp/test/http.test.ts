@@ -1,14 +1,17 @@
 import { existsSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type McpHttpServer, startMcpHttpServer } from "../src/index.ts";
 import { call, python, textOf } from "./support/call.ts";
-import { connectHttp, startCli, startHttp } from "./support/start.ts";
+import { connectHttp, nodeAlone, startCli, startHttp } from "./support/start.ts";
 
 const initialize = JSON.stringify({
   jsonrpc: "2.0",
@@ -26,6 +29,11 @@ async function post(url: string, headers: Record<string, string>, body = initial
     sent.once("response", resolve).once("error", reject);
   });
   return { status: response.statusCode, headers: response.headers, body: await text(response) };
+}
+
+/** Connects as soon as there is room: a server hears a little later that a client has closed its streams. */
+async function connectWhenIdle(server: McpHttpServer) {
+  return vi.waitFor(() => connectHttp(server), { timeout: 10_000 });
 }
 
 const bearer = ({ token }: McpHttpServer) => ({ authorization: `Bearer ${token}` });
@@ -65,7 +73,7 @@ describe("the door", () => {
     const headers = { ...bearer(server), "mcp-session-id": "made-up" };
     expect(await post(server.url, headers)).toMatchObject({
       status: 404,
-      body: expect.stringContaining("no such session"),
+      body: expect.stringContaining("Session not found"),
     });
   });
 
@@ -88,7 +96,8 @@ describe("sessions", needs("python3"), () => {
     expect(textOf(await call(other.client, "list_files"))).toBe("There are no files.");
 
     await one.transport.terminateSession();
-    await expect.poll(() => [existsSync(mine), existsSync(others)], { timeout: 10_000 }).toEqual([false, true]);
+    // At once: it returns when the executor has stopped.
+    expect([existsSync(mine), existsSync(others)]).toEqual([false, true]);
     await server.close();
     expect(existsSync(others)).toBe(false);
     await expect(call(other.client, "list_files")).rejects.toBeInstanceOf(Error);
@@ -108,11 +117,30 @@ describe("sessions", needs("python3"), () => {
     const workspace = (await python(client, where)).trim();
     expect(await post(server.url, bearer(server))).toMatchObject({
       status: 503,
-      body: expect.stringContaining("as many sessions"),
+      body: expect.stringContaining("limit of sessions"),
     });
     await transport.terminateSession();
     await expect.poll(() => existsSync(workspace), { timeout: 10_000 }).toBe(false);
     await expect.poll(async () => (await post(server.url, bearer(server))).status, { timeout: 10_000 }).toBe(200);
+  });
+
+  it("make room for new clients when their own client has closed, the longest idle first", async () => {
+    const server = await startHttp({ maxSessions: 2 });
+    const [first, second] = [await connectHttp(server), await connectHttp(server)];
+    const workspaces = [await python(first.client, where), await python(second.client, where)].map((path) =>
+      path.trim(),
+    );
+    // What the official client's close() does: it ends its streams and sends no DELETE.
+    await second.client.close();
+    await python(first.client, where);
+    await first.client.close();
+    for (const evicted of [1, 0]) {
+      const { client } = await connectWhenIdle(server);
+      expect(existsSync(workspaces[evicted] ?? "")).toBe(false);
+      expect(existsSync(workspaces[1 - evicted] ?? "")).toBe(evicted === 1);
+      expect(existsSync((await python(client, where)).trim())).toBe(true);
+    }
+    expect(await post(server.url, bearer(server))).toMatchObject({ status: 503 });
   });
 
   it("end when nobody used them for a while", async () => {
@@ -162,6 +190,37 @@ describe("sessions", needs("python3"), () => {
   });
 });
 
+describe("requests", () => {
+  it("may not be larger than the limit", async () => {
+    const server = await startHttp({ maxRequestBytes: 1000 });
+    const large = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "x".repeat(1000) });
+    expect(await post(server.url, bearer(server), large)).toMatchObject({
+      status: 413,
+      body: expect.stringContaining("larger than 1000 bytes"),
+    });
+    expect(await post(server.url, bearer(server))).toMatchObject({ status: 200 });
+  });
+
+  it("do not wait for an executor that never comes, and one that comes late is stopped", async () => {
+    let stopped = 0;
+    let arrive: (executor: LocalCommandLineCodeExecutor) => void = () => {};
+    const late = new Promise<LocalCommandLineCodeExecutor>((resolve) => {
+      arrive = resolve;
+    });
+    const server = await startHttp({ createExecutor: () => late, startTimeoutMs: 50, maxSessions: 1 });
+    for (const _ of [1, 2]) {
+      expect(await post(server.url, bearer(server))).toMatchObject({
+        status: 503,
+        body: expect.stringContaining("not created within 50 ms"),
+      });
+    }
+    const executor = new LocalCommandLineCodeExecutor();
+    executor.stop = async () => void (stopped += 1);
+    arrive(executor);
+    await expect.poll(() => stopped).toBe(2);
+  });
+});
+
 describe("startMcpHttpServer", () => {
   it("refuses what makes no sense", async () => {
     const createExecutor = () => new LocalCommandLineCodeExecutor();
@@ -174,6 +233,8 @@ describe("startMcpHttpServer", () => {
     ]) {
       await expect(startMcpHttpServer({ createExecutor, ...options })).rejects.toThrow(InvalidInputError);
     }
+    const misspelt = Object.assign({ createExecutor }, { allowHosts: ["x"] });
+    await expect(startMcpHttpServer(misspelt)).rejects.toThrow('"allowHosts". Did you mean "allowedHosts"?');
     const { url } = await startHttp();
     const port = Number(new URL(url).port);
     await expect(startMcpHttpServer({ createExecutor, port })).rejects.toThrow(BackendUnavailableError);
@@ -192,6 +253,35 @@ describe("the command line over HTTP", needs("python3"), () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 143, stdout: "" });
     expect(stderr.split(token)).toHaveLength(2);
     expect(existsSync(workspace)).toBe(false);
+  });
+
+  it("keeps executors ready for new sessions, and ends them all", async () => {
+    const temporary = await mkdtemp(join(tmpdir(), "fenced-test-mcp-"));
+    onTestFinished(() => rm(temporary, { recursive: true, force: true }));
+    const started = startCli(["--executor", "local", "--http", "--pool", "1"], { TMPDIR: temporary });
+    const workspaces = async () => (await readdir(temporary)).filter((name) => name.startsWith("fenced-"));
+    await expect.poll(workspaces, { timeout: 20_000 }).toHaveLength(1);
+    const ready = await workspaces();
+    const [, url = ""] = await started.told(/served at (\S+)\n/);
+    const [, token = ""] = await started.told(/Bearer (\S+)\n/);
+    const { client } = await connectHttp({ url, token });
+    expect(await python(client, where)).toContain(ready[0]);
+    // The next one is started already.
+    await expect.poll(workspaces, { timeout: 20_000 }).toHaveLength(2);
+    started.child.kill("SIGTERM");
+    expect((await started.outcome).exitCode).toBe(143);
+    expect(await workspaces()).toEqual([]);
+  });
+
+  it("gives each session the strongest fence if nothing else is asked for", async () => {
+    const started = startCli(["--http"], await nodeAlone());
+    await started.told(/^The code runs in an interpreter in WebAssembly\. Docker was passed over/);
+    const [, url = ""] = await started.told(/served at (\S+)\n/);
+    const [, token = ""] = await started.told(/Bearer (\S+)\n/);
+    const { client } = await connectHttp({ url, token });
+    expect(await python(client, "import sys; print(sys.platform)")).toBe("emscripten\n");
+    started.child.kill("SIGTERM");
+    expect((await started.outcome).exitCode).toBe(143);
   });
 
   it("does not print a token that it was given", async () => {

@@ -13,7 +13,7 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { call, python, textOf } from "./support/call.ts";
 import { isAlive } from "./support/is-alive.ts";
-import { connectStdio, nodeArguments, startCli, type StartedCli } from "./support/start.ts";
+import { connectStdio, nodeAlone, nodeArguments, startCli, type StartedCli } from "./support/start.ts";
 
 const requests = [
   {
@@ -51,7 +51,18 @@ describe("the server on standard input and output", needs("python3"), () => {
     expect(existsSync(workspace)).toBe(false);
     // Nothing but the protocol, and one warning next to it.
     for (const line of stdout.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
-    expect(stderr).toMatch(/^Warning: nothing stands between the code and this machine.*\n$/);
+    expect(stderr).toMatch(/^Warning: code runs on this machine without a sandbox.*\n$/);
+  });
+
+  it("runs code behind the strongest fence if nothing else is asked for, and says which", async () => {
+    const server = startCli([], await nodeAlone());
+    expect(await workspaceOf(server)).toBe("/workspace");
+    server.child.stdin.end();
+    const { exitCode, stderr } = await server.outcome;
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(
+      /^The code runs in an interpreter in WebAssembly\. Docker was passed over: No Docker daemon/,
+    );
   });
 
   it("ends with a client that is killed, and so does the code", async () => {

@@ -20,7 +20,7 @@ const mistakes: [string, Record<string, unknown>, string][] = [
   ["read_file", { path: "../../etc/passwd" }, "workspace"],
   ["read_file", { path: "/etc/passwd" }, "workspace"],
   ["write_file", { path: "../out", content: "" }, "workspace"],
-  ["write_file", { path: "a", content: "?", encoding: "base64" }, "The content is not base64. Encode it"],
+  ["write_file", { path: "a", content: "?", encoding: "base64" }, "The content is not valid base64. Encode it"],
   ["list_files", { directory: "nowhere" }, "nowhere"],
   ["fly", {}, "fly not found"],
 ];
@@ -118,6 +118,13 @@ describe.each(transports)("over %s", (_, connect) => {
     await call(client, "write_file", { path: "f/b.bin", content: "AAE=", encoding: "base64" });
     await call(client, "write_file", { path: "f/c.png", content: pixel.toString("base64"), encoding: "base64" });
     expect(await python(client, "print(open('f/data/a.txt').read())")).toBe("ä\n\n");
+    for (const [content, answer] of [
+      ["one ", "Added 4 bytes to parts.txt (now 4 bytes)."],
+      ["two", "Added 3 bytes to parts.txt (now 7 bytes)."],
+    ]) {
+      expect(textOf(await call(client, "write_file", { path: "parts.txt", content, append: true }))).toBe(answer);
+    }
+    expect(await python(client, "print(open('parts.txt').read())")).toBe("one two\n");
 
     const listed = await call(client, "list_files", { directory: "f" });
     expect(listed.structuredContent).toEqual({

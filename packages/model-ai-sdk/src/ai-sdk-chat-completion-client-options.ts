@@ -3,9 +3,9 @@ import type { LanguageModel } from "ai";
 
 /** Settings that go with every call, as the AI SDK names them. What is left out is the provider's default. */
 export interface AISDKCallSettings {
-  /** How much chance there is in the answer: 0 for as little as the model can. */
+  /** Sampling temperature; 0 is the least random. */
   readonly temperature?: number;
-  /** The share of likely tokens that the model picks from, over 0 up to 1. Set this or `temperature`. */
+  /** Nucleus sampling: the share of probability that the model picks from, above 0 and at most 1. Set this or `temperature`. */
   readonly topP?: number;
   /** Tokens that one answer may have. A longer one ends with the finish reason `length`. */
   readonly maxOutputTokens?: number;
@@ -21,7 +21,7 @@ export interface AISDKCallSettings {
 export interface AISDKChatCompletionClientOptions extends AISDKCallSettings {
   /**
    * A model object of any AI SDK provider (`openai("gpt-4o")`, `createOpenAICompatible(...)("qwen3")`), of the
-   * interface's version 3 or 2; or a model id (`"anthropic/claude-sonnet-4.5"`), which the AI SDK's global provider
+   * interface's version 2 or 3, and with `ai` 7 also 4; or a model id (`"anthropic/claude-sonnet-4.5"`), which the AI SDK's global provider
    * resolves: the AI Gateway, unless the program sets another.
    */
   readonly model: LanguageModel;

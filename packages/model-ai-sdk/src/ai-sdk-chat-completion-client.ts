@@ -1,30 +1,28 @@
 import {
-  ComponentError,
-  dumpComponentConfig,
-  parseComponentConfig,
   type ChatCompletionClient,
-  type ComponentContext,
+  type Component,
+  ComponentError,
   type ComponentModel,
   type CreateOptions,
   type CreateResult,
-  type JsonObject,
+  defineComponent,
   type ModelInfo,
   type ModelMessage,
   type ModelUsage,
 } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
+import { checkOptions } from "@fenced/core/options";
 import { generateText, streamText } from "ai";
-import { abortable } from "./abortable.ts";
 import type { AISDKChatCompletionClientOptions } from "./ai-sdk-chat-completion-client-options.ts";
 import { Answer } from "./answer.ts";
 import { checkJson } from "./check-json.ts";
+import { checkModelVersion } from "./check-model-version.ts";
 import { checkRequest } from "./check-request.ts";
-import { clientConfigSchema } from "./client-config-schema.ts";
+import { clientConfigSchema, clientOptions } from "./client-config-schema.ts";
 import { defaultModelInfo } from "./default-model-info.ts";
 import { toAISDKRequest, type AISDKRequest } from "./to-ai-sdk-request.ts";
 import { toModelClientError } from "./to-model-client-error.ts";
 import { ToolTurns } from "./tool-turns.ts";
-
-const provider = "@fenced/model-ai-sdk:AISDKChatCompletionClient";
 
 /**
  * A chat model of any provider that the Vercel AI SDK knows.
@@ -38,10 +36,13 @@ const provider = "@fenced/model-ai-sdk:AISDKChatCompletionClient";
  * const { content } = await client.create([{ role: "user", content: "What is a fence?" }]);
  */
 export class AISDKChatCompletionClient implements ChatCompletionClient {
-  /** The `componentType` in dumped models. */
-  static readonly componentType = "model";
-  /** The version of the dumped config's shape. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<AISDKChatCompletionClient> = defineComponent({
+    provider: "@fenced/model-ai-sdk:AISDKChatCompletionClient",
+    componentType: "model",
+    schema: clientConfigSchema,
+    load: (options) => new AISDKChatCompletionClient(options),
+  });
 
   /** What the model can do, as far as its id and its object tell, with the corrections of the options. */
   readonly modelInfo: ModelInfo;
@@ -50,10 +51,15 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
   readonly #toolTurns = new ToolTurns();
   #usage: ModelUsage = { promptTokens: 0, completionTokens: 0 };
 
-  /** Nothing is sent before the first call. */
+  /**
+   * Nothing is sent before the first call.
+   *
+   * @throws InvalidInputError if an option is unknown or wrong, or the model is newer than the installed AI SDK.
+   */
   constructor(options: AISDKChatCompletionClientOptions) {
-    this.#options = options;
-    this.modelInfo = { ...defaultModelInfo(options.model), ...options.modelInfo };
+    this.#options = checkOptions(clientOptions, options, "AISDKChatCompletionClient");
+    checkModelVersion(this.#options.model);
+    this.modelInfo = { ...defaultModelInfo(this.#options.model), ...this.#options.modelInfo };
   }
 
   /** What all calls of this client took so far. A call that failed or was aborted does not count: no service tells. */
@@ -62,26 +68,18 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
   }
 
   /**
-   * Makes a client from a dumped config.
-   *
-   * @throws ComponentError if the config has another shape.
-   */
-  static fromConfig(config: JsonObject, context: ComponentContext): AISDKChatCompletionClient {
-    return new AISDKChatCompletionClient(parseComponentConfig(clientConfigSchema, config, context.provider));
-  }
-
-  /**
    * Asks the model for its next message.
    *
    * @throws ModelClientError if the call failed, or `jsonSchema` was given and the answer is not JSON.
-   * @throws InvalidInputError if the call needs what the model, by its `modelInfo`, cannot do.
+   * @throws InvalidInputError if a message or an option is unknown or wrong, or the call needs what the model, by its
+   * `modelInfo`, cannot do.
    * @throws `options.signal.reason` if the signal was aborted.
    */
-  async create(messages: readonly ModelMessage[], options: CreateOptions = {}): Promise<CreateResult> {
+  async create(messages: readonly ModelMessage[], createOptions: CreateOptions = {}): Promise<CreateResult> {
+    const options = checkRequest(messages, createOptions, this.modelInfo);
     options.signal?.throwIfAborted();
-    checkRequest(messages, options, this.modelInfo);
     try {
-      const result = await abortable(generateText(this.#request(messages, options)), options.signal);
+      const result = await untilAborted(generateText(this.#request(messages, options)), options.signal);
       const answer = new Answer();
       for (const part of result.content) {
         if (part.type === "text" || part.type === "reasoning" || part.type === "tool-call") answer.add(part);
@@ -102,10 +100,10 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
    */
   async *createStream(
     messages: readonly ModelMessage[],
-    options: CreateOptions = {},
+    createOptions: CreateOptions = {},
   ): AsyncGenerator<string | CreateResult, void, undefined> {
+    const options = checkRequest(messages, createOptions, this.modelInfo);
     options.signal?.throwIfAborted();
-    checkRequest(messages, options, this.modelInfo);
     const leaving = new AbortController();
     const signal = AbortSignal.any([leaving.signal, ...(options.signal ? [options.signal] : [])]);
     try {
@@ -113,7 +111,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
       const reader = stream.fullStream.getReader();
       const answer = new Answer();
       for (;;) {
-        const { done, value: part } = await abortable(reader.read(), signal);
+        const { done, value: part } = await untilAborted(reader.read(), signal);
         if (done) throw new Error("the stream ended early");
         if (part.type === "error") throw toModelClientError(part.error, this.#modelId);
         if (part.type === "tool-call") answer.add(part);
@@ -123,7 +121,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
           yield part.text;
         }
         if (part.type === "finish") {
-          const response = await abortable(stream.response, signal);
+          const response = await untilAborted(stream.response, signal);
           yield this.#settle(answer.finish(part.finishReason, part.totalUsage), response.messages, options);
           return;
         }
@@ -149,12 +147,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
         remedy: `Give the client a model id instead, e.g. { model: "openai/gpt-5" }, and set the AI SDK's global provider.`,
       });
     }
-    return {
-      provider,
-      componentType: "model",
-      version: 1,
-      config: dumpComponentConfig(provider, { model, ...settings }),
-    };
+    return AISDKChatCompletionClient.component.dump({ model, ...settings });
   }
 
   get #modelId(): string {

@@ -5,9 +5,20 @@ import {
   type ModelInfo,
   type ModelMessage,
 } from "@fenced/core";
+import { checkCreateArguments } from "@fenced/core/options";
 
-/** @throws InvalidInputError if the request has something in it that the model cannot take, or that makes no sense. */
-export function checkRequest(messages: readonly ModelMessage[], options: CreateOptions, modelInfo: ModelInfo): void {
+/**
+ * Checks a request.
+ *
+ * @returns its options.
+ * @throws InvalidInputError if it has something in it that the model cannot take, or that makes no sense.
+ */
+export function checkRequest(
+  messages: readonly ModelMessage[],
+  given: CreateOptions,
+  modelInfo: ModelInfo,
+): CreateOptions {
+  const options = checkCreateArguments(messages, given, "AISDKChatCompletionClient");
   const require = (ability: "vision" | "functionCalling" | "structuredOutput", what: string): void => {
     if (modelInfo[ability]) return;
     throw new InvalidInputError(`The request has ${what}, which "${modelInfo.family}" cannot take by its modelInfo`, {
@@ -19,6 +30,7 @@ export function checkRequest(messages: readonly ModelMessage[], options: CreateO
   for (const { url } of images) checkUrl(url);
   if (options.tools !== undefined && options.tools.length > 0) require("functionCalling", "tools");
   if (options.jsonSchema !== undefined) require("structuredOutput", "a JSON schema");
+  return options;
 }
 
 function imagesOf(message: ModelMessage): ImageContent[] {

@@ -29,7 +29,7 @@ function failedCall(model: string, error: APICallError): ModelClientError {
   const status = error.statusCode;
   const said = `HTTP ${status}: ${textOf(error)}`;
   // A cause of its own has neither headers nor request; the error itself has the service's whole answer.
-  const cause = error.cause === undefined ? {} : { cause: error.cause };
+  const cause = causeOf(error.cause);
   if (status === undefined) {
     return new ModelClientError(`${model} cannot be reached at ${originOf(error.url)}: ${textOf(error)}`, {
       remedy: "Check the base URL and that the service runs and can be reached from here.",
@@ -50,7 +50,7 @@ function failedCall(model: string, error: APICallError): ModelClientError {
     });
   }
   if (/context|too long|too many (?:input )?tokens|max(?:imum)?[ _]tokens|prompt is too/i.test(said) && status < 500) {
-    return new ModelClientError(`${model} was sent more than it can take in (${said})`, {
+    return new ModelClientError(`${model} cannot take a conversation of this length (${said})`, {
       remedy:
         "Shorten the conversation, e.g. with a buffered model context, or use a model with a larger context window.",
     });
@@ -69,14 +69,14 @@ function noKey(model: string, cause: unknown): ModelClientError {
 }
 
 function missingResults(cause: Error): InvalidInputError {
-  return new InvalidInputError(`The conversation is not whole: ${textOf(cause)}`, {
+  return new InvalidInputError(`The conversation is incomplete: ${textOf(cause)}`, {
     remedy: "Let a tool message with the results follow each assistant message with tool calls.",
     cause,
   });
 }
 
 function noDownload(model: string, cause: Error): ModelClientError {
-  return new ModelClientError(`${model} takes images only with their bytes, and one could not be fetched`, {
+  return new ModelClientError(`${model} needs the bytes of images, and one could not be fetched`, {
     remedy: "Check that its address can be reached from here, or pass the bytes with imageFromBytes.",
     cause,
   });
@@ -91,15 +91,14 @@ function unknownModel(model: string, said: string): ModelClientError {
 function malformed(model: string, cause: unknown): ModelClientError {
   return new ModelClientError(`${model} sent an answer that cannot be understood: ${textOf(cause)}`, {
     remedy: "Check that the base URL leads to a service of the provider's kind, and try again.",
-    cause,
+    ...causeOf(cause),
   });
 }
 
 function dropped(model: string, cause: unknown): ModelClientError {
   return new ModelClientError(`${model} broke off its answer: ${textOf(cause)}`, {
-    remedy: "Try again; if it stays, check the connection and the service's logs.",
-    // What a service sends in the middle of a stream is no error yet, and its text is in the message.
-    ...(cause instanceof Error && { cause }),
+    remedy: "Try again; if the error persists, check the connection and the service's logs.",
+    ...causeOf(cause),
   });
 }
 
@@ -109,6 +108,11 @@ function isMalformed(error: unknown): boolean {
     TypeValidationError.isInstance(error) ||
     InvalidResponseDataError.isInstance(error)
   );
+}
+
+/** The error as a cause, unless its own text, which everything that prints errors shows, has a key in it. */
+function causeOf(error: unknown): { readonly cause?: Error } {
+  return error instanceof Error && !textOf(error).includes("[key]") ? { cause: error } : {};
 }
 
 /** What an error says, in a line: without colours, without anything that looks like a key. */

@@ -1,7 +1,6 @@
 import type { ModelMessage } from "@fenced/core";
 import { startOpenAIServer, type ScriptedAnswer } from "@fenced/test-support/openai-server";
 import { describe, expect, it } from "vitest";
-import { abortable } from "../src/abortable.ts";
 import { clientOf, collect, failureOf } from "./support.ts";
 
 const question: ModelMessage[] = [{ role: "user", content: "What is a fence?" }];
@@ -67,14 +66,6 @@ describe("an abort", () => {
     const result = await clientOf(server).create(question, { signal: controller.signal });
     controller.abort(reason);
     expect(result.content).toBe("a");
-  });
-
-  it("ends the waiting for a model that takes no notice of it", async () => {
-    const controller = new AbortController();
-    const never = new Promise<void>(() => {});
-    const outcome = failureOf(abortable(never, controller.signal));
-    controller.abort(reason);
-    expect(await outcome).toBe(reason);
   });
 });
 

@@ -120,35 +120,6 @@ describe("messages", () => {
   });
 });
 
-describe("messages that make no sense", () => {
-  it.each<[string, ModelMessage[], string]>([
-    ["an image without an address", [{ role: "user", content: [{ type: "image", url: "plot.png" }] }], '"plot.png"'],
-    [
-      "tool calls without results",
-      [{ role: "assistant", content: [{ id: "call_1", name: "t", arguments: "{}" }] }, ...question],
-      "call_1",
-    ],
-  ])("are refused: %s", async (_, messages, word) => {
-    await using server = await startOpenAIServer([]);
-    const client = clientOf(server, { modelInfo: { vision: true } });
-    for (const attempt of [client.create(messages), collect(client.createStream(messages))]) {
-      const error = await failureOf(attempt);
-      expect(error).toSatisfy(InvalidInputError.isInstance);
-      expect(error.message).toContain(word);
-    }
-    expect(server.requests).toEqual([]);
-  });
-
-  it("say so if an image cannot be fetched", async () => {
-    await using server = await startOpenAIServer([]);
-    const image = { type: "image" as const, url: "https://fenced.invalid/plot.png" };
-    const client = clientOf(server, { modelInfo: { vision: true } });
-    const error = await failureOf(client.create([{ role: "user", content: [image] }]));
-    expect(error).toSatisfy(ModelClientError.isInstance);
-    expect(error.message).toContain("one could not be fetched");
-  });
-});
-
 describe("reasoning", () => {
   it("is the thought beside a text, and no chunk", async () => {
     const { result, chunks } = await bothWays({ reasoning: ["Let me ", "see."], text: "42" });

@@ -36,7 +36,7 @@ describe("a failed call", () => {
     [
       "a conversation that is too long",
       { status: 400, error: "This model's maximum context length is 8192 tokens" },
-      ["more than it can take in", "Shorten the conversation"],
+      ["cannot take a conversation of this length", "Shorten the conversation"],
     ],
     [
       "a setting that the model does not have",

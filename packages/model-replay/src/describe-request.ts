@@ -28,7 +28,7 @@ function differing(before: unknown, now: unknown): string {
   const [recorded, asked] = [asText(before), asText(now)];
   let same = 0;
   while (same < asked.length && asked[same] === recorded[same]) same++;
-  return `${excerpt(asked, same)}, in the record ${excerpt(recorded, same)}`;
+  return `${excerpt(asked, same)}, in the recording ${excerpt(recorded, same)}`;
 }
 
 function asText(value: unknown): string {

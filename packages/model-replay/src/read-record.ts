@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+// Always with `bigint`, as the rule asks for.
+// oxlint-disable-next-line no-restricted-imports
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { FileNotFoundError, InvalidInputError } from "@fenced/core";
 import * as z from "zod";
 import { recordEntrySchema, type RecordEntry } from "./record-entry.ts";
@@ -7,7 +9,7 @@ import { recordEntrySchema, type RecordEntry } from "./record-entry.ts";
  * The entries of a record. A last line without a line break is what a crash left of it, and left out.
  *
  * @throws FileNotFoundError if the file is not there.
- * @throws InvalidInputError if a line is not an entry, or of a version that is not known here.
+ * @throws InvalidInputError if it is not a regular file or too large, or a line is not an entry or of an unknown version.
  */
 export function readRecord(file: string): RecordEntry[] {
   return readText(file)
@@ -16,11 +18,39 @@ export function readRecord(file: string): RecordEntry[] {
     .map((line, index) => parseLine(line, `${file}:${index + 1}`));
 }
 
+/** A recording is a file of this size at most, which is many days of chat. */
+const maxBytes = 268_435_456;
+
 function readText(file: string): string {
+  const descriptor = openRecord(file);
   try {
-    return readFileSync(file, "utf8");
+    // bigint: after a numeric stat of a pipe, Node 20 and 22 cannot resolve imports through links (nodejs/node#51142).
+    const stats = fstatSync(descriptor, { bigint: true });
+    if (!stats.isFile()) {
+      throw new InvalidInputError(`${file} is not a regular file`, { remedy: "Give the path of a recording." });
+    }
+    if (stats.size > maxBytes) {
+      throw new InvalidInputError(`${file} has ${stats.size} bytes, and a recording may have ${maxBytes}`, {
+        remedy: "Record the session again, in parts.",
+      });
+    }
+    const bytes = Buffer.alloc(Number(stats.size));
+    let length = 0;
+    for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+      read = readSync(descriptor, bytes, length, bytes.length - length, null);
+    }
+    return bytes.toString("utf8", 0, length);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function openRecord(file: string): number {
+  try {
+    // Opening a FIFO would otherwise wait for somebody who writes to it.
+    return openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
-    throw new FileNotFoundError(`The record ${file} cannot be read`, {
+    throw new FileNotFoundError(`The recording ${file} cannot be read`, {
       remedy: "Record it first, with a RecordingChatCompletionClient, or correct the path.",
       cause,
     });
@@ -31,7 +61,7 @@ function parseLine(line: string, place: string): RecordEntry {
   const value = parseJson(line, place);
   const version = typeof value === "object" && value !== null && "version" in value ? value.version : undefined;
   if (typeof version === "number" && version > 1) {
-    throw new InvalidInputError(`${place} is of version ${version}, and this package knows version 1`, {
+    throw new InvalidInputError(`${place} has version ${version}, and this package reads version 1`, {
       remedy: "Update @fenced/model-replay, or record the session again.",
     });
   }
@@ -49,7 +79,7 @@ function parseJson(line: string, place: string): unknown {
 }
 
 function notAnEntry(place: string, why: string, cause: unknown): InvalidInputError {
-  return new InvalidInputError(`${place} is not an entry of a record: ${why}`, {
+  return new InvalidInputError(`${place} is not an entry of a recording: ${why}`, {
     remedy: "Correct the line, or record the session again.",
     cause,
   });

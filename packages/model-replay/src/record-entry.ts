@@ -1,5 +1,6 @@
 import {
   InvalidInputError,
+  ModelClientError,
   type CreateOptions,
   type CreateResult,
   type JsonObject,
@@ -62,38 +63,59 @@ const request: z.ZodType<RecordedRequest> = z.object({
   jsonSchema: jsonObject.exactOptional(),
 });
 
+/** What a model can do. */
+export const modelInfoSchema: z.ZodType<ModelInfo> = z.object({
+  family: z.string(),
+  provider: z.string().exactOptional(),
+  vision: z.boolean(),
+  functionCalling: z.boolean(),
+  structuredOutput: z.boolean(),
+  contextWindow: z.number().exactOptional(),
+});
+
+/** What a model answered. */
+export const resultSchema: z.ZodType<CreateResult> = z.object({
+  content: z.union([z.string(), z.array(toolCall)]),
+  thought: z.string().exactOptional(),
+  usage: z.object({ promptTokens: z.number(), completionTokens: z.number() }),
+  finishReason: z.enum(["stop", "length", "tool-calls", "content-filter", "error", "unknown"]),
+});
+
 /** The shape of one line of a record. Keys beyond it are left out. */
 export const recordEntrySchema: z.ZodType<RecordEntry> = z.object({
   version: z.literal(1),
-  modelInfo: z.object({
-    family: z.string(),
-    provider: z.string().exactOptional(),
-    vision: z.boolean(),
-    functionCalling: z.boolean(),
-    structuredOutput: z.boolean(),
-    contextWindow: z.number().exactOptional(),
-  }),
+  modelInfo: modelInfoSchema,
   request,
   chunks: z.array(z.string()).exactOptional(),
-  result: z.object({
-    content: z.union([z.string(), z.array(toolCall)]),
-    thought: z.string().exactOptional(),
-    usage: z.object({ promptTokens: z.number(), completionTokens: z.number() }),
-    finishReason: z.enum(["stop", "length", "tool-calls", "content-filter", "error", "unknown"]),
-  }),
+  result: resultSchema,
 });
 
 /**
- * What is recorded of a request: a copy in which only what the contracts name is left. The signal is not part of it.
+ * What is recorded of an answer: a copy with the fields that the contracts name. A client may put more into its answers,
+ * the headers of a request for one.
  *
- * @throws InvalidInputError if a message is none.
+ * @throws ModelClientError if it is not an answer.
+ */
+export function toRecordEntry(entry: RecordEntry): RecordEntry {
+  const text = JSON.stringify(entry);
+  const parsed = recordEntrySchema.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data;
+  throw new ModelClientError(`The client's answer cannot be recorded: ${z.prettifyError(parsed.error)}`, {
+    remedy: "Make the client answer with a CreateResult.",
+  });
+}
+
+/**
+ * What is recorded of a request: a copy with the fields that the contracts name, without the signal.
+ *
+ * @throws InvalidInputError if one of the messages is not a model message.
  */
 export function toRecordedRequest(messages: readonly ModelMessage[], options: CreateOptions): RecordedRequest {
   const { tools, jsonSchema } = options;
   const text = JSON.stringify({ messages, tools: tools?.length === 0 ? undefined : tools, jsonSchema });
   const parsed = request.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
-  throw new InvalidInputError(`The request is not made of model messages: ${z.prettifyError(parsed.error)}`, {
+  throw new InvalidInputError(`The request does not consist of model messages: ${z.prettifyError(parsed.error)}`, {
     remedy: "Correct the message.",
     cause: parsed.error,
   });

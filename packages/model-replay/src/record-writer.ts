@@ -1,7 +1,11 @@
+import { constants } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ModelClientError } from "@fenced/core";
 import type { RecordEntry } from "./record-entry.ts";
+
+const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+const ownerOnly = 0o600;
 
 /** Writes a record line by line. A line is on the disk when `write` resolves. */
 export class RecordWriter {
@@ -23,7 +27,7 @@ export class RecordWriter {
     this.#last = written.catch(() => undefined);
     await written.catch((cause: unknown) => {
       throw new ModelClientError(`The answer could not be recorded in ${this.#file}`, {
-        remedy: "Check that the path can be written and that the disk has room.",
+        remedy: "Check that it is a file that you can write, and that the disk is not full.",
         cause,
       });
     });
@@ -32,7 +36,7 @@ export class RecordWriter {
   async #writeLine(line: string): Promise<void> {
     if (!this.#begun) await this.#begin();
     this.#begun = true;
-    const handle = await open(this.#file, "a");
+    const handle = await open(this.#file, appending, ownerOnly);
     try {
       await handle.appendFile(line);
       await handle.datasync();
@@ -43,10 +47,11 @@ export class RecordWriter {
 
   async #begin(): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true });
-    const handle = await open(this.#file, this.#append ? "a+" : "w");
+    const handle = await open(this.#file, constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK, ownerOnly);
     try {
-      if (!this.#append) return;
-      const whole = await handle.readFile();
+      if (!(await handle.stat({ bigint: true })).isFile()) throw new Error("it is not a regular file");
+      await handle.chmod(ownerOnly);
+      const whole = this.#append ? await handle.readFile() : Buffer.alloc(0);
       // What a crash left of a line would spoil the one that follows it.
       await handle.truncate(whole.lastIndexOf("\n") + 1);
     } finally {

@@ -1,29 +1,41 @@
 import {
-  componentModelSchema,
-  parseComponentConfig,
   type ChatCompletionClient,
-  type ComponentContext,
+  type Component,
   type ComponentModel,
+  componentModelSchema,
   type CreateOptions,
   type CreateResult,
-  type JsonObject,
+  defineComponent,
   type ModelInfo,
   type ModelMessage,
   type ModelUsage,
 } from "@fenced/core";
+import {
+  checkCreateArguments,
+  checkOptions,
+  modelClientOption,
+  optionsSchema,
+  type OptionSchemas,
+} from "@fenced/core/options";
 import * as z from "zod";
-import { toRecordedRequest } from "./record-entry.ts";
+import { toRecordedRequest, toRecordEntry, type RecordEntry } from "./record-entry.ts";
 import { RecordWriter } from "./record-writer.ts";
 
-/** What a `RecordingChatCompletionClient` is made from. */
+/** Options of `RecordingChatCompletionClient`. */
 export interface RecordingChatCompletionClientOptions {
-  /** The client that really asks. */
+  /** The client that asks the model. */
   readonly client: ChatCompletionClient;
-  /** Where the record goes: a JSON Lines file. Its folder is made. */
+  /** The recording, a JSON Lines file that only its owner may read. Its directory is created. */
   readonly file: string;
-  /** Goes on with a record that is there. Default: false, the first answer replaces it. */
+  /** Append to an existing recording. Default: false; the first answer replaces it. */
   readonly append?: boolean;
 }
+
+const clientOptions: z.ZodType<RecordingChatCompletionClientOptions> = optionsSchema({
+  client: modelClientOption,
+  file: z.string().min(1),
+  append: z.boolean().exactOptional(),
+} satisfies OptionSchemas<RecordingChatCompletionClientOptions>);
 
 const configSchema = z.strictObject({
   client: componentModelSchema,
@@ -32,30 +44,39 @@ const configSchema = z.strictObject({
 });
 
 /**
- * Passes requests on to another client, and records them with their answers, for a `ReplayChatCompletionClient`.
+ * Passes requests to another client and records them with their answers, for a `ReplayChatCompletionClient`.
  *
- * An answer is on the disk before the caller has it, so a crash keeps all earlier ones. Calls that fail, are aborted or
- * whose stream is left early are not recorded. Calls that overlap are recorded in the order in which they end.
+ * Each answer is on disk before the caller gets it, so a crash loses none that was delivered. Calls that fail, are aborted or
+ * whose stream is left early are not recorded. Overlapping calls are recorded in the order in which they finish.
  *
- * The record holds the messages, tools, schemas and answers in full, and what reaches a model may be private; keys and
- * headers are never part of it.
+ * The recording holds messages, tools, schemas and answers in full, which may be private. Only fields of Fenced's own types
+ * are written, so keys and headers are never part of it.
  *
  * @example
  * const client = new RecordingChatCompletionClient({ client: liveClient, file: "session.jsonl" });
  */
 export class RecordingChatCompletionClient implements ChatCompletionClient {
-  /** The `componentType` in dumped models. */
-  static readonly componentType = "model";
-  /** The version of the dumped config's shape. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<RecordingChatCompletionClient> = defineComponent({
+    provider: "@fenced/model-replay:RecordingChatCompletionClient",
+    componentType: "model",
+    schema: configSchema,
+    load: async ({ client, ...options }, context) =>
+      new RecordingChatCompletionClient({ ...options, client: await context.load(client, "client") }),
+  });
 
   readonly #options: RecordingChatCompletionClientOptions;
   readonly #writer: RecordWriter;
 
-  /** Nothing is written before the first answer. */
+  /**
+   * Nothing is written before the first answer.
+   *
+   * @throws InvalidInputError if an option is unknown or wrong.
+   */
   constructor(options: RecordingChatCompletionClientOptions) {
-    this.#options = options;
-    this.#writer = new RecordWriter(options.file, options.append ?? false);
+    const checked = checkOptions(clientOptions, options, "RecordingChatCompletionClient");
+    this.#options = checked;
+    this.#writer = new RecordWriter(checked.file, checked.append ?? false);
   }
 
   /** What the recorded model can do. */
@@ -69,24 +90,16 @@ export class RecordingChatCompletionClient implements ChatCompletionClient {
   }
 
   /**
-   * Makes a client, and the client in it, from a dumped config.
-   *
-   * @throws ComponentError if the config has another shape.
-   */
-  static async fromConfig(config: JsonObject, context: ComponentContext): Promise<RecordingChatCompletionClient> {
-    const { client, ...options } = parseComponentConfig(configSchema, config, context.provider);
-    return new RecordingChatCompletionClient({ ...options, client: await context.load(client) });
-  }
-
-  /**
    * Asks the client, and records what it answers.
    *
+   * @throws InvalidInputError if a message or an option is unknown or wrong.
    * @throws ModelClientError if the answer cannot be recorded; and whatever the client throws.
    */
   async create(messages: readonly ModelMessage[], options: CreateOptions = {}): Promise<CreateResult> {
+    checkCreateArguments(messages, options, "RecordingChatCompletionClient");
     const request = toRecordedRequest(messages, options);
     const result = await this.#options.client.create(messages, options);
-    await this.#writer.write({ version: 1, modelInfo: this.modelInfo, request, result });
+    await this.#record({ request, result });
     return result;
   }
 
@@ -99,11 +112,12 @@ export class RecordingChatCompletionClient implements ChatCompletionClient {
     messages: readonly ModelMessage[],
     options: CreateOptions = {},
   ): AsyncGenerator<string | CreateResult, void, undefined> {
+    checkCreateArguments(messages, options, "RecordingChatCompletionClient");
     const request = toRecordedRequest(messages, options);
     const chunks: string[] = [];
     for await (const item of this.#options.client.createStream(messages, options)) {
       if (typeof item === "string") chunks.push(item);
-      else await this.#writer.write({ version: 1, modelInfo: this.modelInfo, request, chunks, result: item });
+      else await this.#record({ request, chunks, result: item });
       yield item;
     }
   }
@@ -114,12 +128,11 @@ export class RecordingChatCompletionClient implements ChatCompletionClient {
    * @throws ComponentError if that client cannot be dumped.
    */
   dumpComponent(): ComponentModel {
-    const { client, file, append } = this.#options;
-    return {
-      provider: "@fenced/model-replay:RecordingChatCompletionClient",
-      componentType: "model",
-      version: 1,
-      config: { client: { ...client.dumpComponent() }, file, ...(append !== undefined && { append }) },
-    };
+    const { client, ...options } = this.#options;
+    return RecordingChatCompletionClient.component.dump({ client: client.dumpComponent(), ...options });
+  }
+
+  async #record(answered: Pick<RecordEntry, "request" | "chunks" | "result">): Promise<void> {
+    await this.#writer.write(toRecordEntry({ version: 1, modelInfo: this.modelInfo, ...answered }));
   }
 }

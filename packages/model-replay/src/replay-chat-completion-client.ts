@@ -1,96 +1,108 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  InvalidInputError,
-  ModelClientError,
-  parseComponentConfig,
   type ChatCompletionClient,
-  type ComponentContext,
+  type Component,
   type ComponentModel,
   type CreateOptions,
   type CreateResult,
-  type JsonObject,
+  defineComponent,
+  InvalidInputError,
+  ModelClientError,
   type ModelInfo,
   type ModelMessage,
   type ModelUsage,
 } from "@fenced/core";
+import {
+  checkCreateArguments,
+  checkOptions,
+  millisecondsOption,
+  optionsSchema,
+  type OptionSchemas,
+} from "@fenced/core/options";
 import * as z from "zod";
 import { describeDifference, describeLastMessage } from "./describe-request.ts";
 import { readRecord } from "./read-record.ts";
-import { toRecordedRequest, type RecordEntry } from "./record-entry.ts";
+import { modelInfoSchema, resultSchema, toRecordedRequest, type RecordEntry } from "./record-entry.ts";
 
-/** What a `ReplayChatCompletionClient` is made from. */
+/** Options of `ReplayChatCompletionClient`: a recording, or a list of answers. */
 export interface ReplayChatCompletionClientOptions {
-  /** The record, as a `RecordingChatCompletionClient` wrote it. */
-  readonly file: string;
-  /** Milliseconds before each chunk of a stream, for a show. Default: 0. */
+  /** The recording that a `RecordingChatCompletionClient` wrote. */
+  readonly file?: string;
+  /** Instead of a recording: the answers in order. A text, or a whole result, tool calls for one. For tests. */
+  readonly answers?: readonly (string | CreateResult)[];
+  /** With `answers`: what the model can do. Default: vision, tools and structured output. */
+  readonly modelInfo?: ModelInfo;
+  /** Milliseconds to wait before each chunk of a stream, to watch a chat being written. Default: 0. */
   readonly chunkDelayMs?: number;
-  /** Every request must equal the recorded one. Default: false, answers come in order whatever is asked. */
+  /** With `file`: throw if a request differs from the recorded one. Default: false; answers come in order whatever is asked. */
   readonly strict?: boolean;
 }
 
-const configSchema = z.strictObject({
-  file: z.string().min(1),
-  chunkDelayMs: z.number().nonnegative().exactOptional(),
+/** Checks the options, and the config in a component model. */
+const clientOptions: z.ZodType<ReplayChatCompletionClientOptions> = optionsSchema({
+  file: z.string().min(1).exactOptional(),
+  answers: z.array(z.union([z.string(), resultSchema])).exactOptional(),
+  modelInfo: modelInfoSchema.exactOptional(),
+  chunkDelayMs: millisecondsOption.exactOptional(),
   strict: z.boolean().exactOptional(),
-});
+} satisfies OptionSchemas<ReplayChatCompletionClientOptions>);
 
 /**
- * Answers from a record, in its order: the first call gets the first answer, and so on. Nothing is sent anywhere.
+ * Replays a recording, or a list of answers: the first call gets the first answer, and so on. Nothing leaves this process.
  *
  * @example
  * const client = new ReplayChatCompletionClient({ file: "session.jsonl", strict: true });
+ * const scripted = new ReplayChatCompletionClient({ answers: ["```python\nprint(6 * 7)\n```", "It is 42."] });
  */
 export class ReplayChatCompletionClient implements ChatCompletionClient {
-  /** The `componentType` in dumped models. */
-  static readonly componentType = "model";
-  /** The version of the dumped config's shape. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<ReplayChatCompletionClient> = defineComponent({
+    provider: "@fenced/model-replay:ReplayChatCompletionClient",
+    componentType: "model",
+    schema: clientOptions,
+    load: (options) => new ReplayChatCompletionClient(options),
+  });
 
   /** What the recorded model can do. */
   readonly modelInfo: ModelInfo;
 
   readonly #options: ReplayChatCompletionClientOptions;
-  readonly #entries: readonly RecordEntry[];
+  readonly #entries: readonly Answer[];
+  /** For messages: where the answers come from. */
+  readonly #origin: string;
   #used = 0;
   #usage: ModelUsage = { promptTokens: 0, completionTokens: 0 };
 
   /**
-   * Reads the record.
+   * Reads the recording.
    *
-   * @throws FileNotFoundError if the file is not there.
-   * @throws InvalidInputError if it is no record, or an empty one.
+   * @throws FileNotFoundError if the file cannot be read.
+   * @throws InvalidInputError if an option is unknown or wrong, there is not exactly one of `file` and `answers`, or the file is
+   * not a recording or empty.
    */
   constructor(options: ReplayChatCompletionClientOptions) {
-    this.#options = options;
-    this.#entries = readRecord(options.file);
-    const [first] = this.#entries;
-    if (first === undefined) {
-      throw new InvalidInputError(`The record ${options.file} is empty`, { remedy: "Record the session again." });
-    }
-    this.modelInfo = first.modelInfo;
+    const checked = checkOptions(clientOptions, options, "ReplayChatCompletionClient");
+    this.#options = checked;
+    const { entries, origin, modelInfo } = answersOf(checked);
+    this.#entries = entries;
+    this.#origin = origin;
+    this.modelInfo = modelInfo;
   }
 
-  /** What the answers took, by the record, that were replayed so far. */
+  /** Tokens that the replayed answers took when they were recorded. */
   get usage(): ModelUsage {
     return this.#usage;
   }
 
   /**
-   * Makes a client from a dumped config.
+   * The recording's next answer, whole.
    *
-   * @throws ComponentError if the config has another shape; and what the constructor throws.
-   */
-  static fromConfig(config: JsonObject, context: ComponentContext): ReplayChatCompletionClient {
-    return new ReplayChatCompletionClient(parseComponentConfig(configSchema, config, context.provider));
-  }
-
-  /**
-   * The record's next answer, whole.
-   *
-   * @throws ModelClientError if the record has no more answers, or, with `strict`, another request.
+   * @throws ModelClientError if the recording has no more answers, or, with `strict`, the request differs.
+   * @throws InvalidInputError if a message or an option is unknown or wrong.
    * @throws `options.signal.reason` if the signal was aborted; no answer is used up then.
    */
-  async create(messages: readonly ModelMessage[], options: CreateOptions = {}): Promise<CreateResult> {
+  async create(messages: readonly ModelMessage[], createOptions: CreateOptions = {}): Promise<CreateResult> {
+    const options = checkCreateArguments(messages, createOptions, "ReplayChatCompletionClient");
     options.signal?.throwIfAborted();
     const { result } = this.#next(messages, options);
     this.#count(result);
@@ -98,14 +110,15 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
   }
 
   /**
-   * The record's next answer in its recorded chunks. An answer that was not recorded as a stream comes as one chunk.
+   * The recording's next answer in its recorded chunks. An answer that was not recorded as a stream comes in one chunk.
    *
    * @throws as `create` does; an abort between two chunks uses the answer up.
    */
   async *createStream(
     messages: readonly ModelMessage[],
-    options: CreateOptions = {},
+    createOptions: CreateOptions = {},
   ): AsyncGenerator<string | CreateResult, void, undefined> {
+    const options = checkCreateArguments(messages, createOptions, "ReplayChatCompletionClient");
     const { signal } = options;
     signal?.throwIfAborted();
     const { chunks, result } = this.#next(messages, options);
@@ -118,31 +131,29 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
     yield result;
   }
 
-  /** The client's settings as plain JSON. The record itself stays where it is. */
+  /** The client's settings as plain JSON. The recording itself is not part of it. */
   dumpComponent(): ComponentModel {
-    return {
-      provider: "@fenced/model-replay:ReplayChatCompletionClient",
-      componentType: "model",
-      version: 1,
-      config: { ...this.#options },
-    };
+    return ReplayChatCompletionClient.component.dump({ ...this.#options });
   }
 
-  #next(messages: readonly ModelMessage[], options: CreateOptions): RecordEntry {
+  #next(messages: readonly ModelMessage[], options: CreateOptions): Answer {
     const number = this.#used + 1;
     const entry = this.#entries[this.#used];
-    const { file, strict = false } = this.#options;
+    const { strict = false } = this.#options;
     if (entry === undefined) {
       const has = this.#entries.length === 1 ? "1 answer" : `${this.#entries.length} answers`;
       throw new ModelClientError(
-        `Request ${number} is beyond the record ${file}, which has ${has}. It ends with ${describeLastMessage(messages)}`,
-        { remedy: "Record the session again, or stop the conversation earlier." },
+        `The ${this.#origin} has ${has}, and this is request ${number}. It ends with ${describeLastMessage(messages)}`,
+        {
+          remedy: `${this.#options.answers ? "Add an answer" : "Record the session again"}, or stop the conversation earlier.`,
+        },
       );
     }
-    const difference = strict ? describeDifference(entry.request, toRecordedRequest(messages, options)) : undefined;
+    const difference =
+      strict && entry.request ? describeDifference(entry.request, toRecordedRequest(messages, options)) : undefined;
     if (difference !== undefined) {
-      throw new ModelClientError(`Request ${number} is not the one in ${file}: ${difference}`, {
-        remedy: "Record the session again, or leave strict out if the difference does not matter.",
+      throw new ModelClientError(`Request ${number} differs from the ${this.#origin}: ${difference}`, {
+        remedy: "Record the session again, or set strict to false if the difference does not matter.",
       });
     }
     this.#used = number;
@@ -155,6 +166,44 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
       completionTokens: this.#usage.completionTokens + usage.completionTokens,
     };
   }
+}
+
+/** An answer, and how it was recorded. */
+type Answer = Pick<RecordEntry, "result"> & Partial<RecordEntry>;
+
+interface Answers {
+  readonly entries: readonly Answer[];
+  readonly origin: string;
+  readonly modelInfo: ModelInfo;
+}
+
+const capableModel: ModelInfo = { family: "replay", vision: true, functionCalling: true, structuredOutput: true };
+
+function answersOf({ file, answers, modelInfo, strict }: ReplayChatCompletionClientOptions): Answers {
+  if ((file === undefined) === (answers === undefined)) {
+    throw new InvalidInputError("ReplayChatCompletionClient needs either file or answers", {
+      remedy: "Give it one of them: a recording, or a list of answers.",
+    });
+  }
+  if (file === undefined) {
+    if (strict === true) {
+      throw new InvalidInputError("With answers there is nothing that strict could compare requests with", {
+        remedy: "Leave strict out, or replay a recording.",
+      });
+    }
+    const entries = (answers ?? []).map((answer) => ({ result: typeof answer === "string" ? said(answer) : answer }));
+    return { entries, origin: "list of answers", modelInfo: modelInfo ?? capableModel };
+  }
+  const entries = readRecord(file);
+  const [first] = entries;
+  if (first === undefined) {
+    throw new InvalidInputError(`The recording ${file} is empty`, { remedy: "Record the session again." });
+  }
+  return { entries, origin: `recording ${file}`, modelInfo: modelInfo ?? first.modelInfo };
+}
+
+function said(content: string): CreateResult {
+  return { content, finishReason: "stop", usage: { promptTokens: 0, completionTokens: 0 } };
 }
 
 function wholeText({ content }: CreateResult): string[] {

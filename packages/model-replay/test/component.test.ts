@@ -45,5 +45,11 @@ describe("components", () => {
   it("are made from a config that is checked", async () => {
     const model = { provider: "@fenced/model-replay:ReplayChatCompletionClient", componentType: "model", version: 1 };
     await expect(loadComponent({ ...model, config: { fil: "x" } }, loadOptions)).rejects.toThrow(/fil/);
+    const recording = {
+      ...model,
+      provider: "@fenced/model-replay:RecordingChatCompletionClient",
+      config: { file: "x", client: { ...model, config: { fil: "x" } } },
+    };
+    await expect(loadComponent(recording, loadOptions)).rejects.toThrow(/^At client of /);
   });
 });

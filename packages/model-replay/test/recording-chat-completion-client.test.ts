@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { appendFile, mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rmdir, stat, writeFile } from "node:fs/promises";
 import { ModelClientError } from "@fenced/core";
 import { describe, expect, it } from "vitest";
 import { RecordingChatCompletionClient, ReplayChatCompletionClient } from "../src/index.ts";
@@ -45,6 +45,29 @@ describe("a record", () => {
         result: answer("Hello there"),
       },
     ]);
+  });
+
+  it("holds the fields of the contracts and nothing else, for its owner only", async () => {
+    const file = await temporaryFile();
+    await writeFile(file, "old", { mode: 0o644 });
+    const secret = { headers: { authorization: "Bearer secret-text" } };
+    const usage = Object.assign({ promptTokens: 1, completionTokens: 1 }, { raw: secret });
+    const inner = new PreparedClient([Object.assign(answer("a", { usage }), secret)]);
+    Object.assign(inner, { modelInfo: { ...modelInfo, ...secret } });
+    const client = new RecordingChatCompletionClient({ client: inner, file });
+    expect(await client.create(ask("one"))).toMatchObject(secret);
+    expect(await readFile(file, "utf8")).not.toContain("secret-text");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it("refuses options that are unknown or wrong, and a file that is a FIFO", async () => {
+    const file = await temporaryFile();
+    const inner = new PreparedClient([answer("a")]);
+    const misspelt = Object.assign({ client: inner, file }, { apend: true });
+    expect(() => new RecordingChatCompletionClient(misspelt)).toThrow('"apend". Did you mean "append"?');
+    spawnSync("mkfifo", [file]);
+    const client = new RecordingChatCompletionClient({ client: inner, file });
+    await expect(client.create(ask("one"))).rejects.toThrow("Check that it is a file that you can write");
   });
 
   it("passes on what the client is and took", async () => {

@@ -1,4 +1,5 @@
-import { appendFile, readFile, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { appendFile, readFile, truncate, writeFile } from "node:fs/promises";
 import {
   FileNotFoundError,
   imageFromBytes,
@@ -18,6 +19,29 @@ async function recordOf(...answers: CreateResult[]): Promise<string> {
   for (const index of answers.keys()) await collect(client.createStream(ask(String(index + 1))));
   return file;
 }
+
+describe("a list of answers", () => {
+  it("is replayed like a recording", async () => {
+    const call = answer([{ id: "1", name: "t", arguments: "{}" }], { finishReason: "tool-calls" });
+    const client = new ReplayChatCompletionClient({ answers: ["Hello there", call] });
+    expect(await collect(client.createStream(ask("?")))).toEqual([
+      "Hello there",
+      expect.objectContaining({ content: "Hello there", finishReason: "stop" }),
+    ]);
+    expect(await client.create([])).toEqual(call);
+    await expect(client.create(ask("and now?"))).rejects.toThrow(
+      "The list of answers has 2 answers, and this is request 3.",
+    );
+    expect(new ReplayChatCompletionClient({ answers: [], modelInfo }).modelInfo).toEqual(modelInfo);
+    expect(client.dumpComponent().config).toEqual({ answers: ["Hello there", call] });
+  });
+
+  it("stands in the place of a file", () => {
+    expect(() => new ReplayChatCompletionClient({})).toThrow("needs either file or answers");
+    expect(() => new ReplayChatCompletionClient({ file: "a", answers: [] })).toThrow("needs either file or answers");
+    expect(() => new ReplayChatCompletionClient({ answers: ["a"], strict: true })).toThrow("strict");
+  });
+});
 
 describe("a replay", () => {
   it("gives the answers in order, whatever is asked, with what the record tells of the model", async () => {
@@ -53,7 +77,7 @@ describe("a replay", () => {
     for (const attempt of [client.create(ask("and now?")), collect(client.createStream(ask("and now?")))]) {
       await expect(attempt).rejects.toSatisfy(ModelClientError.isInstance);
       await expect(attempt).rejects.toThrow(
-        `Request 2 is beyond the record ${file}, which has 1 answer. It ends with the user message "and now?". Record the`,
+        `The recording ${file} has 1 answer, and this is request 2. It ends with the user message "and now?". Record the`,
       );
     }
     expect(client.usage).toEqual({ promptTokens: 3, completionTokens: 2 });
@@ -142,20 +166,20 @@ describe("a strict replay", () => {
       {},
       "message 2 is …x",
     ],
-    ["a missing message", conversation.slice(0, 1), {}, "message 2 is missing, in the record"],
+    ["a missing message", conversation.slice(0, 1), {}, "message 2 is missing, in the recording"],
     [
       "a new message",
       [...conversation, ...ask("more")],
       {},
-      'message 3 is {"role":"user","content":"more"}, in the record missing',
+      'message 3 is {"role":"user","content":"more"}, in the recording missing',
     ],
-    ["other tools", conversation, { tools: [] }, "its tools are missing, in the record [{"],
+    ["other tools", conversation, { tools: [] }, "its tools are missing, in the recording [{"],
     ["another schema", conversation, { jsonSchema: { type: "array" } }, 'its JSON schema is {"type":"array"}'],
   ])("refuses %s and says where", async (_, messages, options, words) => {
     const client = new ReplayChatCompletionClient({ file: await record(), strict: true });
     const attempt = client.create(messages, { tools, jsonSchema: { type: "object" }, ...options });
     await expect(attempt).rejects.toSatisfy(ModelClientError.isInstance);
-    await expect(attempt).rejects.toThrow(/^Request 1 is not the one in .*record\.jsonl: /);
+    await expect(attempt).rejects.toThrow(/^Request 1 differs from the recording .*record\.jsonl: /);
     await expect(attempt).rejects.toThrow(words);
     expect(await client.create(conversation, { tools, jsonSchema: { type: "object" } })).toEqual(answer("a"));
   });
@@ -163,7 +187,7 @@ describe("a strict replay", () => {
   it("shows what differs, even deep in a long message", async () => {
     const client = new ReplayChatCompletionClient({ file: await record(), strict: true });
     const messages = [...conversation.slice(0, 1), { role: "user" as const, content: `${"x".repeat(500)} two` }];
-    await expect(client.create(messages, { tools })).rejects.toThrow(/x two"}, in the record …x+ one"}/);
+    await expect(client.create(messages, { tools })).rejects.toThrow(/x two"}, in the recording …x+ one"}/);
   });
 });
 
@@ -172,10 +196,10 @@ describe("a file", () => {
     const file = await temporaryFile();
     expect(() => new ReplayChatCompletionClient({ file })).toThrow(FileNotFoundError);
     await writeFile(file, "");
-    expect(() => new ReplayChatCompletionClient({ file })).toThrow(`The record ${file} is empty`);
+    expect(() => new ReplayChatCompletionClient({ file })).toThrow(`The recording ${file} is empty`);
     await writeFile(file, "hello\n");
     expect(() => new ReplayChatCompletionClient({ file })).toThrow(
-      `${file}:1 is not an entry of a record: it is not JSON`,
+      `${file}:1 is not an entry of a recording: it is not JSON`,
     );
     await writeFile(file, '{"version":1}\n');
     expect(() => new ReplayChatCompletionClient({ file })).toThrow(InvalidInputError);
@@ -185,7 +209,7 @@ describe("a file", () => {
     const file = await recordOf(answer("a"));
     await appendFile(file, '{"version":2}\n');
     expect(() => new ReplayChatCompletionClient({ file })).toThrow(
-      `${file}:2 is of version 2, and this package knows version 1. Update @fenced/model-replay`,
+      `${file}:2 has version 2, and this package reads version 1. Update @fenced/model-replay`,
     );
   });
 
@@ -194,6 +218,56 @@ describe("a file", () => {
     await writeFile(file, (await readFile(file, "utf8")).slice(0, -20));
     const client = new ReplayChatCompletionClient({ file });
     expect(await client.create([])).toEqual(answer("a"));
-    await expect(client.create([])).rejects.toThrow("which has 1 answer");
+    await expect(client.create([])).rejects.toThrow("has 1 answer");
   });
 });
+
+it("does not wait for a file that nobody writes, such as a FIFO", async () => {
+  const file = await temporaryFile();
+  execFileSync("mkfifo", [file]);
+  expect(() => new ReplayChatCompletionClient({ file })).toThrow(`${file} is not a regular file`);
+  expect(() => new ReplayChatCompletionClient({ file: "/dev/zero" })).toThrow("/dev/zero is not a regular file");
+});
+
+it("does not read a file of any size into memory", async () => {
+  const file = await temporaryFile();
+  await writeFile(file, "");
+  await truncate(file, 2 ** 33);
+  expect(() => new ReplayChatCompletionClient({ file })).toThrow(`${file} has 8589934592 bytes`);
+});
+
+it("refuses options that are unknown or wrong", async () => {
+  const file = await temporaryFile();
+  const make = (options: object) => (): unknown => Reflect.construct(ReplayChatCompletionClient, [options]);
+  expect(make({ file, chunkDelay: 5 })).toThrow('"chunkDelay". Did you mean "chunkDelayMs", in milliseconds?');
+  expect(make({ path: file })).toThrow('unknown option "path"');
+});
+
+it.each<[unknown, unknown, string]>([
+  ["hello", {}, '"messages" is a string.'],
+  [[{ role: "usr", content: "x" }], {}, '"messages[0].role" is "usr".'],
+  [ask("one"), { tool: [] }, 'unknown option "tool". Did you mean "tools"?'],
+  [ask("one"), { signal: "stop" }, "It must be an AbortSignal."],
+])("a call refuses what is wrong: %j, %j", async (messages, options, message) => {
+  const file = await recordOf(answer("Hi"));
+  const replay = new ReplayChatCompletionClient({ file });
+  const live = new PreparedClient([answer("Hi")]);
+  const recording = new RecordingChatCompletionClient({ client: live, file: `${file}.2` });
+  const clients: readonly UntypedClient[] = [replay, recording];
+  for (const client of clients) {
+    const create = async (): Promise<unknown> => client.create(messages, options);
+    await expect(create()).rejects.toThrow(InvalidInputError);
+    await expect(create()).rejects.toThrow(message);
+    const first = async (): Promise<unknown> => client.createStream(messages, options).next();
+    await expect(first()).rejects.toThrow(message);
+  }
+  // No answer is used up.
+  expect(await replay.create(ask("one"))).toEqual(answer("Hi"));
+  expect(await live.create()).toEqual(answer("Hi"));
+});
+
+/** A client as JavaScript sees it. */
+interface UntypedClient {
+  create(...parameters: readonly unknown[]): Promise<unknown>;
+  createStream(...parameters: readonly unknown[]): AsyncGenerator<unknown, void, void>;
+}

@@ -2,15 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import {
-  dumpComponentConfig,
-  ExecutorStoppedError,
-  parseComponentConfig,
-  type ComponentModel,
-  type ExecutorCapabilities,
-  type JsonObject,
-  type WorkspaceFiles,
-} from "@fenced/core";
+import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import {
   BaseCodeExecutor,
   DirectoryFiles,
@@ -18,24 +11,15 @@ import {
   killProcesses,
   Leash,
   runChild,
+  type BackendSession,
   type BlockEvent,
   type BlockOutcome,
   type BlockRun,
 } from "@fenced/executor-kit";
-import { exampleExecutorConfig, type ExampleExecutorOptions } from "./example-executor-options.ts";
+import { exampleExecutorOptions, type ExampleExecutorOptions } from "./example-executor-options.ts";
 
-const provider = "@fenced/executor-example:ExampleCodeExecutor";
 /** What the names of the executor's own files in the workspace begin with. */
 const ownPrefix = ".fenced-";
-
-/** Everything that exists while the executor is started. */
-interface ExampleSession {
-  readonly workspace: string;
-  readonly files: DirectoryFiles;
-  readonly leash: Leash;
-  /** The main processes of all blocks so far. */
-  readonly started: Set<number>;
-}
 
 /**
  * Runs JavaScript blocks, each in a new Node process of this host. **Nothing stands between the code and the host.**
@@ -46,96 +30,95 @@ interface ExampleSession {
  * console.log(result.output); // "42\n"
  */
 export class ExampleCodeExecutor extends BaseCodeExecutor {
-  static readonly componentType = "code_executor";
-  static readonly componentVersion = 1;
+  static readonly component: Component<ExampleCodeExecutor> = defineComponent({
+    provider: "@fenced/executor-example:ExampleCodeExecutor",
+    componentType: "code_executor",
+    schema: exampleExecutorOptions,
+    load: (options) => new ExampleCodeExecutor(options),
+  });
   readonly #options: ExampleExecutorOptions;
-  #session: ExampleSession | undefined;
 
-  /** @throws InvalidInputError if an option makes no sense. */
+  /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: ExampleExecutorOptions = {}) {
-    super(options);
-    this.#options = { ...options };
-  }
-
-  /** The executor from the config of its component model. */
-  static fromConfig(config: JsonObject): ExampleCodeExecutor {
-    return new ExampleCodeExecutor(parseComponentConfig(exampleExecutorConfig, config, provider));
+    const checked = checkOptions(exampleExecutorOptions, options, "ExampleCodeExecutor");
+    super(checked);
+    this.#options = checked;
   }
 
   // What does not hold for the backend is said here, and the conformance suite leaves out what it says.
-  readonly capabilities: ExecutorCapabilities = {
+  protected readonly offered: ExecutorCapabilities = {
     languages: ["javascript"],
     stateful: false,
     displays: false,
     functions: [],
+    hostFunctions: [],
     stdin: true,
     isolation: "none",
   };
 
   dumpComponent(): ComponentModel {
-    const config = dumpComponentConfig(provider, { ...this.#options });
-    return { provider, componentType: ExampleCodeExecutor.componentType, version: 1, config };
+    return ExampleCodeExecutor.component.dump({ ...this.#options });
   }
 
-  protected async openSession(): Promise<void> {
+  protected openSession(): Promise<BackendSession> {
+    return ExampleSession.open(this.id, this.#options.cleanupTempFiles ?? true);
+  }
+}
+
+/** What exists while the executor is started: a directory, and processes that work in it. */
+class ExampleSession implements BackendSession {
+  readonly files: DirectoryFiles;
+  readonly #workspace: string;
+  readonly #cleanupTempFiles: boolean;
+  /** The variable by which everything that this session started is found, wherever it went. */
+  readonly #mark: { readonly name: string; readonly value: string };
+  readonly #leash: Leash;
+  /** The main processes of all blocks so far. */
+  readonly #started = new Set<number>();
+
+  private constructor(id: string, workspace: string, cleanupTempFiles: boolean) {
+    this.#workspace = workspace;
+    this.#cleanupTempFiles = cleanupTempFiles;
+    this.#mark = { name: "FENCED_SESSION", value: id };
+    this.files = new DirectoryFiles(workspace, { isHidden: (file) => file.startsWith(ownPrefix) });
+    // If this program dies first, nothing is left behind either.
+    this.#leash = new Leash({ mark: this.#mark, remove: [workspace] });
+  }
+
+  static async open(id: string, cleanupTempFiles: boolean): Promise<ExampleSession> {
     const workspace = await mkdtemp(path.join(await realpath(tmpdir()), "fenced-example-"));
-    this.#session = {
-      workspace,
-      files: new DirectoryFiles(workspace, (file) => file.startsWith(ownPrefix)),
-      // If this program dies first, nothing is left behind either.
-      leash: new Leash({ mark: this.#mark, remove: [workspace] }),
-      started: new Set(),
-    };
+    return new ExampleSession(id, workspace, cleanupTempFiles);
   }
 
-  protected async closeSession(): Promise<void> {
-    const session = this.#session;
-    if (!session) return;
-    this.#session = undefined;
-    await killProcesses({ mark: this.#mark, endedRoots: session.started });
-    await rm(session.workspace, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
-    await session.leash.release();
-  }
-
-  protected async resetSession(): Promise<void> {
-    const { started } = this.#opened;
-    await killProcesses({ mark: this.#mark, endedRoots: started });
-    started.clear();
-  }
-
-  protected sessionFiles(): WorkspaceFiles {
-    return this.#opened.files;
-  }
-
-  protected async *runBlock(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const { workspace, files, started } = this.#opened;
-    const file = run.filename ?? `${ownPrefix}${randomUUID()}.js`;
-    await files.write(file, run.code);
-    const codeFile = path.join(workspace, file);
+  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const file = block.filename ?? `${ownPrefix}${randomUUID()}.js`;
+    await this.files.write(file, block.code);
+    const codeFile = path.join(this.#workspace, file);
     try {
       const outcome = yield* runChild({
         command: [process.execPath, "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON", codeFile],
-        cwd: workspace,
-        env: { ...hostEnvironment([]), ...run.env, [this.#mark.name]: this.#mark.value },
-        ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
-        signal: run.signal,
-        onStart: (pid) => started.add(pid),
+        cwd: this.#workspace,
+        env: { ...hostEnvironment([]), ...block.env, [this.#mark.name]: this.#mark.value },
+        ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
+        signal: block.signal,
+        onStart: (pid) => this.#started.add(pid),
       });
       return { ...outcome, codeFile };
     } finally {
-      const temporary = run.filename === undefined && (this.#options.cleanupTempFiles ?? true);
+      const temporary = block.filename === undefined && this.#cleanupTempFiles;
       // The block may have removed it: its result counts all the same.
-      if (temporary) await files.remove(file).catch(() => {});
+      if (temporary) await this.files.remove(file).catch(() => {});
     }
   }
 
-  /** The variable by which everything that this executor started is found, wherever it went. */
-  get #mark(): { readonly name: string; readonly value: string } {
-    return { name: "FENCED_SESSION", value: this.id };
+  async reset(): Promise<void> {
+    await killProcesses({ mark: this.#mark, endedRoots: this.#started });
+    this.#started.clear();
   }
 
-  get #opened(): ExampleSession {
-    if (this.#session) return this.#session;
-    throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
+  async close(): Promise<void> {
+    await this.reset();
+    await rm(this.#workspace, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    await this.#leash.release();
   }
 }

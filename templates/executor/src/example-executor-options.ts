@@ -1,3 +1,4 @@
+import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
 import { z } from "zod";
 
@@ -7,8 +8,8 @@ export interface ExampleExecutorOptions extends BaseExecutorOptions {
   readonly cleanupTempFiles?: boolean;
 }
 
-/** The shape of the executor's config in a component model. */
-export const exampleExecutorConfig: z.ZodType<ExampleExecutorOptions> = z.strictObject({
+/** Checks the options, and the executor's config in a component model. */
+export const exampleExecutorOptions: z.ZodType<ExampleExecutorOptions> = optionsSchema({
   ...baseExecutorConfig,
   cleanupTempFiles: z.boolean().exactOptional(),
-});
+} satisfies OptionSchemas<ExampleExecutorOptions>);

@@ -19,4 +19,5 @@ testCodeExecutor(
     takesWorkDir: false,
     hostCommand: [process.execPath, "--conditions=@fenced/source", "--import", "tsx", host],
   },
+  { concurrent: true },
 );

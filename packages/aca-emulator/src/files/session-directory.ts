@@ -1,7 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { lstat, mkdir, open, readdir, readlink, rm, stat, type FileHandle } from "node:fs/promises";
+import { lstat, open, rename, unlink, type FileHandle } from "node:fs/promises";
 import path from "node:path";
+import { pipeline } from "node:stream/promises";
 import { ServiceFailure } from "../service-failure.ts";
+import { hasCode, PinnedDirectory } from "./pinned-directory.ts";
+import { deepest, outside, Way } from "./way.ts";
 
 /** A file or directory of a session, as the API describes it. */
 export interface FileResource {
@@ -10,154 +14,194 @@ export interface FileResource {
   readonly contentType: string;
   readonly sizeInBytes: number;
   readonly lastModifiedAt: string;
-  /** The directory that it stands in, from the session's root: `/`, `/sub`. */
+  /** The directory that it is in, from the session's root: `/`, `/sub`. */
   readonly directory: string;
 }
 
-/** The largest file that can be uploaded, in bytes. */
-export const uploadLimit: number = 128 * 1024 * 1024;
-
-/** What code calls the root of its files. */
-const mountPoint = "/mnt/data";
+/** The most entries that one list has. */
+const mostEntries = 20_000;
+/** Milliseconds that code which goes on making files can keep a call busy. */
+const patienceMs = 30_000;
 // Non-blocking, because a named pipe that code left there would hold the reader or writer for ever.
 const carefully = constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const writing = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | carefully;
-const reading = constants.O_RDONLY | carefully;
 
-/** The files of one session. No path and no symbolic link leads out of them. */
+/** The files of one session. No path and no symbolic link leads out of them, also if code swaps it meanwhile. */
 export class SessionDirectory {
-  /** An absolute path of the host. */
-  readonly root: string;
+  readonly #root: string;
+  readonly #uploads: string;
 
-  constructor(root: string) {
-    this.root = root;
+  /**
+   * @param root - an absolute path of the host.
+   * @param uploads - a directory beside it, out of the session's sight, in which uploads wait until they are whole.
+   */
+  constructor(root: string, uploads: string) {
+    this.#root = root;
+    this.#uploads = uploads;
   }
 
-  /** Files and directories in `directory`, and below it if `recursive`; symbolic links are left out. */
+  /**
+   * Files and directories in `directory`, and below it if `recursive`; symbolic links are left out.
+   *
+   * @throws ServiceFailure if there are more than 20,000.
+   */
   async list(directory: string, recursive: boolean): Promise<FileResource[]> {
-    const top = await this.#resolve(partsOf(directory), true);
-    const entries = await readdir(top, { withFileTypes: true }).catch(asFailure(directory));
     const found: FileResource[] = [];
-    for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
-      if (!entry.isFile() && !entry.isDirectory()) continue;
-      const resource = await this.#describe(path.join(top, entry.name)).catch(() => undefined);
-      if (resource) found.push(resource);
-      if (!recursive || !entry.isDirectory()) continue;
-      found.push(...(await this.list(path.posix.join(directory, entry.name), true)));
-    }
+    const signal = AbortSignal.timeout(patienceMs);
+    await this.#at(partsOf(directory), directory, { create: false }, async (way) => {
+      await this.#collect(way, { found, recursive, signal });
+    });
     return found;
   }
 
+  /** @throws ServiceFailure if it is not there. */
   async describe(file: string): Promise<FileResource> {
-    return this.#describe(await this.#resolve(partsOf(file), true)).catch(asFailure(file));
+    return this.#inParent(file, { create: false, followLast: true }, async (way, name) => resourceOf(way, name));
   }
 
+  /** @throws ServiceFailure if it is not a regular file. */
   async openToRead(file: string): Promise<FileHandle> {
-    return openFile(await this.#resolve(partsOf(file), true), reading, file);
+    return this.#inParent(file, { create: false, followLast: true }, async (way, name) => {
+      const handle = await open(way.top.entry(name), constants.O_RDONLY | carefully);
+      if ((await handle.stat()).isFile()) return handle;
+      await handle.close();
+      throw notAFile(file);
+    });
   }
 
-  /** Opens a file to be written, over an older one; its parent directories are made. */
-  async openToWrite(file: string): Promise<FileHandle> {
-    const place = await this.#resolve(partsOf(file), true);
-    await this.#makeParents(place).catch(asFailure(file));
-    return openFile(place, writing, file);
+  /**
+   * Puts a file into the session, over an older one, when all of it has come: no code sees a part of it, and what was
+   * there stays if the content breaks off. Its parent directories are made.
+   */
+  async write(file: string, content: AsyncIterable<Buffer>): Promise<FileResource> {
+    const whole = path.join(this.#uploads, randomUUID());
+    try {
+      const handle = await open(whole, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o666);
+      await pipeline(content, handle.createWriteStream());
+      return await this.#inParent(file, { create: true, followLast: true }, async (way, name) => {
+        const there = await lstat(way.top.entry(name)).catch(() => undefined);
+        if (there && !there.isFile()) throw notAFile(file);
+        await rename(whole, way.top.entry(name));
+        return resourceOf(way, name);
+      });
+    } finally {
+      await unlink(whole).catch(() => {});
+    }
   }
 
   /** Removes a file, a symbolic link, or a directory with all that is in it. */
   async remove(file: string): Promise<void> {
-    const place = await this.#resolve(partsOf(file), false);
-    if (place === this.root) throw new ServiceFailure(400, "InvalidPath", "The root cannot be removed.");
-    await rm(place, { recursive: true }).catch(asFailure(file));
+    await this.#inParent(file, { create: false, followLast: false }, async ({ top }, name) =>
+      top.remove(name, AbortSignal.timeout(patienceMs)),
+    );
   }
 
-  async #describe(place: string): Promise<FileResource> {
-    const stats = await stat(place);
-    const relative = path.relative(this.root, path.dirname(place)).split(path.sep).join("/");
-    return {
-      name: path.basename(place),
-      type: stats.isDirectory() ? "directory" : "file",
-      contentType: stats.isDirectory() ? "" : "application/octet-stream",
-      sizeInBytes: stats.isDirectory() ? 0 : stats.size,
-      lastModifiedAt: stats.mtime.toISOString(),
-      directory: `/${relative}`,
-    };
+  /** Removes everything, the directory too. */
+  async destroy(): Promise<void> {
+    await using parent = await PinnedDirectory.open(path.dirname(this.#root));
+    await parent.remove(path.basename(this.#root), AbortSignal.timeout(patienceMs)).catch((error: unknown) => {
+      if (!hasCode(error, "ENOENT")) throw error;
+    });
   }
 
-  /** Where `parts` lead to, symbolic links followed as the code would, the last one only if `followLast`. */
-  async #resolve(parts: readonly string[], followLast: boolean): Promise<string> {
-    const left = [...parts];
-    let place = this.root;
-    for (let links = 0; left.length > 0;) {
-      const part = left.shift() ?? "";
-      if (part === "..") place = this.#inside(path.dirname(place));
-      if (part === "" || part === "." || part === "..") continue;
-      const next = path.join(place, part);
-      const isLink = await lstat(next).then(
-        (stats) => stats.isSymbolicLink() && (followLast || left.length > 0),
-        () => false,
-      );
-      if (!isLink) {
-        place = next;
-        continue;
-      }
-      if (++links > 40) throw outside();
-      const target = await readlink(next);
-      if (path.isAbsolute(target)) {
-        if (target !== mountPoint && !target.startsWith(`${mountPoint}/`)) throw outside();
-        place = this.root;
-      }
-      left.unshift(...target.replace(/^\/mnt\/data/, "").split("/"));
+  async #collect(
+    way: Way,
+    {
+      found,
+      recursive,
+      signal,
+    }: { readonly found: FileResource[]; readonly recursive: boolean; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const names: string[] = [];
+    for await (const name of way.top.names()) {
+      if (found.length + names.push(name) > mostEntries) throw tooMany();
+      if (signal.aborted) throw tooMany();
     }
-    return place;
+    for (const name of names.toSorted()) {
+      const resource = await resourceOf(way, name).catch(() => undefined);
+      if (!resource) continue;
+      if (found.push(resource) > mostEntries) throw tooMany();
+      if (!recursive || resource.type === "file" || way.depth >= deepest) continue;
+      // What is gone by now, or was swapped for a link, is not there to be listed.
+      const entered = await way.enter(name).catch(() => false);
+      if (entered === false) continue;
+      await this.#collect(way, { found, recursive, signal });
+      await way.leave();
+    }
   }
 
-  /** Makes the directories that lack on the way to a file, but not the root, which is gone when the session has ended. */
-  async #makeParents(place: string): Promise<void> {
-    let made = this.root;
-    for (const part of path.relative(this.root, path.dirname(place)).split(path.sep)) {
-      made = path.join(made, part);
-      if (made === this.root) continue;
-      await mkdir(made).catch((error: unknown) => {
-        if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  /** Calls `use` with the directory that a file is in, and its name there. */
+  async #inParent<T>(
+    file: string,
+    { create, followLast }: { readonly create: boolean; readonly followLast: boolean },
+    use: (way: Way, name: string) => Promise<T>,
+  ): Promise<T> {
+    const parts = partsOf(file);
+    const name = parts.pop() ?? "";
+    if (name === "" || name === "..") throw new ServiceFailure(400, "InvalidPath", "The root is not a file.");
+    return this.#at(parts, file, { create, ...(followLast ? { last: name } : {}) }, async (way, last) =>
+      use(way, last ?? name),
+    );
+  }
+
+  /** Walks to a directory, and calls `use` while everything on the way is held open. */
+  async #at<T>(
+    parts: readonly string[],
+    given: string,
+    { create, last }: { readonly create: boolean; readonly last?: string },
+    use: (way: Way, last: string | undefined) => Promise<T>,
+  ): Promise<T> {
+    try {
+      await using way = await Way.from(this.#root);
+      const end = await way.walk([...parts, ...(last === undefined ? [] : [last])], {
+        create,
+        stopAtLast: last !== undefined,
       });
+      return await use(way, end);
+    } catch (error) {
+      throw asFailure(error, given);
     }
-  }
-
-  #inside(place: string): string {
-    if (place === this.root || place.startsWith(`${this.root}${path.sep}`)) return place;
-    throw outside();
   }
 }
 
-/** @throws ServiceFailure, with the name `file`, if what stands at `place` is not a file. */
-async function openFile(place: string, flags: number, file: string): Promise<FileHandle> {
-  const handle = await open(place, flags, 0o666).catch(asFailure(file));
-  if ((await handle.stat()).isFile()) return handle;
-  await handle.close();
-  throw new ServiceFailure(400, "NotAFile", `${file} is not a file.`);
+/** @throws ServiceFailure if it is neither a file nor a directory. */
+async function resourceOf(way: Way, name: string): Promise<FileResource> {
+  const stats = await lstat(way.top.entry(name));
+  const isDirectory = stats.isDirectory();
+  if (!isDirectory && !stats.isFile()) throw notAFile(name);
+  return {
+    name,
+    type: isDirectory ? "directory" : "file",
+    contentType: isDirectory ? "" : "application/octet-stream",
+    sizeInBytes: isDirectory ? 0 : stats.size,
+    lastModifiedAt: stats.mtime.toISOString(),
+    directory: way.path,
+  };
 }
 
 /** @throws ServiceFailure if the path names a place outside without the help of a link. */
 function partsOf(given: string): string[] {
   const normal = path.posix.normalize(given.replace(/^\/mnt\/data(?=\/|$)/, "").replace(/^\/+/, "") || ".");
   if (normal === ".." || normal.startsWith("../") || given.includes("\0")) throw outside();
-  return normal.split("/");
+  return normal.split("/").filter((part) => part !== "" && part !== ".");
 }
 
-function outside(): ServiceFailure {
-  return new ServiceFailure(400, "InvalidPath", `The path leads out of ${mountPoint}.`);
+function notAFile(file: string): ServiceFailure {
+  return new ServiceFailure(400, "NotAFile", `${file} is not a file.`);
 }
 
-function asFailure(file: string): (error: unknown) => never {
-  return (error) => {
-    const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT") throw new ServiceFailure(404, "FileNotFound", `There is no file ${file}.`);
-    if (code === "ENOTDIR" || code === "EISDIR" || code === "EEXIST") {
-      throw new ServiceFailure(400, "NotAFile", `A part of ${file} is not what it would have to be.`);
-    }
-    if (code === "ELOOP") throw outside();
-    if (code === "ENXIO") throw new ServiceFailure(400, "NotAFile", `${file} is not a file.`);
-    if (code === "ENAMETOOLONG") throw new ServiceFailure(400, "InvalidFileName", `The name ${file} is too long.`);
-    throw error;
-  };
+function tooMany(): ServiceFailure {
+  return new ServiceFailure(400, "TooManyFiles", `The list has more than ${mostEntries} entries, or takes too long.`);
+}
+
+function asFailure(error: unknown, file: string): unknown {
+  if (hasCode(error, "ENOENT")) return new ServiceFailure(404, "FileNotFound", `There is no file ${file}.`);
+  if (hasCode(error, "ENOTDIR", "EISDIR", "EEXIST", "ENOTEMPTY", "ENXIO")) return notAFile(file);
+  if (hasCode(error, "ELOOP")) return outside();
+  if (error instanceof Error && error.name === "TimeoutError") {
+    return new ServiceFailure(409, "FileBusy", `The session's code keeps changing ${file}.`);
+  }
+  if (hasCode(error, "ENAMETOOLONG")) {
+    return new ServiceFailure(400, "InvalidFileName", `The name ${file.slice(0, 100)} is too long.`);
+  }
+  return error;
 }

@@ -1,9 +1,8 @@
 import path from "node:path";
 import type { FileResource } from "../files/session-directory.ts";
 import { ServiceFailure } from "../service-failure.ts";
-import type { Execution } from "../sessions/execution.ts";
-import { readJsonObject, unknownOperation, type Answer, type ApiRequest } from "./api-request.ts";
-import { sessionResource, type EmulatedPool } from "./emulated-pool.ts";
+import type { Execution } from "../sessions/session.ts";
+import { readJsonObject, unknownOperation, type Answer, type ApiRequest, type EmulatedPool } from "./api-request.ts";
 import { readExecution } from "./execution-request.ts";
 import { receiveUpload } from "./receive-upload.ts";
 
@@ -78,7 +77,7 @@ async function handleFiles(pool: EmulatedPool, request: ApiRequest): Promise<Ans
       return listFiles(pool, request, await files.list(directory, query.get("recursive") === "true"));
     }
     if (method === "POST") {
-      return { status: 200, body: await receiveUpload(pool.sessions.allocate(identifier), request, directory) };
+      return { status: 200, body: await receiveUpload(files, request.message, directory) };
     }
     throw unknownOperation(request);
   }
@@ -108,7 +107,7 @@ async function listFiles(pool: EmulatedPool, request: ApiRequest, all: readonly 
 async function handleSession(pool: EmulatedPool, request: ApiRequest): Promise<Answer> {
   if (request.path.length !== 1) throw unknownOperation(request);
   if (request.method === "GET") {
-    return { status: 200, body: sessionResource(pool.sessions.existing(request.identifier)) };
+    return { status: 200, body: pool.sessions.existing(request.identifier).resource };
   }
   if (request.method !== "DELETE") throw unknownOperation(request);
   await pool.sessions.delete(request.identifier);
@@ -117,7 +116,7 @@ async function handleSession(pool: EmulatedPool, request: ApiRequest): Promise<A
 
 async function describePool(pool: EmulatedPool, request: ApiRequest): Promise<Answer> {
   if (request.method !== "GET" || request.path.length !== 1) throw unknownOperation(request);
-  if (request.identifier === "") throw new ServiceFailure(400, "InvalidIdentifier", "There is no identifier.");
+  if (request.identifier === "") throw new ServiceFailure(400, "InvalidIdentifier", "Give an identifier.");
   return {
     status: 200,
     body: {

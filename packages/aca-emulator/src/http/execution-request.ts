@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { ServiceFailure } from "../service-failure.ts";
-import type { ExecutionRequest } from "../sessions/execution.ts";
-import { isObject, type ApiRequest } from "./api-request.ts";
-import type { EmulatedPool } from "./emulated-pool.ts";
+import type { ExecutionRequest } from "../sessions/session.ts";
+import { isObject, type ApiRequest, type EmulatedPool } from "./api-request.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -15,7 +14,7 @@ export function readExecution(request: ApiRequest, given: Body, pool: EmulatedPo
   const body = unwrapped(given, pool.wrappedBodies);
   const executionType = body["executionType"] ?? "Synchronous";
   if (executionType !== "Synchronous" && executionType !== "Asynchronous") {
-    throw invalid("executionType", "is neither Synchronous nor Asynchronous");
+    throw invalid("executionType", "must be Synchronous or Asynchronous");
   }
   const operation = request.message.headers["operation-id"];
   return {
@@ -51,21 +50,21 @@ function unwrapped(body: Body, wrapped: boolean): Body {
 
 function inlineCode(body: Body): string {
   const type = body["codeInputType"];
-  if (typeof type !== "string" || type.toLowerCase() !== "inline") throw invalid("codeInputType", "is not Inline");
+  if (typeof type !== "string" || type.toLowerCase() !== "inline") throw invalid("codeInputType", "must be Inline");
   const code = body["code"];
-  if (typeof code !== "string") throw invalid("code", "is not a text");
+  if (typeof code !== "string") throw invalid("code", "must be a string");
   return code;
 }
 
 function shellCommand(body: Body): string {
   const command = body["shellCommand"];
-  if (typeof command !== "string") throw invalid("shellCommand", "is not a text");
+  if (typeof command !== "string") throw invalid("shellCommand", "must be a string");
   return command;
 }
 
 function timeout(body: Body, limit: number): number {
   const seconds = whole(body, "timeoutInSeconds") ?? Math.min(defaultTimeoutSeconds, limit);
-  if (seconds > limit) throw invalid("timeoutInSeconds", `is more than ${limit}`);
+  if (seconds > limit) throw invalid("timeoutInSeconds", `must be at most ${limit}`);
   return seconds;
 }
 
@@ -73,7 +72,7 @@ function whole(body: Body, name: string): number | undefined {
   const value = body[name];
   if (value === undefined || value === null) return undefined;
   if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return value;
-  throw invalid(name, "is not a positive whole number");
+  throw invalid(name, "must be a positive whole number");
 }
 
 function invalid(name: string, problem: string): ServiceFailure {

@@ -1,7 +1,6 @@
 import type { FileResource } from "../files/session-directory.ts";
 import { ServiceFailure } from "../service-failure.ts";
-import { readJsonObject, unknownOperation, type Answer, type ApiRequest } from "./api-request.ts";
-import type { EmulatedPool } from "./emulated-pool.ts";
+import { readJsonObject, unknownOperation, type Answer, type ApiRequest, type EmulatedPool } from "./api-request.ts";
 import { readOlderExecution } from "./execution-request.ts";
 import { receiveUpload } from "./receive-upload.ts";
 
@@ -11,7 +10,7 @@ export const olderVersion = "2024-02-02-preview";
 /** Carries out a request of the older API: Python only, one flat directory, no calls for sessions or executions. */
 export async function handleOlder(pool: EmulatedPool, request: ApiRequest): Promise<Answer> {
   if (pool.poolType !== "PythonLTS") {
-    throw new ServiceFailure(400, "UnsupportedPoolType", `API version ${olderVersion} knows Python pools only.`);
+    throw new ServiceFailure(400, "UnsupportedPoolType", `API version ${olderVersion} supports Python pools only.`);
   }
   const { files } = pool.sessions.allocate(request.identifier);
   switch (`${request.method} ${request.path.slice(0, 2).join("/")}`) {
@@ -20,7 +19,7 @@ export async function handleOlder(pool: EmulatedPool, request: ApiRequest): Prom
     case "POST files/upload":
       return {
         status: 200,
-        body: { value: [olderFile(await receiveUpload(pool.sessions.allocate(request.identifier), request, "/"))] },
+        body: { value: [olderFile(await receiveUpload(files, request.message, "/"))] },
       };
     case "GET files": {
       const all = await files.list("/", false);

@@ -1,35 +1,84 @@
+import type { IncomingMessage } from "node:http";
 import path from "node:path";
-import { pipeline } from "node:stream/promises";
-import { multipartFile } from "../files/multipart-file.ts";
-import { uploadLimit, type FileResource } from "../files/session-directory.ts";
+import { finished } from "node:stream";
+import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
+import type { FileResource, SessionDirectory } from "../files/session-directory.ts";
 import { ServiceFailure } from "../service-failure.ts";
-import type { Session } from "../sessions/session.ts";
-import type { ApiRequest } from "./api-request.ts";
 
+/** The largest file that can be uploaded, in bytes. */
+const uploadLimit = 128 * 1024 * 1024;
 /** The most that a multipart body can be longer than its file. */
 const multipartOverhead = 64 * 1024;
 
-/** Writes an uploaded file into `directory` of the session; streamed. */
+/**
+ * Writes the field `file` of a multipart request into `directory` of the session. The content is streamed.
+ *
+ * @throws ServiceFailure if there is none, if it is too large, or if the body ends early: then nothing is written.
+ */
 export async function receiveUpload(
-  session: Session,
-  { message }: ApiRequest,
+  files: SessionDirectory,
+  message: IncomingMessage,
   directory: string,
 ): Promise<FileResource> {
   if (Number(message.headers["content-length"] ?? 0) > uploadLimit + multipartOverhead) throw tooLarge();
-  const { name, content } = await multipartFile(message);
-  if (name === "" || name === "." || name === ".." || /[/\0]/.test(name)) {
-    throw new ServiceFailure(400, "InvalidFileName", `${JSON.stringify(name)} is not the name of a file.`);
-  }
-  const file = path.posix.join(directory, name);
-  const handle = await session.files.openToWrite(file);
+  const body = parserOf(message);
   try {
-    await pipeline(limited(content), handle.createWriteStream());
-  } catch (error) {
-    await handle.close().catch(() => {});
-    await session.files.remove(file).catch(() => {});
-    throw error;
+    const { name, content } = await findFile(message, body);
+    return await files.write(path.posix.join(directory, fileName(name)), limited(content));
+  } finally {
+    message.unpipe(body);
+    body.destroy();
   }
-  return session.files.describe(file);
+}
+
+function parserOf({ headers }: IncomingMessage): BusboyInstance {
+  try {
+    return new Busboy({
+      headers: { ...headers, "content-type": headers["content-type"] ?? "" },
+      preservePath: true,
+      limits: { fieldSize: 65_536, parts: 100 },
+    });
+  } catch {
+    throw malformed("The body is not multipart/form-data.");
+  }
+}
+
+/** Reads the body up to the file, which fails if the body breaks off within it. */
+function findFile(
+  message: IncomingMessage,
+  body: BusboyInstance,
+): Promise<{ readonly name: string | undefined; readonly content: BusboyFileStream }> {
+  return new Promise((resolve, reject) => {
+    let found: BusboyFileStream | undefined;
+    const fail = (problem: string): void => {
+      const failure = malformed(problem);
+      found?.destroy(failure);
+      reject(failure);
+    };
+    body.on("file", (field, content, name) => {
+      content.on("error", () => {});
+      if (field !== "file" || found) {
+        content.resume();
+        return;
+      }
+      found = content;
+      resolve({ name, content });
+    });
+    body.on("finish", () => fail("The body has no file in a field named `file`."));
+    body.on("error", () => fail("The body ends early."));
+    finished(message, { writable: false }, (error) => {
+      if (error) fail("The body ends early.");
+    });
+    message.pipe(body);
+  });
+}
+
+/** @throws ServiceFailure if it is not the name of a file. */
+function fileName(given: string | undefined): string {
+  // As HTML says, a browser or client writes quotes and line ends as percent escapes.
+  const name = (given ?? "").replaceAll(/%22|%0D|%0A/gi, (escape) => decodeURIComponent(escape));
+  if (name !== "" && name !== "." && name !== ".." && !/[/\0]/.test(name)) return name;
+  throw new ServiceFailure(400, "InvalidFileName", `${JSON.stringify(name)} is not a file name.`);
 }
 
 async function* limited(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
@@ -41,6 +90,10 @@ async function* limited(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer, 
   }
 }
 
+function malformed(message: string): ServiceFailure {
+  return new ServiceFailure(400, "InvalidRequestBody", message);
+}
+
 function tooLarge(): ServiceFailure {
-  return new ServiceFailure(413, "FileTooLarge", `A file may have ${uploadLimit} bytes.`);
+  return new ServiceFailure(413, "FileTooLarge", `A file can have at most ${uploadLimit} bytes.`);
 }

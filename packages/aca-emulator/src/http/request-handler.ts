@@ -1,20 +1,26 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServiceFailure } from "../service-failure.ts";
-import { handleAdministration } from "./administration.ts";
-import type { Answer, ApiRequest } from "./api-request.ts";
-import { checkAuthorization, unauthorized } from "./bearer-token.ts";
+import { unauthorized, type AccessGuard } from "./access-guard.ts";
+import {
+  discardAnswer,
+  failureAnswer,
+  readJson,
+  sendAnswer,
+  unknownOperation,
+  type Answer,
+  type ApiRequest,
+  type EmulatedPool,
+} from "./api-request.ts";
 import { currentVersions, handleCurrent } from "./current-api.ts";
-import type { EmulatedPool } from "./emulated-pool.ts";
-import type { FaultList } from "./fault-list.ts";
+import { parseFaults, type Fault, type FaultList } from "./faults.ts";
 import { handleOlder, olderVersion } from "./older-api.ts";
-import { discardAnswer, failureAnswer, sendAnswer } from "./send-answer.ts";
 
 /** Everything that the handling of requests needs. */
 export interface Emulation {
   readonly pool: EmulatedPool;
   readonly faults: FaultList;
-  readonly token: string | undefined;
+  readonly guard: AccessGuard;
   /** The path of the pool's address. */
   readonly poolPath: string;
 }
@@ -27,8 +33,9 @@ export async function handleRequest(
 ): Promise<void> {
   try {
     const url = urlOf(message);
+    emulation.guard.checkNames(message.headers);
     if (url.pathname.startsWith("/.emulator/")) {
-      await sendAnswer(response, await handleAdministration(emulation, url.pathname, message).catch(failureAnswer));
+      await sendAnswer(response, await handleOwnCall(emulation, url.pathname, message));
     } else {
       await handleApi(emulation, url, { message, response });
     }
@@ -40,11 +47,31 @@ export async function handleRequest(
   message.resume();
 }
 
-/** @throws ServiceFailure if the request is to what is no address, as `//` is none. */
+/** @throws ServiceFailure if the request has no valid URL: `//`, for one. */
 function urlOf({ url = "/", headers }: IncomingMessage): URL {
-  const base = `http://${headers.host ?? "localhost"}`;
+  // An invalid host is for the guard to refuse.
+  const host = `http://${headers.host ?? ""}`;
+  const base = URL.canParse(host) ? host : "http://localhost";
   if (URL.canParse(url, base)) return new URL(url, base);
-  throw new ServiceFailure(400, "InvalidAddress", "What the request is to is no address.");
+  throw new ServiceFailure(400, "InvalidAddress", "Invalid request URL.");
+}
+
+/**
+ * The emulator's own calls, which the service does not have: for tests in other processes and languages.
+ * `GET /.emulator/sessions` lists the identifiers that have a session, `PUT /.emulator/faults` takes a list of faults.
+ */
+async function handleOwnCall(
+  { pool, faults, guard }: Emulation,
+  path: string,
+  message: IncomingMessage,
+): Promise<Answer> {
+  guard.checkToken(message.headers);
+  const method = message.method ?? "GET";
+  const operation = `${method} ${path}`;
+  if (operation === "GET /.emulator/sessions") return { status: 200, body: { value: pool.sessions.identifiers } };
+  if (operation !== "PUT /.emulator/faults") throw unknownOperation({ method, path: path.split("/") });
+  faults.replace(parseFaults(await readJson(message)));
+  return { status: 204 };
 }
 
 async function handleApi(
@@ -53,10 +80,7 @@ async function handleApi(
   { message, response }: { readonly message: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
   const path = pathInPool(url, emulation.poolPath);
-  if (!path) {
-    await sendAnswer(response, failureAnswer(unauthorized("The address is not that of a pool")));
-    return;
-  }
+  if (!path) throw unauthorized("The address is not that of a pool");
   const identifier = url.searchParams.get("identifier") ?? "";
   const endpoint = `${url.origin}${emulation.poolPath}`;
   const request = { method: message.method ?? "GET", path, query: url.searchParams, identifier, endpoint, message };
@@ -99,24 +123,29 @@ async function suffer({ faults, pool }: Emulation, { method, path, identifier }:
   return outcome;
 }
 
-async function carryOut({ pool, token }: Emulation, request: ApiRequest): Promise<Answer> {
-  checkAuthorization(request.message.headers.authorization, token);
+async function carryOut({ pool, guard }: Emulation, request: ApiRequest): Promise<Answer> {
+  guard.checkToken(request.message.headers);
   const version = request.query.get("api-version") ?? "";
   const older = version === olderVersion;
   if (!older && !currentVersions.includes(version)) {
     const known = [...currentVersions, olderVersion].join(", ");
-    throw new ServiceFailure(400, "UnsupportedApiVersion", `The api-version "${version}" is none of ${known}.`);
+    throw new ServiceFailure(400, "UnsupportedApiVersion", `Unknown api-version "${version}"; use one of ${known}.`);
   }
   if (request.identifier.length < 4 || request.identifier.length > 128) {
-    throw new ServiceFailure(400, "InvalidIdentifier", "The identifier has not 4 to 128 characters.");
+    throw new ServiceFailure(400, "InvalidIdentifier", "The identifier must be 4 to 128 characters long.");
   }
   return older ? handleOlder(pool, request) : handleCurrent(pool, request);
 }
 
+/** @throws ServiceFailure if an escape in the path is not one, as in `files/%`. */
 function pathInPool(url: URL, poolPath: string): string[] | undefined {
   if (!url.pathname.startsWith(`${poolPath}/`)) return undefined;
   const parts = url.pathname.slice(poolPath.length + 1).split("/");
-  return parts.map((part) => decodeURIComponent(part));
+  try {
+    return parts.map((part) => decodeURIComponent(part));
+  } catch {
+    throw new ServiceFailure(400, "InvalidPath", "The path has an invalid percent escape.");
+  }
 }
 
 function partOf(method: string | undefined, [first]: readonly string[]): string {
@@ -124,28 +153,24 @@ function partOf(method: string | undefined, [first]: readonly string[]): string 
   return first === "code" ? "executions" : (first ?? "");
 }
 
-function failureOf(fault: {
-  readonly kind: string;
-  readonly status?: number;
-  readonly retryAfterSeconds?: number;
-}): ServiceFailure {
+function failureOf(fault: Fault): ServiceFailure {
   switch (fault.kind) {
     case "too-many-requests":
       return new ServiceFailure(
         429,
         "TooManyRequests",
-        "The pool is full, or too many requests came.",
-        fault.retryAfterSeconds === undefined ? {} : { "retry-after": String(fault.retryAfterSeconds) },
+        "The pool is full, or there were too many requests.",
+        fault.retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(fault.retryAfterMs / 1000)) },
       );
     case "expired-token":
       return unauthorized("The token is expired");
     case "forbidden":
       return new ServiceFailure(403, "Forbidden", "The caller lacks the role to execute code in this pool.");
     default:
-      return serverError(fault.status);
+      return new ServiceFailure(
+        "status" in fault ? (fault.status ?? 500) : 500,
+        "InternalServerError",
+        "An injected fault failed this request.",
+      );
   }
-}
-
-function serverError(status = 500): ServiceFailure {
-  return new ServiceFailure(status, "InternalServerError", "Something went wrong, as it was told to.");
 }

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 
-/** How sessions are kept apart from the host and from each other. */
+/** How sessions are isolated from the host and from each other. */
 export interface Fence {
   /**
    * `namespaces`: a session has its own process ids, `/tmp` and `/mnt/data`. `none`: it is an ordinary process, and
@@ -13,6 +13,13 @@ export interface Fence {
 
 const namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 const variants = [namespaces, ["--user", "--map-root-user", ...namespaces]];
+
+/** What a session that runs as root could change of this machine itself; it keeps what reaches files and processes. */
+const machine =
+  "sys_admin,sys_module,sys_rawio,sys_boot,sys_time,sys_ptrace,sys_resource,mknod,net_admin,net_raw,syslog";
+const without = machine.replaceAll(/(^|,)/g, "$1-");
+/** Takes these away for good, from child processes, too. */
+const dropping = ["setpriv", "--no-new-privs", `--bounding-set=${without}`, `--inh-caps=${without}`];
 
 /** Mounts the session's directory before `/tmp` is covered, which may hold it. */
 const mountProgram = `
@@ -36,17 +43,22 @@ export const noFence: Fence = {
 function probe(): Fence {
   if (process.platform !== "linux") return noFence;
   for (const flags of variants) {
-    const fence = unshare(flags);
-    const [program, ...words] = fence.wrap(["true"], "/");
-    const { status } = spawnSync(program, words, { stdio: "ignore", timeout: 10_000 });
-    if (status === 0) return fence;
+    for (const before of [dropping, []]) {
+      const fence = unshare(flags, before);
+      const [program, ...words] = fence.wrap(["true"], "/");
+      const { status } = spawnSync(program, words, { stdio: "ignore", timeout: 10_000 });
+      if (status === 0) return fence;
+    }
   }
   return noFence;
 }
 
-function unshare(flags: readonly string[]): Fence {
+function unshare(flags: readonly string[], before: readonly string[]): Fence {
   return {
     kind: "namespaces",
-    wrap: (command, directory) => ["unshare", ...flags, "sh", "-c", mountProgram, "session", directory, ...command],
+    wrap: (command, directory) => {
+      const program = [...before, ...command];
+      return ["unshare", ...flags, "sh", "-c", mountProgram, "session", directory, ...program];
+    },
   };
 }

@@ -8,8 +8,10 @@ import { Session } from "./session.ts";
 export interface PoolRules extends Omit<SessionProcessSpec, "directory"> {
   /** Where the sessions' directories are made. */
   readonly root: string;
+  /** Where uploads wait until they are whole. */
+  readonly uploads: string;
   readonly maxSessions: number;
-  readonly cooldownSeconds: number;
+  readonly cooldownMs: number;
 }
 
 /** Gives each identifier a session, as long as there is room. */
@@ -77,14 +79,14 @@ export class SessionPool {
     if (this.#closed) throw new ServiceFailure(503, "Stopped", "The emulator was stopped.");
     if (this.#expired.has(identifier)) throw notFound(identifier);
     if (this.#sessions.size + this.#ending.size >= this.#rules.maxSessions) {
-      const message = `The pool's ${this.#rules.maxSessions} sessions are all taken.`;
+      const message = `The pool's ${this.#rules.maxSessions} sessions are all in use.`;
       throw new ServiceFailure(429, "MaximumConcurrentSessionsReached", message, { "retry-after": "1" });
     }
-    const { root, cooldownSeconds, maxSessions: _, ...spec } = this.#rules;
+    const { root, uploads, cooldownMs, maxSessions: _, ...spec } = this.#rules;
     const session = new Session(
       identifier,
       { ...spec, directory: path.join(root, randomUUID()) },
-      { cooldownMs: cooldownSeconds * 1000, expire: () => void this.expire(identifier) },
+      { cooldownMs, uploads, expire: () => void this.expire(identifier) },
     );
     this.#sessions.set(identifier, session);
     return session;

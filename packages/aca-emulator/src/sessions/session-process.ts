@@ -1,10 +1,18 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { nodeWorker } from "../driver/node-worker.ts";
-import { sessionProgram } from "../driver/session-program.ts";
-import type { PoolType } from "../emulator-options.ts";
+import { readFileSync } from "node:fs";
 import type { Fence } from "./fence.ts";
+
+const supervisor: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");
+const pythonWorker: string = readFileSync(new URL("./python-worker.py", import.meta.url), "utf8");
+const cellMagics: string = readFileSync(new URL("./cell-magics.py", import.meta.url), "utf8");
+const nodeWorker: string = readFileSync(new URL("./node-worker.mjs", import.meta.url), "utf8");
+
+/** What a pool's sessions run. */
+export type PoolType = "PythonLTS" | "NodeLTS" | "Shell";
+
+/** The longest line of the process, in bytes: output, a value and their escapes. More comes only from code in its place. */
+const longestLine = 192 * 1024 * 1024;
 
 /** What a session's process says about a piece of code that it ran. */
 export interface RunReport {
@@ -38,9 +46,10 @@ export class SessionProcess {
     const config = {
       kind: { PythonLTS: "python", NodeLTS: "node", Shell: "shell" }[spec.poolType],
       rewrite: spec.fence.kind === "none" ? spec.directory : null,
-      command: [process.execPath, "-e", nodeWorker],
+      command: [process.execPath, "--input-type=module", "-e", nodeWorker],
+      programs: { worker: pythonWorker, magics: cellMagics },
     };
-    const command = [spec.python, "-c", sessionProgram, JSON.stringify(config)];
+    const command = [spec.python, "-c", supervisor, JSON.stringify(config)];
     const [program, ...words] = spec.fence.wrap(command, spec.directory);
     // A group of its own: an interrupt in the terminal is for the emulator, which then ends its sessions.
     this.#process = spawn(program, words, { env: sessionEnvironment(), cwd: "/", detached: true });
@@ -71,9 +80,14 @@ export class SessionProcess {
   /** Kills the session and everything that it started; resolves when it is all dead. */
   async end(): Promise<void> {
     this.#process.stdin.end();
-    const patience = setTimeout(() => this.#process.kill("SIGKILL"), 15_000);
+    const patience = setTimeout(() => this.kill(), 15_000);
     await this.#ended;
     clearTimeout(patience);
+  }
+
+  /** Kills the process itself, when it does not answer any more. */
+  kill(): void {
+    this.#process.kill("SIGKILL");
   }
 
   async #follow(): Promise<void> {
@@ -82,16 +96,40 @@ export class SessionProcess {
     stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#problem = `${this.#problem}${text}`.slice(-2000);
     });
-    createInterface({ input: stdout }).on("line", (line) => {
-      const report: unknown = JSON.parse(line);
-      if (isReport(report)) this.#answer(report.id, report);
-    });
-    await once(this.#process, "close").catch((error: unknown) => {
+    stdout.on("error", () => {}).on("data", this.#lineReader());
+    // Not until its pipes are closed, which code can hold open.
+    await once(this.#process, "exit").catch((error: unknown) => {
       this.#problem = String(error);
     });
+    for (const pipe of this.#process.stdio) pipe?.destroy();
     const error = { code: "SessionEnded", message: `The session's process ended. ${this.#problem}`.trim() };
     this.#over = { status: "Failed", stdout: "", stderr: "", error };
     for (const id of this.#waiting.keys()) this.#answer(id, this.#over);
+  }
+
+  /** Cuts what comes into lines, each a report. Without a fence code can write there, too: what is no report is dropped. */
+  #lineReader(): (piece: Buffer) => void {
+    let pieces: Buffer[] = [];
+    let length = 0;
+    return (piece) => {
+      let rest = piece;
+      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+        this.#read(Buffer.concat([...pieces, rest.subarray(0, end)]).toString("utf8"));
+        [pieces, length, rest] = [[], 0, rest.subarray(end + 1)];
+      }
+      pieces.push(rest);
+      length += rest.length;
+      if (length > longestLine) this.kill();
+    };
+  }
+
+  #read(line: string): void {
+    try {
+      const report: unknown = JSON.parse(line);
+      if (isReport(report)) this.#answer(report.id, report);
+    } catch {
+      // Not a line of the supervisor's.
+    }
   }
 
   #answer(id: string, report: RunReport): void {
@@ -115,7 +153,9 @@ function sessionEnvironment(): NodeJS.ProcessEnv {
   };
 }
 
-/** The driver is this package's own, so its word is taken for the rest. */
 function isReport(value: unknown): value is RunReport & { readonly id: string } {
-  return typeof value === "object" && value !== null && "id" in value && "status" in value;
+  const names = ["id", "status", "stdout", "stderr"];
+  return (
+    typeof value === "object" && value !== null && names.every((name) => typeof Reflect.get(value, name) === "string")
+  );
 }

@@ -1,20 +1,78 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { SessionDirectory } from "../files/session-directory.ts";
 import { ServiceFailure } from "../service-failure.ts";
-import { Execution, type ExecutionRequest } from "./execution.ts";
 import { SessionProcess, type RunReport, type SessionProcessSpec } from "./session-process.ts";
 
-/** How long a finished execution can be asked about: the last so many of a session. */
-const rememberedExecutions = 1000;
+/** What a client asks to be run. */
+export interface ExecutionRequest {
+  readonly id: string;
+  readonly executionType: "Synchronous" | "Asynchronous";
+  readonly code: string;
+  /** Seconds. */
+  readonly timeout: number;
+  /** Bytes of each stream that are kept. */
+  readonly outputLimit: number;
+  /** Forget the variables first. */
+  readonly emptyKernel: boolean;
+}
+
+/** One piece of code in a session, from its acceptance to its end. */
+export class Execution {
+  readonly request: ExecutionRequest;
+  /** Resolves when it has ended, in whatever way. */
+  readonly ended: Promise<void>;
+  #status = "NotStarted";
+  #report: RunReport | undefined;
+  #milliseconds = 0;
+  #size = 0;
+
+  /** @param run - runs the code when its turn has come; calls back when it begins. */
+  constructor(request: ExecutionRequest, run: (begins: () => void) => Promise<RunReport>) {
+    this.request = request;
+    let started = performance.now();
+    const begins = (): void => {
+      started = performance.now();
+      this.#status = "Running";
+    };
+    this.ended = run(begins).then((report) => {
+      this.#milliseconds = Math.round(performance.now() - started);
+      this.#status = report.status;
+      this.#report = report;
+      this.#size = JSON.stringify(report).length;
+    });
+  }
+
+  get status(): string {
+    return this.#status;
+  }
+
+  get report(): RunReport | undefined {
+    return this.#report;
+  }
+
+  /** Characters that the report takes, about. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get milliseconds(): number {
+    return this.#milliseconds;
+  }
+}
+
+/** The finished executions of a session that can be asked about: the last so many, of so many characters in all. */
+const [mostRemembered, mostCharacters] = [1000, 64 * 1024 * 1024];
+
+/** Milliseconds that a session gets to end what was interrupted; then its process is killed. */
+const graceMs = 10_000;
 
 /** One session: its process, its files and what was run in it. */
 export class Session {
   readonly identifier: string;
   readonly files: SessionDirectory;
-  readonly etag: string = randomUUID();
-  readonly createdAt: Date = new Date();
+  readonly #etag: string = randomUUID();
+  readonly #createdAt: Date = new Date();
   readonly #process: SessionProcess;
   readonly #executions = new Map<string, Execution>();
   readonly #cooldownMs: number;
@@ -28,23 +86,26 @@ export class Session {
   constructor(
     identifier: string,
     spec: SessionProcessSpec,
-    life: { readonly cooldownMs: number; readonly expire: () => void },
+    life: { readonly cooldownMs: number; readonly uploads: string; readonly expire: () => void },
   ) {
     mkdirSync(spec.directory, { recursive: true });
     this.identifier = identifier;
-    this.files = new SessionDirectory(spec.directory);
+    this.files = new SessionDirectory(spec.directory, life.uploads);
     this.#process = new SessionProcess(spec);
     this.#cooldownMs = life.cooldownMs;
     this.#expire = life.expire;
     this.touch();
   }
 
-  get lastAccessedAt(): Date {
-    return this.#lastAccessedAt;
-  }
-
-  get expireAt(): Date {
-    return new Date(this.#lastAccessedAt.getTime() + this.#cooldownMs);
+  /** The session, as the API describes it. */
+  get resource(): object {
+    return {
+      identifier: this.identifier,
+      etag: this.#etag,
+      createdAt: this.#createdAt.toISOString(),
+      lastAccessedAt: this.#lastAccessedAt.toISOString(),
+      expireAt: new Date(this.#lastAccessedAt.getTime() + this.#cooldownMs).toISOString(),
+    };
   }
 
   /** Puts the end of the session off; while code runs it does not come. */
@@ -61,12 +122,11 @@ export class Session {
   /** @throws ServiceFailure if there is already an execution of this id: it is not run again. */
   execute(request: ExecutionRequest): Execution {
     if (this.#executions.has(request.id)) {
-      throw new ServiceFailure(409, "OperationIdConflict", `There is already an execution ${request.id}.`);
+      throw new ServiceFailure(409, "OperationIdConflict", `The execution ${request.id} exists already.`);
     }
     const execution = new Execution(request, (begins) => this.#inTurn(() => this.#run(request, begins)));
     this.#executions.set(request.id, execution);
-    const [oldest] = this.#executions.keys();
-    if (this.#executions.size > rememberedExecutions && oldest !== undefined) this.#executions.delete(oldest);
+    void execution.ended.then(() => this.#forget());
     return execution;
   }
 
@@ -81,7 +141,17 @@ export class Session {
     this.#ended = true;
     clearTimeout(this.#timer);
     await this.#process.end();
-    await rm(this.files.root, { recursive: true, force: true });
+    await this.files.destroy();
+  }
+
+  #forget(): void {
+    const ended = [...this.#executions].filter(([, { report }]) => report !== undefined);
+    let characters = ended.reduce((sum, [, { size }]) => sum + size, 0);
+    for (const [index, [id, { size }]] of ended.slice(0, -1).entries()) {
+      if (ended.length - index <= mostRemembered && characters <= mostCharacters) return;
+      this.#executions.delete(id);
+      characters -= size;
+    }
   }
 
   async #inTurn(run: () => Promise<RunReport>): Promise<RunReport> {
@@ -101,9 +171,10 @@ export class Session {
     begins();
     if (request.emptyKernel) this.#process.reset();
     const timeout = new AbortController();
-    const timer = setTimeout(() => {
+    let timer = setTimeout(() => {
       timeout.abort();
       this.#process.interrupt();
+      timer = setTimeout(() => this.#process.kill(), graceMs);
     }, request.timeout * 1000);
     const report = await this.#process.run(randomUUID(), request.code, request.outputLimit);
     clearTimeout(timer);

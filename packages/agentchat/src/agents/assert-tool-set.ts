@@ -4,7 +4,7 @@ import type { Tool } from "../tools/tool.ts";
 /**
  * Checks what an agent offers its model.
  *
- * @throws InvalidInputError if a name is not one or stands twice, or the model cannot call tools.
+ * @throws InvalidInputError if a tool name is invalid or used twice, or the model cannot call tools.
  */
 export function assertToolSet(agentName: string, tools: readonly Tool[], modelInfo: ModelInfo): void {
   if (tools.length === 0) return;

@@ -1,16 +1,15 @@
 import {
   type ChatCompletionClient,
+  type Component,
   type ComponentContext,
   ComponentError,
   type ComponentModel,
   componentModelSchema,
-  type JsonObject,
-  parseComponentConfig,
+  defineComponent,
 } from "@fenced/core";
 import * as z from "zod";
-import { dumpComponentModel } from "../common/dump-component-model.ts";
+import { jsonObjectSchema } from "../common/json.ts";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
-import { jsonObjectSchema } from "../models/model-message-schema.ts";
 import { type Tool, toJsonSchema } from "../tools/tool.ts";
 import type { AssistantAgentOptions } from "./assistant-agent-options.ts";
 
@@ -35,24 +34,32 @@ const configSchema = z.strictObject({
   toolCallSummaryFormat: z.string().optional(),
 });
 
-/** An `AssistantAgent`'s settings as a component. */
-export function dumpAssistantAgent(options: AssistantAgentOptions): ComponentModel {
-  const settings = {
+/** An `AssistantAgent`'s settings, with the components in them dumped. */
+export function dumpAssistantAgent(options: AssistantAgentOptions): Readonly<Record<string, unknown>> {
+  return {
     ...options,
     modelClient: options.modelClient.dumpComponent(),
     tools: options.tools?.map(dumpTool),
     modelContext: options.modelContext?.dumpComponent(),
     outputSchema: options.outputSchema === undefined ? undefined : toJsonSchema(options.outputSchema),
   };
-  return dumpComponentModel({ className: "AssistantAgent", componentType: "agent", settings });
 }
 
-/** The options of the `AssistantAgent` that a config describes. */
-export async function loadAssistantAgentOptions(
-  config: JsonObject,
+/** How an `AssistantAgent` is dumped and loaded. */
+export function assistantAgentComponent<T>(make: (options: AssistantAgentOptions) => T): Component<T> {
+  return defineComponent({
+    provider: "@fenced/agentchat:AssistantAgent",
+    componentType: "agent",
+    schema: configSchema,
+    load: async (config, context) => make(await loadOptions(config, context)),
+  });
+}
+
+async function loadOptions(
+  config: z.output<typeof configSchema>,
   context: ComponentContext,
 ): Promise<AssistantAgentOptions> {
-  const { modelClient, tools, modelContext, ...rest } = parseComponentConfig(configSchema, config, context.provider);
+  const { modelClient, tools, modelContext, ...rest } = config;
   return {
     ...rest,
     modelClient: await context.load<ChatCompletionClient>(modelClient, "modelClient"),
@@ -64,6 +71,6 @@ export async function loadAssistantAgentOptions(
 function dumpTool(tool: Tool): ComponentModel {
   if (tool.dumpComponent !== undefined) return tool.dumpComponent();
   throw new ComponentError(`The tool "${tool.name}" cannot be dumped`, {
-    remedy: "A function is not a setting: give the tool a dumpComponent(), or make the agent in code.",
+    remedy: "Functions cannot be saved. Give the tool a dumpComponent(), or create the agent in code.",
   });
 }

@@ -1,7 +1,15 @@
 import type { ChatCompletionClient, JsonObject } from "@fenced/core";
-import type * as z from "zod";
-import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
+import {
+  modelClientOption,
+  objectOption,
+  optionsSchema,
+  wholeNumberOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
+import * as z from "zod";
+import { type ChatCompletionContext, contextOption } from "../contexts/chat-completion-context.ts";
 import type { Tool } from "../tools/tool.ts";
+import { agentName } from "./base-chat-agent.ts";
 import type { Handoff } from "./handoff.ts";
 
 /** What an `AssistantAgent` is made from. */
@@ -32,8 +40,31 @@ export interface AssistantAgentOptions {
    */
   readonly outputSchema?: z.ZodType | JsonObject | undefined;
   /**
-   * How a tool call stands in a `ToolCallSummaryMessage`: `{toolName}`, `{arguments}`, `{result}` and `{isError}` are
+   * How a `ToolCallSummaryMessage` shows a tool call: `{toolName}`, `{arguments}`, `{result}` and `{isError}` are
    * replaced. Default: `{result}`.
    */
   readonly toolCallSummaryFormat?: string | undefined;
 }
+
+const handoff: z.ZodType<Handoff> = optionsSchema({
+  target: z.string().min(1),
+  name: z.string().exactOptional(),
+  description: z.string().exactOptional(),
+  message: z.string().exactOptional(),
+} satisfies OptionSchemas<Handoff>);
+
+/** Checks the options. */
+export const assistantAgentOptions: z.ZodType<AssistantAgentOptions> = optionsSchema({
+  name: agentName,
+  modelClient: modelClientOption,
+  systemMessage: z.string().exactOptional(),
+  description: z.string().exactOptional(),
+  tools: z.array(objectOption<Tool>(["execute"], "a tool: make one with tool()")).exactOptional(),
+  handoffs: z.array(z.union([z.string().min(1), handoff])).exactOptional(),
+  modelClientStream: z.boolean().exactOptional(),
+  reflectOnToolUse: z.boolean().exactOptional(),
+  maxToolIterations: wholeNumberOption({ from: 1 }).exactOptional(),
+  modelContext: contextOption.exactOptional(),
+  outputSchema: objectOption<z.ZodType | JsonObject>([], "a zod schema or JSON Schema").exactOptional(),
+  toolCallSummaryFormat: z.string().exactOptional(),
+} satisfies OptionSchemas<AssistantAgentOptions>);

@@ -1,5 +1,5 @@
 import {
-  type ComponentContext,
+  type Component,
   type ComponentModel,
   type JsonObject,
   ModelClientError,
@@ -7,10 +7,10 @@ import {
   type ToolCall,
   type ToolResult,
 } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
-import { checkCount } from "../common/check-count.ts";
 import { isAsyncDisposable } from "../common/is-async-disposable.ts";
-import { leavableStream } from "../common/leavable-stream.ts";
+import { jsonObjectSchema, mapSchema } from "../common/json.ts";
 import { parseState } from "../common/parse-state.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
@@ -24,23 +24,23 @@ import {
   toolCallRequestEvent,
   toolCallSummaryMessage,
 } from "../messages/create-message.ts";
+import { isPiece } from "../messages/message-guards.ts";
 import { messageToModelMessages } from "../messages/message-to-model-messages.ts";
-import { jsonObjectSchema } from "../models/model-message-schema.ts";
 import { parseStructuredAnswer, structuredRequest } from "../models/structured-answer.ts";
 import { executeToolCalls } from "../tools/execute-tool-calls.ts";
 import { type Tool, toJsonSchema, toToolSchema } from "../tools/tool.ts";
 import { askModel } from "./ask-model.ts";
 import { assertToolSet } from "./assert-tool-set.ts";
-import { dumpAssistantAgent, loadAssistantAgentOptions } from "./assistant-agent-config.ts";
-import type { AssistantAgentOptions } from "./assistant-agent-options.ts";
+import { assistantAgentComponent, dumpAssistantAgent } from "./assistant-agent-config.ts";
+import { type AssistantAgentOptions, assistantAgentOptions } from "./assistant-agent-options.ts";
 import { BaseChatAgent } from "./base-chat-agent.ts";
-import type { Response } from "./chat-agent.ts";
+import type { AgentResponse } from "./chat-agent.ts";
 import { type CompleteHandoff, completeHandoff, findHandoff, handoffTool } from "./handoff.ts";
 import { summarizeToolCalls } from "./summarize-tool-calls.ts";
 import { type ModelAnswer, Turn } from "./turn.ts";
 import { undoUnfinishedTurn } from "./undo-unfinished-turn.ts";
 
-type Items<Result> = AsyncGenerator<AgentMessage | Response, Result, void>;
+type Items<Result> = AsyncGenerator<AgentMessage | AgentResponse, Result, void>;
 
 interface CompleteSettings extends AssistantAgentOptions {
   readonly description: string;
@@ -54,7 +54,7 @@ interface CompleteSettings extends AssistantAgentOptions {
   readonly toolCallSummaryFormat: string;
 }
 
-const stateSchema = z.object({ modelContext: jsonObjectSchema });
+const stateSchema = z.object({ modelContext: jsonObjectSchema, tools: mapSchema(jsonObjectSchema).optional() });
 const defaultSystemMessage =
   "You are a helpful assistant. Solve the task, with your tools where they help. Once it is solved, say TERMINATE.";
 
@@ -66,52 +66,60 @@ const defaultSystemMessage =
  * const { messages } = await coder.run({ task: "What is 6 times 7?" });
  */
 export class AssistantAgent extends BaseChatAgent {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "agent";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** Makes the agent that `dumpComponent` described. It owns the tools that were made for it. */
+  static readonly component: Component<AssistantAgent> = assistantAgentComponent((options) => {
+    const agent = new AssistantAgent(options);
+    for (const tool of options.tools ?? []) {
+      if (isAsyncDisposable(tool)) agent.own(tool);
+    }
+    return agent;
+  });
 
   readonly #settings: CompleteSettings;
   readonly #tools: readonly Tool[];
 
-  /** @throws InvalidInputError if a name is not one or stands twice, or the model cannot call tools. */
+  /** @throws InvalidInputError if an option is unknown or wrong, two tools have one name, or the model cannot call tools. */
   constructor(options: AssistantAgentOptions) {
-    const settings = completeSettings(options);
+    const settings = completeSettings(checkOptions(assistantAgentOptions, options, "AssistantAgent"));
     super(settings);
     this.#settings = settings;
     this.#tools = [...settings.tools, ...settings.handoffs.map(handoffTool)];
     assertToolSet(this.name, this.#tools, settings.modelClient.modelInfo);
   }
 
-  /** Makes the agent that `dumpComponent` described. It owns the tools that were made for it. */
-  static async fromConfig(config: JsonObject, context: ComponentContext): Promise<AssistantAgent> {
-    const options = await loadAssistantAgentOptions(config, context);
-    const agent = new AssistantAgent(options);
-    for (const tool of options.tools ?? []) {
-      if (isAsyncDisposable(tool)) agent.own(tool);
-    }
-    return agent;
-  }
-
   /** @throws ComponentError if there is a tool that cannot be dumped. */
   override dumpComponent(): ComponentModel {
-    return dumpAssistantAgent(this.#settings);
+    return AssistantAgent.component.dump(dumpAssistantAgent(this.#settings));
   }
 
-  override onMessagesStream(messages: readonly ChatMessage[], { signal }: SignalOptions = {}): Items<void> {
-    return leavableStream((ended) => this.#takeTurn(messages, ended), signal);
+  override onMessagesStream(messages: readonly ChatMessage[], options: SignalOptions = {}): Items<void> {
+    return this.turn(messages, options, (signal) => this.#takeTurn(messages, signal));
   }
 
   override async reset(): Promise<void> {
+    this.assertIdle("be reset");
     await this.#settings.modelContext.reset();
+    for (const tool of this.#tools) await tool.reset?.();
   }
 
   override async saveState(): Promise<JsonObject> {
-    return { modelContext: await this.#settings.modelContext.saveState() };
+    this.assertIdle("save its state");
+    const modelContext = await this.#settings.modelContext.saveState();
+    const tools: [string, JsonObject][] = [];
+    for (const tool of this.#tools) {
+      if (tool.saveState !== undefined) tools.push([tool.name, await tool.saveState()]);
+    }
+    return tools.length === 0 ? { modelContext } : { modelContext, tools: Object.fromEntries(tools) };
   }
 
   override async loadState(state: JsonObject): Promise<void> {
-    await this.#settings.modelContext.loadState(parseState(stateSchema, state, `agent "${this.name}"`).modelContext);
+    this.assertIdle("load a state");
+    const { modelContext, tools } = parseState(stateSchema, state, `agent "${this.name}"`);
+    for (const tool of this.#tools) {
+      const saved = tools?.get(tool.name);
+      if (saved !== undefined) await tool.loadState?.(saved);
+    }
+    await this.#settings.modelContext.loadState(modelContext);
   }
 
   async *#takeTurn(messages: readonly ChatMessage[], signal: AbortSignal): Items<void> {
@@ -159,10 +167,20 @@ export class AssistantAgent extends BaseChatAgent {
   async *#callTools(turn: Turn, calls: readonly ToolCall[], answer: ModelAnswer): Items<readonly ToolResult[]> {
     const modelsUsage = answer.result.usage;
     yield turn.record(toolCallRequestEvent({ source: this.name, content: calls, modelsUsage }));
-    const results = await executeToolCalls(calls, { tools: this.#tools, signal: turn.signal, agentName: this.name });
+    const results = yield* this.#runTools(turn, calls);
     yield turn.record(toolCallExecutionEvent({ source: this.name, content: results }));
     await this.#settings.modelContext.addMessage({ role: "tool", content: results });
     return results;
+  }
+
+  /** Runs the tools, and shows what the agents behind them say. */
+  async *#runTools(turn: Turn, calls: readonly ToolCall[]): Items<readonly ToolResult[]> {
+    const running = executeToolCalls(calls, { tools: this.#tools, signal: turn.signal, agentName: this.name });
+    let step = await running.next();
+    for (; step.done !== true; step = await running.next()) {
+      yield isPiece(step.value) ? step.value : turn.record(step.value);
+    }
+    return step.value;
   }
 
   #finalMessage({ messageId, result }: ModelAnswer): ChatMessage {
@@ -189,7 +207,7 @@ function completeSettings(options: AssistantAgentOptions): CompleteSettings {
     handoffs: (options.handoffs ?? []).map(completeHandoff),
     modelClientStream: options.modelClientStream ?? false,
     reflectOnToolUse: options.reflectOnToolUse ?? options.outputSchema !== undefined,
-    maxToolIterations: checkCount("maxToolIterations", options.maxToolIterations ?? 1, 1),
+    maxToolIterations: options.maxToolIterations ?? 1,
     modelContext: options.modelContext ?? new UnboundedChatCompletionContext(),
     outputSchema: options.outputSchema,
     toolCallSummaryFormat: options.toolCallSummaryFormat ?? "{result}",

@@ -1,22 +1,27 @@
 import { ComponentError, type ComponentModel, InvalidInputError, type JsonObject } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
+import * as z from "zod";
 import { disposeAll } from "../common/dispose-all.ts";
 import { lastItem } from "../common/last-item.ts";
 import { leavableStream } from "../common/leavable-stream.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
+import { isPiece } from "../messages/message-guards.ts";
 import { watchTurn } from "../telemetry/watch-turn.ts";
 import {
   type ChatAgent,
+  checkTurnArguments,
   isResponse,
   isTaskResult,
-  type Response,
+  type AgentResponse,
   type RunOptions,
-  type Task,
+  runOptions,
   type TaskResult,
 } from "./chat-agent.ts";
 import { takeTurn } from "./take-turn.ts";
 import { taskMessages } from "./task-messages.ts";
+import { waitingResult, WaitingForPersonError } from "./waiting-for-person-error.ts";
 
 /** What every agent is made from. */
 export interface BaseChatAgentOptions {
@@ -26,12 +31,20 @@ export interface BaseChatAgentOptions {
   readonly description: string;
 }
 
+/** The schema of an agent's name. */
+export const agentName: z.ZodType<string> = z
+  .string()
+  .regex(/^[A-Za-z_][\w-]{0,63}$/, "must be a letter or _ and then letters, digits, _ or -, at most 64 characters");
+
+// Subclasses pass on what they have; they check their own options.
+const agentOptions = z.object({ name: agentName, description: z.string() });
+
 /**
  * The root of agents: a subclass writes `onMessagesStream`, and the other methods if it has a memory.
  *
  * @example
  * class Echo extends BaseChatAgent {
- *   override async *onMessagesStream(messages: readonly ChatMessage[]): AsyncGenerator<Response> {
+ *   override async *onMessagesStream(messages: readonly ChatMessage[]): AsyncGenerator<AgentResponse> {
  *     const content = messages.map(messageToText).join("\n");
  *     yield { chatMessage: textMessage({ source: this.name, content }), innerMessages: [] };
  *   }
@@ -41,23 +54,30 @@ export abstract class BaseChatAgent implements ChatAgent {
   readonly name: string;
   readonly description: string;
   readonly #owned: AsyncDisposable[] = [];
+  #turn: object | undefined;
 
-  /** @throws InvalidInputError if the name is not one. */
-  constructor({ name, description }: BaseChatAgentOptions) {
-    this.name = checkedName(name);
+  /** @throws InvalidInputError if the name or the description is wrong. */
+  constructor(options: BaseChatAgentOptions) {
+    const { name, description } = checkOptions(agentOptions, options, new.target.name);
+    this.name = name;
     this.description = description;
   }
 
-  /** Events and streaming chunks, then exactly one `Response`. */
+  /** Events and streaming chunks, then exactly one `AgentResponse`. */
   abstract onMessagesStream(
     messages: readonly ChatMessage[],
     options?: SignalOptions,
-  ): AsyncGenerator<AgentMessage | Response, void, void>;
+  ): AsyncGenerator<AgentMessage | AgentResponse, void, void>;
 
-  /** Reads `onMessagesStream` to its `Response`. */
-  async onMessages(messages: readonly ChatMessage[], options: SignalOptions = {}): Promise<Response> {
-    options.signal?.throwIfAborted();
-    return lastItem(watchTurn(this, messages, options), isResponse);
+  /**
+   * Reads `onMessagesStream` to its `AgentResponse`.
+   *
+   * @throws InvalidInputError if an entry of `messages` is not a message, or an option is unknown or wrong.
+   */
+  async onMessages(messages: readonly ChatMessage[], options: SignalOptions = {}): Promise<AgentResponse> {
+    const checked = checkTurnArguments(messages, options);
+    checked.signal?.throwIfAborted();
+    return lastItem(watchTurn(this, messages, checked), isResponse);
   }
 
   /** Reads `runStream` to its `TaskResult`. */
@@ -66,9 +86,16 @@ export abstract class BaseChatAgent implements ChatAgent {
   }
 
   /** One turn of this agent, with the task as the only new messages. */
-  runStream({ task, signal }: RunOptions = {}): AsyncGenerator<AgentMessage | TaskResult, void, void> {
-    return leavableStream((ended) => this.#run(task, ended), signal);
+  runStream(options: RunOptions = {}): AsyncGenerator<AgentMessage | TaskResult, void, void> {
+    const { signal, ...checked } = checkOptions(runOptions, options, "runStream");
+    return leavableStream((ended) => this.#run(checked, ended), signal);
   }
+
+  /** Nothing to do, unless a subclass works between the items of its stream. */
+  async onPause(): Promise<void> {}
+
+  /** Nothing to do, unless a subclass says otherwise. */
+  async onResume(): Promise<void> {}
 
   /** Nothing to forget, unless a subclass says otherwise. */
   async reset(): Promise<void> {}
@@ -98,19 +125,64 @@ export abstract class BaseChatAgent implements ChatAgent {
     this.#owned.push(resource);
   }
 
-  async *#run(task: Task | undefined, signal: AbortSignal): AsyncGenerator<AgentMessage | TaskResult, void, void> {
+  /**
+   * Makes a stream for `onMessagesStream` that is aborted when its consumer leaves it, and refuses to begin while
+   * another one is under way: two turns at a time would mix in the agent's memory.
+   *
+   * @param start - makes the items; its signal is aborted with `options.signal` and when the consumer leaves.
+   */
+  protected turn(
+    messages: readonly ChatMessage[],
+    options: SignalOptions,
+    start: (signal: AbortSignal) => AsyncGenerator<AgentMessage | AgentResponse, void, void>,
+  ): AsyncGenerator<AgentMessage | AgentResponse, void, void> {
+    const { signal } = checkTurnArguments(messages, options);
+    return leavableStream((ended) => this.#takeTurn(start(ended)), signal);
+  }
+
+  /** @throws InvalidInputError while a turn is under way. */
+  protected assertIdle(action: string): void {
+    if (this.#turn === undefined) return;
+    throw new InvalidInputError(`Agent "${this.name}" is taking a turn and cannot ${action} now`, {
+      remedy: "Wait for the turn to end, abort it, or create a second agent with its own memory.",
+    });
+  }
+
+  async *#takeTurn(
+    items: AsyncGenerator<AgentMessage | AgentResponse, void, void>,
+  ): AsyncGenerator<AgentMessage | AgentResponse, void, void> {
+    this.assertIdle("take another");
+    const turn = {};
+    this.#turn = turn;
+    try {
+      for await (const item of items) {
+        // The turn is over: the reader of its answer may save the agent, or go on with it.
+        if (isResponse(item)) this.#turn = undefined;
+        yield item;
+      }
+    } finally {
+      if (this.#turn === turn) this.#turn = undefined;
+    }
+  }
+
+  async *#run(
+    { task, outputTaskMessages = true }: RunOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentMessage | TaskResult, void, void> {
     signal.throwIfAborted();
     const input = taskMessages(task);
-    const messages: AgentMessage[] = [...input];
-    yield* input;
-    yield* takeTurn(this, input, { signal, onAnswer: (news) => messages.push(...news) });
+    const messages: AgentMessage[] = outputTaskMessages ? [...input] : [];
+    if (outputTaskMessages) yield* input;
+    try {
+      for await (const message of takeTurn(this, input, { signal, onAnswer: () => {} })) {
+        if (!isPiece(message)) messages.push(message);
+        yield message;
+      }
+    } catch (error) {
+      if (!WaitingForPersonError.isInstance(error)) throw error;
+      yield { messages, ...waitingResult([error.waitingFor]) };
+      return;
+    }
     yield { messages };
   }
-}
-
-function checkedName(name: string): string {
-  if (/^[A-Za-z_][\w-]{0,63}$/.test(name)) return name;
-  throw new InvalidInputError(`"${name}" cannot be the name of an agent`, {
-    remedy: "Use a letter or _ and then letters, digits, _ or -, at most 64 characters.",
-  });
 }

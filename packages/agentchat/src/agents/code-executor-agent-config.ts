@@ -1,14 +1,12 @@
 import {
   type ChatCompletionClient,
   type CodeExecutor,
+  type Component,
   type ComponentContext,
-  type ComponentModel,
   componentModelSchema,
-  type JsonObject,
-  parseComponentConfig,
+  defineComponent,
 } from "@fenced/core";
 import * as z from "zod";
-import { dumpComponentModel } from "../common/dump-component-model.ts";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
 import type { CodeExecutorAgentOptions } from "./code-executor-agent-options.ts";
 
@@ -20,29 +18,37 @@ const configSchema = z.strictObject({
   maxRetriesOnError: z.number().optional(),
   systemMessage: z.string().optional(),
   description: z.string().optional(),
+  maxOutputCharacters: z.number().optional(),
   sources: z.array(z.string()).optional(),
   supportedLanguages: z.array(z.string()).optional(),
   modelContext: componentModelSchema.optional(),
 });
 
-/** A `CodeExecutorAgent`'s settings as a component. */
-export function dumpCodeExecutorAgent(options: CodeExecutorAgentOptions): ComponentModel {
-  const settings = {
+/** A `CodeExecutorAgent`'s settings, with the components in them dumped. */
+export function dumpCodeExecutorAgent(options: CodeExecutorAgentOptions): Readonly<Record<string, unknown>> {
+  return {
     ...options,
     codeExecutor: options.codeExecutor.dumpComponent(),
     modelClient: options.modelClient?.dumpComponent(),
     modelContext: options.modelContext?.dumpComponent(),
   };
-  return dumpComponentModel({ className: "CodeExecutorAgent", componentType: "agent", settings });
 }
 
-/** The options of the `CodeExecutorAgent` that a config describes. */
-export async function loadCodeExecutorAgentOptions(
-  config: JsonObject,
+/** How a `CodeExecutorAgent` is dumped and loaded. */
+export function codeExecutorAgentComponent<T>(make: (options: CodeExecutorAgentOptions) => T): Component<T> {
+  return defineComponent({
+    provider: "@fenced/agentchat:CodeExecutorAgent",
+    componentType: "agent",
+    schema: configSchema,
+    load: async (config, context) => make(await loadOptions(config, context)),
+  });
+}
+
+async function loadOptions(
+  config: z.output<typeof configSchema>,
   context: ComponentContext,
 ): Promise<CodeExecutorAgentOptions> {
-  const parsed = parseComponentConfig(configSchema, config, context.provider);
-  const { codeExecutor, modelClient, modelContext, ...rest } = parsed;
+  const { codeExecutor, modelClient, modelContext, ...rest } = config;
   return {
     ...rest,
     codeExecutor: await context.load<CodeExecutor>(codeExecutor, "codeExecutor"),

@@ -1,6 +1,18 @@
 import type { ChatCompletionClient, CodeExecutor } from "@fenced/core";
-import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
+import {
+  callbackOption,
+  codeExecutorOption,
+  modelClientOption,
+  objectOption,
+  optionsSchema,
+  wholeNumberOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
+import * as z from "zod";
+import { type ChatCompletionContext, contextOption } from "../contexts/chat-completion-context.ts";
 import type { ApprovalFunc } from "../execution/code-approval.ts";
+import type { PendingApprovals } from "../execution/pending-approvals.ts";
+import { agentName } from "./base-chat-agent.ts";
 
 /** What a `CodeExecutorAgent` is made from. */
 export interface CodeExecutorAgentOptions {
@@ -24,6 +36,27 @@ export interface CodeExecutorAgentOptions {
   readonly supportedLanguages?: readonly string[] | undefined;
   /** Sees the code before it runs and may refuse. Default: everything runs. */
   readonly approvalFunc?: ApprovalFunc | undefined;
+  /** Asks for approval in the stream, and waits for an answer from elsewhere; not together with `approvalFunc`. */
+  readonly pendingApprovals?: PendingApprovals | undefined;
+  /** Characters of a run's output that the model, the answer and the state get; of more, head and tail. Default: 30,000. */
+  readonly maxOutputCharacters?: number | undefined;
   /** The memory of the model. Not to be shared between agents. Default: an `UnboundedChatCompletionContext`. */
   readonly modelContext?: ChatCompletionContext | undefined;
 }
+
+/** Checks the options. */
+export const codeExecutorAgentOptions: z.ZodType<CodeExecutorAgentOptions> = optionsSchema({
+  name: agentName,
+  codeExecutor: codeExecutorOption,
+  modelClient: modelClientOption.exactOptional(),
+  modelClientStream: z.boolean().exactOptional(),
+  maxRetriesOnError: wholeNumberOption({ from: 0 }).exactOptional(),
+  systemMessage: z.string().exactOptional(),
+  description: z.string().exactOptional(),
+  sources: z.array(z.string()).exactOptional(),
+  supportedLanguages: z.array(z.string()).exactOptional(),
+  approvalFunc: callbackOption<ApprovalFunc>().exactOptional(),
+  pendingApprovals: objectOption<PendingApprovals>(["wait", "answer"], "a PendingApprovals").exactOptional(),
+  maxOutputCharacters: wholeNumberOption({ from: 0, unit: "characters" }).exactOptional(),
+  modelContext: contextOption.exactOptional(),
+} satisfies OptionSchemas<CodeExecutorAgentOptions>);

@@ -1,27 +1,32 @@
-import type { CodeExecutor, ComponentContext, ComponentModel, JsonObject } from "@fenced/core";
+import {
+  type CodeExecutor,
+  type Component,
+  type ComponentModel,
+  InvalidInputError,
+  type JsonObject,
+} from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
-import { checkCount } from "../common/check-count.ts";
-import { leavableStream } from "../common/leavable-stream.ts";
+import { jsonObjectSchema } from "../common/json.ts";
 import { parseState } from "../common/parse-state.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
 import { UnboundedChatCompletionContext } from "../contexts/unbounded-chat-completion-context.ts";
 import { codeAnswer, CodeRunner } from "../execution/code-runner.ts";
-import { findFencedCode, noCodeMessage } from "../execution/runnable-code.ts";
+import { findFencedCode, noCodeMessage, notRunNote, withNote } from "../execution/runnable-code.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { textMessage } from "../messages/create-message.ts";
 import { messageToModelMessages } from "../messages/message-to-model-messages.ts";
-import { jsonObjectSchema } from "../models/model-message-schema.ts";
 import { BaseChatAgent } from "./base-chat-agent.ts";
-import type { Response } from "./chat-agent.ts";
-import { dumpCodeExecutorAgent, loadCodeExecutorAgentOptions } from "./code-executor-agent-config.ts";
-import type { CodeExecutorAgentOptions } from "./code-executor-agent-options.ts";
+import type { AgentResponse } from "./chat-agent.ts";
+import { codeExecutorAgentComponent, dumpCodeExecutorAgent } from "./code-executor-agent-config.ts";
+import { type CodeExecutorAgentOptions, codeExecutorAgentOptions } from "./code-executor-agent-options.ts";
 import { codeWritingTurn } from "./code-writing-turn.ts";
 import { Turn } from "./turn.ts";
 import { undoUnfinishedTurn } from "./undo-unfinished-turn.ts";
 
-type Items = AsyncGenerator<AgentMessage | Response, void, void>;
+type Items = AsyncGenerator<AgentMessage | AgentResponse, void, void>;
 
 const stateSchema = z.object({ modelContext: jsonObjectSchema });
 
@@ -37,32 +42,31 @@ const stateSchema = z.object({ modelContext: jsonObjectSchema });
  * const runner = new CodeExecutorAgent({ name: "runner", codeExecutor: executor, sources: ["coder"] });
  */
 export class CodeExecutorAgent extends BaseChatAgent {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "agent";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** Makes the agent that `dumpComponent` described. It owns its executor, and stops it when it is disposed of. */
+  static readonly component: Component<CodeExecutorAgent> = codeExecutorAgentComponent((options) => {
+    const agent = new CodeExecutorAgent(options);
+    agent.own(options.codeExecutor);
+    return agent;
+  });
 
   readonly #options: CodeExecutorAgentOptions;
   readonly #maxRetries: number;
   readonly #modelContext: ChatCompletionContext;
   readonly #runner: CodeRunner;
 
-  /** @throws InvalidInputError if the name is not one or `maxRetriesOnError` is not a whole number. */
+  /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: CodeExecutorAgentOptions) {
-    super({ name: options.name, description: options.description ?? "Runs code and answers with its output." });
-    this.#options = options;
-    this.#maxRetries = checkCount("maxRetriesOnError", options.maxRetriesOnError ?? 0, 0);
-    this.#modelContext = options.modelContext ?? new UnboundedChatCompletionContext();
-    const { codeExecutor, supportedLanguages, approvalFunc } = options;
-    this.#runner = new CodeRunner({ codeExecutor, supportedLanguages, approvalFunc });
-  }
-
-  /** Makes the agent that `dumpComponent` described. It owns its executor, and stops it when it is disposed of. */
-  static async fromConfig(config: JsonObject, context: ComponentContext): Promise<CodeExecutorAgent> {
-    const options = await loadCodeExecutorAgentOptions(config, context);
-    const agent = new CodeExecutorAgent(options);
-    agent.own(options.codeExecutor);
-    return agent;
+    const checked = checkOptions(codeExecutorAgentOptions, options, "CodeExecutorAgent");
+    super({ name: checked.name, description: checked.description ?? "Runs code and answers with its output." });
+    this.#options = checked;
+    this.#maxRetries = checked.maxRetriesOnError ?? 0;
+    this.#modelContext = checked.modelContext ?? new UnboundedChatCompletionContext();
+    if (checked.approvalFunc && checked.pendingApprovals) {
+      throw new InvalidInputError("CodeExecutorAgent was given both approvalFunc and pendingApprovals", {
+        remedy: "Give it one of them.",
+      });
+    }
+    this.#runner = new CodeRunner(checked);
   }
 
   /** Where the code runs. */
@@ -70,24 +74,29 @@ export class CodeExecutorAgent extends BaseChatAgent {
     return this.#options.codeExecutor;
   }
 
-  /** @throws ComponentError if there is an `approvalFunc`: a function is not a setting. */
+  /** @throws ComponentError if there is an `approvalFunc` or `pendingApprovals`: neither is a setting. */
   override dumpComponent(): ComponentModel {
-    return dumpCodeExecutorAgent({ ...this.#options, description: this.description, modelContext: this.#modelContext });
+    return CodeExecutorAgent.component.dump(
+      dumpCodeExecutorAgent({ ...this.#options, description: this.description, modelContext: this.#modelContext }),
+    );
   }
 
-  override onMessagesStream(messages: readonly ChatMessage[], { signal }: SignalOptions = {}): Items {
-    return leavableStream((ended) => this.#takeTurn(messages, ended), signal);
+  override onMessagesStream(messages: readonly ChatMessage[], options: SignalOptions = {}): Items {
+    return this.turn(messages, options, (signal) => this.#takeTurn(messages, signal));
   }
 
   override async reset(): Promise<void> {
+    this.assertIdle("be reset");
     await this.#modelContext.reset();
   }
 
   override async saveState(): Promise<JsonObject> {
+    this.assertIdle("save its state");
     return { modelContext: await this.#modelContext.saveState() };
   }
 
   override async loadState(state: JsonObject): Promise<void> {
+    this.assertIdle("load a state");
     await this.#modelContext.loadState(parseState(stateSchema, state, `agent "${this.name}"`).modelContext);
   }
 
@@ -97,7 +106,7 @@ export class CodeExecutorAgent extends BaseChatAgent {
     const languages = await this.#runner.start(signal);
     const turn = new Turn(this.name, signal);
     if (modelClient === undefined) {
-      yield await this.#runReceived(messages, languages, turn);
+      yield* this.#runReceived(messages, languages, turn);
       return;
     }
     const items = codeWritingTurn(messages, {
@@ -113,17 +122,19 @@ export class CodeExecutorAgent extends BaseChatAgent {
     yield* undoUnfinishedTurn(this.#modelContext, items);
   }
 
-  async #runReceived(messages: readonly ChatMessage[], languages: readonly string[], turn: Turn): Promise<Response> {
+  async *#runReceived(messages: readonly ChatMessage[], languages: readonly string[], turn: Turn): Items {
     const { sources } = this.#options;
     const heard = messages.filter(({ source }) => sources === undefined || sources.includes(source));
     const texts = heard.flatMap((message) => (message.type === "TextMessage" ? [message.content] : []));
     const code = findFencedCode(texts, languages);
     if (code.runnable.length === 0) {
-      return turn.response(textMessage({ source: this.name, content: noCodeMessage(code, languages) }));
+      yield turn.response(textMessage({ source: this.name, content: noCodeMessage(code, languages) }));
+      return;
     }
     const context = messages.flatMap(messageToModelMessages);
-    const outcome = await this.#runner.run(code.runnable, { context, signal: turn.signal });
-    return turn.response(codeAnswer(outcome, { source: this.name, content: outcome.text }));
+    const outcome = yield* this.#runner.run(code.runnable, { context, source: this.name, signal: turn.signal });
+    const content = withNote(outcome.text, notRunNote(code, languages));
+    yield turn.response(codeAnswer(outcome, { source: this.name, content }));
   }
 
   #defaultSystemMessage(languages: readonly string[]): string {

@@ -1,17 +1,17 @@
 import { type ChatCompletionClient, ModelClientError, type ModelMessage } from "@fenced/core";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
 import { codeAnswer, type CodeOutcome, type CodeRunner } from "../execution/code-runner.ts";
-import { findFencedCode } from "../execution/runnable-code.ts";
+import { findFencedCode, isMeantToRun, noCodeMessage, notRunNote, withNote } from "../execution/runnable-code.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { codeExecutionEvent, codeGenerationEvent, textMessage, thoughtEvent } from "../messages/create-message.ts";
 import { messageToModelMessages } from "../messages/message-to-model-messages.ts";
 import { askModel } from "./ask-model.ts";
-import type { Response } from "./chat-agent.ts";
+import type { AgentResponse } from "./chat-agent.ts";
 import { askRetryDecision } from "./retry-decision.ts";
 import type { ModelAnswer, Turn } from "./turn.ts";
 
-type Items<Result> = AsyncGenerator<AgentMessage | Response, Result, void>;
+type Items<Result> = AsyncGenerator<AgentMessage | AgentResponse, Result, void>;
 
 /** What a turn needs in which a model writes code and sees it run. */
 export interface CodeWritingTurnOptions {
@@ -39,16 +39,24 @@ export async function* codeWritingTurn(messages: readonly ChatMessage[], options
     const answer = yield* ask(options, []);
     const content = textOf(answer, turn.source);
     await modelContext.addMessage(turn.memoryOf(answer.result));
-    const { runnable } = findFencedCode([content], options.languages);
+    const code = findFencedCode([content], options.languages);
+    const { runnable } = code;
+    const note = notRunNote(code, options.languages);
     const common = { id: answer.messageId, source: turn.source, modelsUsage: answer.result.usage, content };
-    if (runnable.length === 0) return yield turn.response(textMessage(common));
-
+    if (runnable.length === 0) {
+      const isAnswer = !isMeantToRun(code);
+      if (!isAnswer) await modelContext.addMessage(userMessage(noCodeMessage(code, options.languages), turn.source));
+      if (isAnswer || attempt >= maxRetries) return yield turn.response(textMessage(common));
+      yield turn.record(thoughtEvent(common));
+      continue;
+    }
     yield turn.record(codeGenerationEvent({ ...common, codeBlocks: runnable, retryAttempt: attempt }));
     const context = await modelContext.getMessages();
-    const outcome = await options.runner.run(runnable, { context, signal: turn.signal });
+    const outcome = yield* options.runner.run(runnable, { context, source: turn.source, signal: turn.signal });
     const { result } = outcome;
-    yield turn.record(codeExecutionEvent({ source: turn.source, result, retryAttempt: attempt }));
-    await modelContext.addMessage(outcomeMessage(outcome, turn.source));
+    const metadata = outcome.isRefused ? { approved: "false" } : {};
+    yield turn.record(codeExecutionEvent({ source: turn.source, metadata, result, retryAttempt: attempt }));
+    await modelContext.addMessage(outcomeMessage({ ...outcome, text: withNote(outcome.text, note) }, turn.source));
 
     const mayRetry = result.exitCode !== 0 && attempt < maxRetries;
     if (!mayRetry || !(yield* decideToRetry(options))) return yield* reflect(outcome, options);
@@ -64,7 +72,7 @@ async function* decideToRetry(options: CodeWritingTurnOptions): Items<boolean> {
   yield turn.record(thoughtEvent({ source, content: reason, modelsUsage: usage }));
   if (!retry) return false;
   await modelContext.addMessage({ role: "assistant", content: reason, source });
-  await modelContext.addMessage({ role: "user", content: "Try again: write the corrected code, all of it.", source });
+  await modelContext.addMessage(userMessage("Try again: write the corrected code, all of it.", source));
   return true;
 }
 
@@ -93,6 +101,10 @@ async function* ask(
 async function conversation({ systemMessage, modelContext }: CodeWritingTurnOptions): Promise<ModelMessage[]> {
   const system: ModelMessage[] = systemMessage === "" ? [] : [{ role: "system", content: systemMessage }];
   return [...system, ...(await modelContext.getMessages())];
+}
+
+function userMessage(content: string, source: string): ModelMessage {
+  return { role: "user", content, source };
 }
 
 function outcomeMessage({ text, images }: CodeOutcome, source: string): ModelMessage {

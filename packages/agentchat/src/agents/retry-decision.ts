@@ -27,6 +27,11 @@ const decisionSchema = z.object({
 });
 const jsonSchema: JsonObject = toJsonSchema(decisionSchema);
 
+/** Models that are not held to the schema write the boolean as text. */
+const lenientSchema = decisionSchema.extend({
+  retry: z.preprocess((value) => (typeof value === "string" ? wordToBoolean(value) : value), z.boolean()),
+});
+
 const question =
   "The code did not succeed. Decide whether another attempt can: say what went wrong and what the next attempt " +
   "should do differently (reason), and whether to make it (retry). Do not write the code yet.";
@@ -59,6 +64,11 @@ export async function* askRetryDecision(
 }
 
 function parseDecision(text: string): Pick<RetryDecision, "reason" | "retry"> {
-  const parsed = decisionSchema.safeParse(findJson(text, decisionSchema));
+  const parsed = lenientSchema.safeParse(findJson(text, lenientSchema));
   return parsed.success ? parsed.data : { reason: text, retry: false };
+}
+
+function wordToBoolean(word: string): boolean | undefined {
+  if (/^(?:true|yes)$/i.test(word.trim())) return true;
+  return /^(?:false|no)$/i.test(word.trim()) ? false : undefined;
 }

@@ -1,19 +1,24 @@
 import { InvalidInputError } from "@fenced/core";
 import type { ChatMessage } from "../messages/chat-message.ts";
+import { checkChatMessage } from "../messages/check-message.ts";
 import { textMessage } from "../messages/create-message.ts";
 import type { Task } from "./chat-agent.ts";
 
-/** The messages that a task consists of; none if there is no task. */
+/**
+ * The messages that a task consists of; none if there is no task.
+ *
+ * @throws InvalidInputError if it is neither text nor messages, or an empty list.
+ */
 export function taskMessages(task: Task | undefined): readonly ChatMessage[] {
   if (task === undefined) return [];
   if (typeof task === "string") return [textMessage({ source: "user", content: task })];
-  if (!isMessageList(task)) return [task];
+  if (!isMessageList(task)) return [checkChatMessage(task, "The task")];
   if (task.length === 0) {
     throw new InvalidInputError("The task is an empty list", {
       remedy: "Give at least one message, or leave the task out to go on where the last run stopped.",
     });
   }
-  return task;
+  return Array.from(task, (message, index) => checkChatMessage(message, `task[${index}]`));
 }
 
 function isMessageList(task: ChatMessage | readonly ChatMessage[]): task is readonly ChatMessage[] {

@@ -2,7 +2,7 @@ import type { CreateResult, ModelMessage } from "@fenced/core";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { thoughtEvent } from "../messages/create-message.ts";
-import type { Response } from "./chat-agent.ts";
+import type { AgentResponse } from "./chat-agent.ts";
 
 /** One turn of an agent: what happened in it so far. */
 export class Turn {
@@ -33,7 +33,7 @@ export class Turn {
   }
 
   /** The response that ends the turn. */
-  response(chatMessage: ChatMessage): Response {
+  response(chatMessage: ChatMessage): AgentResponse {
     return { chatMessage, innerMessages: [...this.#innerMessages] };
   }
 }

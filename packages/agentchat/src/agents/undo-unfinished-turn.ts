@@ -1,6 +1,6 @@
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
-import { isResponse, type Response } from "./chat-agent.ts";
+import { isResponse, type AgentResponse } from "./chat-agent.ts";
 
 /**
  * Passes a turn's items on. A turn that fails, is aborted or is left before its response takes its messages back out
@@ -8,8 +8,8 @@ import { isResponse, type Response } from "./chat-agent.ts";
  */
 export async function* undoUnfinishedTurn(
   context: ChatCompletionContext,
-  turn: AsyncIterable<AgentMessage | Response>,
-): AsyncGenerator<AgentMessage | Response, void, void> {
+  turn: AsyncIterable<AgentMessage | AgentResponse>,
+): AsyncGenerator<AgentMessage | AgentResponse, void, void> {
   const before = await context.saveState();
   let finished = false;
   try {

@@ -1,21 +1,24 @@
-import { type ComponentContext, type ComponentModel, type JsonObject, parseComponentConfig } from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
+import { callbackOption, checkOptions, optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import * as z from "zod";
 import { abortable } from "../common/abortable.ts";
-import { dumpComponentModel } from "../common/dump-component-model.ts";
-import { leavableStream } from "../common/leavable-stream.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { handoffMessage, textMessage, userInputRequestedEvent } from "../messages/create-message.ts";
-import { BaseChatAgent } from "./base-chat-agent.ts";
-import type { Response } from "./chat-agent.ts";
+import { agentName, BaseChatAgent } from "./base-chat-agent.ts";
+import type { AgentResponse } from "./chat-agent.ts";
 import { readLine } from "./read-line.ts";
 import { Turn } from "./turn.ts";
+import { WaitingForPersonError } from "./waiting-for-person-error.ts";
 
 const graceMs = 1000;
 
-/** Gets an answer from a person. */
-export type InputFunc = (prompt: string, options: SignalOptions) => string | Promise<string>;
+/**
+ * Gets an answer from a person. `undefined` means that there is none yet: the run ends with `waitingFor`, and the next run,
+ * in this process or in another that loaded the state, asks again.
+ */
+export type InputFunc = (prompt: string, options: SignalOptions) => string | undefined | Promise<string | undefined>;
 
 /** What a `UserProxyAgent` is made from. */
 export interface UserProxyAgentOptions {
@@ -27,54 +30,60 @@ export interface UserProxyAgentOptions {
   readonly inputFunc?: InputFunc | undefined;
 }
 
-const configSchema = z.strictObject({ name: z.string(), description: z.string().optional() });
+const configSchema: z.ZodType<UserProxyAgentOptions> = optionsSchema({
+  name: agentName,
+  description: z.string().exactOptional(),
+  inputFunc: callbackOption<InputFunc>().exactOptional(),
+} satisfies OptionSchemas<UserProxyAgentOptions>);
 
 /**
- * A person as an agent: each turn waits for an answer. A person to whom the chat was handed hands it back to the one
- * it came from.
+ * A person as an agent: each turn waits for an answer. If an agent handed the chat to the person, the answer hands it
+ * back to that agent.
  */
 export class UserProxyAgent extends BaseChatAgent {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "agent";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** Makes the agent that `dumpComponent` described; it reads from the terminal. */
+  static readonly component: Component<UserProxyAgent> = defineComponent({
+    provider: "@fenced/agentchat:UserProxyAgent",
+    componentType: "agent",
+    schema: configSchema,
+    load: (config) => new UserProxyAgent(config),
+  });
 
   readonly #inputFunc: InputFunc | undefined;
 
-  /** @throws InvalidInputError if the name is not one. */
-  constructor({ name, description = "A person.", inputFunc }: UserProxyAgentOptions) {
+  /** @throws InvalidInputError if an option is unknown or wrong. */
+  constructor(options: UserProxyAgentOptions) {
+    const { name, description = "A person.", inputFunc } = checkOptions(configSchema, options, "UserProxyAgent");
     super({ name, description });
     this.#inputFunc = inputFunc;
-  }
-
-  /** Makes the agent that `dumpComponent` described; it reads from the terminal. */
-  static fromConfig(config: JsonObject, context: ComponentContext): UserProxyAgent {
-    return new UserProxyAgent(parseComponentConfig(configSchema, config, context.provider));
   }
 
   /** @throws ComponentError if there is an `inputFunc`: a function is not a setting. */
   override dumpComponent(): ComponentModel {
     const settings = { name: this.name, description: this.description, inputFunc: this.#inputFunc };
-    return dumpComponentModel({ className: "UserProxyAgent", componentType: "agent", settings });
+    return UserProxyAgent.component.dump(settings);
   }
 
   /** A `UserInputRequestedEvent`, then the answer. */
   override onMessagesStream(
     messages: readonly ChatMessage[],
-    { signal }: SignalOptions = {},
-  ): AsyncGenerator<AgentMessage | Response, void, void> {
-    return leavableStream((ended) => this.#takeTurn(messages, ended), signal);
+    options: SignalOptions = {},
+  ): AsyncGenerator<AgentMessage | AgentResponse, void, void> {
+    return this.turn(messages, options, (signal) => this.#takeTurn(messages, signal));
   }
 
   async *#takeTurn(
     messages: readonly ChatMessage[],
     signal: AbortSignal,
-  ): AsyncGenerator<AgentMessage | Response, void, void> {
+  ): AsyncGenerator<AgentMessage | AgentResponse, void, void> {
     signal.throwIfAborted();
     const turn = new Turn(this.name, signal);
     yield turn.record(userInputRequestedEvent({ source: this.name }));
     const input = (this.#inputFunc ?? readLine)(`${this.name}, your answer: `, { signal });
     const content = await abortable(input, { signal, graceMs });
+    if (content === undefined) {
+      throw new WaitingForPersonError({ source: this.name, reason: `"${this.name}" has not answered yet.` });
+    }
 
     const last = messages.at(-1);
     const isMine = last?.type === "HandoffMessage" && last.target === this.name;

@@ -8,7 +8,7 @@ export interface AbortableOptions {
 
 /**
  * Waits for work of the user's making (a model call, a tool, a question to a person). After an abort it rejects with
- * `signal.reason`, once the work has ended, or after the grace if the work does not heed the signal: a pressed Ctrl-C
+ * `signal.reason`, once the work has ended, or after the grace if the work ignores the signal: a pressed Ctrl-C
  * must not hang.
  */
 export function abortable<T>(work: PromiseLike<T> | T, { signal, graceMs }: AbortableOptions): Promise<T> {

@@ -1,6 +1,6 @@
-import { type ComponentContext, type ComponentModel, type JsonObject, parseComponentConfig } from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
 import * as z from "zod";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({});
 
@@ -12,26 +12,23 @@ const configSchema = z.strictObject({});
  * process.once("SIGINT", () => pause.set());
  */
 export class ExternalTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<ExternalTermination> = defineComponent({
+    provider: "@fenced/agentchat:ExternalTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: () => new ExternalTermination(),
+  });
 
   #isSet = false;
 
-  /** Makes the condition that `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): ExternalTermination {
-    parseComponentConfig(configSchema, config, context.provider);
-    return new ExternalTermination();
-  }
-
-  /** Asks for the end. Heeded while a run is under way: a run that starts later begins afresh. */
+  /** Asks for the end of the run that is under way. A run that starts later does not see it. */
   set(): void {
     this.#isSet = true;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("ExternalTermination", {});
+    return ExternalTermination.component.dump({});
   }
 
   protected override findReason(): string | undefined {

@@ -1,32 +1,34 @@
-import { type ComponentContext, type ComponentModel, type JsonObject, parseComponentConfig } from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
 import type { AgentMessage } from "../messages/agent-event.ts";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
-const configSchema = z.strictObject({ name: z.string() });
+const configSchema = z.strictObject({ name: z.string().min(1) });
 
 /** Ends the chat after the turn in which a tool was called. */
 export class FunctionCallTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<FunctionCallTermination> = defineComponent({
+    provider: "@fenced/agentchat:FunctionCallTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: ({ name }) => new FunctionCallTermination(name),
+  });
 
   readonly #name: string;
 
-  /** @param name - the tool's name. */
+  /**
+   * @param name - the tool's name.
+   * @throws InvalidInputError if it is not a text, or empty.
+   */
   constructor(name: string) {
     super();
-    this.#name = name;
-  }
-
-  /** Makes the condition that `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): FunctionCallTermination {
-    return new FunctionCallTermination(parseComponentConfig(configSchema, config, context.provider).name);
+    this.#name = checkOptions(configSchema, { name }, "FunctionCallTermination").name;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("FunctionCallTermination", { name: this.#name });
+    return FunctionCallTermination.component.dump({ name: this.#name });
   }
 
   protected override findReason(messages: readonly AgentMessage[]): string | undefined {

@@ -1,9 +1,13 @@
 import { ComponentError, type ComponentModel } from "@fenced/core";
+import { callbackOption, checkOptions } from "@fenced/core/options";
+import * as z from "zod";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { BaseTerminationCondition } from "./termination-condition.ts";
 
 /** Decides from the messages and events since the last check whether the chat is over. */
 export type TerminationFunc = (messages: readonly AgentMessage[]) => boolean | Promise<boolean>;
+
+const argumentsSchema = z.strictObject({ func: callbackOption<TerminationFunc>() });
 
 /**
  * Ends the chat when a function says so.
@@ -14,16 +18,19 @@ export type TerminationFunc = (messages: readonly AgentMessage[]) => boolean | P
 export class FunctionalTermination extends BaseTerminationCondition {
   readonly #func: TerminationFunc;
 
-  /** @param func - called once a turn. */
+  /**
+   * @param func - called once a turn.
+   * @throws InvalidInputError if it is not a function.
+   */
   constructor(func: TerminationFunc) {
     super();
-    this.#func = func;
+    this.#func = checkOptions(argumentsSchema, { func }, "FunctionalTermination").func;
   }
 
   /** @throws ComponentError always: a function is not a setting. */
   override dumpComponent(): ComponentModel {
     throw new ComponentError("FunctionalTermination cannot be dumped: its function is not a setting", {
-      remedy: "Write a class of your own with dumpComponent() and a static fromConfig().",
+      remedy: "Write a condition class with dumpComponent() and a static component, made with defineComponent().",
     });
   }
 

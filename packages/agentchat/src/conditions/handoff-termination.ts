@@ -1,32 +1,34 @@
-import { type ComponentContext, type ComponentModel, type JsonObject, parseComponentConfig } from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
 import type { AgentMessage } from "../messages/agent-event.ts";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
-const configSchema = z.strictObject({ target: z.string() });
+const configSchema = z.strictObject({ target: z.string().min(1) });
 
 /** Ends the chat when it is handed to someone, for instance to a person who is not part of the team. */
 export class HandoffTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<HandoffTermination> = defineComponent({
+    provider: "@fenced/agentchat:HandoffTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: ({ target }) => new HandoffTermination(target),
+  });
 
   readonly #target: string;
 
-  /** @param target - the name in `HandoffMessage.target`. */
+  /**
+   * @param target - the name in `HandoffMessage.target`.
+   * @throws InvalidInputError if it is not a text, or empty.
+   */
   constructor(target: string) {
     super();
-    this.#target = target;
-  }
-
-  /** Makes the condition that `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): HandoffTermination {
-    return new HandoffTermination(parseComponentConfig(configSchema, config, context.provider).target);
+    this.#target = checkOptions(configSchema, { target }, "HandoffTermination").target;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("HandoffTermination", { target: this.#target });
+    return HandoffTermination.component.dump({ target: this.#target });
   }
 
   protected override findReason(messages: readonly AgentMessage[]): string | undefined {

@@ -1,11 +1,14 @@
-import { type ComponentContext, type ComponentModel, type JsonObject, parseComponentConfig } from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
+import { checkOptions, wholeNumberOption } from "@fenced/core/options";
 import * as z from "zod";
-import { checkCount } from "../common/check-count.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { isChatMessage } from "../messages/message-guards.ts";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
-const configSchema = z.strictObject({ maxMessages: z.number(), includeEvents: z.boolean().optional() });
+const configSchema = z.strictObject({
+  maxMessages: wholeNumberOption({ from: 1 }),
+  includeEvents: z.boolean().optional(),
+});
 
 /** What counts as a message. */
 export interface MaxMessageTerminationOptions {
@@ -15,30 +18,28 @@ export interface MaxMessageTerminationOptions {
 
 /** Ends the chat after a number of messages; those of the task count. */
 export class MaxMessageTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<MaxMessageTermination> = defineComponent({
+    provider: "@fenced/agentchat:MaxMessageTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: ({ maxMessages, ...options }) => new MaxMessageTermination(maxMessages, options),
+  });
 
   readonly #maxMessages: number;
   readonly #includeEvents: boolean;
   #count = 0;
 
-  /** @throws InvalidInputError if `maxMessages` is not a whole number of at least 1. */
-  constructor(maxMessages: number, { includeEvents = false }: MaxMessageTerminationOptions = {}) {
+  /** @throws InvalidInputError if `maxMessages` is not a whole number of at least 1, or an option is unknown or wrong. */
+  constructor(maxMessages: number, options: MaxMessageTerminationOptions = {}) {
     super();
-    this.#maxMessages = checkCount("maxMessages", maxMessages, 1);
-    this.#includeEvents = includeEvents;
-  }
-
-  /** Makes what `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): MaxMessageTermination {
-    const { maxMessages, ...options } = parseComponentConfig(configSchema, config, context.provider);
-    return new MaxMessageTermination(maxMessages, options);
+    const checked = checkOptions(configSchema, { ...options, maxMessages }, "MaxMessageTermination");
+    this.#maxMessages = checked.maxMessages;
+    this.#includeEvents = checked.includeEvents ?? false;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("MaxMessageTermination", {
+    return MaxMessageTermination.component.dump({
       maxMessages: this.#maxMessages,
       includeEvents: this.#includeEvents,
     });

@@ -1,32 +1,35 @@
-import { type ComponentContext, type ComponentModel, type JsonObject, parseComponentConfig } from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
 import type { AgentMessage } from "../messages/agent-event.ts";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({ sources: z.array(z.string()) });
 
 /** Ends the chat after one of some agents has had its turn. */
 export class SourceMatchTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<SourceMatchTermination> = defineComponent({
+    provider: "@fenced/agentchat:SourceMatchTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: ({ sources }) => new SourceMatchTermination(sources),
+  });
 
   readonly #sources: readonly string[];
 
-  /** @param sources - the agent's name, or several. */
+  /**
+   * @param sources - the agent's name, or several.
+   * @throws InvalidInputError if it is not a text or a list of texts.
+   */
   constructor(sources: string | readonly string[]) {
     super();
-    this.#sources = typeof sources === "string" ? [sources] : [...sources];
-  }
-
-  /** Makes the condition that `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): SourceMatchTermination {
-    return new SourceMatchTermination(parseComponentConfig(configSchema, config, context.provider).sources);
+    const list = typeof sources === "string" ? [sources] : sources;
+    this.#sources = checkOptions(configSchema, { sources: list }, "SourceMatchTermination").sources;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("SourceMatchTermination", { sources: this.#sources });
+    return SourceMatchTermination.component.dump({ sources: this.#sources });
   }
 
   protected override findReason(messages: readonly AgentMessage[]): string | undefined {

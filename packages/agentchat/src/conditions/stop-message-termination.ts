@@ -1,25 +1,22 @@
-import { type ComponentContext, type ComponentModel, type JsonObject, parseComponentConfig } from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
 import * as z from "zod";
 import type { AgentMessage } from "../messages/agent-event.ts";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({});
 
 /** Ends the chat when an agent says a `StopMessage`. */
 export class StopMessageTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
-
-  /** Makes the condition that `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): StopMessageTermination {
-    parseComponentConfig(configSchema, config, context.provider);
-    return new StopMessageTermination();
-  }
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<StopMessageTermination> = defineComponent({
+    provider: "@fenced/agentchat:StopMessageTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: () => new StopMessageTermination(),
+  });
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("StopMessageTermination", {});
+    return StopMessageTermination.component.dump({});
   }
 
   protected override findReason(messages: readonly AgentMessage[]): string | undefined {

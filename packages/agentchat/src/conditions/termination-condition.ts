@@ -1,13 +1,13 @@
 import {
+  type Component,
   type ComponentContext,
   type ComponentModel,
   componentModelSchema,
+  defineComponent,
   InvalidInputError,
-  type JsonObject,
-  parseComponentConfig,
 } from "@fenced/core";
+import { checkOptions, objectOption } from "@fenced/core/options";
 import * as z from "zod";
-import { dumpComponentModel } from "../common/dump-component-model.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { StopMessage } from "../messages/chat-message.ts";
 import { stopMessage } from "../messages/create-message.ts";
@@ -25,10 +25,10 @@ export interface TerminationCondition {
    */
   check(messages: readonly AgentMessage[]): Promise<StopMessage | undefined>;
 
-  /** Back to the beginning. */
+  /** Forgets what it has seen. */
   reset(): Promise<void>;
 
-  /** A condition that fires once both have fired, be it at different times. */
+  /** A condition that fires once both have fired, even if at different times. */
   and(other: TerminationCondition): TerminationCondition;
 
   /** A condition that fires as soon as one of both does. */
@@ -80,36 +80,38 @@ export abstract class BaseTerminationCondition implements TerminationCondition {
   protected restart(): void | Promise<void> {}
 }
 
-/** A condition of this package as plain JSON. */
-export function dumpCondition(className: string, settings: Readonly<Record<string, unknown>>): ComponentModel {
-  return dumpComponentModel({ className, componentType: "termination", settings });
-}
-
 const configSchema = z.strictObject({ conditions: z.array(componentModelSchema).min(1) });
 
-/** Fires once all of its conditions have fired, be it at different times. Made by `.and()`. */
+const conditionsArgument = z.object({
+  conditions: z.array(objectOption<TerminationCondition>(["check", "reset"], "a termination condition")).min(1),
+});
+
+/** Fires once all of its conditions have fired, even if at different times. Made by `.and()`. */
 export class AndTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<AndTermination> = defineComponent({
+    provider: "@fenced/agentchat:AndTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: async (config, context) => new AndTermination(await loadConditions(config, context)),
+  });
 
   readonly #conditions: readonly TerminationCondition[];
   #reasons: string[] = [];
 
-  /** @param conditions - at least one. */
+  /**
+   * @param conditions - at least one.
+   * @throws InvalidInputError if the list is empty, or has an entry that is not a condition.
+   */
   constructor(conditions: readonly TerminationCondition[]) {
     super();
-    this.#conditions = conditions;
-  }
-
-  /** Makes what `dumpComponent` described. */
-  static async fromConfig(config: JsonObject, context: ComponentContext): Promise<AndTermination> {
-    return new AndTermination(await loadConditions(config, context));
+    this.#conditions = checkOptions(conditionsArgument, { conditions }, "AndTermination").conditions;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpConditions("AndTermination", this.#conditions);
+    return AndTermination.component.dump({
+      conditions: this.#conditions.map((condition) => condition.dumpComponent()),
+    });
   }
 
   protected override async findReason(messages: readonly AgentMessage[]): Promise<string | undefined> {
@@ -125,26 +127,27 @@ export class AndTermination extends BaseTerminationCondition {
 
 /** Fires as soon as one of its conditions does. Made by `.or()`. */
 export class OrTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<OrTermination> = defineComponent({
+    provider: "@fenced/agentchat:OrTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: async (config, context) => new OrTermination(await loadConditions(config, context)),
+  });
 
   readonly #conditions: readonly TerminationCondition[];
 
-  /** @param conditions - at least one. */
+  /**
+   * @param conditions - at least one.
+   * @throws InvalidInputError if the list is empty, or has an entry that is not a condition.
+   */
   constructor(conditions: readonly TerminationCondition[]) {
     super();
-    this.#conditions = conditions;
-  }
-
-  /** Makes what `dumpComponent` described. */
-  static async fromConfig(config: JsonObject, context: ComponentContext): Promise<OrTermination> {
-    return new OrTermination(await loadConditions(config, context));
+    this.#conditions = checkOptions(conditionsArgument, { conditions }, "OrTermination").conditions;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpConditions("OrTermination", this.#conditions);
+    return OrTermination.component.dump({ conditions: this.#conditions.map((condition) => condition.dumpComponent()) });
   }
 
   protected override async findReason(messages: readonly AgentMessage[]): Promise<string | undefined> {
@@ -171,11 +174,9 @@ async function resetAll(conditions: readonly TerminationCondition[]): Promise<vo
   await Promise.all(conditions.map((condition) => condition.reset()));
 }
 
-function dumpConditions(className: string, conditions: readonly TerminationCondition[]): ComponentModel {
-  return dumpCondition(className, { conditions: conditions.map((condition) => condition.dumpComponent()) });
-}
-
-async function loadConditions(config: JsonObject, context: ComponentContext): Promise<TerminationCondition[]> {
-  const { conditions } = parseComponentConfig(configSchema, config, context.provider);
+async function loadConditions(
+  { conditions }: z.output<typeof configSchema>,
+  context: ComponentContext,
+): Promise<TerminationCondition[]> {
   return Promise.all(conditions.map((each, index) => context.load<TerminationCondition>(each, `conditions[${index}]`)));
 }

@@ -1,19 +1,14 @@
-import {
-  type ComponentContext,
-  type ComponentModel,
-  extractCodeBlocks,
-  InvalidInputError,
-  type JsonObject,
-  parseComponentConfig,
-} from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent, extractCodeBlocks } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
+import { isProgramming } from "../execution/runnable-code.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { isChatMessage } from "../messages/message-guards.ts";
 import { messageToText } from "../messages/message-to-text.ts";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({
-  text: z.string(),
+  text: z.string().min(1, "must not be empty: name the text that ends the chat, e.g. TERMINATE"),
   sources: z.array(z.string()).optional(),
   unlessCode: z.boolean().optional(),
 });
@@ -29,43 +24,33 @@ export interface TextMentionTerminationOptions {
   readonly unlessCode?: boolean | undefined;
 }
 
-// What is shown rather than run. Only the executor knows what it can run, and a condition does not know the executor.
-const shownNotRun: ReadonlySet<string> = new Set(
-  "text txt plaintext plain output console json jsonc json5 yaml yml toml xml html css csv tsv markdown md diff mermaid".split(
-    " ",
-  ),
-);
-
 /** Ends the chat when a message holds a text, such as `TERMINATE`. Case counts. */
 export class TextMentionTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<TextMentionTermination> = defineComponent({
+    provider: "@fenced/agentchat:TextMentionTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: ({ text, ...options }) => new TextMentionTermination(text, options),
+  });
 
   readonly #text: string;
   readonly #options: TextMentionTerminationOptions;
 
-  /** @throws InvalidInputError if `text` is empty. */
+  /** @throws InvalidInputError if `text` is empty, or an option is unknown or wrong. */
   constructor(text: string, options: TextMentionTerminationOptions = {}) {
     super();
-    if (text === "") {
-      throw new InvalidInputError("TextMentionTermination looks for an empty text", {
-        remedy: "Name the text that should end the chat, e.g. TERMINATE.",
-      });
-    }
-    this.#text = text;
-    this.#options = options;
-  }
-
-  /** Makes what `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): TextMentionTermination {
-    const { text, ...options } = parseComponentConfig(configSchema, config, context.provider);
-    return new TextMentionTermination(text, options);
+    const { text: checkedText, ...checked } = checkOptions(
+      configSchema,
+      { ...options, text },
+      "TextMentionTermination",
+    );
+    this.#text = checkedText;
+    this.#options = checked;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("TextMentionTermination", { text: this.#text, ...this.#options });
+    return TextMentionTermination.component.dump({ text: this.#text, ...this.#options });
   }
 
   protected override findReason(messages: readonly AgentMessage[]): string | undefined {
@@ -82,5 +67,5 @@ export class TextMentionTermination extends BaseTerminationCondition {
 }
 
 function holdsCode(text: string): boolean {
-  return extractCodeBlocks(text).some(({ language }) => language !== "" && !shownNotRun.has(language.toLowerCase()));
+  return extractCodeBlocks(text).some(({ language }) => isProgramming(language));
 }

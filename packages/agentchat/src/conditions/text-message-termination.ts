@@ -1,32 +1,34 @@
-import { type ComponentContext, type ComponentModel, type JsonObject, parseComponentConfig } from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
 import type { AgentMessage } from "../messages/agent-event.ts";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({ source: z.string().optional() });
 
 /** Ends the chat when someone, or the agent `source`, says a `TextMessage`. */
 export class TextMessageTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<TextMessageTermination> = defineComponent({
+    provider: "@fenced/agentchat:TextMessageTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: ({ source }) => new TextMessageTermination(source),
+  });
 
   readonly #source: string | undefined;
 
-  /** @param source - the agent's name. Default: anyone, the task's author too. */
+  /**
+   * @param source - the agent's name. Default: anyone, the task's author too.
+   * @throws InvalidInputError if it is not a text.
+   */
   constructor(source?: string) {
     super();
-    this.#source = source;
-  }
-
-  /** Makes the condition that `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): TextMessageTermination {
-    return new TextMessageTermination(parseComponentConfig(configSchema, config, context.provider).source);
+    this.#source = checkOptions(configSchema, { source }, "TextMessageTermination").source;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("TextMessageTermination", { source: this.#source });
+    return TextMessageTermination.component.dump({ source: this.#source });
   }
 
   protected override findReason(messages: readonly AgentMessage[]): string | undefined {

@@ -1,24 +1,22 @@
-import {
-  type ComponentContext,
-  type ComponentModel,
-  InvalidInputError,
-  type JsonObject,
-  parseComponentConfig,
-} from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
+import { checkOptions, timeLimitOption } from "@fenced/core/options";
 import * as z from "zod";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
-const configSchema = z.strictObject({ timeoutMs: z.number() });
+const configSchema = z.strictObject({ timeoutMs: timeLimitOption });
 
 /**
  * Ends the chat when a run has taken some time. It is looked at between turns and does not interrupt one: for that,
  * give the run an `AbortSignal.timeout()`.
  */
 export class TimeoutTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<TimeoutTermination> = defineComponent({
+    provider: "@fenced/agentchat:TimeoutTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: ({ timeoutMs }) => new TimeoutTermination(timeoutMs),
+  });
 
   readonly #timeoutMs: number;
   #start = performance.now();
@@ -29,19 +27,11 @@ export class TimeoutTermination extends BaseTerminationCondition {
    */
   constructor(timeoutMs: number) {
     super();
-    if (!(timeoutMs > 0)) {
-      throw new InvalidInputError(`timeoutMs is ${timeoutMs}`, { remedy: "Use a positive number of milliseconds." });
-    }
-    this.#timeoutMs = timeoutMs;
-  }
-
-  /** Makes the condition that `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): TimeoutTermination {
-    return new TimeoutTermination(parseComponentConfig(configSchema, config, context.provider).timeoutMs);
+    this.#timeoutMs = checkOptions(configSchema, { timeoutMs }, "TimeoutTermination").timeoutMs;
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("TimeoutTermination", { timeoutMs: this.#timeoutMs });
+    return TimeoutTermination.component.dump({ timeoutMs: this.#timeoutMs });
   }
 
   protected override findReason(): string | undefined {

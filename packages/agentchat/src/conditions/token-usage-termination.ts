@@ -1,20 +1,15 @@
-import {
-  type ComponentContext,
-  type ComponentModel,
-  InvalidInputError,
-  type JsonObject,
-  parseComponentConfig,
-} from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent } from "@fenced/core";
+import { checkOptions, wholeNumberOption } from "@fenced/core/options";
 import * as z from "zod";
-import { checkCount } from "../common/check-count.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
-import { BaseTerminationCondition, dumpCondition } from "./termination-condition.ts";
+import { BaseTerminationCondition } from "./termination-condition.ts";
 
-const configSchema = z.strictObject({
-  maxTotalTokens: z.number().optional(),
-  maxPromptTokens: z.number().optional(),
-  maxCompletionTokens: z.number().optional(),
-});
+const limit = wholeNumberOption({ from: 1, unit: "tokens" }).optional();
+const configSchema = z
+  .strictObject({ maxTotalTokens: limit, maxPromptTokens: limit, maxCompletionTokens: limit })
+  .refine((limits) => Object.values(limits).some((each) => each !== undefined), {
+    error: "must set maxTotalTokens, maxPromptTokens or maxCompletionTokens",
+  });
 
 /** Limits, of which at least one is given. The chat ends with the turn that reaches one. */
 export interface TokenUsageTerminationOptions {
@@ -28,35 +23,26 @@ export interface TokenUsageTerminationOptions {
 
 /** Ends the chat when its model calls have taken a number of tokens, by the `modelsUsage` of messages and events. */
 export class TokenUsageTermination extends BaseTerminationCondition {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "termination";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<TokenUsageTermination> = defineComponent({
+    provider: "@fenced/agentchat:TokenUsageTermination",
+    componentType: "termination",
+    schema: configSchema,
+    load: (config) => new TokenUsageTermination(config),
+  });
 
   readonly #limits: TokenUsageTerminationOptions;
   #promptTokens = 0;
   #completionTokens = 0;
 
-  /** @throws InvalidInputError if there is no limit, or one is not a whole number of at least 1. */
+  /** @throws InvalidInputError if there is no limit, or one is unknown or not a whole number of at least 1. */
   constructor(limits: TokenUsageTerminationOptions) {
     super();
-    const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
-    if (given.length === 0) {
-      throw new InvalidInputError("TokenUsageTermination has no limit", {
-        remedy: "Set maxTotalTokens, maxPromptTokens or maxCompletionTokens.",
-      });
-    }
-    for (const [name, limit] of given) checkCount(name, Number(limit), 1);
-    this.#limits = limits;
-  }
-
-  /** Makes the condition that `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): TokenUsageTermination {
-    return new TokenUsageTermination(parseComponentConfig(configSchema, config, context.provider));
+    this.#limits = checkOptions(configSchema, limits, "TokenUsageTermination");
   }
 
   override dumpComponent(): ComponentModel {
-    return dumpCondition("TokenUsageTermination", { ...this.#limits });
+    return TokenUsageTermination.component.dump({ ...this.#limits });
   }
 
   protected override findReason(messages: readonly AgentMessage[]): string | undefined {

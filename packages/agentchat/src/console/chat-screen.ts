@@ -1,8 +1,16 @@
-import type { AgentMessage, ModelClientStreamingChunkEvent } from "../messages/agent-event.ts";
+import { sanitizeTerminalText } from "@fenced/core";
+import type { AgentMessage, CodeOutputEvent, ModelClientStreamingChunkEvent } from "../messages/agent-event.ts";
 import { messageToText } from "../messages/message-to-text.ts";
 import { MarkdownPainter } from "./markdown-painter.ts";
-import { sanitizeTerminalText } from "./sanitize-terminal-text.ts";
 import type { Look, Paint } from "./terminal-colors.ts";
+
+/** What a program has printed while it runs. */
+interface LiveOutput {
+  readonly source: string;
+  text: string;
+  /** Its last line may go on. */
+  isOpen: boolean;
+}
 
 /** Writes a chat to a terminal or file, each message under a header; text that was streamed is not shown again. */
 export class ChatScreen {
@@ -11,6 +19,7 @@ export class ChatScreen {
   /** The texts, by message id, that were streamed and whose message is still to come. */
   readonly #streamed: Map<string, string> = new Map();
   #open: { readonly id: string; readonly painter: MarkdownPainter } | undefined;
+  #live: LiveOutput | undefined;
 
   constructor(output: NodeJS.WritableStream, paint: Paint) {
     this.#output = output;
@@ -23,9 +32,13 @@ export class ChatScreen {
       await this.#showChunk(message);
       return;
     }
+    if (message.type === "CodeOutputEvent") {
+      await this.#showOutput(message);
+      return;
+    }
     await this.endText();
     if (message.type === "UserInputRequestedEvent") return;
-    const text = messageToText(message);
+    const text = this.#withoutOutput(message);
     const streamed = this.#streamed.get(message.id);
     this.#streamed.delete(message.id);
     if (streamed === undefined) await this.section(headerOf(message), text, lookOf(message));
@@ -40,10 +53,36 @@ export class ChatScreen {
 
   /** Ends the line of a text that was being streamed. */
   async endText(): Promise<void> {
+    if (this.#live?.isOpen === true && !this.#live.text.endsWith("\n")) await this.#write("\n");
+    if (this.#live) this.#live.isOpen = false;
     if (this.#open === undefined) return;
     const rest = this.#open.painter.end();
     this.#open = undefined;
     await this.#write(`${rest}\n`);
+  }
+
+  /** Shows what a program prints while it runs. */
+  async #showOutput({ source, stream, text }: CodeOutputEvent): Promise<void> {
+    if (this.#live?.isOpen !== true) {
+      await this.endText();
+      await this.#writeHeader(`${source} (output)`);
+      this.#live = { source, text: "", isOpen: true };
+    }
+    this.#live.text += text;
+    await this.#write(this.#paint(stream === "stderr" ? "failure" : "output", sanitizeTerminalText(text)));
+  }
+
+  /** A message's text without the output that was shown while the program ran. */
+  #withoutOutput(message: AgentMessage): string {
+    const text = messageToText(message);
+    const live = this.#live;
+    const isResult = message.type === "CodeExecutionEvent" || "exitCode" in message.metadata;
+    if (live?.source !== message.source || !isResult) return text;
+    this.#live = undefined;
+    const at = live.text.trim() === "" ? -1 : text.indexOf(live.text.trimEnd());
+    if (at === -1) return text;
+    const [before, after] = [text.slice(0, at).trimEnd(), text.slice(at + live.text.trimEnd().length).trim()];
+    return [before.replace(/Its output:$/, "Its output is above."), after].filter((part) => part !== "").join("\n\n");
   }
 
   async #showChunk({ content, fullMessageId, source }: ModelClientStreamingChunkEvent): Promise<void> {
@@ -64,6 +103,7 @@ export class ChatScreen {
   async #showText(text: string, look?: Look): Promise<void> {
     const clean = sanitizeTerminalText(text).replace(/\n+$/, "");
     const painter = new MarkdownPainter(this.#paint);
+    if (clean === "") return;
     const painted = look === undefined ? painter.push(clean) + painter.end() : this.#paint(look, clean);
     await this.#write(`${painted}\n`);
   }
@@ -94,6 +134,10 @@ function noteOf(message: AgentMessage): string | undefined {
       return message.retryAttempt === 0 ? "code" : `code, attempt ${message.retryAttempt + 1}`;
     case "HandoffMessage":
       return `to ${message.target}`;
+    case "SelectSpeakerEvent":
+      return "next";
+    case "SelectorEvent":
+      return "selector";
     case "StopMessage":
       return "stop";
     case "ThoughtEvent":
@@ -113,6 +157,8 @@ function lookOf(message: AgentMessage): Look | undefined {
   switch (message.type) {
     case "CodeExecutionEvent":
       return message.result.exitCode === 0 ? "output" : "failure";
+    case "SelectSpeakerEvent":
+    case "SelectorEvent":
     case "ThoughtEvent":
       return "note";
     case "ToolCallRequestEvent":

@@ -1,17 +1,29 @@
 import type { Paint } from "./terminal-colors.ts";
 
-const fenceLine = /^ {0,3}(`{3,}|~{3,})/;
+const fenceStart = /^ {0,3}(`{3,}|~{3,})/;
 const maybeFenceStart = /^ {0,3}(`{0,3}|~{0,3})$/;
+
+/** A line that begins with a fence. */
+interface FenceLine {
+  readonly char: string;
+  length: number;
+  /** More of the fence may come. */
+  isOpen: boolean;
+  /** There is something behind the fence. */
+  hasInfo: boolean;
+}
 
 /**
  * Colours the fenced code of a Markdown text that comes in pieces. The beginning of a line is held back only while it
- * may still turn out to be a fence.
+ * may still turn out to be a fence; of what was shown, nothing is kept.
  */
 export class MarkdownPainter {
   readonly #paint: Paint;
-  #fence: string | undefined;
-  #line = "";
-  #shown = 0;
+  /** The fence around the code that is being shown. */
+  #fence: FenceLine | undefined;
+  #heldBack = "";
+  /** What the line at hand is, once that is known. */
+  #line: FenceLine | "text" | undefined;
 
   constructor(paint: Paint) {
     this.#paint = paint;
@@ -21,42 +33,62 @@ export class MarkdownPainter {
   push(text: string): string {
     const parts = text.split("\n");
     const last = parts.pop() ?? "";
-    const lines = parts.map((part) => `${this.#extend(part, true)}\n`);
-    return lines.join("") + this.#extend(last, false);
+    const lines = parts.map((part) => `${this.#show(part)}${this.#endLine()}\n`);
+    return lines.join("") + this.#show(last);
   }
 
   /** The text is complete: returns what was held back. */
   end(): string {
-    const rest = this.#show();
-    this.#startLine();
-    return rest;
+    return this.#endLine();
   }
 
-  #extend(text: string, complete: boolean): string {
-    this.#line += text;
-    if (!complete) return maybeFenceStart.test(this.#line) ? "" : this.#show();
-    const shown = this.#show();
-    this.#closeOrOpenFence();
-    this.#startLine();
-    return shown;
+  #show(piece: string): string {
+    let shown = piece;
+    if (this.#line === undefined) {
+      shown = this.#heldBack + piece;
+      if (maybeFenceStart.test(shown)) {
+        this.#heldBack = shown;
+        return "";
+      }
+      this.#beginLine(shown);
+    } else if (this.#line !== "text") {
+      extend(this.#line, piece);
+    }
+    return this.#painted(shown);
   }
 
-  #show(): string {
-    const text = this.#line.slice(this.#shown);
-    this.#shown = this.#line.length;
-    const isFence = fenceLine.test(this.#line);
-    return this.#paint(this.#fence === undefined && !isFence ? undefined : "code", text);
+  #beginLine(text: string): void {
+    this.#heldBack = "";
+    const mark = fenceStart.exec(text)?.[1];
+    this.#line = mark === undefined ? "text" : { char: mark.charAt(0), length: 0, isOpen: true, hasInfo: false };
+    if (this.#line !== "text") extend(this.#line, text.trimStart());
   }
 
-  #startLine(): void {
-    this.#line = "";
-    this.#shown = 0;
+  /** The line is complete: returns what of it was held back. */
+  #endLine(): string {
+    const rest = this.#heldBack;
+    if (rest !== "") this.#beginLine(rest);
+    const painted = this.#painted(rest);
+    const line = this.#line;
+    this.#line = undefined;
+    if (line === undefined || line === "text") return painted;
+    const closes = this.#fence?.char === line.char && line.length >= this.#fence.length && !line.hasInfo;
+    if (this.#fence === undefined) this.#fence = line;
+    else if (closes) this.#fence = undefined;
+    return painted;
   }
 
-  #closeOrOpenFence(): void {
-    const fence = fenceLine.exec(this.#line)?.[1];
-    if (fence === undefined) return;
-    if (this.#fence === undefined) this.#fence = fence;
-    else if (fence.startsWith(this.#fence) && this.#line.trim() === fence) this.#fence = undefined;
+  #painted(text: string): string {
+    const isCode = this.#fence !== undefined || (this.#line !== undefined && this.#line !== "text");
+    return this.#paint(isCode ? "code" : undefined, text);
   }
+}
+
+/** Adds a piece to a line that begins with a fence. */
+function extend(line: FenceLine, piece: string): void {
+  let index = 0;
+  while (line.isOpen && piece[index] === line.char) index += 1;
+  line.length += index;
+  line.isOpen &&= index === piece.length;
+  line.hasInfo ||= piece.slice(index).trim() !== "";
 }

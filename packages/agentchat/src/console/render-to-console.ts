@@ -1,5 +1,7 @@
 import { InvalidInputError } from "@fenced/core";
-import { isResponse, isTaskResult, type Response, type TaskResult } from "../agents/chat-agent.ts";
+import { checkOptions, objectOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import * as z from "zod";
+import { isResponse, isTaskResult, type AgentResponse, type TaskResult } from "../agents/chat-agent.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { isAgentMessage, isChatMessage } from "../messages/message-guards.ts";
 import { ChatScreen } from "./chat-screen.ts";
@@ -9,26 +11,33 @@ import { createPaint, wantsColors } from "./terminal-colors.ts";
 export interface RenderToConsoleOptions {
   /** Where to. Stays open. Default: the standard output. */
   readonly output?: NodeJS.WritableStream | undefined;
-  /** Default: true on a terminal; the environment's `NO_COLOR` and `FORCE_COLOR` are heeded. */
+  /** Default: true on a terminal; the environment variables `NO_COLOR` and `FORCE_COLOR` override it. */
   readonly colors?: boolean | undefined;
   /** End with the numbers of messages and tokens, the time, and why the chat stopped. Default: true. */
   readonly summary?: boolean | undefined;
 }
 
+const consoleOptions: z.ZodType<RenderToConsoleOptions> = optionsSchema({
+  output: objectOption<NodeJS.WritableStream>(["write", "once"], "a writable stream").exactOptional(),
+  colors: z.boolean().exactOptional(),
+  summary: z.boolean().exactOptional(),
+} satisfies OptionSchemas<RenderToConsoleOptions>);
+
 /**
  * Shows a chat as it happens: text as it is written, code and output in colours of their own. Control sequences in
  * what models and programs wrote are taken out. What the stream throws is passed on.
  *
- * @returns the stream's last item: the `TaskResult` of a run, or the `Response` of `onMessagesStream`.
+ * @returns the stream's last item: the `TaskResult` of a run, or the `AgentResponse` of `onMessagesStream`.
  *
  * @example
  * const { stopReason } = await renderToConsole(team.runStream({ task: "Plot the temperatures of July." }));
  */
-export async function renderToConsole<Last extends TaskResult | Response>(
+export async function renderToConsole<Last extends TaskResult | AgentResponse>(
   stream: AsyncIterable<AgentMessage | Last>,
   options: RenderToConsoleOptions = {},
 ): Promise<Last> {
-  const { output = process.stdout, colors = wantsColors(output), summary = true } = options;
+  const checked = checkOptions(consoleOptions, options, "renderToConsole");
+  const { output = process.stdout, colors = wantsColors(output), summary = true } = checked;
   const started = performance.now();
   const screen = new ChatScreen(output, createPaint(colors));
   let last: Last | undefined;
@@ -46,17 +55,17 @@ export async function renderToConsole<Last extends TaskResult | Response>(
   return last;
 }
 
-function isLast<Last extends TaskResult | Response>(item: AgentMessage | Last): item is Last {
+function isLast<Last extends TaskResult | AgentResponse>(item: AgentMessage | Last): item is Last {
   return isResponse(item) || isTaskResult(item);
 }
 
 function endedEarly(): InvalidInputError {
-  return new InvalidInputError("The stream ended without a TaskResult or Response", {
+  return new InvalidInputError("The stream ended without a TaskResult or AgentResponse", {
     remedy: "Pass what runStream() or onMessagesStream() returned, and do not read from it elsewhere.",
   });
 }
 
-function summaryText(last: TaskResult | Response, elapsedMs: number): string {
+function summaryText(last: TaskResult | AgentResponse, elapsedMs: number): string {
   const messages = isResponse(last) ? [...last.innerMessages, last.chatMessage] : last.messages;
   const events = messages.filter((message) => !isChatMessage(message)).length;
   const prompt = sum(messages.map(({ modelsUsage }) => modelsUsage?.promptTokens ?? 0));

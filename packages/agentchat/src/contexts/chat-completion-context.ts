@@ -1,16 +1,21 @@
 import type { ComponentModel, JsonObject, ModelMessage } from "@fenced/core";
+import { checkModelMessage, checkOptions, objectOption } from "@fenced/core/options";
 import * as z from "zod";
+import { toJson } from "../common/json.ts";
 import { parseState } from "../common/parse-state.ts";
-import { toJson } from "../common/to-json.ts";
 import { modelMessageSchema } from "../models/model-message-schema.ts";
 
 /** The conversation that an agent shows to its model: what it remembers, and how much of that the model gets. */
 export interface ChatCompletionContext {
-  /** Remembers a message. */
+  /**
+   * Remembers a message.
+   *
+   * @throws InvalidInputError if it is not a message, or one of its fields is unknown or wrong.
+   */
   addMessage(message: ModelMessage): Promise<void>;
   /** What the model gets. A tool call and its results are never split, and no tool result stands without its call. */
   getMessages(): Promise<ModelMessage[]>;
-  /** Back to the initial messages. */
+  /** Forgets everything but the initial messages. */
   reset(): Promise<void>;
   /** All that is remembered, as plain JSON. */
   saveState(): Promise<JsonObject>;
@@ -19,6 +24,12 @@ export interface ChatCompletionContext {
   /** @throws ComponentError if a setting cannot be dumped. */
   dumpComponent(): ComponentModel;
 }
+
+/** The schema of an option that holds a context; it is passed on as it is. */
+export const contextOption: z.ZodType<ChatCompletionContext> = objectOption<ChatCompletionContext>(
+  ["addMessage", "getMessages"],
+  "a chat completion context",
+);
 
 /** What every context can be told. */
 export interface ChatCompletionContextOptions {
@@ -29,6 +40,7 @@ export interface ChatCompletionContextOptions {
 /** The config field of `initialMessages`. */
 export const initialMessagesSchema: z.ZodType<ModelMessage[] | undefined> = z.array(modelMessageSchema).optional();
 
+const contextOptions = z.looseObject({ initialMessages: initialMessagesSchema });
 const stateSchema = z.object({ messages: z.array(modelMessageSchema) });
 
 /** The root of contexts: remembers everything; a subclass chooses what the model gets. */
@@ -36,7 +48,9 @@ export abstract class BaseChatCompletionContext implements ChatCompletionContext
   readonly #initialMessages: readonly ModelMessage[];
   #messages: ModelMessage[];
 
-  constructor({ initialMessages = [] }: ChatCompletionContextOptions = {}) {
+  /** @throws InvalidInputError if `initialMessages` is not a list of messages. Subclasses check their own options. */
+  constructor(options: ChatCompletionContextOptions = {}) {
+    const { initialMessages = [] } = checkOptions(contextOptions, options, new.target.name);
     this.#initialMessages = [...initialMessages];
     this.#messages = [...initialMessages];
   }
@@ -52,6 +66,7 @@ export abstract class BaseChatCompletionContext implements ChatCompletionContext
   }
 
   async addMessage(message: ModelMessage): Promise<void> {
+    checkModelMessage(message, "addMessage");
     this.#messages.push(message);
   }
 

@@ -1,13 +1,6 @@
-import {
-  type ComponentContext,
-  type ComponentModel,
-  type JsonObject,
-  type ModelMessage,
-  parseComponentConfig,
-} from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent, type ModelMessage } from "@fenced/core";
+import { checkOptions, wholeNumberOption } from "@fenced/core/options";
 import * as z from "zod";
-import { checkCount } from "../common/check-count.ts";
-import { dumpComponentModel } from "../common/dump-component-model.ts";
 import {
   BaseChatCompletionContext,
   type ChatCompletionContextOptions,
@@ -16,8 +9,8 @@ import {
 import { firstExchanges, lastExchanges, toExchanges } from "./exchanges.ts";
 
 const configSchema = z.strictObject({
-  headSize: z.number(),
-  tailSize: z.number(),
+  headSize: wholeNumberOption({ from: 1 }),
+  tailSize: wholeNumberOption({ from: 1 }),
   initialMessages: initialMessagesSchema,
 });
 
@@ -31,33 +24,28 @@ export interface HeadAndTailChatCompletionContextOptions extends ChatCompletionC
 
 /** Gives the model the beginning (the task) and the end, and says how many messages it left out between them. */
 export class HeadAndTailChatCompletionContext extends BaseChatCompletionContext {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "chat_completion_context";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<HeadAndTailChatCompletionContext> = defineComponent({
+    provider: "@fenced/agentchat:HeadAndTailChatCompletionContext",
+    componentType: "chat_completion_context",
+    schema: configSchema,
+    load: (config) => new HeadAndTailChatCompletionContext(config),
+  });
 
   readonly #headSize: number;
   readonly #tailSize: number;
 
-  /** @throws InvalidInputError if a size is not a whole number of at least 1. */
+  /** @throws InvalidInputError if a size is not a whole number of at least 1, or an option is unknown or wrong. */
   constructor(options: HeadAndTailChatCompletionContextOptions) {
-    super(options);
-    this.#headSize = checkCount("headSize", options.headSize, 1);
-    this.#tailSize = checkCount("tailSize", options.tailSize, 1);
-  }
-
-  /** Makes what `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): HeadAndTailChatCompletionContext {
-    return new HeadAndTailChatCompletionContext(parseComponentConfig(configSchema, config, context.provider));
+    const checked = checkOptions(configSchema, options, "HeadAndTailChatCompletionContext");
+    super(checked);
+    this.#headSize = checked.headSize;
+    this.#tailSize = checked.tailSize;
   }
 
   override dumpComponent(): ComponentModel {
     const settings = { headSize: this.#headSize, tailSize: this.#tailSize, initialMessages: this.initialMessages };
-    return dumpComponentModel({
-      className: "HeadAndTailChatCompletionContext",
-      componentType: "chat_completion_context",
-      settings,
-    });
+    return HeadAndTailChatCompletionContext.component.dump(settings);
   }
 
   protected override select(messages: readonly ModelMessage[]): ModelMessage[] {

@@ -1,13 +1,12 @@
+import { type Component, type ComponentModel, defineComponent, type ModelMessage } from "@fenced/core";
 import {
-  type ComponentContext,
-  type ComponentModel,
-  type JsonObject,
-  type ModelMessage,
-  parseComponentConfig,
-} from "@fenced/core";
-import * as z from "zod";
-import { checkCount } from "../common/check-count.ts";
-import { dumpComponentModel } from "../common/dump-component-model.ts";
+  callbackOption,
+  checkOptions,
+  optionsSchema,
+  wholeNumberOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
+import type * as z from "zod";
 import {
   BaseChatCompletionContext,
   type ChatCompletionContextOptions,
@@ -15,8 +14,6 @@ import {
 } from "./chat-completion-context.ts";
 import { estimateTokens } from "./estimate-tokens.ts";
 import { toExchanges } from "./exchanges.ts";
-
-const configSchema = z.strictObject({ tokenLimit: z.number(), initialMessages: initialMessagesSchema });
 
 /** How many tokens the model gets. */
 export interface TokenLimitedChatCompletionContextOptions extends ChatCompletionContextOptions {
@@ -26,29 +23,34 @@ export interface TokenLimitedChatCompletionContextOptions extends ChatCompletion
   readonly countTokens?: ((messages: readonly ModelMessage[]) => number | Promise<number>) | undefined;
 }
 
+const configSchema: z.ZodType<TokenLimitedChatCompletionContextOptions> = optionsSchema({
+  tokenLimit: wholeNumberOption({ from: 1, unit: "tokens" }),
+  countTokens: callbackOption<NonNullable<TokenLimitedChatCompletionContextOptions["countTokens"]>>().exactOptional(),
+  initialMessages: initialMessagesSchema.exactOptional(),
+} satisfies OptionSchemas<TokenLimitedChatCompletionContextOptions>);
+
 /**
  * Gives the model as much as fits: the first message (the task) and the last ones. What is left out is the oldest
  * after the first. The very last message, or tool call with its results, is always given.
  */
 export class TokenLimitedChatCompletionContext extends BaseChatCompletionContext {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "chat_completion_context";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<TokenLimitedChatCompletionContext> = defineComponent({
+    provider: "@fenced/agentchat:TokenLimitedChatCompletionContext",
+    componentType: "chat_completion_context",
+    schema: configSchema,
+    load: (config) => new TokenLimitedChatCompletionContext(config),
+  });
 
   readonly #tokenLimit: number;
   readonly #countTokens: TokenLimitedChatCompletionContextOptions["countTokens"];
 
-  /** @throws InvalidInputError if the limit is not a whole number of at least 1. */
+  /** @throws InvalidInputError if the limit is not a whole number of at least 1, or an option is unknown or wrong. */
   constructor(options: TokenLimitedChatCompletionContextOptions) {
-    super(options);
-    this.#tokenLimit = checkCount("tokenLimit", options.tokenLimit, 1);
-    this.#countTokens = options.countTokens;
-  }
-
-  /** Makes what `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): TokenLimitedChatCompletionContext {
-    return new TokenLimitedChatCompletionContext(parseComponentConfig(configSchema, config, context.provider));
+    const checked = checkOptions(configSchema, options, "TokenLimitedChatCompletionContext");
+    super(checked);
+    this.#tokenLimit = checked.tokenLimit;
+    this.#countTokens = checked.countTokens;
   }
 
   override dumpComponent(): ComponentModel {
@@ -57,11 +59,7 @@ export class TokenLimitedChatCompletionContext extends BaseChatCompletionContext
       countTokens: this.#countTokens,
       initialMessages: this.initialMessages,
     };
-    return dumpComponentModel({
-      className: "TokenLimitedChatCompletionContext",
-      componentType: "chat_completion_context",
-      settings,
-    });
+    return TokenLimitedChatCompletionContext.component.dump(settings);
   }
 
   protected override async select(messages: readonly ModelMessage[]): Promise<ModelMessage[]> {

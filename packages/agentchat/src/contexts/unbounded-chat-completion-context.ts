@@ -1,35 +1,32 @@
-import {
-  type ComponentContext,
-  type ComponentModel,
-  type JsonObject,
-  type ModelMessage,
-  parseComponentConfig,
-} from "@fenced/core";
+import { type Component, type ComponentModel, defineComponent, type ModelMessage } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
-import { dumpComponentModel } from "../common/dump-component-model.ts";
-import { BaseChatCompletionContext, initialMessagesSchema } from "./chat-completion-context.ts";
+import {
+  BaseChatCompletionContext,
+  type ChatCompletionContextOptions,
+  initialMessagesSchema,
+} from "./chat-completion-context.ts";
 
 const configSchema = z.strictObject({ initialMessages: initialMessagesSchema });
 
 /** Gives the model everything. The default of agents. */
 export class UnboundedChatCompletionContext extends BaseChatCompletionContext {
-  /** The kind of component, for `loadComponent`. */
-  static readonly componentType = "chat_completion_context";
-  /** The version of the config, for `loadComponent`. */
-  static readonly componentVersion = 1;
+  /** How `loadComponent` makes it. */
+  static readonly component: Component<UnboundedChatCompletionContext> = defineComponent({
+    provider: "@fenced/agentchat:UnboundedChatCompletionContext",
+    componentType: "chat_completion_context",
+    schema: configSchema,
+    load: (config) => new UnboundedChatCompletionContext(config),
+  });
 
-  /** Makes what `dumpComponent` described. */
-  static fromConfig(config: JsonObject, context: ComponentContext): UnboundedChatCompletionContext {
-    return new UnboundedChatCompletionContext(parseComponentConfig(configSchema, config, context.provider));
+  /** @throws InvalidInputError if an option is unknown or wrong. */
+  constructor(options: ChatCompletionContextOptions = {}) {
+    super(checkOptions(configSchema, options, "UnboundedChatCompletionContext"));
   }
 
   override dumpComponent(): ComponentModel {
     const settings = { initialMessages: this.initialMessages };
-    return dumpComponentModel({
-      className: "UnboundedChatCompletionContext",
-      componentType: "chat_completion_context",
-      settings,
-    });
+    return UnboundedChatCompletionContext.component.dump(settings);
   }
 
   protected override select(messages: readonly ModelMessage[]): ModelMessage[] {

@@ -1,4 +1,5 @@
 import type { CodeBlock, ModelMessage } from "@fenced/core";
+import { WaitingForPersonError } from "../agents/waiting-for-person-error.ts";
 import { abortable } from "../common/abortable.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 
@@ -6,7 +7,10 @@ const graceMs = 1000;
 
 /** Code that wants to run. */
 export interface ApprovalRequest {
-  /** All blocks as one Markdown text, for a person to read. */
+  /**
+   * All blocks as one Markdown text, for a person to read. Characters that could hide code on a screen, such as escape
+   * sequences and marks that change the direction of writing, are shown as `\u{1b}`; `blocks` has the code as it runs.
+   */
   readonly code: string;
   /** The blocks in the order in which they would run. */
   readonly blocks: readonly CodeBlock[];
@@ -21,25 +25,47 @@ export interface ApprovalResponse {
   readonly reason: string;
 }
 
-/** Decides whether code may run. What it throws ends the agent's turn, and the code does not run. */
+/**
+ * Decides whether code may run. What it throws ends the agent's turn, and the code does not run. `undefined` means that there
+ * is no decision yet: the run ends with `waitingFor`, and the next run asks again, in this process or in another that loaded
+ * the state. An agent with a `modelClient` then has its model write the code again: decide by the code that you are shown.
+ */
 export type ApprovalFunc = (
   request: ApprovalRequest,
   options: SignalOptions,
-) => ApprovalResponse | Promise<ApprovalResponse>;
+) => ApprovalResponse | undefined | Promise<ApprovalResponse | undefined>;
 
-/** Asks for approval. */
+/**
+ * Asks for approval.
+ *
+ * @throws WaitingForPersonError if there is no decision yet.
+ */
 export async function askApproval(
   approvalFunc: ApprovalFunc,
   request: Omit<ApprovalRequest, "code">,
-  signal: AbortSignal | undefined,
+  { source, signal }: { readonly source: string; readonly signal: AbortSignal | undefined },
 ): Promise<ApprovalResponse> {
-  const code = request.blocks.map(toFence).join("\n\n");
-  return abortable(approvalFunc({ ...request, code }, { signal }), { signal, graceMs });
+  const code = showHidden(request.blocks.map(toFence).join("\n\n"));
+  const response = await abortable(approvalFunc({ ...request, code }, { signal }), { signal, graceMs });
+  if (response !== undefined) return response;
+  throw new WaitingForPersonError({ source, reason: `The code of "${source}" waits for approval.` });
 }
 
 // The fence is longer than any inside the code, so that no code can show as something else than it is.
 function toFence({ language, code }: CodeBlock): string {
-  const longest = Math.max(2, ...Array.from(code.matchAll(/`+/g), ([ticks]) => ticks.length));
+  let longest = 2;
+  for (const [ticks] of code.matchAll(/`+/g)) longest = Math.max(longest, ticks.length);
   const fence = "`".repeat(longest + 1);
   return `${fence}${language}\n${code.trimEnd()}\n${fence}`;
 }
+
+function showHidden(text: string): string {
+  return text
+    .replaceAll("\r\n", "\n")
+    .replaceAll(hidingCharacters, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
+}
+
+// Controls but tab and newline, line separators, marks of direction, and what has no width but joins no letters.
+const hidingCharacters =
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;

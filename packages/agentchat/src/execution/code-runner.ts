@@ -1,20 +1,34 @@
 import {
+  BackendUnavailableError,
   type CodeBlock,
   type CodeExecutor,
   type CodeResult,
-  describeCodeResult,
+  codeResultForModel,
+  type ExecutionEvent,
   type ModelMessage,
+  shortenCodeResult,
 } from "@fenced/core";
 import { abortable } from "../common/abortable.ts";
 import { signalOption } from "../common/signal-option.ts";
+import type { CodeApprovalRequestEvent, CodeOutputEvent } from "../messages/agent-event.ts";
 import type { ChatMessage, ImagePart } from "../messages/chat-message.ts";
-import { multiModalMessage, textMessage } from "../messages/create-message.ts";
+import {
+  codeApprovalRequestEvent,
+  codeOutputEvent,
+  multiModalMessage,
+  textMessage,
+} from "../messages/create-message.ts";
 import type { MessageOptions } from "../messages/message-base.ts";
-import { type ApprovalFunc, askApproval } from "./code-approval.ts";
+import { type ApprovalFunc, type ApprovalResponse, askApproval } from "./code-approval.ts";
 import { codeResultImages } from "./code-result-images.ts";
+import type { PendingApprovals } from "./pending-approvals.ts";
 import { runnableLanguages } from "./runnable-code.ts";
 
 const startGraceMs = 1000;
+
+/** Of what a run prints, so much is seen as it is printed; the result is bounded by the executor. */
+const mostLiveCharacters = 200_000;
+const noMoreLive = "\n[... more output is not shown while the code runs ...]\n";
 
 /** What came of code that wanted to run. */
 export interface CodeOutcome {
@@ -22,13 +36,32 @@ export interface CodeOutcome {
   /** For a model to read. */
   readonly text: string;
   readonly images: readonly ImagePart[];
+  /** Whether the code was not run because it was not approved. */
+  readonly isRefused: boolean;
+}
+
+/** What is seen of a run before its result. */
+export type CodeRunEvent = CodeOutputEvent | CodeApprovalRequestEvent;
+
+// Which images a model is given is for its client to say.
+const allImages = { maxImages: Infinity, maxImageBytes: Infinity };
+
+/** Who asked for a run, and why. */
+interface RunOptions {
+  /** What led to the code, for the approval. */
+  readonly context: readonly ModelMessage[];
+  /** The agent's name. */
+  readonly source: string;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** What a `CodeRunner` is made from. */
 export interface CodeRunnerOptions {
   readonly codeExecutor: CodeExecutor;
-  readonly supportedLanguages: readonly string[] | undefined;
-  readonly approvalFunc: ApprovalFunc | undefined;
+  readonly supportedLanguages?: readonly string[] | undefined;
+  readonly approvalFunc?: ApprovalFunc | undefined;
+  readonly pendingApprovals?: PendingApprovals | undefined;
+  readonly maxOutputCharacters?: number | undefined;
 }
 
 /** Runs code for an agent: starts the executor, asks for approval, and puts the result in words. */
@@ -46,30 +79,71 @@ export class CodeRunner {
     return runnableLanguages(codeExecutor, supportedLanguages);
   }
 
-  /** Runs the blocks, if that is approved. */
-  async run(
+  /** Runs the blocks, if that is approved. Yields what they print as they print it. */
+  async *run(
     blocks: readonly CodeBlock[],
-    { context, signal }: { readonly context: readonly ModelMessage[]; readonly signal: AbortSignal | undefined },
-  ): Promise<CodeOutcome> {
-    const { codeExecutor, approvalFunc } = this.#options;
-    if (approvalFunc !== undefined) {
-      const { approved, reason } = await askApproval(approvalFunc, { blocks, context }, signal);
-      if (!approved) return refused(reason);
-    }
+    { context, source, signal }: RunOptions,
+  ): AsyncGenerator<CodeRunEvent, CodeOutcome, void> {
+    const { codeExecutor, maxOutputCharacters = 30_000 } = this.#options;
+    const { approved, reason } = yield* this.#approve(blocks, { context, source, signal });
+    if (!approved) return refused(reason);
     signal?.throwIfAborted();
-    const result = await codeExecutor.executeCodeBlocks(blocks, signalOption(signal));
-    return { result, text: describeCodeResult(result, blocks.length), images: codeResultImages(result) };
+    const whole = yield* liveOutput(codeExecutor.streamCodeBlocks(blocks, signalOption(signal)), source);
+    const { text } = codeResultForModel(whole, blocks.length, { ...allImages, maxOutputCharacters });
+    const result = shortenCodeResult(whole, maxOutputCharacters);
+    return { result, text, images: codeResultImages(whole), isRefused: false };
+  }
+
+  async *#approve(
+    blocks: readonly CodeBlock[],
+    { context, source, signal }: RunOptions,
+  ): AsyncGenerator<CodeApprovalRequestEvent, ApprovalResponse, void> {
+    const { approvalFunc, pendingApprovals } = this.#options;
+    if (approvalFunc) return askApproval(approvalFunc, { blocks, context }, { source, signal });
+    if (!pendingApprovals) return { approved: true, reason: "" };
+    const request = codeApprovalRequestEvent({ source, blocks });
+    // The answer may come as soon as the event has been read.
+    const { response, giveUp } = pendingApprovals.wait({ id: request.id, source, blocks }, signal);
+    try {
+      yield request;
+      return await response;
+    } finally {
+      giveUp();
+    }
   }
 }
 
-/** Text and images as the message that an agent answers with; the result's exit code is in its metadata. */
+/** Yields what is printed, up to a bound, and returns the result. */
+async function* liveOutput(
+  events: AsyncIterable<ExecutionEvent>,
+  source: string,
+): AsyncGenerator<CodeOutputEvent, CodeResult, void> {
+  let left = mostLiveCharacters;
+  for await (const event of events) {
+    if (event.type === "result") return event.result;
+    if ((event.type !== "stdout" && event.type !== "stderr") || left < 0) continue;
+    const { type: stream, index, text } = event;
+    left -= text.length;
+    yield codeOutputEvent({ source, index, stream, text: left < 0 ? `${text.slice(0, left)}${noMoreLive}` : text });
+  }
+  throw new BackendUnavailableError("The executor's stream ended without a result", {
+    remedy: "This is a fault of the executor: report it to its authors.",
+  });
+}
+
+/** Text and images as the message that an agent answers with; its metadata has the exit code, and `approved: "false"` if it was refused. */
 export function codeAnswer(
-  { result, images }: CodeOutcome,
+  { result, images, isRefused }: CodeOutcome,
   { content, ...options }: MessageOptions & { readonly content: string },
 ): ChatMessage {
-  const common = { ...options, metadata: { exitCode: String(result.exitCode) } };
+  const common = { ...options, metadata: metadataOf({ result, isRefused }) };
   if (images.length === 0) return textMessage({ ...common, content });
   return multiModalMessage({ ...common, content: [{ type: "text", text: content }, ...images] });
+}
+
+/** What programs should know of a run: its exit code, and whether it was refused. */
+function metadataOf({ result, isRefused }: Pick<CodeOutcome, "result" | "isRefused">): Record<string, string> {
+  return { exitCode: String(result.exitCode), ...(isRefused ? { approved: "false" } : {}) };
 }
 
 function refused(reason: string): CodeOutcome {
@@ -86,5 +160,5 @@ function refused(reason: string): CodeOutcome {
     durationMs: 0,
     blocks: [],
   };
-  return { result, text, images: [] };
+  return { result, text, images: [], isRefused: true };
 }

@@ -1,11 +1,13 @@
-import { canonicalLanguage, type CodeBlock, type CodeExecutor, extractCodeBlocks } from "@fenced/core";
+import { canonicalLanguage, type CodeBlock, type CodeExecutor, type Fence, findFences } from "@fenced/core";
 
 /** The fenced code of some texts. */
 export interface FencedCode {
-  /** Blocks in a language that runs, in order. */
+  /** Closed blocks in a language that runs, in order. */
   readonly runnable: readonly CodeBlock[];
-  /** The languages of the other blocks, each once. */
+  /** The languages of closed blocks that do not run, each once; an empty string for blocks without a language. */
   readonly otherLanguages: readonly string[];
+  /** The languages of blocks that run, but were never closed; each once. */
+  readonly unclosed: readonly string[];
 }
 
 /** The languages that an executor has, narrowed to those that are wanted. The executor must be started. */
@@ -18,17 +20,59 @@ export function runnableLanguages(executor: CodeExecutor, supported: readonly st
 
 /** Finds the fenced code in texts. */
 export function findFencedCode(texts: readonly string[], languages: readonly string[]): FencedCode {
-  const blocks = texts.flatMap((text) => extractCodeBlocks(text));
-  const runs = ({ language }: CodeBlock): boolean => languages.includes(canonicalLanguage(language));
-  const others = blocks.filter((block) => !runs(block)).map(({ language }) => language);
-  return { runnable: blocks.filter(runs), otherLanguages: [...new Set(others)].filter((language) => language !== "") };
+  const fences = texts.flatMap((text) => findFences(text));
+  const runs = ({ language }: Fence): boolean => languages.includes(canonicalLanguage(language));
+  const languagesOf = (some: readonly Fence[]): string[] => [...new Set(some.map(({ language }) => language))];
+  return {
+    runnable: fences.filter((fence) => fence.closed && runs(fence)).map(({ language, code }) => ({ language, code })),
+    otherLanguages: languagesOf(fences.filter((fence) => fence.closed && !runs(fence))),
+    unclosed: languagesOf(fences.filter((fence) => !fence.closed && (runs(fence) || fence.language === ""))),
+  };
+}
+
+// What is shown rather than run. Only the executor knows what it can run, and not everybody knows the executor.
+const shownNotRun: ReadonlySet<string> = new Set(
+  "text txt plaintext plain output console json jsonc json5 yaml yml toml xml html css csv tsv markdown md diff mermaid".split(
+    " ",
+  ),
+);
+
+/** Whether a fence's language is one that somebody would run. */
+export function isProgramming(language: string): boolean {
+  return language !== "" && !shownNotRun.has(language.toLowerCase());
+}
+
+/** Whether a text that holds nothing to run was meant to hold something. */
+export function isMeantToRun({ otherLanguages, unclosed }: FencedCode): boolean {
+  return unclosed.length > 0 || otherLanguages.some(isProgramming);
 }
 
 /** What a model is told that wrote no code to run. Holds no fence itself: another agent could run that. */
-export function noCodeMessage({ otherLanguages }: FencedCode, languages: readonly string[]): string {
-  const others = otherLanguages.length === 0 ? "" : ` Blocks in ${otherLanguages.join(", ")} are not run here.`;
+export function noCodeMessage(code: FencedCode, languages: readonly string[]): string {
+  const why = whyNotRun(code);
   return (
-    `There is no code block to run.${others} To have code run, put it between a line that says ` +
+    `There is no code block to run.${why === "" ? "" : ` ${why}`} To have code run, put it between a line that says ` +
     `\`\`\`${languages[0] ?? "python"} and a line that says \`\`\`. Languages that run here: ${languages.join(", ")}.`
   );
+}
+
+/** What a model is told about its blocks that did not run while others did; empty if all did. */
+export function notRunNote(code: FencedCode, languages: readonly string[]): string {
+  const why = whyNotRun(code);
+  return why === "" ? "" : `Not all of the code was run. ${why} Languages that run here: ${languages.join(", ")}.`;
+}
+
+/** A text, and a note under it if there is one. */
+export function withNote(text: string, note: string): string {
+  return note === "" ? text : `${text.trimEnd()}\n\n${note}`;
+}
+
+function whyNotRun({ otherLanguages, unclosed }: FencedCode): string {
+  const named = otherLanguages.filter((language) => language !== "");
+  const sentences = [
+    named.length === 0 ? "" : `Blocks in ${named.join(", ")} are not run here.`,
+    otherLanguages.includes("") ? "Blocks that do not name a language are not run." : "",
+    unclosed.length === 0 ? "" : "A block that is never closed is not run: end it with a line that says ```.",
+  ];
+  return sentences.filter((sentence) => sentence !== "").join(" ");
 }

@@ -1,6 +1,6 @@
 import type { CodeBlock, ToolCall, ToolResult } from "@fenced/core";
+import type { JsonCodeResult } from "@fenced/core/web";
 import type { ChatMessage } from "./chat-message.ts";
-import type { JsonCodeResult } from "./json-code-result.ts";
 import type { MessageBase } from "./message-base.ts";
 
 /** An agent's model wrote code. */
@@ -48,6 +48,26 @@ export interface ModelClientStreamingChunkEvent extends MessageBase {
   readonly fullMessageId: string;
 }
 
+/**
+ * A piece of what a program prints while it runs. Seen in streams only: no `TaskResult`, no state and no model gets it. The
+ * whole output is in the message or event with the result.
+ */
+export interface CodeOutputEvent extends MessageBase {
+  readonly type: "CodeOutputEvent";
+  /** The block's place among those that run. */
+  readonly index: number;
+  readonly stream: "stdout" | "stderr";
+  /** As the program wrote it: control sequences are still in it. */
+  readonly text: string;
+}
+
+/** Code waits for an answer of `PendingApprovals`. */
+export interface CodeApprovalRequestEvent extends MessageBase {
+  readonly type: "CodeApprovalRequestEvent";
+  /** The blocks in the order in which they would run. */
+  readonly blocks: readonly CodeBlock[];
+}
+
 /** An agent waits for a person's answer. */
 export interface UserInputRequestedEvent extends MessageBase {
   readonly type: "UserInputRequestedEvent";
@@ -55,7 +75,20 @@ export interface UserInputRequestedEvent extends MessageBase {
   readonly requestId: string;
 }
 
-/** What happens inside an agent's turn. Other agents do not receive it. */
+/** A team chose who speaks next. Seen only with `emitTeamEvents`; its source is the team. */
+export interface SelectSpeakerEvent extends MessageBase {
+  readonly type: "SelectSpeakerEvent";
+  /** The names: several if they speak at the same time. */
+  readonly content: readonly string[];
+}
+
+/** What the model of a `SelectorGroupChat` answered when it was asked who speaks next. Seen only with `emitTeamEvents`. */
+export interface SelectorEvent extends MessageBase {
+  readonly type: "SelectorEvent";
+  readonly content: string;
+}
+
+/** What happens inside an agent's turn, or in a team. Other agents do not receive it. */
 export type AgentEvent =
   | CodeGenerationEvent
   | CodeExecutionEvent
@@ -63,7 +96,11 @@ export type AgentEvent =
   | ToolCallExecutionEvent
   | ThoughtEvent
   | ModelClientStreamingChunkEvent
-  | UserInputRequestedEvent;
+  | CodeOutputEvent
+  | CodeApprovalRequestEvent
+  | UserInputRequestedEvent
+  | SelectSpeakerEvent
+  | SelectorEvent;
 
 /** Everything that can be seen of a chat, told apart by `type`. */
 export type AgentMessage = ChatMessage | AgentEvent;

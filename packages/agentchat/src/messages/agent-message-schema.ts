@@ -1,8 +1,7 @@
-import type { JsonValue } from "@fenced/core";
 import * as z from "zod";
+import { jsonObjectSchema, jsonValueSchema } from "../common/json.ts";
 import {
   contentPartSchema,
-  jsonValueSchema,
   modelMessageSchema,
   toolCallSchema,
   toolResultSchema,
@@ -20,38 +19,59 @@ const base = {
 };
 const text = { ...base, content: z.string() };
 const codeBlock = z.object({ language: z.string(), code: z.string() });
-const printed = { exitCode: z.number(), output: z.string(), stdout: z.string(), stderr: z.string() };
-const ended = { durationMs: z.number(), timedOut: z.boolean(), truncated: z.boolean() };
-const displayData: z.ZodType<Record<string, JsonValue>> = z.record(z.string(), jsonValueSchema);
+const ended = { exitCode: z.number(), durationMs: z.number(), timedOut: z.boolean(), truncated: z.boolean() };
+const cut = z.object({ after: z.number(), stdout: z.number(), stderr: z.number() });
+const layout = z.object({ parts: z.array(z.number()), cut: cut.exactOptional() });
 
-const codeResult = z.object({
-  ...printed,
-  ...ended,
-  displays: z.array(z.object({ data: displayData, base64: z.array(z.string()), files: z.array(z.string()) })),
-  codeFile: z.string().exactOptional(),
-  stateLost: z.boolean(),
-  blocks: z.array(z.object({ ...printed, ...ended })),
+const decision = z.object({
+  allowed: z.boolean(),
+  protocol: z.enum(["http", "https", "connect", "socks5"]),
+  host: z.string(),
+  port: z.number(),
+  address: z.string().exactOptional(),
+  method: z.string().exactOptional(),
+  reason: z.string().exactOptional(),
 });
 
-/** What saved messages are checked against. */
-export const chatMessageSchema: z.ZodType<ChatMessage> = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("TextMessage"), ...text }),
-  z.object({ type: z.literal("MultiModalMessage"), ...base, content: z.array(contentPartSchema) }),
-  z.object({ type: z.literal("StopMessage"), ...text }),
-  z.object({
+const codeResult = z.object({
+  ...ended,
+  output: z.string(),
+  // Of a result that was put together by hand.
+  stdout: z.string().exactOptional(),
+  stderr: z.string().exactOptional(),
+  displays: z.array(z.object({ data: jsonObjectSchema, base64: z.array(z.string()), files: z.array(z.string()) })),
+  codeFile: z.string().exactOptional(),
+  stateLost: z.boolean(),
+  network: z.array(decision).exactOptional(),
+  blocks: z.array(
+    z.union([
+      z.object({ ...ended, outputLength: z.number(), layout: layout.exactOptional() }),
+      z.object({ ...ended, output: z.string(), stdout: z.string(), stderr: z.string() }),
+    ]),
+  ),
+});
+
+const chatMessages = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("TextMessage"), ...text }),
+  z.strictObject({ type: z.literal("MultiModalMessage"), ...base, content: z.array(contentPartSchema) }),
+  z.strictObject({ type: z.literal("StopMessage"), ...text }),
+  z.strictObject({
     type: z.literal("HandoffMessage"),
     ...text,
     target: z.string(),
     context: z.array(modelMessageSchema).exactOptional(),
   }),
-  z.object({ type: z.literal("StructuredMessage"), ...base, content: jsonValueSchema }),
-  z.object({
+  z.strictObject({ type: z.literal("StructuredMessage"), ...base, content: jsonValueSchema }),
+  z.strictObject({
     type: z.literal("ToolCallSummaryMessage"),
     ...text,
     toolCalls: z.array(toolCallSchema),
     results: z.array(toolResultSchema),
   }),
 ]);
+
+/** What messages are checked against, given ones and saved ones. */
+export const chatMessageSchema: z.ZodType<ChatMessage> = chatMessages;
 
 const eventSchema = z.discriminatedUnion("type", [
   z.object({
@@ -65,8 +85,18 @@ const eventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("ToolCallExecutionEvent"), ...base, content: z.array(toolResultSchema) }),
   z.object({ type: z.literal("ThoughtEvent"), ...text }),
   z.object({ type: z.literal("ModelClientStreamingChunkEvent"), ...text, fullMessageId: z.string() }),
+  z.object({
+    type: z.literal("CodeOutputEvent"),
+    ...base,
+    index: z.number(),
+    stream: z.enum(["stdout", "stderr"]),
+    text: z.string(),
+  }),
+  z.object({ type: z.literal("CodeApprovalRequestEvent"), ...base, blocks: z.array(codeBlock) }),
   z.object({ type: z.literal("UserInputRequestedEvent"), ...base, requestId: z.string() }),
+  z.object({ type: z.literal("SelectSpeakerEvent"), ...base, content: z.array(z.string()) }),
+  z.object({ type: z.literal("SelectorEvent"), ...text }),
 ]);
 
 /** The same for messages and events. */
-export const agentMessageSchema: z.ZodType<AgentMessage> = z.union([chatMessageSchema, eventSchema]);
+export const agentMessageSchema: z.ZodType<AgentMessage> = z.discriminatedUnion("type", [chatMessages, eventSchema]);

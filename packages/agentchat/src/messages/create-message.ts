@@ -1,9 +1,22 @@
 import { randomUUID } from "node:crypto";
 import type { CodeBlock, CodeResult, JsonValue, ModelMessage, TextContent, ToolCall, ToolResult } from "@fenced/core";
+import { checkOptions, optionsSchema } from "@fenced/core/options";
+import { toJson } from "@fenced/core/web";
+import * as z from "zod";
+import {
+  contentPartSchema,
+  modelMessageSchema,
+  toolCallSchema,
+  toolResultSchema,
+} from "../models/model-message-schema.ts";
 import type {
+  CodeApprovalRequestEvent,
   CodeExecutionEvent,
   CodeGenerationEvent,
+  CodeOutputEvent,
   ModelClientStreamingChunkEvent,
+  SelectorEvent,
+  SelectSpeakerEvent,
   ThoughtEvent,
   ToolCallExecutionEvent,
   ToolCallRequestEvent,
@@ -18,16 +31,34 @@ import type {
   TextMessage,
   ToolCallSummaryMessage,
 } from "./chat-message.ts";
-import { toJsonCodeResult } from "./json-code-result.ts";
-import { messageBase, type MessageOptions } from "./message-base.ts";
+import { messageBase, messageOptions, type MessageOptions } from "./message-base.ts";
+
+const textOptions = optionsSchema({ ...messageOptions, content: z.string() });
+const multiModalOptions = optionsSchema({ ...messageOptions, content: z.array(contentPartSchema) });
+const structuredOptions = optionsSchema({ ...messageOptions, content: z.custom<JsonValue>() });
+const handoffOptions = optionsSchema({
+  ...messageOptions,
+  content: z.string(),
+  target: z.string(),
+  context: z.array(modelMessageSchema).exactOptional(),
+});
+const toolCallSummaryOptions = optionsSchema({
+  ...messageOptions,
+  content: z.string(),
+  toolCalls: z.array(toolCallSchema),
+  results: z.array(toolResultSchema),
+});
 
 /**
  * Makes a `TextMessage`.
+ *
+ * @throws InvalidInputError if an option is unknown or wrong; so do the functions for the other messages.
  *
  * @example
  * await team.run({ task: textMessage({ source: "user", content: "Plot the temperatures of July." }) });
  */
 export function textMessage(options: MessageOptions & { readonly content: string }): TextMessage {
+  checkOptions(textOptions, options, "textMessage");
   return { type: "TextMessage", ...messageBase(options), content: options.content };
 }
 
@@ -35,11 +66,13 @@ export function textMessage(options: MessageOptions & { readonly content: string
 export function multiModalMessage(
   options: MessageOptions & { readonly content: readonly (TextContent | ImagePart)[] },
 ): MultiModalMessage {
+  checkOptions(multiModalOptions, options, "multiModalMessage");
   return { type: "MultiModalMessage", ...messageBase(options), content: options.content };
 }
 
 /** Makes a `StopMessage`. */
 export function stopMessage(options: MessageOptions & { readonly content: string }): StopMessage {
+  checkOptions(textOptions, options, "stopMessage");
   return { type: "StopMessage", ...messageBase(options), content: options.content };
 }
 
@@ -51,6 +84,7 @@ export function handoffMessage(
     readonly context?: readonly ModelMessage[];
   },
 ): HandoffMessage {
+  checkOptions(handoffOptions, options, "handoffMessage");
   const { content, target, context } = options;
   return {
     type: "HandoffMessage",
@@ -63,6 +97,7 @@ export function handoffMessage(
 
 /** Makes a `StructuredMessage`. */
 export function structuredMessage(options: MessageOptions & { readonly content: JsonValue }): StructuredMessage {
+  checkOptions(structuredOptions, options, "structuredMessage");
   return { type: "StructuredMessage", ...messageBase(options), content: options.content };
 }
 
@@ -74,6 +109,7 @@ export function toolCallSummaryMessage(
     readonly results: readonly ToolResult[];
   },
 ): ToolCallSummaryMessage {
+  checkOptions(toolCallSummaryOptions, options, "toolCallSummaryMessage");
   const { content, toolCalls, results } = options;
   return { type: "ToolCallSummaryMessage", ...messageBase(options), content, toolCalls, results };
 }
@@ -113,7 +149,7 @@ export function codeGenerationEvent(
 export function codeExecutionEvent(
   options: MessageOptions & { readonly result: CodeResult; readonly retryAttempt: number },
 ): CodeExecutionEvent {
-  const result = toJsonCodeResult(options.result);
+  const result = toJson(options.result, { hostPaths: true });
   return { type: "CodeExecutionEvent", ...messageBase(options), result, retryAttempt: options.retryAttempt };
 }
 
@@ -125,7 +161,34 @@ export function streamingChunkEvent(
   return { type: "ModelClientStreamingChunkEvent", ...messageBase(options), content, fullMessageId };
 }
 
+/** Makes a `CodeOutputEvent`. */
+export function codeOutputEvent(
+  options: MessageOptions & Pick<CodeOutputEvent, "index" | "stream" | "text">,
+): CodeOutputEvent {
+  const { index, stream, text } = options;
+  return { type: "CodeOutputEvent", ...messageBase(options), index, stream, text };
+}
+
+/** Makes a `CodeApprovalRequestEvent`; its `id` is what `PendingApprovals.answer` takes. */
+export function codeApprovalRequestEvent(
+  options: MessageOptions & { readonly blocks: readonly CodeBlock[] },
+): CodeApprovalRequestEvent {
+  return { type: "CodeApprovalRequestEvent", ...messageBase(options), blocks: options.blocks };
+}
+
 /** Makes a `UserInputRequestedEvent`. */
 export function userInputRequestedEvent(options: MessageOptions): UserInputRequestedEvent {
   return { type: "UserInputRequestedEvent", ...messageBase(options), requestId: randomUUID() };
+}
+
+/** Makes a `SelectSpeakerEvent`. */
+export function selectSpeakerEvent(
+  options: MessageOptions & { readonly content: readonly string[] },
+): SelectSpeakerEvent {
+  return { type: "SelectSpeakerEvent", ...messageBase(options), content: options.content };
+}
+
+/** Makes a `SelectorEvent`. */
+export function selectorEvent(options: MessageOptions & { readonly content: string }): SelectorEvent {
+  return { type: "SelectorEvent", ...messageBase(options), content: options.content };
 }

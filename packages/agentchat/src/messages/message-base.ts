@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ModelUsage } from "@fenced/core";
+import { objectOption, type OptionSchemas, stringsOption } from "@fenced/core/options";
+import * as z from "zod";
 
 /** What all messages and events have. They are plain JSON and survive `JSON.parse(JSON.stringify(message))`. */
 export interface MessageBase {
@@ -29,6 +31,15 @@ export interface MessageOptions {
   readonly modelsUsage?: ModelUsage | undefined;
 }
 
+/** The schemas of `MessageOptions`. */
+export const messageOptions: OptionSchemas<MessageOptions> = {
+  source: z.string(),
+  id: z.string().exactOptional(),
+  createdAt: z.string().exactOptional(),
+  metadata: stringsOption.exactOptional(),
+  modelsUsage: objectOption<ModelUsage>([], "the tokens of a call").exactOptional(),
+};
+
 /** Fills in the common fields of a message. */
 export function messageBase({ source, id, createdAt, metadata, modelsUsage }: MessageOptions): MessageBase {
   return {
@@ -36,6 +47,12 @@ export function messageBase({ source, id, createdAt, metadata, modelsUsage }: Me
     source,
     createdAt: createdAt ?? new Date().toISOString(),
     metadata: { ...metadata },
-    ...(modelsUsage === undefined ? {} : { modelsUsage }),
+    ...(modelsUsage === undefined ? {} : { modelsUsage: countedUsage(modelsUsage) }),
   };
+}
+
+/** Services leave numbers out, of which their clients make NaN: no number that JSON has, and no sum. */
+function countedUsage({ promptTokens, completionTokens }: ModelUsage): ModelUsage {
+  const count = (tokens: number): number => (Number.isFinite(tokens) ? tokens : 0);
+  return { promptTokens: count(promptTokens), completionTokens: count(completionTokens) };
 }

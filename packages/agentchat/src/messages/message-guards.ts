@@ -1,4 +1,4 @@
-import type { AgentEvent, AgentMessage } from "./agent-event.ts";
+import type { AgentEvent, AgentMessage, CodeOutputEvent, ModelClientStreamingChunkEvent } from "./agent-event.ts";
 import type { ChatMessage } from "./chat-message.ts";
 
 const chatMessageTypes: ReadonlySet<string> = new Set<ChatMessage["type"]>([
@@ -17,7 +17,11 @@ const eventTypes: ReadonlySet<string> = new Set<AgentEvent["type"]>([
   "ToolCallExecutionEvent",
   "ThoughtEvent",
   "ModelClientStreamingChunkEvent",
+  "CodeOutputEvent",
+  "CodeApprovalRequestEvent",
   "UserInputRequestedEvent",
+  "SelectSpeakerEvent",
+  "SelectorEvent",
 ]);
 
 /** True for what agents say to each other; false for events and for the last item of a stream. */
@@ -30,9 +34,14 @@ export function isAgentEvent(item: object): item is AgentEvent {
   return hasTypeOf(eventTypes, item);
 }
 
-/** True for messages and events; false for the `Response` or `TaskResult` that ends a stream. */
+/** True for messages and events; false for the `AgentResponse` or `TaskResult` that ends a stream. */
 export function isAgentMessage(item: object): item is AgentMessage {
   return isChatMessage(item) || isAgentEvent(item);
+}
+
+/** True for pieces of what comes whole in a later message: they are shown as they come, and not kept. */
+export function isPiece(item: AgentMessage): item is ModelClientStreamingChunkEvent | CodeOutputEvent {
+  return item.type === "ModelClientStreamingChunkEvent" || item.type === "CodeOutputEvent";
 }
 
 function hasTypeOf(types: ReadonlySet<string>, item: object): boolean {

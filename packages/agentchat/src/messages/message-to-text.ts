@@ -15,14 +15,20 @@ export function messageToText(message: AgentMessage): string {
       return message.content.map((call) => `${call.name}(${call.arguments})`).join("\n");
     case "ToolCallExecutionEvent":
       return message.content.map((result) => result.content).join("\n");
+    case "CodeOutputEvent":
+      return message.text;
+    case "CodeApprovalRequestEvent":
+      return message.blocks.map(({ code }) => code).join("\n");
     case "UserInputRequestedEvent":
       return "";
+    case "SelectSpeakerEvent":
+      return message.content.join(", ");
     default:
       return message.content;
   }
 }
 
-/** What stands for an image where only text can be shown: its file or address, if it has one. */
+/** The text shown in place of an image: its file or address, if it has one. */
 export function imageNote(image: ImagePart): string {
   if (image.path !== undefined) return `[image: ${image.path}]`;
   return image.url.startsWith("data:") ? "[image]" : `[image: ${image.url}]`;

@@ -1,9 +1,6 @@
-import type { JsonObject, JsonValue, ModelMessage, ModelUsage, TextContent, ToolCall, ToolResult } from "@fenced/core";
+import type { ModelMessage, ModelUsage, TextContent, ToolCall, ToolResult } from "@fenced/core";
 import * as z from "zod";
 import type { ImagePart } from "../messages/chat-message.ts";
-
-export const jsonValueSchema: z.ZodType<JsonValue> = z.json();
-export const jsonObjectSchema: z.ZodType<JsonObject> = z.record(z.string(), z.json());
 
 export const usageSchema: z.ZodType<ModelUsage> = z.object({ promptTokens: z.number(), completionTokens: z.number() });
 

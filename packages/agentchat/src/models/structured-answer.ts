@@ -2,13 +2,14 @@ import {
   type CreateOptions,
   type JsonObject,
   type JsonValue,
+  maxJsonDepth,
   ModelClientError,
   type ModelInfo,
   type ModelMessage,
 } from "@fenced/core";
 import * as z from "zod";
+import { parseJson } from "../common/json.ts";
 import { isZodType } from "../tools/tool.ts";
-import { jsonValueSchema } from "./model-message-schema.ts";
 
 /** A request for an answer in a given shape. */
 export interface StructuredRequest {
@@ -37,9 +38,12 @@ export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObje
   const checker = isZodType(schema) ? schema : fromJsonSchema(schema);
   const value = findJson(text, checker);
   if (value === undefined) {
-    throw new ModelClientError(`The model's answer is not JSON: ${JSON.stringify(text.slice(0, 200))}`, {
-      remedy: "Use a model with structured output, or say in the system message that the answer must be JSON.",
-    });
+    throw new ModelClientError(
+      `The model's answer is not JSON, or nested more than ${maxJsonDepth} levels deep: ${JSON.stringify(text.slice(0, 200))}`,
+      {
+        remedy: "Use a model with structured output, or say in the system message that the answer must be JSON.",
+      },
+    );
   }
   const checked = checker.safeParse(value);
   if (checked.success) return value;
@@ -51,18 +55,35 @@ export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObje
 
 /** Brackets at which JSON is looked for; a text with more is hardly an answer. */
 const mostBrackets = 200;
+/** Characters that are read in all before the search is given up: a hostile answer must not take seconds. */
+const mostCharacters = 2_000_000;
 
 /**
  * The JSON in a text: the whole text, or what stands between an opening bracket and the last closing one of its kind.
  * The first that follows the schema, else the first.
  */
 export function findJson(text: string, schema: z.ZodType): JsonValue | undefined {
-  const brackets = [...text.matchAll(/[{[]/g)].slice(0, mostBrackets);
-  const pieces = brackets.map(({ 0: open, index }) =>
-    text.slice(index, text.lastIndexOf(open === "{" ? "}" : "]") + 1),
-  );
-  const values = [text, ...pieces].map(parseJson).filter((value) => value !== undefined);
-  return values.find((value) => schema.safeParse(value).success) ?? values[0];
+  let first: JsonValue | undefined;
+  for (const piece of candidates(text)) {
+    const value = parseJson(piece);
+    if (value === undefined) continue;
+    if (schema.safeParse(value).success) return value;
+    first ??= value;
+  }
+  return first;
+}
+
+function* candidates(text: string): Generator<string, void, void> {
+  yield text;
+  const ends = { "{": text.lastIndexOf("}") + 1, "[": text.lastIndexOf("]") + 1 };
+  let [brackets, characters] = [0, 0];
+  for (const { 0: open, index } of text.matchAll(/[{[]/g)) {
+    const piece = text.slice(index, ends[open === "{" ? "{" : "["]);
+    brackets += 1;
+    characters += piece.length;
+    if (brackets > mostBrackets || characters > mostCharacters) return;
+    yield piece;
+  }
 }
 
 function fromJsonSchema(schema: JsonObject): z.ZodType {
@@ -70,13 +91,5 @@ function fromJsonSchema(schema: JsonObject): z.ZodType {
     return z.fromJSONSchema(schema);
   } catch {
     return z.unknown();
-  }
-}
-
-function parseJson(text: string): JsonValue | undefined {
-  try {
-    return jsonValueSchema.parse(JSON.parse(text));
-  } catch {
-    return undefined;
   }
 }

@@ -1,5 +1,5 @@
 import { type Operation, watchStream } from "@fenced/core/telemetry";
-import { type ChatAgent, isResponse, type Response } from "../agents/chat-agent.ts";
+import { type ChatAgent, isResponse, type AgentResponse } from "../agents/chat-agent.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
@@ -7,7 +7,7 @@ import { conventions } from "./conventions.ts";
 import { agentDuration } from "./metrics.ts";
 import { usageAttributes } from "./usage-attributes.ts";
 
-type Items = AsyncGenerator<AgentMessage | Response, void, void>;
+type Items = AsyncGenerator<AgentMessage | AgentResponse, void, void>;
 
 /** Lets an agent answer, and watches it. */
 export function watchTurn(
@@ -32,8 +32,8 @@ export function watchTurn(
   );
 }
 
-/** Passes a turn's items on. What its model calls took together stands on the messages. */
-async function* sumUsage(operation: Operation, items: AsyncIterable<AgentMessage | Response>): Items {
+/** Passes a turn's items on. The messages say how many tokens its model calls took. */
+async function* sumUsage(operation: Operation, items: AsyncIterable<AgentMessage | AgentResponse>): Items {
   const total = { promptTokens: 0, completionTokens: 0 };
   try {
     for await (const item of items) {

@@ -1,6 +1,11 @@
 import type { JsonObject, ToolCall, ToolResult } from "@fenced/core";
 import * as z from "zod";
 import { abortable } from "../common/abortable.ts";
+import { emitting, type Emit } from "../common/emitting.ts";
+import { jsonObjectSchema } from "../common/json.ts";
+import { messageOf } from "../common/message-of.ts";
+import type { SignalOptions } from "../common/signal-option.ts";
+import type { AgentMessage } from "../messages/agent-event.ts";
 import { watchTool } from "../telemetry/watch-tool.ts";
 import { isZodType, type Tool } from "./tool.ts";
 
@@ -16,27 +21,52 @@ export interface ToolCallOptions {
 }
 
 /**
- * Runs tool calls side by side. Everything that goes wrong with a call becomes its result, so that the model can
- * correct itself; only an abort rejects.
+ * Runs tool calls side by side and yields what the agents behind them say. Everything that goes wrong with a call becomes
+ * its result, so that the model can correct itself; only an abort rejects.
  */
-export async function executeToolCalls(calls: readonly ToolCall[], options: ToolCallOptions): Promise<ToolResult[]> {
+export async function* executeToolCalls(
+  calls: readonly ToolCall[],
+  options: ToolCallOptions,
+): AsyncGenerator<AgentMessage, ToolResult[], void> {
   const { signal } = options;
   signal?.throwIfAborted();
-  const results = Promise.all(calls.map((call) => executeToolCall(call, options)));
-  return abortable(results, { signal, graceMs });
+  return yield* emitting<AgentMessage, ToolResult[]>((emit) => {
+    const results = Promise.all(calls.map((call) => executeToolCall(call, options, emit)));
+    return abortable(results, { signal, graceMs });
+  });
 }
 
-async function executeToolCall(call: ToolCall, { tools, signal, agentName }: ToolCallOptions): Promise<ToolResult> {
+async function executeToolCall(
+  call: ToolCall,
+  { tools, signal, agentName }: ToolCallOptions,
+  emit: Emit<AgentMessage>,
+): Promise<ToolResult> {
   const { id: callId, name } = call;
   try {
     const found = tools.find((candidate) => candidate.name === name);
     if (found === undefined) throw new Error(unknownToolMessage(name, tools));
     const content = await watchTool({ call, tool: found, agentName }, async () =>
-      outputToText(await found.execute(parseArguments(call, found), { signal })),
+      outputToText(await execute(found, parseArguments(call, found), { signal, emit })),
     );
     return { callId, name, content, isError: false };
   } catch (error) {
-    return { callId, name, content: error instanceof Error ? error.message : String(error), isError: true };
+    return { callId, name, content: messageOf(error), isError: true };
+  }
+}
+
+async function execute(
+  tool: Tool,
+  args: JsonObject,
+  { signal, emit }: SignalOptions & { readonly emit: Emit<AgentMessage> },
+): Promise<unknown> {
+  if (tool.executeStream === undefined) return tool.execute(args, { signal });
+  const items = tool.executeStream(args, { signal });
+  try {
+    let step = await items.next();
+    for (; step.done !== true; step = await items.next()) await emit(step.value);
+    return step.value;
+  } finally {
+    await items.return(undefined);
   }
 }
 
@@ -59,11 +89,11 @@ function parseJsonObject(text: string): JsonObject {
   try {
     parsed = JSON.parse(text);
   } catch (error) {
-    throw new Error(`The arguments are not valid JSON: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`The arguments are not valid JSON: ${messageOf(error)}`, {
       cause: error,
     });
   }
-  const checked = z.record(z.string(), z.json()).safeParse(parsed);
+  const checked = jsonObjectSchema.safeParse(parsed);
   if (!checked.success) throw new Error("The arguments must be a JSON object.");
   return checked.data;
 }

@@ -1,7 +1,9 @@
 import { type ComponentModel, InvalidInputError, type JsonObject, type ToolSchema } from "@fenced/core";
+import { callbackOption, checkOptions, optionsSchema } from "@fenced/core/options";
 import * as z from "zod";
+import { toJsonObject } from "../common/json.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
-import { toJsonObject } from "../common/to-json.ts";
+import type { AgentMessage } from "../messages/agent-event.ts";
 
 /** Something that a model may have called. */
 export interface Tool {
@@ -19,6 +21,21 @@ export interface Tool {
    */
   execute(args: JsonObject, options: SignalOptions): unknown;
 
+  /**
+   * The same as it happens: yields the messages and events of the agents behind the tool, which are shown in the stream of
+   * the agent that calls it, and returns what `execute` returns. Used instead of `execute` if present.
+   */
+  executeStream?(args: JsonObject, options: SignalOptions): AsyncGenerator<AgentMessage, unknown, void>;
+
+  /** What the tool remembers, as plain JSON: part of its agent's state. */
+  saveState?(): Promise<JsonObject>;
+
+  /** Takes over what `saveState` gave. */
+  loadState?(state: JsonObject): Promise<void>;
+
+  /** Forgets what it remembers: part of its agent's reset. */
+  reset?(): Promise<void>;
+
   /** The settings as plain JSON. A tool without it makes its agent one that cannot be dumped. */
   dumpComponent?(): ComponentModel;
 }
@@ -35,8 +52,17 @@ export interface ToolDefinition<Parameters extends z.ZodObject> {
   readonly execute: (args: z.output<Parameters>, options: SignalOptions) => unknown;
 }
 
+const toolDefinition = optionsSchema({
+  name: z.string().min(1),
+  description: z.string(),
+  parameters: z.instanceof(z.ZodType, { error: "must be a zod schema" }),
+  execute: callbackOption<ToolDefinition<z.ZodObject>["execute"]>(),
+});
+
 /**
  * Makes a tool whose arguments have the types of its zod schema.
+ *
+ * @throws InvalidInputError if a part of the definition is unknown or wrong.
  *
  * @example
  * const add = tool({
@@ -47,6 +73,7 @@ export interface ToolDefinition<Parameters extends z.ZodObject> {
  * });
  */
 export function tool<Parameters extends z.ZodObject>(definition: ToolDefinition<Parameters>): Tool {
+  checkOptions(toolDefinition, definition, "tool");
   const { name, description, parameters, execute } = definition;
   return {
     name,

@@ -7,7 +7,7 @@ import {
   isResponse,
   isTaskResult,
   messageToText,
-  type Response,
+  type AgentResponse,
   streamingChunkEvent,
   textMessage,
   thoughtEvent,
@@ -15,7 +15,7 @@ import {
 import { collect, types } from "../support/collect.ts";
 
 class Echo extends BaseChatAgent {
-  override async *onMessagesStream(messages: readonly ChatMessage[]): AsyncGenerator<AgentMessage | Response> {
+  override async *onMessagesStream(messages: readonly ChatMessage[]): AsyncGenerator<AgentMessage | AgentResponse> {
     const { name: source } = this;
     const thought = thoughtEvent({ source, content: "hm" });
     yield thought;
@@ -26,7 +26,7 @@ class Echo extends BaseChatAgent {
 }
 
 class Broken extends BaseChatAgent {
-  override async *onMessagesStream(): AsyncGenerator<Response> {}
+  override async *onMessagesStream(): AsyncGenerator<AgentResponse> {}
 }
 
 const echo = new Echo({ name: "echo", description: "Repeats." });
@@ -60,7 +60,7 @@ describe("BaseChatAgent", () => {
   it("says so if there is no response", async () => {
     const broken = new Broken({ name: "broken", description: "" });
     await expect(broken.onMessages([])).rejects.toThrow("ended without its result");
-    await expect(broken.run()).rejects.toThrow("ended without a Response");
+    await expect(broken.run()).rejects.toThrow("ended without an AgentResponse");
   });
 
   it("does nothing after an abort", async () => {

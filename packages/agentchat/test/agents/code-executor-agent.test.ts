@@ -139,6 +139,32 @@ describe("CodeExecutorAgent's approval", () => {
     expect(codeExecutor.runs).toHaveLength(1);
   });
 
+  it("shows code that would hide itself on a screen", async () => {
+    const hidden = "x = 1 # \u001B[8mimport os\u001B[0m\u202E\rrm()\u009B2K\u2028\u{E0041}";
+    let seen: ApprovalRequest | undefined;
+    const codeExecutor = new ScriptedExecutor();
+    const approvalFunc = (request: ApprovalRequest): { approved: boolean; reason: string } => {
+      seen = request;
+      return { approved: true, reason: "" };
+    };
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, approvalFunc });
+    await agent.onMessages([say(python(hidden.replace("\r", "")))]);
+    expect(seen?.code).toContain("x = 1 # \\u{1b}[8mimport os\\u{1b}[0m\\u{202e}rm()\\u{9b}2K\\u{2028}\\u{e0041}");
+    expect(seen?.blocks).toEqual(codeExecutor.runs[0]);
+    expect(seen?.blocks[0]?.code).toBe(hidden.replace("\r", ""));
+  });
+
+  it("sees code with any number of backticks", async () => {
+    let seen = "";
+    const approvalFunc = ({ code }: ApprovalRequest): { approved: boolean; reason: string } => {
+      seen = code;
+      return { approved: true, reason: "" };
+    };
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor: new ScriptedExecutor(), approvalFunc });
+    await agent.onMessages([say(`~~~python\n${"` ".repeat(200_000)}\n~~~`)]);
+    expect(seen).toHaveLength(400_013);
+  });
+
   it("may refuse with a reason", async () => {
     const codeExecutor = new ScriptedExecutor();
     const approvalFunc = async (): Promise<{ approved: boolean; reason: string }> => ({

@@ -17,9 +17,12 @@ function retry(again: boolean, reason: string = "the key is y"): string {
 function writer(
   answers: readonly ScriptedAnswer[],
   steps: ConstructorParameters<typeof ScriptedExecutor>[0],
-  options: Partial<CodeExecutorAgentOptions> & { model?: ConstructorParameters<typeof ScriptedModel>[1] } = {},
+  {
+    model,
+    ...options
+  }: Partial<CodeExecutorAgentOptions> & { model?: ConstructorParameters<typeof ScriptedModel>[1] } = {},
 ): { agent: CodeExecutorAgent; modelClient: ScriptedModel; codeExecutor: ScriptedExecutor } {
-  const modelClient = new ScriptedModel(answers, options.model);
+  const modelClient = new ScriptedModel(answers, model);
   const codeExecutor = new ScriptedExecutor(steps);
   const agent = new CodeExecutorAgent({ name: "analyst", codeExecutor, modelClient, ...options });
   return { agent, modelClient, codeExecutor };
@@ -130,6 +133,13 @@ describe("CodeExecutorAgent with a model", () => {
     await expect(agent.onMessages(task)).rejects.toBe(error);
     expect((await agent.onMessages(task)).chatMessage.content).toBe("Again.");
     expect(modelClient.requests.at(-1)?.messages).toHaveLength(2);
+  });
+
+  it.each(['"true"', '"True"', '"yes"'])("retries when the model answers %s", async (answer) => {
+    const answers = [python("a"), `{"reason": "a typo", "retry": ${answer}}`, python("b"), "Done."];
+    const { agent, codeExecutor } = writer(answers, [failure], { maxRetriesOnError: 1 });
+    await agent.onMessages([textMessage({ source: "user", content: "x" })]);
+    expect(codeExecutor.runs).toHaveLength(2);
   });
 
   it("stops retrying when the limit is reached", async () => {

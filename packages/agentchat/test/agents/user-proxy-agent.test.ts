@@ -1,46 +1,19 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { ComponentError, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { handoffMessage, textMessage, UserProxyAgent } from "../../src/index.ts";
 import { collect, types } from "../support/collect.ts";
+import { talk, talkInTerminal, type Told } from "../support/in-terminal.ts";
 
 const program = join(import.meta.dirname, "..", "fixtures", "ask-user.ts");
 
-interface Asked {
-  readonly output: string;
-  readonly exitCode: unknown;
-  readonly signal: unknown;
+async function askUser(input: string, ...args: readonly string[]): Promise<Told> {
+  return talk([program, ...args], (child) => child.stdin.end(input));
 }
 
-const nodeArguments = [process.execPath, "--conditions=@fenced/source", "--import=tsx", program];
-
-async function askUser(input: string, ...args: readonly string[]): Promise<Asked> {
-  return talk([...nodeArguments, ...args], (child) => child.stdin.end(input));
-}
-
-/** Asks in a terminal, by way of Python, and types the keys once the question stands. */
-async function askInTerminal(keys: string, ...args: readonly string[]): Promise<Asked> {
-  const pty = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
-  return talk(["python3", "-c", pty, ...nodeArguments, ...args], (child) => {
-    child.stdout.once("data", () => child.stdin.write(keys));
-  });
-}
-
-async function talk(
-  [command = "", ...args]: readonly string[],
-  answer: (child: ChildProcessWithoutNullStreams) => void,
-): Promise<Asked> {
-  const child = spawn(command, args, { env: { ...process.env, TERM: "dumb" } });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  let output = "";
-  child.stdout.on("data", (data: Buffer) => (output += data.toString()));
-  child.stderr.on("data", (data: Buffer) => (output += data.toString()));
-  answer(child);
-  const [exitCode, signal]: unknown[] = await once(child, "close");
-  return { output, exitCode, signal };
+async function askInTerminal(keys: string, ...args: readonly string[]): Promise<Told> {
+  return talkInTerminal([program, ...args], { keys });
 }
 
 describe("UserProxyAgent", () => {
@@ -111,7 +84,7 @@ describe("UserProxyAgent", () => {
   });
 
   it("stops asking after an abort, and lets the program end", async () => {
-    const child = talk([...nodeArguments, "1", "abort"], ({ stdout, pid = 0 }) => {
+    const child = talk([program, "1", "abort"], ({ stdout, pid = 0 }) => {
       stdout.once("data", () => process.kill(pid, "SIGINT"));
     });
     expect(await child).toMatchObject({ output: expect.stringContaining("Error: interrupted"), exitCode: 1 });

@@ -33,7 +33,7 @@ describe("MaxMessageTermination", () => {
   });
 
   it.each([0, -1, 1.5, Number.NaN])("rejects a limit of %s", (limit) => {
-    expect(() => new MaxMessageTermination(limit)).toThrow("maxMessages is");
+    expect(() => new MaxMessageTermination(limit)).toThrow('"maxMessages" is');
   });
 });
 
@@ -76,8 +76,8 @@ describe("TokenUsageTermination", () => {
   });
 
   it("needs a limit that makes sense", () => {
-    expect(() => new TokenUsageTermination({})).toThrow("has no limit");
-    expect(() => new TokenUsageTermination({ maxTotalTokens: 0 })).toThrow("maxTotalTokens is 0");
+    expect(() => new TokenUsageTermination({})).toThrow("They must set maxTotalTokens");
+    expect(() => new TokenUsageTermination({ maxTotalTokens: 0 })).toThrow('"maxTotalTokens" is 0');
   });
 });
 
@@ -95,7 +95,7 @@ describe("TimeoutTermination", () => {
     } finally {
       vi.useRealTimers();
     }
-    expect(() => new TimeoutTermination(0)).toThrow("timeoutMs is 0");
+    expect(() => new TimeoutTermination(0)).toThrow('"timeoutMs" is 0');
   });
 });
 

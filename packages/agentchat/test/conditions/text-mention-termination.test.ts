@@ -35,6 +35,6 @@ describe("TextMentionTermination", () => {
   });
 
   it("rejects an empty text, which every message holds", () => {
-    expect(() => new TextMentionTermination("")).toThrow("empty text");
+    expect(() => new TextMentionTermination("")).toThrow('"text" is empty');
   });
 });

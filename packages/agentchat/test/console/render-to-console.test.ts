@@ -69,6 +69,40 @@ describe("renderToConsole", () => {
     expect(output.writes).toBeGreaterThan(5);
   });
 
+  it("shows a megabyte that is streamed as one line", async () => {
+    const modelClient = new ScriptedModel([]);
+    modelClient.createStream = async function* createStream() {
+      for (let piece = 0; piece < 250_000; piece++) yield "abcd";
+      yield { content: "", usage: { promptTokens: 0, completionTokens: 0 }, finishReason: "stop" as const };
+    };
+    const output = new Screen();
+    const agent = new AssistantAgent({ name: "h", modelClient, modelClientStream: true });
+    await renderToConsole(agent.onMessagesStream([]), { output, colors: true, summary: false });
+    expect(output.text).toContain("abcd".repeat(1000));
+  }, 120_000);
+
+  it("shows what a program prints while it runs, once and cleaned", async () => {
+    const live = ["one\n\u001B]0;owned\u0007", "\u001B[2Jtwo\n"];
+    const codeExecutor = new ScriptedExecutor([codeResult({ output: live.join("") })]);
+    codeExecutor.live = live;
+    const runner = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    const stream = runner.onMessagesStream([textMessage({ source: "user", content: python("x") })]);
+    expect(await shown(stream)).toBe(
+      "---------- runner (output) ----------\none\ntwo\n---------- runner (exit code 0) ----------\n",
+    );
+  });
+
+  it("says how a program failed whose output was shown", async () => {
+    const codeExecutor = new ScriptedExecutor([codeResult({ exitCode: 3, output: "one" })]);
+    codeExecutor.live = ["one"];
+    const runner = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    const stream = runner.onMessagesStream([textMessage({ source: "user", content: python("x") })]);
+    expect(await shown(stream)).toBe(
+      "---------- runner (output) ----------\none\n---------- runner (exit code 3) ----------\n" +
+        "The code failed with exit code 3. Its output is above.\n",
+    );
+  });
+
   it("shows a streamed answer and the code in it once, then the output", async () => {
     const modelClient = new ScriptedModel([`Try:\n${python("x")}`, "Seven."]);
     const codeExecutor = new ScriptedExecutor([codeResult({ output: "7\n" })]);

@@ -89,7 +89,7 @@ describe("BufferedChatCompletionContext", () => {
   });
 
   it.each([0, -1, 0.5])("rejects a size of %s", (size) => {
-    expect(() => new BufferedChatCompletionContext(size)).toThrow("bufferSize is");
+    expect(() => new BufferedChatCompletionContext(size)).toThrow('"bufferSize" is');
   });
 });
 

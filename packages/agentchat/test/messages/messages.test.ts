@@ -7,12 +7,10 @@ import {
   multiModalMessage,
   structuredMessage,
   textMessage,
-  toJsonCodeResult,
   toolCallRequestEvent,
 } from "../../src/index.ts";
 import { agentMessageSchema, chatMessageSchema } from "../../src/messages/agent-message-schema.ts";
 import { everyMessage } from "../support/every-message.ts";
-import { codeResult } from "../support/scripted-executor.ts";
 import { throughJson } from "../support/through-json.ts";
 
 describe.each(everyMessage.map((message) => [message.type, message] as const))("%s", (type, message) => {
@@ -66,18 +64,5 @@ describe("messageToText", () => {
     expect(messageToText(structuredMessage({ source: "a", content: { b: 1 } }))).toBe('{\n  "b": 1\n}');
     const calls = [{ id: "1", name: "add", arguments: '{"a":1}' }];
     expect(messageToText(toolCallRequestEvent({ source: "a", content: calls }))).toBe('add({"a":1})');
-  });
-});
-
-describe("toJsonCodeResult", () => {
-  it("writes bytes as base64 and says which", () => {
-    const data = { "image/png": Buffer.from([1, 2, 3]), "image/svg+xml": "<svg/>", "application/json": [1] };
-    expect(toJsonCodeResult(codeResult({ displays: [{ data, files: ["/a.png"] }] })).displays).toEqual([
-      {
-        data: { "image/png": "AQID", "image/svg+xml": "<svg/>", "application/json": [1] },
-        base64: ["image/png"],
-        files: ["/a.png"],
-      },
-    ]);
   });
 });

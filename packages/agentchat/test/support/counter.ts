@@ -3,7 +3,7 @@ import {
   BaseChatAgent,
   type ChatMessage,
   messageToText,
-  type Response,
+  type AgentResponse,
   RoundRobinGroupChat,
   textMessage,
 } from "../../src/index.ts";
@@ -18,7 +18,7 @@ export class Counter extends BaseChatAgent {
     super({ name, description: "counts" });
   }
 
-  override async *onMessagesStream(messages: readonly ChatMessage[]): AsyncGenerator<Response> {
+  override async *onMessagesStream(messages: readonly ChatMessage[]): AsyncGenerator<AgentResponse> {
     if (this.fail !== undefined) throw this.fail;
     this.received.push(messages);
     const content = `${this.name} ${messages.length}`;

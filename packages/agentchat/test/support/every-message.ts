@@ -1,9 +1,13 @@
 import {
   type AgentMessage,
+  codeApprovalRequestEvent,
   codeExecutionEvent,
   codeGenerationEvent,
+  codeOutputEvent,
   handoffMessage,
   multiModalMessage,
+  selectorEvent,
+  selectSpeakerEvent,
   stopMessage,
   streamingChunkEvent,
   structuredMessage,
@@ -26,6 +30,8 @@ const displays = [
   },
 ];
 
+const refused = { allowed: false, protocol: "connect", host: "a.example", port: 443, reason: "not listed" } as const;
+
 /** One message or event of each type. */
 export const everyMessage: readonly AgentMessage[] = [
   textMessage({ source, content: "hello", metadata: { exitCode: "0" } }),
@@ -44,7 +50,15 @@ export const everyMessage: readonly AgentMessage[] = [
   toolCallRequestEvent({ source, content: toolCalls }),
   toolCallExecutionEvent({ source, content: results }),
   codeGenerationEvent({ source, content: "code", codeBlocks: [{ language: "python", code: "x" }], retryAttempt: 1 }),
-  codeExecutionEvent({ source, result: codeResult({ output: "7\n", displays, codeFile: "/a.py" }), retryAttempt: 1 }),
+  codeExecutionEvent({
+    source,
+    result: codeResult({ output: "7\n", displays, codeFile: "/a.py", network: [refused] }),
+    retryAttempt: 1,
+  }),
+  codeOutputEvent({ source, index: 0, stream: "stdout", text: "7\n" }),
   streamingChunkEvent({ source, content: "he", fullMessageId: "x" }),
+  codeApprovalRequestEvent({ source, blocks: [{ language: "python", code: "x" }] }),
   userInputRequestedEvent({ source }),
+  selectSpeakerEvent({ source, content: ["a", "b"] }),
+  selectorEvent({ source, content: "a speaks" }),
 ];

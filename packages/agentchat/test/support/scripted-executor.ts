@@ -36,6 +36,8 @@ export class ScriptedExecutor implements CodeExecutor {
   started = 0;
   stopped = 0;
   running = 0;
+  /** What each run prints before its result, to stdout and stderr in turn. */
+  live: readonly string[] = [];
   onRun: (() => void) | undefined;
   readonly #steps: Step[];
   readonly #languages: readonly string[];
@@ -52,7 +54,15 @@ export class ScriptedExecutor implements CodeExecutor {
   /** Like a real executor: which languages there are is known once it has started. */
   get capabilities(): ExecutorCapabilities {
     const languages = this.started > 0 ? this.#languages : [];
-    return { languages, stateful: false, displays: false, functions: [], stdin: false, isolation: "none" };
+    return {
+      languages,
+      stateful: false,
+      displays: false,
+      functions: [],
+      hostFunctions: [],
+      stdin: false,
+      isolation: "none",
+    };
   }
 
   get files(): WorkspaceFiles {
@@ -87,6 +97,9 @@ export class ScriptedExecutor implements CodeExecutor {
   }
 
   async *streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncGenerator<ExecutionEvent> {
+    for (const [index, text] of this.live.entries()) {
+      yield { type: index % 2 === 0 ? "stdout" : "stderr", index: 0, text };
+    }
     yield { type: "result", result: await this.executeCodeBlocks(blocks, options) };
   }
 

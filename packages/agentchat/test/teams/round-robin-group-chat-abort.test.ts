@@ -5,7 +5,7 @@ import {
   BaseChatAgent,
   type ChatMessage,
   CodeExecutorAgent,
-  type Response,
+  type AgentResponse,
   RoundRobinGroupChat,
   type SignalOptions,
   textMessage,
@@ -107,7 +107,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     await expect(run()).rejects.toBe("stop");
     expect(ended).toBe(true);
     expect(await coder.saveState()).toEqual({ modelContext: { messages: [] } });
-    expect(await team.saveState()).toMatchObject({ messages: [{ content: "go" }], nextSpeaker: 0 });
+    expect(await team.saveState()).toMatchObject({ messages: [{ content: "go" }], manager: { nextSpeaker: 0 } });
   });
 
   it("passes an abort to every agent", async () => {
@@ -116,7 +116,7 @@ describe("RoundRobinGroupChat, aborted", () => {
       override async *onMessagesStream(
         _: readonly ChatMessage[],
         { signal }: SignalOptions = {},
-      ): AsyncGenerator<Response> {
+      ): AsyncGenerator<AgentResponse> {
         signals.push(signal);
         yield { chatMessage: textMessage({ source: this.name, content: "" }), innerMessages: [] };
       }

@@ -40,7 +40,7 @@ describe("RoundRobinGroupChat's state", () => {
     const first = make();
     await first.team.run({ task: "go" });
     const state = await first.team.saveState();
-    const broken = { ...state, agents: { ...Object(state["agents"]), y: { modelContext: {} } } };
+    const broken = { ...state, participants: { ...Object(state["participants"]), y: { modelContext: {} } } };
 
     const { team } = make();
     const before = await team.saveState();

@@ -9,7 +9,7 @@ import {
   FunctionalTermination,
   isTaskResult,
   MaxMessageTermination,
-  type Response,
+  type AgentResponse,
   RoundRobinGroupChat,
   textMessage,
   TextMentionTermination,
@@ -124,10 +124,10 @@ describe("RoundRobinGroupChat", () => {
   });
 
   it("rejects teams that cannot work", () => {
-    expect(() => new RoundRobinGroupChat({ participants: [] })).toThrow("no participants");
+    expect(() => new RoundRobinGroupChat({ participants: [] })).toThrow('"participants" is empty');
     const twins = [new Counter("a"), new Counter("a")];
     expect(() => new RoundRobinGroupChat({ participants: twins })).toThrow('Two participants are named "a"');
-    expect(() => counters(0)).toThrow("maxTurns is 0");
+    expect(() => counters(0)).toThrow('"maxTurns" is 0');
   });
 
   it("does not run twice at once", async () => {
@@ -147,7 +147,7 @@ describe("RoundRobinGroupChat", () => {
     b.fail = new Error("broken");
     await expect(team.run({ task: "go" })).rejects.toBe(b.fail);
     expect(await team.saveState()).toMatchObject({
-      nextSpeaker: 1,
+      manager: { nextSpeaker: 1 },
       messages: [{ content: "go" }, { content: "a 1" }],
       unread: { b: [{ content: "go" }, { content: "a 1" }] },
     });
@@ -159,10 +159,10 @@ describe("RoundRobinGroupChat", () => {
 
   it("says so if an agent never answers", async () => {
     class Silent extends BaseChatAgent {
-      override async *onMessagesStream(): AsyncGenerator<Response> {}
+      override async *onMessagesStream(): AsyncGenerator<AgentResponse> {}
     }
     const team = new RoundRobinGroupChat({ participants: [new Silent({ name: "s", description: "" })] });
-    await expect(team.run({ task: "go" })).rejects.toThrow('The turn of agent "s" ended without a Response');
+    await expect(team.run({ task: "go" })).rejects.toThrow('The turn of agent "s" ended without an AgentResponse');
   });
 
   it.each([
@@ -170,7 +170,7 @@ describe("RoundRobinGroupChat", () => {
     ["and goes on", []],
   ])("says so if an agent answers %s, and takes the first answer", async (_, more) => {
     class Talkative extends BaseChatAgent {
-      override async *onMessagesStream(): AsyncGenerator<AgentMessage | Response> {
+      override async *onMessagesStream(): AsyncGenerator<AgentMessage | AgentResponse> {
         yield { chatMessage: textMessage({ source: "s", content: "1" }), innerMessages: [] };
         for (const chatMessage of more) yield { chatMessage, innerMessages: [] };
         yield textMessage({ source: "s", content: "3" });
@@ -179,7 +179,7 @@ describe("RoundRobinGroupChat", () => {
     const b = new Counter("b");
     const participants = [new Talkative({ name: "s", description: "" }), b];
     const team = new RoundRobinGroupChat({ participants, maxTurns: 1 });
-    await expect(team.run({ task: "go" })).rejects.toThrow('Agent "s" went on after its Response');
+    await expect(team.run({ task: "go" })).rejects.toThrow('Agent "s" went on after its AgentResponse');
     expect(texts((await team.run()).messages)).toEqual(["b 2"]);
     expect(b.received.map(texts)).toEqual([["go", "1"]]);
   });

@@ -5,7 +5,7 @@ import {
   type ChatMessage,
   FunctionalTermination,
   isTaskResult,
-  type Response,
+  type AgentResponse,
   RoundRobinGroupChat,
   type SignalOptions,
 } from "../../src/index.ts";
@@ -24,7 +24,7 @@ class Delegate extends BaseChatAgent {
   override async *onMessagesStream(
     messages: readonly ChatMessage[],
     options?: SignalOptions,
-  ): AsyncGenerator<Response, void, void> {
+  ): AsyncGenerator<AgentResponse, void, void> {
     yield await this.#inner.onMessages(messages, options);
   }
 }

@@ -1,9 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { ToolCall, ToolResult } from "@fenced/core";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { type Tool, tool } from "../../src/index.ts";
-import { executeToolCalls } from "../../src/tools/execute-tool-calls.ts";
+import { executeToolCalls as stream, type ToolCallOptions } from "../../src/tools/execute-tool-calls.ts";
 import { call } from "../support/scripted-model.ts";
+
+async function executeToolCalls(calls: readonly ToolCall[], options: ToolCallOptions): Promise<ToolResult[]> {
+  const items = stream(calls, options);
+  let step = await items.next();
+  while (step.done !== true) step = await items.next();
+  return step.value;
+}
 
 const echo: Tool = {
   name: "echo",

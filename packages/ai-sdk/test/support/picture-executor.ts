@@ -1,7 +1,8 @@
-import type { ComponentModel, ExecutorCapabilities, WorkspaceFiles } from "@fenced/core";
+import type { ComponentModel, ExecutorCapabilities } from "@fenced/core";
 import {
   BaseCodeExecutor,
   DirectoryFiles,
+  type BackendSession,
   type BlockEvent,
   type BlockOutcome,
   type BlockRun,
@@ -15,11 +16,12 @@ export const pixel = Buffer.from(
 
 /** An executor with rich output, in this process: each line of a block shows the picture once. */
 export class PictureExecutor extends BaseCodeExecutor {
-  readonly capabilities: ExecutorCapabilities = {
+  protected readonly offered: ExecutorCapabilities = {
     languages: ["draw"],
     stateful: true,
     displays: true,
     functions: [],
+    hostFunctions: [],
     stdin: false,
     isolation: "none",
   };
@@ -28,27 +30,20 @@ export class PictureExecutor extends BaseCodeExecutor {
     return { provider: "test:PictureExecutor", componentType: "code_executor", version: 1, config: {} };
   }
 
-  protected openSession(): Promise<void> {
-    return Promise.resolve();
+  protected openSession(): Promise<BackendSession> {
+    return Promise.resolve({
+      files: new DirectoryFiles("."),
+      run: draw,
+      reset: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+    });
   }
+}
 
-  protected closeSession(): Promise<void> {
-    return Promise.resolve();
+async function* draw({ code }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  for (const line of code.split("\n")) {
+    yield { type: "stdout", data: `${line}\n` };
+    yield { type: "display", display: { data: { "image/png": pixel, "text/plain": line }, files: [] } };
   }
-
-  protected resetSession(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  protected sessionFiles(): WorkspaceFiles {
-    return new DirectoryFiles(".");
-  }
-
-  protected async *runBlock({ code }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    for (const line of code.split("\n")) {
-      yield { type: "stdout", data: `${line}\n` };
-      yield { type: "display", display: { data: { "image/png": pixel, "text/plain": line }, files: [] } };
-    }
-    return Promise.resolve({ exitCode: 0 });
-  }
+  return Promise.resolve({ exitCode: 0 });
 }

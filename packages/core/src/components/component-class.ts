@@ -27,7 +27,8 @@ export interface ComponentContext {
 }
 
 /**
- * The convention for classes that `loadComponent` can make: the export that `provider` names has a static `fromConfig`.
+ * The convention for what `loadComponent` can make: the export that `provider` names has this as its static field
+ * `component`, which `defineComponent` makes, or has these fields itself.
  *
  * @example
  * const configSchema = z.strictObject({ maxMessages: z.int().positive() });

@@ -64,7 +64,7 @@ function notInstalled(specifier: string, cause: unknown): ComponentError {
 function broken(specifier: string, cause: unknown): ComponentError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new ComponentError(`The package ${specifier} cannot be imported: ${reason}`, {
-    remedy: "Import it in a program of its own to see what is wrong with it, or install it anew.",
+    remedy: "Import it in a separate program to see the error, or reinstall it.",
     cause,
   });
 }

@@ -3,11 +3,18 @@ import { describeIssues } from "../describe-issues.ts";
 import { ComponentError } from "../errors/component-error.ts";
 import { FencedError } from "../errors/fenced-error.ts";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
+import { checkOptions, optionsSchema, type OptionSchemas } from "../options/check-options.ts";
+import { callbackOption } from "../options/option-types.ts";
 import type { ComponentClass, ComponentContext, LoadComponentOptions } from "./component-class.ts";
 import { componentModelSchema } from "./component-model-schema.ts";
 import type { ComponentModel } from "./component-model.ts";
 import { importPackage } from "./import-package.ts";
 import { parseProvider } from "./parse-provider.ts";
+
+const loadComponentOptions: z.ZodType<LoadComponentOptions> = optionsSchema({
+  allow: z.array(z.string()).exactOptional(),
+  importModule: callbackOption<(specifier: string) => Promise<unknown>>().exactOptional(),
+} satisfies OptionSchemas<LoadComponentOptions>);
 
 /**
  * Makes the component that a model describes, and those inside it. The provider's package is imported only if it is
@@ -17,20 +24,22 @@ import { parseProvider } from "./parse-provider.ts";
  *
  * @throws ComponentError if the model has another shape, its package is not allowed, not installed or has no such
  * component, or the config does not fit. The message names the path of the value.
+ * @throws InvalidInputError if an option is unknown or wrong.
  *
  * @example
  * const executor = await loadComponent<CodeExecutor>(JSON.parse(await readFile("executor.json", "utf8")));
  */
 export async function loadComponent<T>(model: ComponentModel, options: LoadComponentOptions = {}): Promise<T> {
+  const checked = checkOptions(loadComponentOptions, options, "loadComponent");
   const { provider, componentType, version, config } = parseModel(model);
-  const { specifier, exportName } = parseProvider(provider, options.allow ?? []);
-  const module = await importPackage(specifier, options.importModule);
+  const { specifier, exportName } = parseProvider(provider, checked.allow ?? []);
+  const module = await importPackage(specifier, checked.importModule);
   const component = componentExport<T>(module, exportName, provider);
   assertDeclared(provider, "componentType", component.componentType, componentType);
   assertDeclared(provider, "version", component.componentVersion, version);
   const context: ComponentContext = {
     provider,
-    load: (nested, path) => loadNested(nested, provider, path, options),
+    load: (nested, path) => loadNested(nested, provider, path, checked),
   };
   try {
     return await component.fromConfig(config, context);
@@ -53,15 +62,21 @@ function componentExport<T>(module: unknown, exportName: string, provider: strin
     typeof module === "object" && module !== null && Object.hasOwn(module, exportName)
       ? Reflect.get(module, exportName)
       : undefined;
-  if (isComponentClass<T>(exported)) return exported;
-  const problem = exported === undefined ? "does not exist" : "has no static fromConfig, so it is not a component";
+  const defined: unknown = typeof exported === "function" ? Reflect.get(exported, "component") : undefined;
+  if (isComponentClass<T>(defined)) return defined;
+  if (typeof exported === "function" && isComponentClass<T>(exported)) return exported;
+  const problem =
+    exported === undefined
+      ? "does not exist"
+      : "has neither a static component nor fromConfig, so it is not a component";
   throw new ComponentError(`The export of ${provider} ${problem}`, {
     remedy: "Check the export's name, and that the installed version of the package has it.",
   });
 }
 
 function isComponentClass<T>(value: unknown): value is ComponentClass<T> {
-  return typeof value === "function" && "fromConfig" in value && typeof value.fromConfig === "function";
+  const mayHave = typeof value === "function" || (typeof value === "object" && value !== null);
+  return mayHave && "fromConfig" in value && typeof value.fromConfig === "function";
 }
 
 function assertDeclared(provider: string, key: string, declared: unknown, given: unknown): void {

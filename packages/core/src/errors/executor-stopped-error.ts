@@ -2,7 +2,7 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.executor_stopped");
 
-/** The executor was stopped or restarted while this call was under way. Nothing of the call is running any more. */
+/** The executor was stopped before this call, or stopped or restarted while it was under way. Nothing of the call is running. */
 export class ExecutorStoppedError extends FencedError {
   readonly code = "executor_stopped" as const;
 

@@ -1,3 +1,5 @@
+import { sanitizeTerminalText } from "../text/sanitize-terminal-text.ts";
+
 /** What every error of Fenced is made from, besides its problem sentence. */
 export interface FencedErrorOptions {
   /** What the reader should do about it: a full sentence. The message ends with it. */
@@ -34,13 +36,19 @@ export abstract class FencedError extends Error {
   readonly remedy: string;
 
   /**
+   * Both texts may quote what a remote host, a server or a program said: what would control a terminal is taken out.
+   *
    * @param problem - what is wrong, with the names and values involved.
    * @param options - the remedy, and the cause if there is one.
    */
   constructor(problem: string, options: FencedErrorOptions) {
-    super(`${asSentence(problem)} ${options.remedy}`, "cause" in options ? { cause: options.cause } : undefined);
+    const remedy = sanitizeTerminalText(options.remedy);
+    super(
+      `${asSentence(sanitizeTerminalText(problem))} ${remedy}`,
+      "cause" in options ? { cause: options.cause } : undefined,
+    );
     this.name = new.target.name;
-    this.remedy = options.remedy;
+    this.remedy = remedy;
     Object.defineProperty(this, marker, { value: true });
   }
 

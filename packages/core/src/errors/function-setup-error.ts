@@ -2,7 +2,7 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.function_setup_failed");
 
-/** A user function did not load in the session, or a package that it requires is not to be had. The message gives the reason. */
+/** A user function did not load in the session, or a package that it requires could not be installed. The message gives the reason. */
 export class FunctionSetupError extends FencedError {
   readonly code = "function_setup_failed" as const;
 

@@ -2,7 +2,7 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.invalid_input");
 
-/** The caller passed something that cannot be right: no blocks, a timeout of -1, a module name that is no identifier. */
+/** The caller made a mistake: no blocks, a timeout of -1, a module name that is not an identifier. */
 export class InvalidInputError extends FencedError {
   readonly code = "invalid_input" as const;
 

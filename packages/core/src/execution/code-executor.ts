@@ -6,6 +6,12 @@ import type { ExecutionEvent } from "./execution-event.ts";
 import type { ExecutorCapabilities } from "./executor-capabilities.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 
+/** What one `start()` may say. */
+export interface StartOptions {
+  /** Ends the waiting, and the start itself if nobody else waits for it. */
+  readonly signal?: AbortSignal;
+}
+
 /**
  * A place where code runs. A program that fails or times out is a result; a broken backend or a caller's mistake
  * throws a `FencedError`.
@@ -26,29 +32,37 @@ export interface CodeExecutor extends AsyncDisposable {
   readonly files: WorkspaceFiles;
 
   /**
-   * Opens the session. Idempotent, and concurrent calls share one start. The first execution does it by itself, so
-   * calling it is a matter of when the waiting should happen.
+   * Opens the session. Idempotent, and concurrent calls share one start. Before the first `stop()`, whatever needs the session
+   * opens it by itself, so calling it is a matter of when the waiting should happen; after `stop()`, only this does.
    *
    * @throws BackendUnavailableError if the place where code runs cannot be reached; `start` may be tried again.
+   * @throws ExecutorStoppedError if it is stopped meanwhile, or was disposed of.
+   * @throws `options.signal.reason` if the signal was aborted. A start that nobody else waits for is then undone first.
    */
-  start(): Promise<void>;
+  start(options?: StartOptions): Promise<void>;
 
   /**
    * Ends all that the executor started and deletes all that it created, a temporary workspace too. Idempotent. Calls
-   * under way reject with `ExecutorStoppedError`. The executor may be started again. `await using` calls it.
+   * under way, and all later ones, reject with `ExecutorStoppedError` until `start()` is called.
    */
   stop(): Promise<void>;
 
   /**
    * A fresh session: no variables, no processes; the workspace's files stay. Calls under way reject with
    * `ExecutorStoppedError`.
+   *
+   * @throws ExecutorStoppedError after `stop()`.
    */
   restart(): Promise<void>;
+
+  /** Stops the executor for good: `start()` rejects from then on, too. `await using` calls it. */
+  [Symbol.asyncDispose](): Promise<void>;
 
   /**
    * Runs the blocks in order and stops at the first one that fails.
    *
-   * @throws InvalidInputError if there are no blocks or an option makes no sense.
+   * @throws InvalidInputError if there are no blocks, or an option is unknown or wrong.
+   * @throws ExecutorStoppedError if the executor was stopped, or is stopped or restarted meanwhile.
    * @throws FunctionSetupError if a user function does not load in the session.
    * @throws BackendUnavailableError if the place where code runs broke down.
    * @throws `options.signal.reason` if the signal was aborted.

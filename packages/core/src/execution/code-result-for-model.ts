@@ -1,6 +1,7 @@
-import type { CodeResult } from "./code-result.ts";
+import type { BlockResult, CodeResult } from "./code-result.ts";
 import { describeCodeResult } from "./describe-code-result.ts";
 import { displayImage, type DisplayImage } from "./display-image.ts";
+import { makeBlockResult, makeCodeResult } from "./make-code-result.ts";
 
 /** How much of a result a model is given. */
 export interface ModelOutputLimits {
@@ -41,6 +42,25 @@ export function codeResultForModel(
   const text = describeCodeResult({ ...result, output, truncated }, blockCount);
   const leftOut = found.length - images.length;
   return { text: leftOut === 0 ? text : `${text.trimEnd()}\n\n${imagesLeftOut(leftOut)}`, output, truncated, images };
+}
+
+/**
+ * A result whose blocks keep so many characters of output between them, each by its share; of more, head and tail. Everything else
+ * stays. For results that are kept, in a chat's state for one.
+ */
+export function shortenCodeResult(result: CodeResult, maxOutputCharacters: number): CodeResult {
+  const { length } = result.output;
+  if (length <= maxOutputCharacters) return result;
+  const share = maxOutputCharacters / length;
+  const blocks = result.blocks.map((block) => shortenBlock(block, Math.floor(share * block.output.length)));
+  return makeCodeResult({ ...result, truncated: true, blocks });
+}
+
+function shortenBlock(block: BlockResult, limit: number): BlockResult {
+  const output = shortenMiddle(block.output, limit);
+  const shortened = { ...block, output, truncated: true };
+  if (block.stderr === "") return makeBlockResult(shortened);
+  return { ...shortened, stdout: shortenMiddle(block.stdout, limit), stderr: shortenMiddle(block.stderr, limit) };
 }
 
 function imagesLeftOut(count: number): string {

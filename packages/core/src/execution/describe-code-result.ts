@@ -11,6 +11,9 @@ export function describeCodeResult(result: CodeResult, blockCount: number): stri
   return parts.length === 1 ? parts.join("") : parts.map((part) => part.trimEnd()).join("\n\n");
 }
 
+/** Refusals that a reader is told of: a program that tries many hosts would fill a page. */
+const mostRefusals = 10;
+
 function describeEnd(result: CodeResult, blockCount: number): string {
   const { exitCode, output } = result;
   const printed = output.trim() !== "";
@@ -32,11 +35,13 @@ function seconds({ blocks, durationMs }: CodeResult): string {
   return `${((blocks.at(-1)?.durationMs ?? durationMs) / 1000).toFixed(1)} s`;
 }
 
-function describeCircumstances({ truncated, stateLost, displays }: CodeResult): string[] {
+function describeCircumstances({ truncated, stateLost, network, displays }: CodeResult): string[] {
   const files = displays.flatMap((display) => display.files);
+  const refused = [...new Set(network?.map(({ reason }) => reason ?? ""))].slice(0, mostRefusals);
   return [
     ...(truncated ? ["The output was longer than the limit: its middle is left out."] : []),
     ...(stateLost ? ["The session was restarted: variables and imports of earlier code are gone."] : []),
+    ...(refused.length > 0 ? [`Requests were refused:\n${refused.join("\n")}`] : []),
     ...(files.length > 0 ? [`Saved files:\n${files.join("\n")}`] : []),
   ];
 }

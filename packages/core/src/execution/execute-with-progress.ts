@@ -1,3 +1,11 @@
+import { checkOptions, optionsSchema, type OptionSchemas } from "../options/check-options.ts";
+import {
+  callbackOption,
+  codeExecutorOption,
+  executeOptionSchemas,
+  millisecondsOption,
+  wholeNumberOption,
+} from "../options/option-types.ts";
 import type { CodeBlock } from "./code-block.ts";
 import type { CodeExecutor } from "./code-executor.ts";
 import type { CodeResult } from "./code-result.ts";
@@ -13,17 +21,31 @@ export interface ProgressOptions extends ExecuteOptions {
   readonly maxCharacters?: number;
 }
 
+interface ProgressArguments extends ProgressOptions {
+  readonly executor: CodeExecutor;
+}
+
+const progressArguments = optionsSchema({
+  ...executeOptionSchemas,
+  executor: codeExecutorOption,
+  onProgress: callbackOption<(text: string) => void>(),
+  intervalMs: millisecondsOption.exactOptional(),
+  maxCharacters: wholeNumberOption({ from: 0 }).exactOptional(),
+} satisfies OptionSchemas<ProgressArguments>);
+
 /**
  * Runs blocks as `executeCodeBlocks` does, and hands on what they print in portions that are bounded in number and
  * size, for a consumer that cannot be made to wait: a program may print without end and never fills its memory.
  *
- * @throws as `CodeExecutor.executeCodeBlocks` does.
+ * @throws InvalidInputError if an option is unknown or wrong; and as `CodeExecutor.executeCodeBlocks` does.
  */
 export async function executeWithProgress(
   executor: CodeExecutor,
   blocks: readonly CodeBlock[],
-  { onProgress, intervalMs = 250, maxCharacters = 4000, ...options }: ProgressOptions,
+  progressOptions: ProgressOptions,
 ): Promise<CodeResult> {
+  const checked = checkOptions(progressArguments, { ...progressOptions, executor }, "executeWithProgress");
+  const { executor: _, onProgress, intervalMs = 250, maxCharacters = 4000, ...options } = checked;
   const portions = new Portions(onProgress, { intervalMs, maxCharacters });
   try {
     for await (const event of executor.streamCodeBlocks(blocks, options)) {

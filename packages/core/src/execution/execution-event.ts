@@ -1,3 +1,5 @@
+import type { HostCallError } from "../functions/host/host-call.ts";
+import type { JsonValue } from "../json-value.ts";
 import type { CodeBlock } from "./code-block.ts";
 import type { BlockResult, CodeResult } from "./code-result.ts";
 import type { Display } from "./display.ts";
@@ -5,11 +7,40 @@ import type { Display } from "./display.ts";
 /**
  * What happens during a run, as it happens. `index` is the block's place in the list of blocks. A stream ends with
  * exactly one `result`. Text comes whole: a character is never split over two events. The stream carries all output,
- * also what the bounded result leaves out.
+ * also what the bounded result leaves out. Each `host-call` is followed by a `host-result` with its `callId`, unless the call of
+ * the executor is aborted first.
  */
 export type ExecutionEvent =
   | { readonly type: "block-start"; readonly index: number; readonly block: CodeBlock }
   | { readonly type: "stdout" | "stderr"; readonly index: number; readonly text: string }
   | { readonly type: "display"; readonly index: number; readonly display: Display }
+  | ({ readonly index: number } & HostCallEvent)
   | { readonly type: "block-end"; readonly index: number; readonly result: BlockResult }
   | { readonly type: "result"; readonly result: CodeResult };
+
+/** What happens when code calls a function of the host. */
+export type HostCallEvent = HostCallStart | HostCallEnd;
+
+/** Code calls a function of the host. */
+export interface HostCallStart {
+  readonly type: "host-call";
+  /** Names the call; unique in the world. */
+  readonly callId: string;
+  /** The function's name. */
+  readonly name: string;
+  /** The arguments, as the program gave them. */
+  readonly input: JsonValue;
+}
+
+/** A call of a function of the host is over: it has either an `output` or an `error`. */
+export interface HostCallEnd {
+  readonly type: "host-result";
+  /** That of the `host-call`. */
+  readonly callId: string;
+  readonly name: string;
+  /** What the program got. */
+  readonly output?: JsonValue;
+  /** What the program was told instead. */
+  readonly error?: HostCallError;
+  readonly durationMs: number;
+}

@@ -8,11 +8,14 @@ export interface ExecutorCapabilities {
   readonly displays: boolean;
   /** Languages in which user functions can be offered. */
   readonly functions: readonly string[];
+  /** Languages whose programs can call functions of the host; see `hostFunction`. */
+  readonly hostFunctions: readonly string[];
   /** Blocks can read `ExecuteOptions.stdin`. */
   readonly stdin: boolean;
   /**
-   * What stands between the code and the host. `none`: it runs as the host's user; `os-sandbox`: the operating
+   * What stands between the code and the host. `none`: it runs as the host's user; `wasm`: an interpreter compiled to WebAssembly,
+   * without processes, threads and sockets, in a restricted process; `os-sandbox`: the operating
    * system restricts it; `container`: it shares the host's kernel only; `remote`: it runs on another machine.
    */
-  readonly isolation: "none" | "os-sandbox" | "container" | "remote";
+  readonly isolation: "none" | "wasm" | "os-sandbox" | "container" | "remote";
 }

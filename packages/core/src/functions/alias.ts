@@ -1,4 +1,4 @@
-import { assertBindingName, assertImportableName } from "./module-names.ts";
+import { assertBindingName, assertImportableName } from "./names.ts";
 
 /**
  * A module, or a name in a module, under another name: `import numpy as np`.
@@ -13,7 +13,7 @@ export class Alias {
   /** The name that the functions use for it. */
   readonly alias: string;
 
-  /** @throws InvalidInputError if one of the names is not a name, so that no code can come in through it. */
+  /** @throws InvalidInputError if one of the names is not a valid identifier, which keeps code from being injected. */
   constructor(name: string, alias: string) {
     assertImportableName(name);
     assertBindingName(alias, "an alias");

@@ -1,4 +1,7 @@
+import * as z from "zod";
 import type { JsonObject, JsonValue } from "../json-value.ts";
+import { checkOptions } from "../options/check-options.ts";
+import { callbackOption } from "../options/option-types.ts";
 import type { FunctionDefinition } from "./function-definition.ts";
 import type { FunctionLanguage } from "./function-language.ts";
 import type { FunctionRequirements } from "./function-requirements.ts";
@@ -7,6 +10,9 @@ import { normaliseRequirements } from "./normalise-requirements.ts";
 import { parseFunctionJson } from "./parse-function-json.ts";
 import { parsePythonFunction } from "./python/parse-python-function.ts";
 import { requirementsToJson } from "./requirements-to-json.ts";
+
+const sourceArgument = z.object({ source: z.string() });
+const callableArgument = z.object({ callable: callbackOption<JavaScriptFunction>() });
 
 /** Any JavaScript function that is written in JavaScript. */
 export type JavaScriptFunction = (...parameters: never[]) => unknown;
@@ -63,10 +69,14 @@ export class FunctionWithRequirements {
    * comments. The source may be indented as a whole, as it is in a template literal.
    *
    * @param requirements - default: none.
-   * @throws InvalidInputError if the source is broken (with line, column and the line's text) or is not exactly one
-   * function, or if the requirements are not fit for Python.
+   * A mistake inside the function is for Python to find: executors report it as a `FunctionSetupError` when they set the
+   * functions up.
+   *
+   * @throws InvalidInputError if the source is not exactly one function, or a string, bracket or block in it never ends
+   * (with line, column and the line's text), or if the requirements are unknown or not fit for Python.
    */
   static fromString(source: string, requirements: FunctionRequirements = {}): FunctionWithRequirements {
+    checkOptions(sourceArgument, { source }, "FunctionWithRequirements.fromString");
     return new FunctionWithRequirements("python", parsePythonFunction(source), requirements);
   }
 
@@ -76,9 +86,10 @@ export class FunctionWithRequirements {
    *
    * @param requirements - default: none.
    * @throws InvalidInputError if the function has no name or no source text (built-in and bound functions), if it is
-   * a class, or if the requirements are not fit for JavaScript.
+   * a class, or if the requirements are unknown or not fit for JavaScript.
    */
   static fromCallable(callable: JavaScriptFunction, requirements: FunctionRequirements = {}): FunctionWithRequirements {
+    checkOptions(callableArgument, { callable }, "FunctionWithRequirements.fromCallable");
     const definition = parseJavaScriptFunction(callable.name, Function.prototype.toString.call(callable));
     return new FunctionWithRequirements("javascript", definition, requirements);
   }

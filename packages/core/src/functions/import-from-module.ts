@@ -1,6 +1,6 @@
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
 import { Alias } from "./alias.ts";
-import { assertBindingName, assertModuleName } from "./module-names.ts";
+import { assertBindingName, assertModuleName } from "./names.ts";
 
 /**
  * Names that come from a module: `from pathlib import Path`, `import { readFile } from "node:fs/promises"`.
@@ -14,10 +14,10 @@ export class ImportFromModule {
   /** The names to take from it; an `Alias` gives one of them another name. */
   readonly imports: readonly (string | Alias)[];
 
-  /** @throws InvalidInputError if a name is not a name, so that no code can come in through it, or if there are none. */
+  /** @throws InvalidInputError if a name is not a valid identifier (which keeps code from being injected), or the list is empty. */
   constructor(module: string, imports: readonly (string | Alias)[]) {
     assertModuleName(module);
-    if (imports.length === 0) {
+    if (!Array.isArray(imports) || imports.length === 0) {
       throw new InvalidInputError(`Nothing is imported from ${JSON.stringify(module)}`, {
         remedy: "List the names to import, or import the module itself by its name.",
       });
@@ -29,7 +29,7 @@ export class ImportFromModule {
 }
 
 function normaliseImport(entry: string | Alias): string | Alias {
-  const name = typeof entry === "string" ? entry : entry.name;
+  const name: unknown = typeof entry === "string" ? entry : Reflect.get(Object(entry), "name");
   assertBindingName(name, "imported from a module");
   // A copy, because a plain object of the same shape fits the type and has not been checked.
   return typeof entry === "string" ? entry : new Alias(entry.name, entry.alias);

@@ -1,19 +1,43 @@
+import * as z from "zod";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
+import { checkOptions, optionsSchema, type OptionSchemas } from "../options/check-options.ts";
 import { Alias } from "./alias.ts";
 import type { FunctionLanguage } from "./function-language.ts";
 import type { FunctionRequirements } from "./function-requirements.ts";
 import type { GlobalImport } from "./global-import.ts";
 import { ImportFromModule } from "./import-from-module.ts";
-import { isJavaScriptIdentifier } from "./is-javascript-identifier.ts";
-import { isPythonIdentifier } from "./is-python-identifier.ts";
-import { isJavaScriptModuleName, isPythonModuleName } from "./module-names.ts";
+import { isJavaScriptIdentifier, isJavaScriptModuleName, isPythonIdentifier, isPythonModuleName } from "./names.ts";
+
+const names = z.array(
+  z.custom<string | Alias>(
+    (value) => typeof value === "string" || hasTexts(value, "name", "alias"),
+    "must be a name, or an Alias",
+  ),
+);
+
+const requirements: z.ZodType<FunctionRequirements> = optionsSchema({
+  pythonPackages: z.array(z.string()).exactOptional(),
+  npmPackages: z.array(z.string()).exactOptional(),
+  globalImports: z
+    .array(
+      z.custom<GlobalImport>(
+        (value) =>
+          typeof value === "string" ||
+          hasTexts(value, "name", "alias") ||
+          (hasTexts(value, "module") && "imports" in value && names.safeParse(value.imports).success),
+        "must be a module's name, an Alias or an ImportFromModule",
+      ),
+    )
+    .exactOptional(),
+} satisfies OptionSchemas<FunctionRequirements>);
 
 /**
  * A frozen copy of the requirements, checked for the language.
  *
- * @throws InvalidInputError if a package or an import is not one of that language.
+ * @throws InvalidInputError if a requirement is unknown, or a package or an import is not one of that language.
  */
-export function normaliseRequirements(language: FunctionLanguage, given: FunctionRequirements): FunctionRequirements {
+export function normaliseRequirements(language: FunctionLanguage, options: FunctionRequirements): FunctionRequirements {
+  const given = checkOptions(requirements, options, "FunctionRequirements");
   const [own, foreign] =
     language === "python" ? (["pythonPackages", "npmPackages"] as const) : (["npmPackages", "pythonPackages"] as const);
   if ((given[foreign] ?? []).length > 0) {
@@ -28,6 +52,12 @@ export function normaliseRequirements(language: FunctionLanguage, given: Functio
     ...(packages && { [own]: Object.freeze(packages.map((name) => name.trim())) }),
     ...(globalImports && { globalImports: Object.freeze(globalImports.map((entry) => checkImport(language, entry))) }),
   });
+}
+
+function hasTexts<Name extends string>(value: unknown, ...keys: readonly Name[]): value is Record<Name, string> {
+  return (
+    typeof value === "object" && value !== null && keys.every((key) => typeof Reflect.get(value, key) === "string")
+  );
 }
 
 function assertPackage(name: string): void {

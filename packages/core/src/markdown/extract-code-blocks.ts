@@ -1,5 +1,15 @@
-import { Parser, type Node } from "commonmark";
+import * as z from "zod";
 import type { CodeBlock } from "../execution/code-block.ts";
+import { checkOptions } from "../options/check-options.ts";
+import { findRawFences } from "./find-fences.ts";
+
+const markdownArgument = z.object({ markdown: z.string() });
+
+/** A fence of a Markdown text, as `findFences` finds it. */
+export interface Fence extends CodeBlock {
+  /** Whether there is a closing fence. Code without one was cut off, and should not run. */
+  readonly closed: boolean;
+}
 
 /**
  * The fenced code blocks of a Markdown text, in order of appearance, wherever CommonMark sees a fence: with backticks
@@ -9,31 +19,42 @@ import type { CodeBlock } from "../execution/code-block.ts";
  * `python{1,3}` and `python:main.py` all give `python`), or an empty string if there is none. The code's lines are
  * joined by `\n`, without one after the last line; blank lines inside the fence are kept.
  *
- * A fence that never closes is not a block: the answer was cut off, and half a program should not run. Neither is
- * code that is only indented.
+ * A fence that never closes is not a block: the answer was cut off, and half a program should not run. Code that is
+ * only indented is not a block either.
+ *
+ * One thing goes beyond CommonMark, because models write it: where no closing fence follows, three backticks at the end
+ * of a line of code close the fence.
+ *
+ * Takes time in proportion to the text's length, whatever the text.
+ *
+ * @throws InvalidInputError if `markdown` is not a string.
  *
  * @example
  * extractCodeBlocks("Run this:\n\n```python\nprint(6 * 7)\n```\n"); // [{ language: "python", code: "print(6 * 7)" }]
  */
 export function extractCodeBlocks(markdown: string): CodeBlock[] {
-  // Only blocks matter here; without this every paragraph would be parsed for emphasis and links as well.
-  const parser = Object.assign(new Parser(), { processInlines: () => undefined });
-  const walker = parser.parse(markdown).walker();
-  const blocks: CodeBlock[] = [];
-  for (let step = walker.next(); step !== null; step = walker.next()) {
-    const block = step.entering ? asFencedBlock(step.node) : undefined;
-    if (block) blocks.push(block);
-  }
-  return blocks;
+  checkOptions(markdownArgument, { markdown }, "extractCodeBlocks");
+  return findFences(markdown)
+    .filter(({ closed }) => closed)
+    .map(({ language, code }) => ({ language, code }));
 }
 
-function asFencedBlock(node: Node): CodeBlock | undefined {
-  // The info of indented code is null, that of a fence at least an empty string.
-  if (node.type !== "code_block" || node.info === null || node.literal === null) return undefined;
-  const [[firstLine], [lastLine]] = node.sourcepos;
-  const codeLines = node.literal.split("\n").length - 1;
-  const closed = lastLine - firstLine === codeLines + 1;
-  return closed ? { language: languageOf(node.info), code: node.literal.replace(/\n$/, "") } : undefined;
+/**
+ * The same with the fences that never close, for programs that tell a model why its code did not run.
+ *
+ * @throws InvalidInputError if `markdown` is not a string.
+ */
+export function findFences(markdown: string): Fence[] {
+  checkOptions(markdownArgument, { markdown }, "findFences");
+  return findRawFences(markdown).map(({ info, lines, closed }) => ({
+    language: languageOf(unescape(info)),
+    code: lines.join("\n"),
+    closed,
+  }));
+}
+
+function unescape(info: string): string {
+  return info.replaceAll(/\\([!-/:-@[-`{-~])/g, "$1");
 }
 
 function languageOf(info: string): string {

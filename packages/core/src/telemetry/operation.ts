@@ -1,5 +1,3 @@
-import type { HistogramDefinition } from "./histograms.ts";
-
 /** What a span or a metric says of itself. `undefined` is left out. */
 export type TelemetryAttributes = Readonly<Record<string, string | number | boolean | string[] | undefined>>;
 
@@ -48,4 +46,22 @@ export interface Operation {
 
   /** Ends the operation before its generator ends, since its result is there; what comes after does not count. */
   end(): void;
+}
+
+/** A histogram that an operation records into. */
+export interface HistogramDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** A UCUM unit: `s`, `By`, `{token}`. */
+  readonly unit: string;
+  /** Upper ends of the buckets, unless the application configures others. */
+  readonly boundaries: readonly number[];
+}
+
+/** A gauge: how many there are of something now. */
+export interface GaugeDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** A UCUM unit: `{session}`. */
+  readonly unit: string;
 }

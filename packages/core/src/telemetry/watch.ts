@@ -1,6 +1,22 @@
-import { context } from "@opentelemetry/api";
-import type { Operation, OperationDefinition } from "./operation.ts";
-import { WatchedOperation } from "./watched-operation.ts";
+import {
+  context,
+  type Context,
+  createNoopMeter,
+  diag,
+  type Histogram,
+  INVALID_SPAN_CONTEXT,
+  isSpanContextValid,
+  type Meter,
+  metrics,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
+import { captured, capturesContent } from "./content-capture.ts";
+import { errorType } from "./error-type.ts";
+import type { HistogramDefinition, Operation, OperationDefinition, TelemetryAttributes } from "./operation.ts";
 
 /**
  * Watches an action, which runs with the operation's span as the active one.
@@ -132,5 +148,151 @@ class WatchedStream<Item, Result> implements AsyncGenerator<Item, Result, void> 
       operation.end();
       throw error;
     }
+  }
+}
+
+/**
+ * A function that runs in the context that is active now, no matter who calls it: for what an event, such as an abort, sets
+ * off in the name of an operation.
+ */
+export function inThisContext<Args extends unknown[], Result>(
+  action: (...args: Args) => Result,
+): (...args: Args) => Result {
+  return context.bind(context.active(), action);
+}
+
+/** Runs `action` in nobody's name: for a timer that outlives the operation which sets it up. */
+export function unwatched<T>(action: () => T): T {
+  return context.with(ROOT_CONTEXT, action);
+}
+
+/** An operation from its beginning, which is when it is made. */
+class WatchedOperation implements Operation {
+  readonly #definition: OperationDefinition;
+  readonly #span: Span;
+  readonly #context: Context;
+  readonly #started: number = performance.now();
+  #error: TelemetryAttributes = {};
+  #ended = false;
+
+  constructor(definition: OperationDefinition, parent: Context) {
+    this.#definition = definition;
+    this.#span = startSpan(definition, parent);
+    this.#context = this.#isTraced ? trace.setSpan(parent, this.#span) : parent;
+  }
+
+  /** Whether nobody sees anything of it: neither span nor metrics, nor has what happens within it a parent. */
+  get isOff(): boolean {
+    return !this.#isTraced && safely(() => metricsAreOff(this.#definition.scope), true);
+  }
+
+  get recording(): boolean {
+    return safely(() => this.#span.isRecording(), false);
+  }
+
+  set(attributes: TelemetryAttributes): void {
+    safely(() => this.#span.setAttributes(attributes), this.#span);
+  }
+
+  setContent(texts: () => Readonly<Record<string, string>>): void {
+    if (!this.recording || !capturesContent()) return;
+    safely(() => this.#span.setAttributes(texts()), this.#span);
+  }
+
+  record(histogram: HistogramDefinition, value: number, attributes: TelemetryAttributes): void {
+    recordValue(this.#definition.scope, histogram, value, attributes);
+  }
+
+  fail(error: unknown): void {
+    if (this.#ended) return;
+    // An error's message may quote code or output.
+    this.#fail(errorType(error), capturesContent() && error instanceof Error ? captured(error.message) : undefined);
+  }
+
+  failAs(type: string): void {
+    this.#fail(type, undefined);
+  }
+
+  /** Runs `action` with the span as the active one. */
+  within<T>(action: () => T): T {
+    return context.with(this.#context, action);
+  }
+
+  /** Marks the operation as one whose consumer left, unless it has ended. */
+  leave(): void {
+    if (!this.#ended) this.set({ "fenced.left_early": true });
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const { duration, metricAttributes } = this.#definition;
+    if (duration !== undefined) {
+      const seconds = (performance.now() - this.#started) / 1000;
+      this.record(duration, seconds, { ...metricAttributes, ...this.#error });
+    }
+    safely(() => this.#span.end(), undefined);
+  }
+
+  get #isTraced(): boolean {
+    return safely(() => isSpanContextValid(this.#span.spanContext()), false);
+  }
+
+  #fail(type: string, message: string | undefined): void {
+    this.#error = { "error.type": type };
+    this.set(this.#error);
+    const status = { code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) };
+    safely(() => this.#span.setStatus(status), this.#span);
+  }
+}
+
+function startSpan({ scope, schemaUrl, name, kind, attributes }: OperationDefinition, parent: Context): Span {
+  return safely(() => {
+    const options = schemaUrl === undefined ? {} : { schemaUrl };
+    const tracer = trace.getTracerProvider().getTracer(scope, undefined, options);
+    const spanKind = kind === "client" ? SpanKind.CLIENT : SpanKind.INTERNAL;
+    return tracer.startSpan(name, { kind: spanKind, attributes }, parent);
+  }, trace.wrapSpanContext(INVALID_SPAN_CONTEXT));
+}
+
+const instruments = new WeakMap<Meter, Map<string, Histogram>>();
+
+/** Whether there is nobody who reads metrics. */
+function metricsAreOff(scope: string): boolean {
+  return metrics.getMeter(scope) === createNoopMeter();
+}
+
+/** Records one value. Does nothing without an SDK, and never throws. */
+function recordValue(
+  scope: string,
+  definition: HistogramDefinition,
+  value: number,
+  attributes: TelemetryAttributes,
+): void {
+  safely(() => histogramOf(metrics.getMeter(scope), definition).record(value, attributes), undefined);
+}
+
+function histogramOf(meter: Meter, { name, description, unit, boundaries }: HistogramDefinition): Histogram {
+  const known = instruments.get(meter) ?? new Map<string, Histogram>();
+  instruments.set(meter, known);
+  const found = known.get(name);
+  if (found !== undefined) return found;
+  const advice = { explicitBucketBoundaries: [...boundaries] };
+  const made = meter.createHistogram(name, { description, unit, advice });
+  known.set(name, made);
+  return made;
+}
+
+/** What `action` returns; if the SDK or one of its plug-ins throws, `fallback`. Telemetry never breaks what it watches. */
+function safely<T>(action: () => T, fallback: T): T {
+  try {
+    return action();
+  } catch (error) {
+    try {
+      diag.error("Fenced: telemetry failed", error);
+    } catch {
+      // The logger is a plug-in, too.
+    }
+    return fallback;
   }
 }

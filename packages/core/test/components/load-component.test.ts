@@ -181,6 +181,20 @@ describe("a package that may not be imported", () => {
   });
 });
 
+describe("options in JavaScript", () => {
+  test.each([
+    [{ alow: ["x"] }, 'loadComponent: unknown option "alow". Did you mean "allow"?'],
+    [{ allow: "my-leaves" }, '"allow" is a string. It must be an array.'],
+    [{ allow: [5] }, '"allow[0]" is 5. It must be a string.'],
+    [{ importModule: "x" }, '"importModule" is not valid. It must be a function.'],
+    [null, "loadComponent: the options are null."],
+  ])("%j is refused before anything is imported", async (options, message) => {
+    const attempt = async (): Promise<unknown> => Reflect.apply(loadComponent, undefined, [leaf(), options]);
+    await expect(attempt()).rejects.toThrow(InvalidInputError);
+    await expect(attempt()).rejects.toThrow(message);
+  });
+});
+
 describe("a model that does not fit", () => {
   test.each<[string, unknown, string]>([
     ["no object", null, "not a component model"],

@@ -9,6 +9,7 @@ import {
   FunctionSetupError,
   InvalidInputError,
   ModelClientError,
+  QuotaExceededError,
   WorkspacePathError,
 } from "../../src/index.ts";
 
@@ -20,6 +21,7 @@ const classes = [
   [FunctionSetupError, "function_setup_failed"],
   [InvalidInputError, "invalid_input"],
   [ModelClientError, "model_failed"],
+  [QuotaExceededError, "quota_exceeded"],
   [WorkspacePathError, "path_outside_workspace"],
 ] as const;
 
@@ -28,6 +30,13 @@ const remedy = "Do it otherwise.";
 test("every error class that is exported is tested here", () => {
   const exported = Object.entries(core).filter(([name]) => name.endsWith("Error") && name !== "FencedError");
   expect(exported.map(([, value]) => value)).toEqual(classes.map(([ErrorClass]) => ErrorClass));
+});
+
+test("a message cannot control the terminal that shows it", () => {
+  const said = "Welcome\u001B]52;c;ZXZpbA==\u0007 \u202Eback\u2066 \u001B[2Jend";
+  const error = new BackendUnavailableError(`The host says: ${said}`, { remedy: `Ask ${said}.` });
+  expect(error.message).toBe("The host says: Welcome back end. Ask Welcome back end.");
+  expect(error.remedy).toBe("Ask Welcome back end.");
 });
 
 describe.each(classes)("%o", (ErrorClass, code) => {

@@ -5,6 +5,11 @@ import { codeResult } from "../support/code-result.ts";
 const block = codeResult({ exitCode: 1, output: "no\n" }).blocks[0];
 const blocks = block === undefined ? [] : [block];
 
+const refusal = (host: string) => {
+  const reason = `${host} is not in this executor's network policy`;
+  return { allowed: false, protocol: "connect" as const, host, port: 443, reason };
+};
+
 describe("describeCodeResult", () => {
   it.each([
     ["output as it is", codeResult({ output: " 42\n" }), 1, " 42\n"],
@@ -14,6 +19,12 @@ describe("describeCodeResult", () => {
       codeResult({ exitCode: 2, output: "no\n" }),
       1,
       "The code failed with exit code 2. Its output:\nno\n",
+    ],
+    [
+      "what the network policy refused",
+      codeResult({ output: "42\n", network: Array.from({ length: 12 }, (_, index) => refusal(`host-${index % 11}`)) }),
+      1,
+      `42\n\nRequests were refused:\n${Array.from({ length: 10 }, (_, index) => refusal(`host-${index}`).reason).join("\n")}`,
     ],
     ["a silent failure", codeResult({ exitCode: 2 }), 1, "The code failed with exit code 2. It printed nothing."],
     [

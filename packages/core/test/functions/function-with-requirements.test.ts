@@ -220,3 +220,32 @@ describe("JSON", () => {
     expect(() => FunctionWithRequirements.fromJSON(json)).toThrow(expected);
   });
 });
+
+describe("what JavaScript may pass", () => {
+  const { fromString, fromCallable } = FunctionWithRequirements;
+  test.each<[string, (...parameters: never[]) => unknown, readonly unknown[], string]>([
+    ["no source", fromString, [5], '"source" is 5. It must be a string.'],
+    ["no function", fromCallable, ["double"], '"callable" is not valid. It must be a function.'],
+    ["another language's style", fromString, [python, { python_packages: ["x"] }], 'Did you mean "pythonPackages"?'],
+    ["a name alone", fromString, [python, { pythonPackages: "pandas" }], '"pythonPackages" is a string.'],
+    ["an import that is none", fromString, [python, { globalImports: [{ name: "numpy" }] }], '"globalImports[0]"'],
+    ["no object", fromString, [python, null], "the options are null"],
+  ])("is refused: %s", (_what, make, parameters, message) => {
+    const call = (): unknown => Reflect.apply(make, FunctionWithRequirements, parameters);
+    expect(call).toThrow(InvalidInputError);
+    expect(call).toThrow(message);
+  });
+
+  test.each<[new (...parameters: never[]) => unknown, readonly unknown[]]>([
+    [Alias, []],
+    [Alias, [5, "a"]],
+    [Alias, ["numpy", {}]],
+    [ImportFromModule, ["pathlib"]],
+    [ImportFromModule, [{}, ["Path"]]],
+    [ImportFromModule, ["pathlib", [5]]],
+    [ImportFromModule, ["pathlib", [null]]],
+  ])("is refused: new %o(%j)", (Class, parameters) => {
+    const make = (): unknown => Reflect.construct(Class, parameters);
+    expect(make).toThrow(InvalidInputError);
+  });
+});

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { extractCodeBlocks } from "../../src/index.ts";
+import { extractCodeBlocks, findFences, InvalidInputError } from "../../src/index.ts";
 
 /** The code of each block of a text given line by line. */
 function codes(...lines: string[]): string[] {
@@ -89,6 +89,37 @@ describe("a fence that never closes is not a block", () => {
 
   test("the blocks after it are, if it ended with its container", () => {
     expect(codes("> ```", "> a", "", "```", "b", "```")).toEqual(["b"]);
+  });
+});
+
+describe("a fence at the end of the last line of code", () => {
+  test.each([
+    ["closes it", ["```python", "print(1)```"], ["print(1)"]],
+    ["behind a space", ["```python", "print(1) ```  "], ["print(1)"]],
+    ["with text below", ["```python", "print(1)```", "", "It prints 1."], ["print(1)"]],
+    ["in a list", ["1. Run:", "   ```python", "   if x:", "       y()```", "2. Look."], ["if x:\n    y()"]],
+    ["in a quote", ["> ```python", "> print(1)```", "", "words"], ["print(1)"]],
+    ["twice", ["```python", "a()```", "and", "```python", "b()```"], ["a()", "b()"]],
+    ["before a fence that is closed", ["```python", "a()```", "and", "```sh", "b", "```"], ["a()", "b"]],
+    ["before a fence that never closes", ["```python", "a()```", "and", "```sh", "b"], ["a()"]],
+    ["is code if a closing fence follows", ["```python", 's = """', "a```", '"""', "```"], ['s = """\na```\n"""']],
+    ["is code on a line with another fence", ["```python", "# write ```x```"], []],
+    ["is code on the opening line", ["```python print(1)```"], []],
+    ["is code with nothing but marks before it", ["```python", "- ```"], []],
+    ["is code between tildes", ["~~~python", "print(1)~~~"], []],
+    ["is code if it is shorter than the opening fence", ["````python", "print(1)```"], []],
+  ])("%s", (_case, lines, expected) => {
+    expect(codes(...lines)).toEqual(expected);
+  });
+});
+
+describe("all fences", () => {
+  test("come with those that never close", () => {
+    expect(findFences("```py\n1\n```\n> ~~~ sh\n> 2\n\n```js\n3\n")).toEqual([
+      { language: "py", code: "1", closed: true },
+      { language: "sh", code: "2", closed: false },
+      { language: "js", code: "3", closed: false },
+    ]);
   });
 });
 
@@ -198,6 +229,14 @@ describe("hostile text", { timeout: 120_000 }, () => {
     ["definitions", "[a]: ".repeat(size / 5)],
     ["tags", "<a ".repeat(size / 3)],
     ["spaces", " ".repeat(size)],
+    ["lists in lists, and blank lines", `${"- ".repeat(size / 4)}a\n${"\n".repeat(size / 2)}`],
+    ["bullets", "- ".repeat(size / 2)],
+    ["stars", "* ".repeat(size / 2)],
+    ["items, and white space", `${"1. ".repeat(size / 6)}${" ".repeat(size / 2)}`],
+    ["backticks before a backtick", `${"`".repeat(size - 2)} \``],
+    ["glued fences", "```a\nb```\n".repeat(size / 10)],
+    ["code with backticks in it", `\`\`\`\n${"` ".repeat(size / 2)}`],
+    ["code with fences in it", `\`\`\`\n${"a```\n".repeat(size / 5)}`],
     ["braces in an info string", `\`\`\`{${" ".repeat(size)}\n\`\`\``],
   ])("a megabyte of %s comes back", (_what, text) => {
     expect(extractCodeBlocks(text).every((block) => typeof block.code === "string")).toBe(true);
@@ -207,4 +246,15 @@ describe("hostile text", { timeout: 120_000 }, () => {
     const deep = "> ".repeat(1000);
     expect(codes(`${deep}\`\`\`py`, `${deep}a`, `${deep}\`\`\``)).toEqual(["a"]);
   });
+});
+
+test.each([[undefined], [5], [["```"]], [null]])("what is no text is refused: %j", (markdown) => {
+  const untyped: { extract(text: unknown): unknown; find(text: unknown): unknown } = {
+    extract: extractCodeBlocks,
+    find: findFences,
+  };
+  for (const call of [() => untyped.extract(markdown), () => untyped.find(markdown)]) {
+    expect(call).toThrow(InvalidInputError);
+    expect(call).toThrow(/"markdown" .* It must be a string\./);
+  }
 });

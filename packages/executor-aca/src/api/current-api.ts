@@ -1,22 +1,26 @@
 import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { FileContent } from "@fenced/executor-kit";
 import { firstPauseMs, longestPauseMs, retryAfter, type PoolCall, type PoolClient } from "../http/pool-client.ts";
-import { header } from "../http/read-error.ts";
 import { ConnectionError, ServiceError } from "../http/service-error.ts";
 import { multipartBody } from "./multipart-body.ts";
-import { readJson } from "./read-json.ts";
 import {
   OutcomeUnknownError,
   answerLost,
   type ExecutionAnswer,
   type ExecutionOrder,
-  type FileContent,
   type RemoteContent,
-  type RemoteEntry,
+  type RemotePage,
   type SessionApi,
 } from "./session-api.ts";
-import { executionSchema, fileListSchema, syncLimitSeconds, type WireExecution as Execution } from "./wire-types.ts";
+import {
+  executionSchema,
+  fileListSchema,
+  storedSizeSchema,
+  syncLimitSeconds,
+  type WireExecution as Execution,
+} from "./wire-types.ts";
 
 /** What is known of a pool's habits; shared by all sessions of an executor. */
 export interface PoolHabits {
@@ -67,46 +71,43 @@ export class CurrentApi implements SessionApi {
       if (order.repeatable) throw error;
       // The code may have run, whatever the service answers from now on: also that the session is gone.
       const reason = error instanceof Error ? error.message : String(error);
-      throw new OutcomeUnknownError(`The service took a block, and could then not be asked how it ended (${reason})`, {
+      throw new OutcomeUnknownError(`The service accepted a block, but did not report how it ended (${reason})`, {
         cause: error,
       });
     }
   }
 
-  async listDirectory(directory: string): Promise<RemoteEntry[]> {
-    const entries: RemoteEntry[] = [];
-    let query = this.#query(directory);
-    for (;;) {
-      const page = await this.#client.send({ method: "GET", path: ["files"], query, repeatable: true }, (response) =>
-        readJson(response, fileListSchema),
-      );
-      for (const { name, type, sizeInBytes } of page.value) {
-        entries.push({ name, isDirectory: type?.toLowerCase() === "directory", size: sizeInBytes ?? 0 });
-      }
-      if (page.nextLink === null || page.nextLink === undefined) return entries;
-      // Only what it adds to the query is taken from the link: a token must not follow it to another host.
-      const next = new URL(page.nextLink, this.#client.baseUrl).searchParams;
-      query = { ...query, ...Object.fromEntries(next) };
+  async listDirectory(
+    directory: string,
+    cursor: RemotePage["next"],
+    signal: AbortSignal | undefined,
+  ): Promise<RemotePage> {
+    const query = { ...this.#query(directory), ...cursor };
+    const call = { method: "GET", path: ["files"], query, repeatable: true, signal } as const;
+    const { value, nextLink } = await this.#client.json(call, fileListSchema);
+    const entries = value.map(({ name, type, sizeInBytes }) => ({
+      name,
+      isDirectory: type?.toLowerCase() === "directory",
+      size: sizeInBytes ?? 0,
+    }));
+    if (nextLink === null || nextLink === undefined || !URL.canParse(nextLink, this.#client.baseUrl.href)) {
+      return { entries, next: undefined };
     }
+    // Only what it adds to the query is taken from the link: a token must not follow it to another host.
+    return { entries, next: Object.fromEntries(new URL(nextLink, this.#client.baseUrl).searchParams) };
   }
 
   async readFile(file: string, signal?: AbortSignal): Promise<RemoteContent> {
     const call = { method: "GET", path: ["files", path.posix.basename(file), "content"], signal } as const;
-    return this.#client.send(
-      { ...call, query: this.#query(path.posix.dirname(file)), repeatable: true },
-      async (response) => {
-        const length = header(response, "content-length");
-        return { length: length === undefined ? undefined : Number(length), bytes: response.body };
-      },
-    );
+    const query = this.#query(path.posix.dirname(file));
+    return this.#client.send({ ...call, query, repeatable: true }, async ({ body }) => ({ bytes: body }));
   }
 
-  async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<void> {
+  async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined> {
     const query = this.#query(path.posix.dirname(file));
     const call = { method: "POST", path: ["files"], query, repeatable: true, signal } as const;
-    await this.#client.send({ ...call, ...multipartBody(path.posix.basename(file), content) }, ({ body }) =>
-      body.dump(),
-    );
+    const body = multipartBody(path.posix.basename(file), content);
+    return this.#client.json({ ...call, ...body }, storedSizeSchema);
   }
 
   async removeFile(file: string, signal?: AbortSignal): Promise<void> {
@@ -157,11 +158,9 @@ export class CurrentApi implements SessionApi {
       const fields = this.#fields(order, refusesOutputLimit);
       const body = JSON.stringify(wrapsBodies ? { properties: fields } : fields);
       try {
-        return await this.#client.send({ ...call, body: () => body }, async (response) => {
-          const execution = await readJson(response, executionSchema);
-          this.#habits.keepsOperationIds ??= execution.id === id;
-          return execution;
-        });
+        const execution = await this.#client.json({ ...call, body: () => body }, executionSchema);
+        this.#habits.keepsOperationIds ??= execution.id === id;
+        return execution;
       } catch (error) {
         if (!(error instanceof ServiceError) || error.status !== 400) throw error;
         if (!wrapsBodies && error.code === "SessionPropertiesMissing") this.#habits.wrapsBodies = true;
@@ -194,7 +193,7 @@ export class CurrentApi implements SessionApi {
 
   async #get(id: string, signal: AbortSignal): Promise<Execution> {
     const call = { method: "GET", path: ["executions", id], query: this.#query(), repeatable: true, signal } as const;
-    return this.#client.send(call, (response) => readJson(response, executionSchema));
+    return this.#client.json(call, executionSchema);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { FileContent } from "./session-api.ts";
+import { InvalidInputError } from "@fenced/core";
+import type { FileContent } from "@fenced/executor-kit";
 
 /** A `multipart/form-data` body with one file, streamed. */
 export interface MultipartBody {
@@ -7,8 +8,17 @@ export interface MultipartBody {
   readonly body: () => AsyncIterable<Uint8Array>;
 }
 
-/** The body that uploads `content` in the field `file`. */
+/**
+ * The body that uploads `content` in the field `file`.
+ *
+ * @throws InvalidInputError if the name has a backslash: some servers take it for an escape, and store another name.
+ */
 export function multipartBody(name: string, content: FileContent): MultipartBody {
+  if (name.includes("\\")) {
+    throw new InvalidInputError(`The file name ${JSON.stringify(name)} has a backslash`, {
+      remedy: "Rename the file.",
+    });
+  }
   const boundary = `fenced-${randomUUID()}`;
   // As HTML's form submission writes names.
   const escaped = name.replaceAll(/["\r\n]/g, (character) => encodeURIComponent(character));
@@ -20,11 +30,11 @@ export function multipartBody(name: string, content: FileContent): MultipartBody
   return {
     headers: {
       "content-type": `multipart/form-data; boundary=${boundary}`,
-      "content-length": String(head.length + content.length + tail.length),
+      "content-length": String(head.length + content.size + tail.length),
     },
     async *body() {
       yield head;
-      yield* content.read();
+      yield* content;
       yield tail;
     },
   };

@@ -1,19 +1,23 @@
+import type { FileContent } from "@fenced/executor-kit";
 import type { PoolClient } from "../http/pool-client.ts";
-import { header } from "../http/read-error.ts";
 import { ConnectionError, ServiceError } from "../http/service-error.ts";
 import { multipartBody } from "./multipart-body.ts";
-import { readJson } from "./read-json.ts";
 import {
   OutcomeUnknownError,
   answerLost,
   type ExecutionAnswer,
   type ExecutionOrder,
-  type FileContent,
   type RemoteContent,
-  type RemoteEntry,
+  type RemotePage,
   type SessionApi,
 } from "./session-api.ts";
-import { olderExecutionSchema, olderFileListSchema, olderVersion, syncLimitSeconds } from "./wire-types.ts";
+import {
+  olderExecutionSchema,
+  olderFileListSchema,
+  olderVersion,
+  storedSizeSchema,
+  syncLimitSeconds,
+} from "./wire-types.ts";
 
 /** The generation of 2024-02-02-preview: synchronous executions, one flat directory, nothing to ask afterwards. */
 export class OlderApi implements SessionApi {
@@ -38,10 +42,8 @@ export class OlderApi implements SessionApi {
     const call = { method: "POST", path: ["code", "execute"], query: this.#query, repeatable, signal } as const;
     const headers = { "content-type": "application/json" };
     try {
-      const answer = await this.#client.send(
-        { ...call, headers, body: () => JSON.stringify({ properties }) },
-        (response) => readJson(response, olderExecutionSchema),
-      );
+      const body = (): string => JSON.stringify({ properties });
+      const answer = await this.#client.json({ ...call, headers, body }, olderExecutionSchema);
       const { status, stdout, stderr, result } = answer.properties;
       const succeeded = /^succe(?:ss|eded)$/i.test(status);
       return { succeeded, stdout: stdout ?? "", stderr: stderr ?? "", result: result === "" ? null : result };
@@ -55,36 +57,30 @@ export class OlderApi implements SessionApi {
     }
   }
 
-  async listDirectory(): Promise<RemoteEntry[]> {
-    const call = { method: "GET", path: ["files"], query: this.#query, repeatable: true } as const;
-    const { value } = await this.#client.send(call, (response) => readJson(response, olderFileListSchema));
-    return value.map(({ properties }) => ({ name: properties.filename, isDirectory: false, size: properties.size }));
+  async listDirectory(_: string, __: RemotePage["next"], signal: AbortSignal | undefined): Promise<RemotePage> {
+    const call = { method: "GET", path: ["files"], query: this.#query, repeatable: true, signal } as const;
+    const { value } = await this.#client.json(call, olderFileListSchema);
+    const entries = value.map(({ properties }) => ({
+      name: properties.filename,
+      isDirectory: false,
+      size: properties.size,
+    }));
+    return { entries, next: undefined };
   }
 
   async readFile(file: string, signal?: AbortSignal): Promise<RemoteContent> {
-    const call = {
-      method: "GET",
-      path: ["files", "content", file],
-      query: this.#query,
-      repeatable: true,
-      signal,
-    } as const;
-    return this.#client.send(call, async (response) => {
-      const length = header(response, "content-length");
-      return { length: length === undefined ? undefined : Number(length), bytes: response.body };
-    });
+    const call = { method: "GET", path: ["files", "content", file], repeatable: true, signal } as const;
+    return this.#client.send({ ...call, query: this.#query }, async ({ body }) => ({ bytes: body }));
   }
 
-  async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<void> {
+  async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined> {
     const call = { method: "POST", path: ["files", "upload"], query: this.#query, repeatable: true, signal } as const;
-    await this.#client.send({ ...call, ...multipartBody(file, content) }, ({ body }) => body.dump());
+    return this.#client.json({ ...call, ...multipartBody(file, content) }, storedSizeSchema);
   }
 
   /** This API has no call for it, so code does it. */
   async removeFile(file: string, signal: AbortSignal = new AbortController().signal): Promise<void> {
-    const code = `import os as _fenced_os
-_fenced_os.remove(_fenced_os.path.join("/mnt/data", ${JSON.stringify(file)}))
-del _fenced_os`;
+    const code = `__import__("os").remove(${JSON.stringify(`/mnt/data/${file}`)})`;
     const { succeeded, stderr } = await this.execute({
       code,
       timeoutMs: 60_000,

@@ -1,5 +1,4 @@
 import type { PoolClient } from "../http/pool-client.ts";
-import { readJson } from "./read-json.ts";
 import { metadataSchema } from "./wire-types.ts";
 
 /** What a pool's sessions run. */
@@ -20,7 +19,7 @@ export async function readMetadata(
   signal?: AbortSignal,
 ): Promise<PoolMetadata> {
   const call = { method: "GET", path: ["metadata"], query, repeatable: true, signal } as const;
-  const { runtimes, packages } = await client.send(call, (response) => readJson(response, metadataSchema));
+  const { runtimes, packages } = await client.json(call, metadataSchema);
   return { poolType: poolTypeOf(runtimes), packages };
 }
 

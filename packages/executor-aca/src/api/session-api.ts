@@ -1,3 +1,5 @@
+import type { FileContent } from "@fenced/executor-kit";
+
 /** How the service says that a piece of code ended. */
 export interface ExecutionAnswer {
   readonly succeeded: boolean;
@@ -30,38 +32,34 @@ export interface RemoteEntry {
   readonly size: number;
 }
 
-/** What is sent as a file. */
-export interface FileContent {
-  /** Bytes. */
-  readonly length: number;
-  /** Reads it, once for each attempt. */
-  readonly read: () => AsyncIterable<Uint8Array>;
+/** A page of a directory's list. */
+export interface RemotePage {
+  readonly entries: readonly RemoteEntry[];
+  /** What to ask for the next page with; `undefined`: this is the last one. */
+  readonly next: Readonly<Record<string, string>> | undefined;
 }
 
 /** A file that is being received. */
 export interface RemoteContent {
-  /** Bytes; `undefined` if the service does not say. */
-  readonly length: number | undefined;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** The calls for files. Paths are relative to `/mnt/data`, normalised; `.` is the root. */
-export interface FilesApi {
-  /** Whether files can stand in directories. */
-  readonly hasDirectories: boolean;
-
-  listDirectory(directory: string): Promise<RemoteEntry[]>;
-  readFile(path: string, signal?: AbortSignal): Promise<RemoteContent>;
-  writeFile(path: string, content: FileContent, signal?: AbortSignal): Promise<void>;
-  removeFile(path: string, signal?: AbortSignal): Promise<void>;
-}
-
-/** One generation of the service's calls, for one session. */
-export interface SessionApi extends FilesApi {
+/**
+ * One generation of the service's calls, for one session. Paths are relative to `/mnt/data`, normalised; `.` is the root.
+ */
+export interface SessionApi {
   readonly identifier: string;
+  /** Whether files can be in directories. */
+  readonly hasDirectories: boolean;
 
   /** @throws OutcomeUnknownError if it may or may not have run. */
   execute(order: ExecutionOrder): Promise<ExecutionAnswer>;
+  /** @param cursor - `next` of the page before. */
+  listDirectory(directory: string, cursor: RemotePage["next"], signal: AbortSignal | undefined): Promise<RemotePage>;
+  readFile(path: string, signal?: AbortSignal): Promise<RemoteContent>;
+  /** @returns the bytes that the service says it stored, if it says so. */
+  writeFile(path: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined>;
+  removeFile(path: string, signal?: AbortSignal): Promise<void>;
 }
 
 /** How most messages of `OutcomeUnknownError` begin. */

@@ -35,7 +35,7 @@ const execution: z.ZodType<WireExecution> = z.object({
   status: z.union([z.string(), z.number()]).transform(String),
   error: z.object({ code: z.string().nullish(), message: z.string().nullish() }).nullish(),
   result: z
-    .object({ stdout: z.string().nullish(), stderr: z.string().nullish(), executionResult: z.unknown() })
+    .object({ stdout: z.string().nullish(), stderr: z.string().nullish(), executionResult: z.unknown().optional() })
     .nullish(),
 });
 
@@ -69,8 +69,8 @@ const packageEntry = z.union([z.string(), z.object({ name: z.string() }).transfo
 /** What `GET metadata` answers. Nothing in it is certain to be there. */
 export const metadataSchema: z.ZodType<{ runtimes: string; packages: string[] }> = z
   .object({
-    runtimes: z.unknown(),
-    jupyterKernel: z.unknown(),
+    runtimes: z.unknown().optional(),
+    jupyterKernel: z.unknown().optional(),
     preInstalledPackages: z.array(z.unknown()).nullish().catch(null),
   })
   .transform(({ runtimes, jupyterKernel, preInstalledPackages }) => ({
@@ -91,7 +91,7 @@ export const olderExecutionSchema: z.ZodType<{
     status: z.string(),
     stdout: z.string().nullish(),
     stderr: z.string().nullish(),
-    result: z.unknown(),
+    result: z.unknown().optional(),
   }),
 });
 
@@ -101,3 +101,15 @@ export const olderFileListSchema: z.ZodType<{ value: { properties: { filename: s
     value: z.array(z.object({ properties: z.object({ filename: z.string(), size: z.number() }) })),
   },
 );
+
+const storedFile = z.object({ sizeInBytes: z.number() }).transform(({ sizeInBytes }) => sizeInBytes);
+const olderStoredFile = z
+  .object({ value: z.tuple([z.object({ properties: z.object({ size: z.number() }) })]) })
+  .transform(({ value: [{ properties }] }) => properties.size);
+
+/** What an upload answers, in both shapes: how many bytes were stored. Nothing in it is certain to be there. */
+export const storedSizeSchema: z.ZodType<number | undefined> = z.union([
+  storedFile,
+  olderStoredFile,
+  z.unknown().transform(() => undefined),
+]);

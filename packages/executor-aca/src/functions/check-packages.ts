@@ -1,8 +1,8 @@
 import { FunctionSetupError, type FunctionWithRequirements } from "@fenced/core";
 
 /**
- * Sees to it that the packages which functions need are among those that a session has: without egress, which pools
- * do not have by default, nothing can be installed.
+ * Checks that a session has the packages that functions need: without egress, which pools do not have by default, nothing
+ * can be installed.
  *
  * @throws FunctionSetupError that names what is missing, and what there is of a similar name.
  */

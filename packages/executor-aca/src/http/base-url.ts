@@ -5,7 +5,7 @@ const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 /**
  * A pool's address, to which relative paths can be added.
  *
- * @throws InvalidInputError if it is no address, or one over which a token would travel in the clear.
+ * @throws InvalidInputError if it is not an address, or would send the token unencrypted.
  */
 export function baseUrl(endpoint: string): URL {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
@@ -16,7 +16,7 @@ export function baseUrl(endpoint: string): URL {
   }
   if (url.protocol === "http:" && !loopback.test(url.hostname)) {
     throw new InvalidInputError(
-      `The poolManagementEndpoint ${JSON.stringify(endpoint)} would send the token in the clear`,
+      `The poolManagementEndpoint ${JSON.stringify(endpoint)} would send the token unencrypted`,
       {
         remedy: "Use https; http is for an emulator on this host.",
       },

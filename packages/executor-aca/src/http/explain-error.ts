@@ -1,11 +1,17 @@
-import { BackendUnavailableError, FencedError, InvalidInputError } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  FencedError,
+  FileNotFoundError,
+  InvalidInputError,
+  WorkspacePathError,
+} from "@fenced/core";
 import { ConnectionError, ServiceError } from "./service-error.ts";
 
-/** What went wrong, as an error that says what to do. Errors that are none of the service's come back as they are. */
+/** What went wrong, as an error that says what to do. Errors that are not the service's come back as they are. */
 export function explainError(error: unknown): unknown {
   if (FencedError.isInstance(error)) return error;
   if (error instanceof ConnectionError) {
-    return new BackendUnavailableError(`The session pool does not answer: ${error.message}`, {
+    return new BackendUnavailableError(`The session pool did not answer: ${error.message}`, {
       remedy: "Check `poolManagementEndpoint` and the network between here and there.",
       cause: error.cause,
     });
@@ -13,7 +19,7 @@ export function explainError(error: unknown): unknown {
   if (!(error instanceof ServiceError)) return error;
   if (error.status === 413) {
     return new InvalidInputError("The file is too large for a session", {
-      remedy: "A file may have 128 MB.",
+      remedy: "A file can have at most 128 MB.",
       cause: error,
     });
   }
@@ -21,6 +27,30 @@ export function explainError(error: unknown): unknown {
   const said = [error.code, error.reason].filter((each) => each !== "").join(": ");
   const answer = `HTTP ${error.status}${said === "" ? "" : `, ${said}`}`;
   return new BackendUnavailableError(`${problem} (${answer})`, { remedy, cause: error });
+}
+
+/** What the service says about a file, as the errors that `WorkspaceFiles` promises. */
+export function fileError(error: unknown, file: string): unknown {
+  if (!(error instanceof ServiceError) || error.isCapacity || error.isSessionGone) return explainError(error);
+  if (error.status === 404) {
+    return new FileNotFoundError(`There is no file ${JSON.stringify(file)} in the session`, {
+      remedy: "`files.list()` says which files there are.",
+      cause: error,
+    });
+  }
+  if (error.status !== 400) return explainError(error);
+  if (/path|traversal/i.test(error.code)) return outsideWorkspace(file, error);
+  return new InvalidInputError(`The session refused the file name ${JSON.stringify(file)} (${error.reason})`, {
+    remedy: "Name a regular file; `files.list()` says which there are.",
+    cause: error,
+  });
+}
+
+function outsideWorkspace(file: string, cause: unknown): WorkspacePathError {
+  return new WorkspacePathError(`The path ${JSON.stringify(file)} is not in the workspace`, {
+    remedy: "Use a path relative to /mnt/data, without `..` and not through a symbolic link that leaves it.",
+    cause,
+  });
 }
 
 interface Explanation {
@@ -31,13 +61,13 @@ interface Explanation {
 
 const unexplained = {
   problem: "The session pool refused the request",
-  remedy: "See what it says; the pool's logs may say more.",
+  remedy: "Read its answer; the pool's logs may say more.",
 };
 
 const explanations: readonly Explanation[] = [
   {
     when: ({ status, reason }) => status === 401 && /audience/i.test(reason),
-    problem: "The token is for somebody else",
+    problem: "The token is for another audience",
     remedy: "The credential must give tokens for the scope https://dynamicsessions.io/.default.",
   },
   {
@@ -50,7 +80,8 @@ const explanations: readonly Explanation[] = [
   {
     when: ({ status }) => status === 403,
     problem: "The caller may not use the session pool",
-    remedy: 'Give it the role "Azure ContainerApps Session Executor" on the pool; it may take some minutes to work.',
+    remedy:
+      'Give it the role "Azure ContainerApps Session Executor" on the pool; it may take some minutes to take effect.',
   },
   {
     when: (error) => error.isSessionGone,
@@ -61,8 +92,8 @@ const explanations: readonly Explanation[] = [
     when: (error) => error.isCapacity,
     problem: "The session pool is full",
     remedy:
-      "Raise the pool's maximum of concurrent sessions, stop executors that are not needed, or wait: sessions that " +
-      "nobody stopped hold their slot for the pool's cooldown.",
+      "Raise the pool's maximum of concurrent sessions, stop executors that are not needed, or wait: a session " +
+      "that was not stopped holds its slot for the pool's cooldown.",
   },
   {
     when: ({ status }) => status === 404,

@@ -2,8 +2,9 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, ExecutorStoppedError, FencedError } from "@fenced/core";
 import { Agent, request, type Dispatcher } from "undici";
+import type { z } from "zod";
 import { tokenScope, type AccessTokenSource } from "../token-credential.ts";
-import { readError } from "./read-error.ts";
+import { readError, readJson } from "./read-answer.ts";
 import { ConnectionError, ServiceError } from "./service-error.ts";
 
 /** One call of the service. */
@@ -21,7 +22,7 @@ export interface PoolCall {
    */
   readonly repeatable: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Whether the call is one of those that take leave of a session: they are sent also after `settle`. */
+  /** Whether the call ends or leaves a session: such calls are sent also after `settle`. */
   readonly last?: boolean;
 }
 
@@ -33,6 +34,9 @@ export interface PoolAccess {
   /** Milliseconds for which a call is repeated while the service is busy or away. */
   readonly retryForMs: number;
 }
+
+/** Makes something of an answer; must read its body or throw it away. @param token - not to be shown. */
+type ReadAnswer<T> = (response: Dispatcher.ResponseData, token: string) => Promise<T>;
 
 /** Milliseconds between the first two attempts; each further pause is twice as long. */
 export const firstPauseMs = 200;
@@ -60,12 +64,12 @@ export class PoolClient {
   }
 
   /**
-   * What `read` makes of the answer to a call. It must read the body or throw it away.
+   * What `read` makes of the answer to a call.
    *
    * @throws ServiceError if the service refuses it, ConnectionError if there is no answer; `signal.reason` if aborted;
    * ExecutorStoppedError after `settle`.
    */
-  async send<T>(call: PoolCall, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+  async send<T>(call: PoolCall, read: ReadAnswer<T>): Promise<T> {
     const sending = this.#send(call, read);
     this.#underWay.add(sending);
     try {
@@ -73,6 +77,11 @@ export class PoolClient {
     } finally {
       this.#underWay.delete(sending);
     }
+  }
+
+  /** The checked body of the answer to a call. @throws as `send`, and BackendUnavailableError if it is another one. */
+  async json<T>(call: PoolCall, schema: z.ZodType<T>): Promise<T> {
+    return this.send(call, (response, token) => readJson(response, schema, token));
   }
 
   /**
@@ -93,12 +102,12 @@ export class PoolClient {
     await this.#agent.destroy();
   }
 
-  async #send<T>(call: PoolCall, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+  async #send<T>(call: PoolCall, read: ReadAnswer<T>): Promise<T> {
     const giveUp = performance.now() + this.#access.retryForMs;
     let askedForNewToken = false;
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
       try {
-        return await read(await this.#attempt(call));
+        return await this.#attempt(call, read);
       } catch (error) {
         call.signal?.throwIfAborted();
         const expired: boolean = error instanceof ServiceError && error.status === 401 && !askedForNewToken;
@@ -123,11 +132,11 @@ export class PoolClient {
   #assertOpen({ last }: PoolCall): void {
     if (!this.#settling.signal.aborted || last === true) return;
     throw new ExecutorStoppedError("The executor was stopped during this call", {
-      remedy: "Call again: that starts the executor anew, with a fresh session.",
+      remedy: "Call again to start a fresh session.",
     });
   }
 
-  async #attempt(call: PoolCall): Promise<Dispatcher.ResponseData> {
+  async #attempt<T>(call: PoolCall, read: ReadAnswer<T>): Promise<T> {
     const token = await this.#token(call.signal);
     this.#assertOpen(call);
     const url = new URL(call.path.map((part) => encodeURIComponent(part)).join("/"), this.#access.baseUrl);
@@ -146,7 +155,7 @@ export class PoolClient {
       if (FencedError.isInstance(error)) throw error;
       throw new ConnectionError(error);
     }
-    if (response.statusCode >= 200 && response.statusCode < 300) return response;
+    if (response.statusCode >= 200 && response.statusCode < 300) return read(response, token);
     throw await readError(response, token);
   }
 
@@ -158,7 +167,7 @@ export class PoolClient {
       signal?.throwIfAborted();
       if (FencedError.isInstance(cause)) throw cause;
       throw new BackendUnavailableError(
-        `The credential gave no token: ${cause instanceof Error ? cause.message : String(cause)}`,
+        `The credential returned no token: ${cause instanceof Error ? cause.message : String(cause)}`,
         {
           remedy: "Sign in (`az login`), or check the credential's settings.",
           cause,
@@ -166,8 +175,8 @@ export class PoolClient {
       );
     }
     if (answer) return answer.token;
-    throw new BackendUnavailableError("The credential gave no token", {
-      remedy: `It must have one for ${tokenScope}.`,
+    throw new BackendUnavailableError("The credential returned no token", {
+      remedy: `It must give one for ${tokenScope}.`,
     });
   }
 }

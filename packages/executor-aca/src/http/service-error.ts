@@ -76,3 +76,9 @@ function codeOf(error: unknown): string {
   const code: unknown = typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
   return typeof code === "string" ? code : "";
 }
+
+/** Whether an error says that the session does not exist any more, also in the words of `explainError`. */
+export function isSessionGone(error: unknown): boolean {
+  if (error instanceof ServiceError) return error.isSessionGone;
+  return error instanceof Error && error.cause instanceof ServiceError && error.cause.isSessionGone;
+}

@@ -20,6 +20,8 @@ const streams = ["stdout", "stderr"] as const;
 
 /** The service's limits, default and highest: output that is as long may have been cut there, whatever was asked for. */
 const [defaultLimit, highestLimit] = [4096, 1_048_576];
+/** Bytes of a log that are held until both streams were compared. */
+const mostCompared = 64 * 1024 * 1024;
 /** Bytes that the service leaves out besides, where its limit falls within a character. */
 const mostOfCharacter = 3;
 
@@ -103,6 +105,7 @@ async function compare(records: AsyncGenerator<LogRecord, void>, answered: Answe
       // A stream that goes on beyond a cut, while the other one is still being compared.
       seen[value.type] += bytes.length;
       events.push({ type: value.type, data: bytes });
+      if (seen.stdout + seen.stderr > mostCompared) return { events, seen, cut: true };
     }
     return { events, seen, cut: false };
   } catch {

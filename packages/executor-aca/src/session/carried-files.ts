@@ -1,14 +1,25 @@
 import { randomUUID } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { rm, stat } from "node:fs/promises";
 import path from "node:path";
-import { BackendUnavailableError, FileNotFoundError, InvalidInputError, type FileInfo } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  FileNotFoundError,
+  InvalidInputError,
+  sanitizeTerminalText,
+  type FileInfo,
+} from "@fenced/core";
+import { RemoteFiles, type FileContent } from "@fenced/executor-kit";
 import type { SessionApi } from "../api/session-api.ts";
-import { localContent } from "../files/local-content.ts";
-import { RemoteFiles } from "../files/remote-files.ts";
-import { ServiceError } from "../http/service-error.ts";
-import { isSessionGone } from "../http/session-gone.ts";
+import { uploadLimit } from "../api/wire-types.ts";
+import { AcaFileAccess } from "../files/aca-file-access.ts";
+import { isSessionGone, ServiceError } from "../http/service-error.ts";
 import { isLogName } from "./output-log.ts";
 
+/** The most that is carried: code decides how much there is, and this host's disk has to hold it. */
+const [mostBytes, mostFiles] = [2 * 1024 * 1024 * 1024, 10_000];
+/** Milliseconds for fetching all of it. */
+const patienceMs = 600_000;
 /** Files in a row that the service fails to give before the rest is not asked for: each may cost all its patience. */
 const mostFailures = 3;
 /** Answers to an upload that speak of the file: its name, its place, its size. */
@@ -29,13 +40,19 @@ export class CarriedFiles {
   /** Fetches all files of the session, also while code runs in it. */
   static async fetch(api: SessionApi, scratch: string, logName: string): Promise<CarriedFiles> {
     const directory = path.join(scratch, randomUUID());
-    const files = new RemoteFiles(
-      async () => api,
-      () => false,
-    );
+    const access = new BoundedAccess(async (call) => call(api), AbortSignal.timeout(patienceMs));
+    const files = new RemoteFiles(access);
     const fetched: string[] = [];
     let failures = 0;
-    for (const { path: file } of await files.list()) {
+    for (const { path: file, size } of await files.list()) {
+      if (size > uploadLimit && file !== logName) {
+        warn(`The file ${file} stays behind: it has more than 128 MB`);
+        continue;
+      }
+      if (fetched.length >= mostFiles || access.bytes >= mostBytes) {
+        warn("The other files of the session stay behind: there are too many to carry");
+        break;
+      }
       const outcome = await fetchFile(files, file, directory);
       if (outcome === "fetched") fetched.push(file);
       failures = outcome === "failed" ? failures + 1 : 0;
@@ -56,10 +73,10 @@ export class CarriedFiles {
     for (const file of this.#paths) {
       if (isLogName(file)) continue;
       try {
-        await api.writeFile(file, await localContent(path.join(this.#directory, file)));
+        await api.writeFile(file, await carriedContent(path.join(this.#directory, file)));
       } catch (error) {
         if (!isAboutFile(error)) throw error;
-        warn(`The file ${file} could not be taken into the new session: ${error.message}`);
+        warn(`The file ${file} could not be carried into the new session: ${error.message}`);
       }
     }
   }
@@ -67,6 +84,32 @@ export class CarriedFiles {
   async remove(): Promise<void> {
     await rm(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** Counts what is downloaded, and ends a file that is longer than can be carried, whatever the list says of it. */
+class BoundedAccess extends AcaFileAccess {
+  bytes = 0;
+
+  override async *content(file: string): AsyncGenerator<Uint8Array, void, void> {
+    let left = isLogName(file) ? 2 * uploadLimit : uploadLimit;
+    for await (const piece of super.content(file)) {
+      this.bytes += piece.length;
+      left -= piece.length;
+      if (left < 0) throw new InvalidInputError("It has more than 128 MB", { remedy: "It stays behind." });
+      yield piece;
+    }
+  }
+}
+
+/** A file that was fetched, into a directory that only this process writes to. */
+async function carriedContent(local: string): Promise<FileContent> {
+  const { size } = await stat(local);
+  return {
+    size,
+    async *[Symbol.asyncIterator]() {
+      if (size > 0) yield* createReadStream(local, { end: size - 1 });
+    },
+  };
 }
 
 /** Whether a file came along: `left`, it cannot; `failed`, the service did not give it; `gone`, the whole session is not there any more. */
@@ -94,5 +137,5 @@ function isAboutFile(error: unknown): error is Error {
 }
 
 function warn(message: string): void {
-  process.emitWarning(message, { code: "FENCED_ACA" });
+  process.emitWarning(sanitizeTerminalText(message), { code: "FENCED_ACA" });
 }

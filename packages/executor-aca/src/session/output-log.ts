@@ -15,6 +15,8 @@ export function isLogName(file: string): boolean {
 
 const streams: Readonly<Record<string, "stdout" | "stderr">> = { o: "stdout", e: "stderr" };
 const headLength = 5;
+/** The most of a log that is read, in bytes: the helper writes less, but code can put anything in the log's place. */
+const longestLog = 256 * 1024 * 1024;
 const cutLetter = "t".charCodeAt(0);
 
 /**
@@ -25,7 +27,13 @@ export async function* readLog(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   const head = Buffer.alloc(headLength);
   let headFilled = 0;
   let left = 0;
+  let length = 0;
   for await (const piece of bytes) {
+    length += piece.length;
+    if (length > longestLog) {
+      yield { type: "cut" };
+      return;
+    }
     for (let at = 0; at < piece.length;) {
       if (left > 0) {
         const data = piece.subarray(at, at + left);

@@ -4,9 +4,8 @@ import { OlderApi } from "../api/older-api.ts";
 import type { SessionApi } from "../api/session-api.ts";
 import { currentVersion, olderVersion } from "../api/wire-types.ts";
 import type { PoolClient } from "../http/pool-client.ts";
-import { ServiceError } from "../http/service-error.ts";
-import { isSessionGone } from "../http/session-gone.ts";
-import type { PoolLanguage } from "./pool-language.ts";
+import { isSessionGone, ServiceError } from "../http/service-error.ts";
+import type { OfferedFunctions, PoolLanguage } from "./pool-language.ts";
 
 /** What all sessions of an executor share. */
 export interface SessionSettings {
@@ -16,6 +15,7 @@ export interface SessionSettings {
   readonly language: PoolLanguage;
   /** The file, in the session's root, in which a block's output is written down. */
   readonly logName: string;
+  readonly functions: OfferedFunctions;
 }
 
 /**
@@ -54,8 +54,8 @@ export class RemoteSession {
 
   /** Prepares the next block. */
   async begin(env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<SessionState> {
-    const { language, logName } = this.#settings;
-    const code = language.begin(logName, env);
+    const { language, logName, functions } = this.#settings;
+    const code = language.begin({ logName, env, functions });
     if (code === undefined) return "ready";
     try {
       const answer = await this.#execute(code, signal);
@@ -78,7 +78,7 @@ export class RemoteSession {
   /** Takes the executor's own file out of a session that goes on without it, if it can. */
   async leave(signal: AbortSignal): Promise<void> {
     const { language, logName } = this.#settings;
-    if (language.capabilities.functions.length > 0) await this.api.removeFile(logName, signal).catch(() => {});
+    if (language.hasLog) await this.api.removeFile(logName, signal).catch(() => {});
   }
 
   /** Gives the session up, with all that runs in it. One that is gone already is no error. */
@@ -105,7 +105,7 @@ export class RemoteSession {
 }
 
 function failure(stderr: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The session could not be made ready: ${stderr.trim().slice(-2000)}`, {
-    remedy: "Restart the executor; if that does not help, look whether code in the session broke its interpreter.",
+  return new BackendUnavailableError(`The session could not be prepared: ${stderr.trim().slice(-2000)}`, {
+    remedy: "Restart the executor; if that does not help, check whether code in the session broke its interpreter.",
   });
 }

@@ -10,8 +10,10 @@ export interface BlockValue {
   readonly text: string | undefined;
 }
 
+/** Pictures that one block can show. */
+const mostPictures = 100;
 const image = z.object({ type: z.literal("image"), format: z.string().default("png"), base64_data: z.string() });
-const images = z.union([image.transform((one) => [one]), z.array(image).min(1)]);
+const images = z.union([image.transform((one) => [one]), z.array(image).min(1).max(mostPictures)]);
 
 /**
  * Reads the service's `executionResult`.
@@ -25,7 +27,15 @@ export async function readValue(result: unknown, directory: () => Promise<string
     return { displays: await Promise.all(pictures.data.map((each) => savePicture(each, place))), text: undefined };
   }
   if (result === null || result === undefined || result === "") return { displays: [], text: undefined };
-  return { displays: [], text: typeof result === "string" ? result : JSON.stringify(result) };
+  return { displays: [], text: typeof result === "string" ? result : textOf(result) };
+}
+
+function textOf(result: unknown): string {
+  try {
+    return JSON.stringify(result);
+  } catch {
+    return "(a value that is nested too deep to show)";
+  }
 }
 
 async function savePicture({ format, base64_data: data }: z.infer<typeof image>, directory: string): Promise<Display> {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { SessionApi } from "../api/session-api.ts";
 import { explainError } from "../http/explain-error.ts";
-import { isSessionGone } from "../http/session-gone.ts";
+import { isSessionGone } from "../http/service-error.ts";
 import { CarriedFiles } from "./carried-files.ts";
 import { RemoteSession, type SessionSettings } from "./remote-session.ts";
 import type { ScratchDirectory } from "./scratch-directory.ts";
@@ -12,6 +12,8 @@ export class SessionPlace {
   functionsMissing = false;
   /** Whether variables got lost and no result has said so yet. */
   lossUnreported = false;
+  /** Told at once when variables get lost. */
+  onLost: (reason: string) => void = () => {};
   readonly #settings: SessionSettings;
   readonly #scratch: ScratchDirectory;
   #session: RemoteSession;
@@ -50,6 +52,7 @@ export class SessionPlace {
     if (this.holds(lost)) {
       this.#session = new RemoteSession(this.#settings, newIdentifier());
       this.functionsMissing = true;
+      this.onLost("The session of the pool is gone, and another one takes its place");
       this.#become(this.#prepare(signal));
     }
     await this.session(signal);
@@ -59,6 +62,7 @@ export class SessionPlace {
   async repair(bare: RemoteSession, signal?: AbortSignal): Promise<void> {
     if (this.holds(bare)) {
       this.functionsMissing = true;
+      this.onLost("The interpreter of the pool's session died");
       this.#become(this.#prepare(signal));
     }
     await this.session(signal);

@@ -1,12 +1,24 @@
-import type { ContainerCreateOptions, HostConfig, MountSettings } from "dockerode";
-import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import { keeperCommand } from "../supervisor/main-command.ts";
+import {
+  limitsConfig,
+  memoryLimit,
+  type ContainerCreateOptions,
+  type HostConfig,
+  type MountSettings,
+} from "@fenced/docker-daemon";
+import { isPath, type DockerExecutorOptions } from "../docker-executor-options.ts";
+import { containerNetwork } from "../network/container-network.ts";
 
 /** Where the work directory is in the container. */
 export const workspacePath = "/workspace";
 
 /** A label of all of our containers: the executor that made it. */
 export const ownerLabel = "fenced.executor";
+
+/**
+ * The command of a container that shall outlive this program. Its input is held open, and so it waits for ever without
+ * any program that an image may lack.
+ */
+const keeperCommand: readonly string[] = ["sh", "-c", "while read -r line; do :; done"];
 
 /** What a container is made from, besides the user's options. */
 export interface ContainerPlan {
@@ -21,9 +33,6 @@ export interface ContainerPlan {
   readonly bindSource: string | undefined;
 }
 
-const hardenedMemoryBytes = 1_073_741_824;
-const hardenedPidsLimit = 512;
-
 /** The container, as the API wants it described. */
 export function containerOptions(options: DockerExecutorOptions, plan: ContainerPlan): ContainerCreateOptions {
   const leashed = options.stopContainer ?? true;
@@ -35,7 +44,7 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
     Cmd: words,
     ...(plan.user === undefined ? {} : { User: plan.user }),
     WorkingDir: workspacePath,
-    Labels: { [ownerLabel]: plan.owner },
+    Labels: { ...options.labels, [ownerLabel]: plan.owner },
     // The supervisor's input ends with this program, and with the input the container.
     OpenStdin: true,
     StdinOnce: leashed,
@@ -50,18 +59,11 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
 /** The image if none is given. */
 export const defaultImage = "python:3-slim";
 
-/** Bytes of memory that the container may use; `undefined`: no limit. */
-export function memoryLimit({ memoryBytes, hardened = true }: DockerExecutorOptions): number | undefined {
-  return memoryBytes ?? (hardened ? hardenedMemoryBytes : undefined);
-}
-
 function hostConfig(options: DockerExecutorOptions, { bindSource }: ContainerPlan): HostConfig {
-  const hardened = options.hardened ?? true;
-  const memory = memoryLimit(options);
-  const pids = options.pidsLimit ?? (hardened ? hardenedPidsLimit : undefined);
+  const { mode } = containerNetwork(options);
   return {
+    ...limitsConfig(options),
     AutoRemove: options.autoRemove ?? true,
-    Init: true,
     Mounts: [
       bindSource === undefined
         ? { Type: "volume", Source: "", Target: workspacePath }
@@ -70,21 +72,11 @@ function hostConfig(options: DockerExecutorOptions, { bindSource }: ContainerPla
     ],
     // All output goes through the supervisor: a log would be a second copy, without a limit, on the daemon's disk.
     LogConfig: { Type: "none", Config: {} },
-    ...(hardened ? { CapDrop: ["ALL"], SecurityOpt: ["no-new-privileges"] } : {}),
-    // Swap counts as memory, or the limit would be twice what was asked for.
-    ...(memory === undefined ? {} : { Memory: memory, MemorySwap: memory }),
-    ...(pids === undefined ? {} : { PidsLimit: pids }),
-    ...(options.cpus === undefined ? {} : { NanoCpus: Math.round(options.cpus * 1e9) }),
-    ...(options.network === undefined ? {} : { NetworkMode: options.network }),
-    ...(options.runtime === undefined ? {} : { Runtime: options.runtime }),
+    ...(mode === undefined ? {} : { NetworkMode: mode }),
     ...(options.extraHosts === undefined
       ? {}
       : { ExtraHosts: Object.entries(options.extraHosts).map(([host, address]) => `${host}:${address}`) }),
     ...(options.deviceRequests === undefined ? {} : { DeviceRequests: deviceRequests(options.deviceRequests) }),
-    ...(options.readOnlyRootFilesystem === true
-      ? // Packages with compiled code are installed below /tmp, so it must not be `noexec`.
-        { ReadonlyRootfs: true, Tmpfs: { "/tmp": "rw,exec,nosuid,nodev,mode=1777" } }
-      : {}),
   };
 }
 
@@ -97,11 +89,6 @@ function extraMounts({ extraVolumes = {} }: DockerExecutorOptions): MountSetting
   }));
 }
 
-/** Whether a volume's source is a directory of the daemon's host, and not a volume's name. */
-export function isPath(source: string): boolean {
-  return source.startsWith("/") || /^[A-Za-z]:[\\/]/.test(source);
-}
-
 function deviceRequests(requests: NonNullable<DockerExecutorOptions["deviceRequests"]>): HostConfig["DeviceRequests"] {
   return requests.map(({ driver, count, deviceIds, capabilities, options }) => ({
     ...(driver === undefined ? {} : { Driver: driver }),
@@ -110,4 +97,13 @@ function deviceRequests(requests: NonNullable<DockerExecutorOptions["deviceReque
     Capabilities: (capabilities ?? [["gpu"]]).map((each) => [...each]),
     ...(options === undefined ? {} : { Options: { ...options } }),
   }));
+}
+
+/** What a block is told whose container ran out of memory. */
+export function memorySentence(options: DockerExecutorOptions): string {
+  const limit = memoryLimit(options);
+  const what = limit === undefined ? "the memory" : `the ${Math.round(limit / 1_048_576)} MiB of memory`;
+  const files =
+    options.readOnlyRootFilesystem === true ? " Files in /tmp count as memory: remove what you do not need." : "";
+  return `\nThe block was killed because ${what} of its container were used up. Process less data at a time.${files}\n`;
 }

@@ -1,15 +1,26 @@
+import path from "node:path";
 import { BackendUnavailableError, FencedError, InvalidInputError } from "@fenced/core";
-import type Docker from "dockerode";
-import { dockerReason, isNotFound, statusCode, answered } from "../daemon/docker-error.ts";
-import type { Daemon } from "../daemon/find-daemon.ts";
+import {
+  answered,
+  type Container,
+  type ContainerCreateOptions,
+  type ContainerLeash,
+  type Daemon,
+  dockerReason,
+  ensureImage,
+  isNotFound,
+  isRootless,
+  removeContainer,
+  statusCode,
+  userForBind,
+  userForVolume,
+} from "@fenced/docker-daemon";
+import type { SessionDirectories } from "@fenced/executor-kit";
+import { supervisorCommand, type SupervisorConfig } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import { supervisorCommand, type SupervisorConfig } from "../supervisor/main-command.ts";
-import type { BlockPlace } from "../workspace/block-place.ts";
-import type { HostWorkspace } from "../workspace/host-workspace.ts";
+import { containerNetwork } from "../network/container-network.ts";
 import { containerOptions, defaultImage, ownerLabel, workspacePath } from "./container-options.ts";
-import { userForBind, userForVolume, isRootless, type ContainerUser } from "./container-user.ts";
-import { ensureImage } from "./ensure-image.ts";
-import { removeContainer, RunningContainer } from "./running-container.ts";
+import { RunningContainer } from "./running-container.ts";
 
 /** What a session's containers have in common. */
 export interface ContainerRequest {
@@ -18,7 +29,9 @@ export interface ContainerRequest {
   readonly owner: string;
   readonly name: string;
   readonly daemon: Daemon;
-  readonly workspace: HostWorkspace;
+  readonly directories: SessionDirectories;
+  /** Removes the session's containers if this program dies. */
+  readonly leash: ContainerLeash;
   /** A directory of the session in the container. */
   readonly directory: string;
   /** Programs to look for. */
@@ -29,7 +42,7 @@ export interface ContainerRequest {
 export interface OpenContainer {
   readonly container: RunningContainer;
   /** How the work directory gets there. */
-  readonly kind: BlockPlace["kind"];
+  readonly kind: "bind" | "volume";
   /** Somebody else made it: it is neither ended nor removed. */
   readonly foreign: boolean;
 }
@@ -38,7 +51,7 @@ export interface OpenContainer {
  * Opens the container that is to be used again, or makes one: with the work directory bound to it if the daemon sees the
  * same file system as this process, which is tried and not assumed; else with a volume in its place.
  *
- * @throws BackendUnavailableError if there is none to be had.
+ * @throws BackendUnavailableError if none can be started.
  */
 export async function openContainer(request: ContainerRequest, signal: AbortSignal): Promise<OpenContainer> {
   try {
@@ -59,7 +72,7 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
 }
 
 /** The container with its main process, and whether it runs. */
-type ContainerInfo = Awaited<ReturnType<Docker.Container["inspect"]>>;
+type ContainerInfo = Awaited<ReturnType<Container["inspect"]>>;
 
 async function findContainer({ daemon, name }: ContainerRequest): Promise<ContainerInfo | undefined> {
   try {
@@ -75,25 +88,38 @@ async function openExisting(
   info: ContainerInfo,
   signal: AbortSignal,
 ): Promise<OpenContainer> {
-  const { daemon, name, options, workspace } = request;
-  const probe = workspace.writeOwn(probeQuestion, "probe");
+  const { daemon, name, options, directories } = request;
+  checkNetwork(options, info);
+  const probe = directories.writeOwn(probeQuestion, "probe");
   const entry = {
     name,
     running: info.State.Running,
     leashed: info.Config.StdinOnce && !info.State.Running && isOurs(info),
     supervisor: { command: supervisorCommand(configOf(request, probe, false)) },
     directory: request.directory,
-    workDirectory: workspace.workDirectory,
-    socket: socketOf(probe),
+    socket: path.join(directories.workDirectory, socketOf(probe)),
     user: options.user,
   };
   try {
     const container = await RunningContainer.open(daemon, daemon.docker.getContainer(info.Id), entry, signal);
-    const bound = await isSame(workspace, probe, container);
+    const bound = await isSame(directories, probe, container);
     return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info) };
   } finally {
-    removeProbe(workspace, probe);
+    await removeProbe(directories, probe);
   }
+}
+
+/** What a container reaches was decided when it was made. */
+function checkNetwork(
+  options: DockerExecutorOptions,
+  { Name: name, HostConfig: { NetworkMode: mode } }: ContainerInfo,
+) {
+  const { mode: wanted } = containerNetwork(options);
+  if (wanted !== "none" || mode === "none") return;
+  throw new InvalidInputError(
+    `The container ${name.replace("/", "")} has a network (${mode}), so what its code reaches cannot be limited`,
+    { remedy: `Make it with \`docker run --network none\`, choose another one, or set \`network: "open"\`.` },
+  );
 }
 
 function isOurs({ Config: config }: ContainerInfo): boolean {
@@ -102,44 +128,45 @@ function isOurs({ Config: config }: ContainerInfo): boolean {
 
 /** @returns `undefined` if the work directory cannot be bound. */
 async function openBound(request: ContainerRequest, signal: AbortSignal): Promise<OpenContainer | undefined> {
-  const { options, workspace, daemon } = request;
+  const { options, directories, daemon } = request;
   // A temporary directory is gone when a container that is kept is used again.
   const kept = options.stopContainer === false || options.autoRemove === false;
-  if (kept && !workspace.given) return undefined;
+  if (kept && !directories.given) return undefined;
   const rootless = await isRootless(daemon);
-  const user = userForBind({ user: options.user, hardened: options.hardened ?? true }, workspace, rootless);
-  if (user.giveTo) await workspace.giveTo(user.giveTo);
-  const probe = workspace.writeOwn(probeQuestion, "probe");
+  const user = userForBind({ user: options.user, hardened: options.hardened ?? true }, directories, rootless);
+  if (user.giveTo) await directories.giveTo(user.giveTo);
+  const probe = directories.writeOwn(probeQuestion, "probe");
   try {
     const container = await openNew(
       request,
-      { user, probe, source: options.bindDir ?? workspace.workDirectory },
+      { user: user.name, probe, source: options.bindDir ?? directories.workDirectory },
       signal,
     );
-    if (await isSame(workspace, probe, container)) return { container, kind: "bind", foreign: false };
-    const said = container.runner.inventory.probe ?? "it is not there";
+    if (await isSame(directories, probe, container)) return { container, kind: "bind", foreign: false };
+    const said = container.inventory.probe ?? "it is not there";
     await container.end(true);
-    if (options.bindDir !== undefined) throw notBound(options.bindDir, workspace, said);
+    if (options.bindDir !== undefined) throw notBound(options.bindDir, directories, said);
     return undefined;
   } catch (error) {
     if (!isMissingSource(error)) throw error;
-    if (options.bindDir !== undefined) throw notBound(options.bindDir, workspace, dockerReason(error));
+    if (options.bindDir !== undefined) throw notBound(options.bindDir, directories, dockerReason(error));
     return undefined;
   } finally {
-    removeProbe(workspace, probe);
+    await removeProbe(directories, probe);
   }
 }
 
 async function openWithVolume(request: ContainerRequest, signal: AbortSignal): Promise<OpenContainer> {
   const { options } = request;
-  const user = userForVolume({ user: options.user, hardened: options.hardened ?? true });
+  const user = userForVolume(options.user, options.hardened ?? true);
   const container = await openNew(request, { user, probe: undefined, source: undefined }, signal);
   return { container, kind: "volume", foreign: false };
 }
 
 /** What differs between a bound work directory and a volume. */
 interface Binding {
-  readonly user: ContainerUser;
+  /** `uid:gid`; `undefined`: the image's. */
+  readonly user: string | undefined;
   /** The probe file's name. */
   readonly probe: string | undefined;
   readonly source: string | undefined;
@@ -147,17 +174,16 @@ interface Binding {
 
 async function openNew(request: ContainerRequest, binding: Binding, signal: AbortSignal): Promise<RunningContainer> {
   const { options, daemon, name, owner, directory } = request;
-  const { workDirectory } = request.workspace;
+  const { workDirectory } = request.directories;
   const leashed = options.stopContainer ?? true;
   const command = supervisorCommand(configOf(request, binding.probe, leashed));
-  const plan = { name, owner, command, user: binding.user.name, bindSource: binding.source };
+  const plan = { name, owner, command, user: binding.user, bindSource: binding.source };
   const created = await createWithImage(request, containerOptions(options, plan), signal);
   try {
     signal.throwIfAborted();
     const supervisor = leashed ? ("main" as const) : { command };
-    const socket = binding.probe === undefined ? undefined : socketOf(binding.probe);
-    const places = { directory, workDirectory, socket };
-    const entry = { name, running: false, leashed, supervisor, ...places, user: binding.user.name };
+    const socket = binding.probe === undefined ? undefined : path.join(workDirectory, socketOf(binding.probe));
+    const entry = { name, running: false, leashed, supervisor, directory, socket, user: binding.user };
     return await RunningContainer.open(daemon, created, entry, signal);
   } catch (error) {
     await removeContainer(created).catch(() => {});
@@ -167,22 +193,24 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
 
 async function createWithImage(
   request: ContainerRequest,
-  create: Docker.ContainerCreateOptions,
+  create: ContainerCreateOptions,
   signal: AbortSignal,
-): Promise<Docker.Container> {
-  const { options, daemon, name } = request;
+): Promise<Container> {
+  const { options, daemon, name, leash } = request;
   const image = { image: imageOf(request), pull: options.pull ?? "missing", onProgress: options.onPullProgress };
   if (image.pull === "always") await ensureImage(daemon.docker, image, signal);
   try {
     // Only a daemon that lacks the image has to be asked about it.
-    return await RunningContainer.create(daemon, create).catch(async (error: unknown) => {
-      if (!isNotFound(error)) throw error;
-      await ensureImage(daemon.docker, image, signal);
-      return RunningContainer.create(daemon, create);
-    });
+    return await leash
+      .creating(() => RunningContainer.create(daemon, create))
+      .catch(async (error: unknown) => {
+        if (!isNotFound(error)) throw error;
+        await ensureImage(daemon.docker, image, signal);
+        return leash.creating(() => RunningContainer.create(daemon, create));
+      });
   } catch (cause) {
     if (statusCode(cause) !== 409 && !/name.* in use/i.test(dockerReason(cause))) throw cause;
-    throw new InvalidInputError(`There is a container named "${name}" already`, {
+    throw new InvalidInputError(`The container name "${name}" is taken`, {
       remedy: `Choose another \`containerName\`, set \`reuse: true\` to use that one, or remove it: docker rm -f ${name}`,
       cause,
     });
@@ -196,10 +224,11 @@ function configOf(
 ): SupervisorConfig {
   return {
     directory,
-    probe: probe === undefined ? undefined : `${workspacePath}/${probe}`,
+    workspace: workspacePath,
     programs,
-    path: options.env?.["PATH"],
     alone,
+    ...(probe === undefined ? {} : { probe: `${workspacePath}/${probe}` }),
+    ...(options.env?.["PATH"] === undefined ? {} : { path: options.env["PATH"] }),
   };
 }
 
@@ -211,25 +240,25 @@ function socketOf(probe: string): string {
 }
 
 /** Removes the probe file, and the socket that the supervisor puts beside it. */
-function removeProbe(workspace: HostWorkspace, probe: string): void {
-  workspace.removeOwn(probe);
-  workspace.removeOwn(socketOf(probe));
+async function removeProbe(directories: SessionDirectories, probe: string): Promise<void> {
+  await directories.removeOwn(probe);
+  await directories.removeOwn(socketOf(probe));
 }
 
 /** The container saw the probe file, and this process sees what the container added to it. */
-async function isSame(workspace: HostWorkspace, probe: string, container: RunningContainer): Promise<boolean> {
-  return container.runner.inventory.probe === probeQuestion && (await workspace.readOwn(probe)) === `${probeQuestion}r`;
+async function isSame(directories: SessionDirectories, probe: string, container: RunningContainer): Promise<boolean> {
+  return container.inventory.probe === probeQuestion && (await directories.readOwn(probe)) === `${probeQuestion}r`;
 }
 
-/** Daemons say in words only that the directory to bind is not there, or not to be had. */
+/** Only the daemon's text tells that the directory to bind is missing or not shared. */
 function isMissingSource(error: unknown): boolean {
   const known = /bind source path does not exist|no such file or directory|not shared from the host|mounts denied/i;
   return statusCode(error) !== undefined && known.test(dockerReason(error)) && !/exec:/.test(dockerReason(error));
 }
 
-function notBound(bindDir: string, workspace: HostWorkspace, reason: string): InvalidInputError {
+function notBound(bindDir: string, directories: SessionDirectories, reason: string): InvalidInputError {
   return new InvalidInputError(
-    `\`bindDir\` ${JSON.stringify(bindDir)} is not what the daemon's host calls ${workspace.workDirectory}: ${reason}`,
+    `\`bindDir\` ${JSON.stringify(bindDir)} is not what the daemon's host calls ${directories.workDirectory}: ${reason}`,
     { remedy: "Give the path on the daemon's host of the directory that is mounted as `workDir` here." },
   );
 }

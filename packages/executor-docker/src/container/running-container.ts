@@ -1,12 +1,19 @@
-import { Duplex } from "node:stream";
+import { Duplex, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
-import type Docker from "dockerode";
-import type { ContainerCreateOptions } from "dockerode";
-import { answered, dockerReason, isNotFound, statusCode } from "../daemon/docker-error.ts";
-import type { Daemon } from "../daemon/find-daemon.ts";
-import type { BlockRunner } from "../run/block-runner.ts";
-import { connectRunner } from "../run/connect-runner.ts";
+import {
+  answered,
+  dockerReason,
+  isNotFound,
+  OutputDemultiplexer,
+  removeContainer,
+  statusCode,
+  type Container,
+  type ContainerCreateOptions,
+  type Daemon,
+} from "@fenced/docker-daemon";
+import { connectSupervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import { ExecRunner, type BlockRunner } from "../run/exec-runner.ts";
 import { Heartbeat } from "./heartbeat.ts";
 
 /** How to get at the supervisor of a container. */
@@ -17,16 +24,13 @@ export interface ContainerEntry {
   readonly leashed: boolean;
   /** A directory of the session in the container. */
   readonly directory: string;
-  /** The directory of this host that may be the container's work directory. */
-  readonly workDirectory: string;
-  /** The name in it of the socket that the supervisor is to make; `undefined`: none. */
+  /** The socket that the supervisor is to make, if this host sees the container's work directory; `undefined`: none. */
   readonly socket: string | undefined;
   /** `uid:gid` of the blocks; `undefined`: the container's user. */
   readonly user: string | undefined;
 }
 
 const removeMs = 20_000;
-const greetingMs = 60_000;
 /** Seconds of silence after which a daemon counts as hung: one on this machine, and one behind a network. */
 const [patience, remotePatience] = [5, 10];
 
@@ -35,18 +39,19 @@ export class RunningContainer {
   readonly id: string;
   readonly name: string;
   readonly #daemon: Daemon;
-  readonly #container: Docker.Container;
+  readonly #container: Container;
   readonly #ended: Promise<number | undefined>;
-  #runner: BlockRunner | undefined;
+  #ready: { readonly inventory: SupervisorInventory; readonly runner: BlockRunner } | undefined;
   #stream: Duplex | undefined;
   #leash: Duplex | undefined;
   #heartbeat: Heartbeat | undefined;
   #lost: Error | undefined;
+  #onLost: (reason: string) => void = () => {};
   #closing = false;
-  #explaining = false;
+  #explained: Promise<Error> | undefined;
   readonly #watch = new AbortController();
 
-  private constructor(daemon: Daemon, container: Docker.Container, name: string) {
+  private constructor(daemon: Daemon, container: Container, name: string) {
     this.#daemon = daemon;
     this.#container = container;
     this.id = container.id;
@@ -70,13 +75,20 @@ export class RunningContainer {
    *
    * @throws the daemon's error.
    */
-  static async create(daemon: Daemon, options: ContainerCreateOptions): Promise<Docker.Container> {
+  static async create(daemon: Daemon, options: ContainerCreateOptions): Promise<Container> {
     // Taken apart, or the client would put all of it into the address as well.
     const request: ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
       _query: { name: options.name },
       _body: options,
     };
-    return answered(daemon.docker.createContainer(request), "container create");
+    const created = daemon.docker.createContainer(request);
+    try {
+      return await answered(created, "container create");
+    } catch (error) {
+      // A daemon that answers too late has made it nevertheless.
+      created.then(removeContainer).catch(() => {});
+      throw error;
+    }
   }
 
   /**
@@ -87,7 +99,7 @@ export class RunningContainer {
    */
   static async open(
     daemon: Daemon,
-    container: Docker.Container,
+    container: Container,
     { name, running, ...entry }: ContainerEntry & { readonly name: string; readonly running: boolean },
     signal: AbortSignal,
   ): Promise<RunningContainer> {
@@ -106,10 +118,20 @@ export class RunningContainer {
     return this.#lost;
   }
 
+  /** Has `action` called once, as soon as it is known why no block can run in it any more. */
+  whenLost(action: (reason: string) => void): void {
+    if (this.#lost) action(this.#lost.message);
+    else this.#onLost = action;
+  }
+
   /** Runs the blocks. */
   get runner(): BlockRunner {
-    if (this.#runner) return this.#runner;
-    throw new ExecutorStoppedError("The container is not started", { remedy: "Call start() first." });
+    return this.#started.runner;
+  }
+
+  /** What is in the container. */
+  get inventory(): SupervisorInventory {
+    return this.#started.inventory;
   }
 
   /** Lets go of the container: its supervisor, and with it a container that is not kept, ends. */
@@ -135,7 +157,7 @@ export class RunningContainer {
   }
 
   async #connect(
-    { supervisor, leashed, user, ...places }: ContainerEntry,
+    { supervisor, leashed, user, directory, socket }: ContainerEntry,
     running: boolean,
     signal: AbortSignal,
   ): Promise<void> {
@@ -146,20 +168,22 @@ export class RunningContainer {
     if (!main) this.#leash?.on("error", () => {}).resume();
     this.#stream = stream;
     const lose = (error: Error): void => this.#lose(error);
-    const context = { docker: this.#daemon.docker, container: this.#container, ...places, user, lose };
-    const connecting = connectRunner(stream, context);
-    const giveUp = (): void => void stream.destroy();
-    signal.addEventListener("abort", giveUp, { once: true });
-    try {
-      this.#runner = await answered(connecting, "start of the supervisor", greetingMs);
-    } finally {
-      signal.removeEventListener("abort", giveUp);
-    }
+    const options = { signal, onLost: lose, ...(socket === undefined ? {} : { socket }) };
+    const { inventory, supervisor: answer } = await connectSupervisor(outputsOf(stream), options).catch(
+      async (error: unknown) => {
+        signal.throwIfAborted();
+        // What the stream says is only that it ended; who was killed could say nothing.
+        throw (await this.#whyKilled()) ?? error;
+      },
+    );
+    const context = { container: this.#container, directory, user, keeper: inventory.process, lose };
+    const runner = answer ?? new ExecRunner(context);
+    this.#ready = { inventory, runner };
     if (this.#lost) throw this.#lost;
-    if (this.#runner.direct) return;
+    if (runner.direct) return;
     this.#heartbeat = new Heartbeat({
       ping: () => this.#daemon.docker.ping(),
-      patience: this.#daemon.socketPath === undefined ? remotePatience : patience,
+      patience: this.#daemon.transport.kind !== "socket" ? remotePatience : patience,
       onLost: (cause) => this.#lose(new Error(dockerReason(cause), { cause }), "silent"),
     });
   }
@@ -180,12 +204,24 @@ export class RunningContainer {
   #lose(hint?: Error, daemon: "silent" | "answers" = "answers"): void {
     if (this.#closing) return;
     // Once: what ends the stream ends the container's main process too, or the other way round.
-    if (this.#explaining) return;
-    this.#explaining = true;
-    void this.#explain(hint, daemon).then((error) => {
+    if (this.#explained) return;
+    this.#explained = this.#explain(hint, daemon);
+    void this.#explained.then((error) => {
       this.#lost = error;
-      this.#runner?.fail(error);
+      this.#ready?.runner.fail(error);
       this.#detach();
+      this.#onLost(error.message);
+    });
+  }
+
+  /** The error for a container that was killed while it started; `undefined` if it ended by itself. */
+  async #whyKilled(): Promise<Error | undefined> {
+    const code = await Promise.race([this.#ended, sleep(1000, undefined, { ref: false })]);
+    if (code !== undefined && code < 128) return undefined;
+    const reason = await this.#state(code);
+    if (reason === undefined) return undefined;
+    return new BackendUnavailableError(`The container ${this.name} was killed while it started: ${reason}`, {
+      remedy: "Call again to use a new container. If it happens again, see what ends it, or raise `memoryBytes`.",
     });
   }
 
@@ -194,7 +230,7 @@ export class RunningContainer {
     const reason = daemon === "silent" ? undefined : await this.#state(code);
     const problem = reason ?? (hint ? dockerReason(hint) : "the connection to its supervisor broke");
     return new BackendUnavailableError(`The container ${this.name} is lost: ${problem}`, {
-      remedy: "Call again: that uses a new container, if the daemon runs.",
+      remedy: "Make sure that the daemon runs, and call again to use a new container.",
       ...(hint ? { cause: hint } : {}),
     });
   }
@@ -213,6 +249,11 @@ export class RunningContainer {
     }
   }
 
+  get #started(): { readonly inventory: SupervisorInventory; readonly runner: BlockRunner } {
+    if (this.#ready) return this.#ready;
+    throw new ExecutorStoppedError("The container is not started", { remedy: "Call start() first." });
+  }
+
   #detach(): void {
     this.#closing = true;
     this.#watch.abort();
@@ -222,22 +263,27 @@ export class RunningContainer {
   }
 }
 
-/** Removes a container with its anonymous volumes, and waits until it is gone. */
-export async function removeContainer(container: Docker.Container): Promise<void> {
-  for (const end = performance.now() + removeMs; ;) {
-    try {
-      await answered(container.remove({ force: true, v: true }), "container remove", removeMs);
-      return;
-    } catch (error) {
-      if (isNotFound(error)) return;
-      // It is being removed already, because it has ended by itself.
-      if (statusCode(error) !== 409 || performance.now() > end) throw error;
-      await sleep(20);
-    }
-  }
-}
-
 const attachment = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true } as const;
+
+/** The outputs that come interlaced over a connection of the daemon, as streams without a copy. */
+function outputsOf(stream: Duplex): { readonly stdin: Duplex; readonly stdout: Readable; readonly stderr: Readable } {
+  const [stdout, stderr] = [new Readable({ read: () => {} }), new Readable({ read: () => {} })];
+  const demultiplexer = new OutputDemultiplexer((name, bytes) => (name === "stdout" ? stdout : stderr).push(bytes));
+  stream.on("data", (chunk: Buffer) => {
+    try {
+      demultiplexer.push(chunk);
+    } catch (error) {
+      stdout.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+  });
+  for (const end of ["end", "close"]) {
+    stream.once(end, () => {
+      stdout.push(null);
+      stderr.push(null);
+    });
+  }
+  return { stdin: stream, stdout, stderr };
+}
 
 function asDuplex(stream: NodeJS.ReadWriteStream): Duplex {
   if (stream instanceof Duplex) return stream;

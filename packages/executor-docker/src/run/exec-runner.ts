@@ -1,35 +1,55 @@
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
-import type { BlockEvent } from "@fenced/executor-kit";
-import type Docker from "dockerode";
+import { answered, dockerReason, OutputDemultiplexer, type Container, type Exec } from "@fenced/docker-daemon";
+import { OutputQueue, type BlockEvent } from "@fenced/executor-kit";
+import type { ProgramEnd, SupervisedProgram, Supervisor } from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "../container/container-options.ts";
-import { answered, dockerReason } from "../daemon/docker-error.ts";
-import { shellKillProgram, shellOomProgram } from "../supervisor/shell-program.ts";
-import type { BlockCommand, BlockRunner, CommandEnd, ContainerInventory } from "./block-runner.ts";
-import type { RunnerContext } from "./connect-runner.ts";
-import { ExecStream } from "./exec-stream.ts";
-import type { Greeting } from "./greeting.ts";
+
+const startProgram: string = readFileSync(new URL("./start-block.sh", import.meta.url), "utf8");
+const killProgram: string = readFileSync(new URL("./kill-processes.sh", import.meta.url), "utf8");
+const countProgram: string = readFileSync(new URL("./count-oom-kills.sh", import.meta.url), "utf8");
+
+/** Starts and ends blocks in one container. */
+export interface BlockRunner extends Pick<Supervisor, "direct" | "run" | "reset" | "fail"> {
+  /** Connects programs in the container with this one; not there without a supervisor. */
+  readonly openCalls?: Supervisor["openCalls"];
+  /** Connects programs in the container with a proxy in this process; likewise. */
+  readonly openNetwork?: Supervisor["openNetwork"];
+  /** Keeps a Python interpreter waiting; not there without a supervisor. */
+  readonly keepWarm?: Supervisor["keepWarm"];
+}
+
+/** A container without a supervisor. */
+export interface ExecContext {
+  readonly container: Container;
+  /** A directory of the session in the container. */
+  readonly directory: string;
+  /** The user that blocks run as; `undefined`: the container's. */
+  readonly user: string | undefined;
+  /** The process that holds the container. */
+  readonly keeper: number;
+  /** Told, once, that the container cannot be used any more. */
+  readonly lose: (error: Error) => void;
+}
 
 /**
  * Runs blocks in a container whose image has no Python: each by an `exec` of the daemon, which takes several times as
  * long as a supervisor does. The daemon cannot end an `exec`; another one does, which finds the block's processes.
  */
 export class ExecRunner implements BlockRunner {
-  readonly inventory: ContainerInventory;
   readonly direct = false;
-  readonly #context: RunnerContext;
-  readonly #keeper: number;
+  readonly #context: ExecContext;
   readonly #streams = new Set<ExecStream>();
   #lost: Error | undefined;
 
-  constructor({ inventory, keeper }: Greeting, context: RunnerContext) {
-    this.inventory = inventory;
-    this.#keeper = keeper;
+  constructor(context: ExecContext) {
     this.#context = context;
   }
 
-  async *run({ argv, env, stdin, signal }: BlockCommand): AsyncGenerator<BlockEvent, CommandEnd, void> {
+  async *run({ argv, env, stdin, signal }: SupervisedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
     if (this.#lost) throw this.#lost;
     const mark = `FENCED_BLOCK=${randomUUID()}`;
     const kills = await this.#oomKills();
@@ -55,7 +75,7 @@ export class ExecRunner implements BlockRunner {
   }
 
   async reset(): Promise<void> {
-    await this.#tool(["sh", "-c", shellKillProgram, "fenced", "", String(this.#keeper)]);
+    await this.#tool(["sh", "-c", killProgram, "fenced", "", String(this.#context.keeper)]);
   }
 
   fail(error: Error): void {
@@ -68,11 +88,11 @@ export class ExecRunner implements BlockRunner {
   }
 
   async #kill(mark: string): Promise<void> {
-    await this.#tool(["sh", "-c", shellKillProgram, "fenced", mark]);
+    await this.#tool(["sh", "-c", killProgram, "fenced", mark]);
   }
 
   async #oomKills(): Promise<string> {
-    return this.#tool(["sh", "-c", shellOomProgram]);
+    return this.#tool(["sh", "-c", countProgram]);
   }
 
   /** Runs a short program of our own; returns what it wrote. */
@@ -116,10 +136,10 @@ export class ExecRunner implements BlockRunner {
     }
   }
 
-  async #create(argv: readonly string[], env: Readonly<Record<string, string>>, stdin?: string): Promise<Docker.Exec> {
+  async #create(argv: readonly string[], env: Readonly<Record<string, string>>, stdin?: string): Promise<Exec> {
     const { container, directory, user } = this.#context;
     return container.exec({
-      Cmd: ["sh", "-c", execProgram, "fenced", directory, ...argv],
+      Cmd: ["sh", "-c", startProgram, "fenced", directory, ...argv],
       Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
       WorkingDir: workspacePath,
       AttachStdin: stdin !== undefined,
@@ -133,7 +153,111 @@ export class ExecRunner implements BlockRunner {
 const markName = "FENCED_BLOCK";
 const toolMs = 20_000;
 
-/** Gives a user without a home the one in the session's directory. */
-const execProgram = `[ -n "$HOME" ] && [ "$HOME" != / ] && [ -w "$HOME" ] || export HOME="$1/home"
-shift
-exec "$@"`;
+/** Bytes that may wait for a slow consumer before the stream, and in the end the program, is made to wait. */
+const highWaterMark = 262_144;
+const pollMs = 100;
+/** Silence after which a program that has ended is taken to have said everything. */
+const quietMs = 500;
+
+/** The output of one `exec` of the daemon, and its end. */
+class ExecStream {
+  readonly #exec: Exec;
+  readonly #stream: Duplex;
+  readonly #output = new OutputQueue<number>();
+  #arrived = 0;
+  #over: boolean = false;
+
+  constructor(exec: Exec, stream: Duplex, stdin: string | undefined) {
+    this.#exec = exec;
+    this.#stream = stream;
+    const demultiplexer = new OutputDemultiplexer((name, bytes) => this.#output.push(name, bytes));
+    stream.on("data", (chunk: Buffer) => {
+      if (this.#over) return;
+      this.#arrived += chunk.length;
+      demultiplexer.push(chunk);
+      if (this.#output.waiting > highWaterMark) stream.pause();
+    });
+    // A program that does not read its input, or a connection that breaks: the end tells how it went.
+    stream.on("error", () => {});
+    const finish = (): void => void this.#finish();
+    stream.once("end", finish);
+    stream.once("close", finish);
+    if (stdin !== undefined) stream.end(stdin);
+    void this.#watch();
+  }
+
+  /** What the program writes, then its exit code. */
+  async *events(): AsyncGenerator<BlockEvent, number, void> {
+    try {
+      return yield* this.#output.events({
+        taken: () => {
+          if (this.#stream.isPaused() && this.#output.waiting <= highWaterMark / 2) this.#stream.resume();
+        },
+      });
+    } finally {
+      this.#over = true;
+      // What the program left running may go on writing: it is read and dropped, until the container or the process ends.
+      this.#stream.resume();
+    }
+  }
+
+  /** The program was killed: its end is not waited for if the daemon does not tell it soon. */
+  async leave(): Promise<void> {
+    await sleep(500);
+    this.#output.end(137);
+  }
+
+  fail(error: unknown): void {
+    this.#over = true;
+    this.#output.fail(error);
+    this.#stream.destroy();
+  }
+
+  /** A child that holds the output open keeps the stream from ending, so the daemon is asked as well. */
+  async #watch(): Promise<void> {
+    for (let pause = pollMs; !this.#over; pause = Math.min(pause * 1.2, 1000)) {
+      await sleep(pause);
+      if (await this.#hasEnded()) await this.#settle();
+    }
+  }
+
+  /**
+   * Waits until nothing has come for a while, unless nothing can come because nobody reads: the daemon may tell of the
+   * end before it has passed on all of the output. Only blocks that leave a child with their output open wait here.
+   */
+  async #settle(): Promise<void> {
+    for (let seen = -1; !this.#over && (seen !== this.#arrived || this.#stream.isPaused());) {
+      seen = this.#arrived;
+      await sleep(quietMs);
+    }
+    await this.#finish();
+  }
+
+  async #hasEnded(): Promise<boolean> {
+    try {
+      return !(await answered(this.#exec.inspect(), "exec inspect", 10_000)).Running;
+    } catch {
+      return false;
+    }
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#over) return;
+    this.#over = true;
+    // Right after its end the daemon may still take a program for running.
+    for (let attempt = 0; attempt < 100; attempt += 1) {
+      try {
+        const { Running: running, ExitCode: code } = await answered(this.#exec.inspect(), "exec inspect", 10_000);
+        if (!running && code !== null) {
+          this.#output.end(code);
+          return;
+        }
+      } catch (error) {
+        this.#output.fail(error);
+        return;
+      }
+      await sleep(20);
+    }
+    this.#output.fail(new Error("the daemon does not tell how the block ended"));
+  }
+}

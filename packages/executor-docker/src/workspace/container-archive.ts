@@ -1,18 +1,18 @@
 import { once } from "node:events";
 import path from "node:path";
 import { Readable } from "node:stream";
-import { FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
-import type { FileOwner } from "@fenced/executor-kit";
-import type Docker from "dockerode";
+import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
+import { answered, isNotFound, type Container } from "@fenced/docker-daemon";
+import type { FileContent, FileOwner } from "@fenced/executor-kit";
 import { extract, pack, type Header, type Pack } from "tar-stream";
 import { z } from "zod";
 import { workspacePath } from "../container/container-options.ts";
-import { isNotFound } from "../daemon/docker-error.ts";
 
 /** What a path in a container is. */
 export interface PathInfo {
   readonly kind: "file" | "directory" | "link" | "other";
   readonly size: number;
+  readonly modifiedAt: Date;
   /** Where a link leads to, an absolute path in the container. */
   readonly target: string;
 }
@@ -22,10 +22,16 @@ export interface ArchiveEntry {
   /** Relative to the directory that the archive is put into. */
   readonly name: string;
   /** Missing: a directory. */
-  readonly content?: { readonly size: number; readonly chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array> };
+  readonly content?: FileContent;
 }
 
-const statHeader = z.object({ size: z.number(), mode: z.number(), linkTarget: z.string() });
+/** A file or directory that the daemon hands out. */
+export interface ContainerEntry {
+  readonly header: Header;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+const statHeader = z.object({ size: z.number(), mode: z.number(), mtime: z.coerce.date(), linkTarget: z.string() });
 /** Bits of the mode as Go has it. */
 const [goDirectory, goLink, goIrregular] = [0x8000_0000, 0x0800_0000, 0x8f28_0000];
 /** How many links are followed before they are taken for a loop. */
@@ -33,11 +39,11 @@ const mostLinks = 40;
 
 /** Files of a container's work directory, as the daemon hands them out and takes them: by tar archives. */
 export class ContainerArchive {
-  readonly #container: Docker.Container;
+  readonly #container: Container;
   readonly #owner: FileOwner;
 
-  /** @param owner - whom what is written belongs to. */
-  constructor(container: Docker.Container, owner: FileOwner) {
+  /** @param owner - of what is written. */
+  constructor(container: Container, owner: FileOwner) {
     this.#container = container;
     this.#owner = owner;
   }
@@ -71,7 +77,7 @@ export class ContainerArchive {
   /** What an absolute path is, the last part of which is not followed; `undefined`: it is not there. */
   async info(absolute: string): Promise<PathInfo | undefined> {
     try {
-      const answer: unknown = await this.#container.infoArchive({ path: absolute });
+      const answer: unknown = await answered(this.#container.infoArchive({ path: absolute }), "archive info");
       return readInfo(answer);
     } catch (error) {
       if (isNotFound(error)) return undefined;
@@ -79,14 +85,22 @@ export class ContainerArchive {
     }
   }
 
-  /** The entries of the archive of an absolute path, one after the other; each must be read or resumed. */
-  async *entries(
-    absolute: string,
-  ): AsyncGenerator<{ readonly header: Header; readonly content: Readable }, void, void> {
-    const stream = await this.#container.getArchive({ path: absolute });
+  /**
+   * The entries of the archive of an absolute path, one after the other. What is not read of an entry is skipped.
+   *
+   * @param milliseconds - how long all of it may take: code decides how much there is. Default: no limit.
+   * @throws BackendUnavailableError if it takes longer, or the daemon falls silent.
+   */
+  async *entries(absolute: string, milliseconds: number = Infinity): AsyncGenerator<ContainerEntry, void, void> {
+    const stream = await answered(this.#container.getArchive({ path: absolute }), "archive get");
     const extraction = extract();
     // What breaks the stream breaks the extraction, whose reader then hears of it.
     stream.on("error", (error: Error) => extraction.destroy(error));
+    const progress: Progress = { moved: true, excused: () => stream.isPaused() };
+    const watch = watchProgress(progress, milliseconds, (error) => extraction.destroy(error));
+    stream.on("data", () => {
+      progress.moved = true;
+    });
     stream.pipe(extraction);
     try {
       for await (const entry of extraction) {
@@ -95,20 +109,42 @@ export class ContainerArchive {
         entry.resume();
       }
     } finally {
+      clearInterval(watch);
       if (stream instanceof Readable) stream.destroy();
     }
   }
 
-  /** Writes entries below an absolute path, which must exist. */
+  /**
+   * Writes entries below an absolute path, which must exist.
+   *
+   * @throws BackendUnavailableError if the daemon falls silent.
+   */
   async put(absolute: string, entries: Iterable<ArchiveEntry>): Promise<void> {
     const archive = pack();
+    const giveUp = new AbortController();
     const writing = this.#write(archive, entries).catch((error: unknown) => {
       archive.destroy(error instanceof Error ? error : new Error(String(error)));
       throw error;
     });
     writing.catch(() => {});
-    await this.#container.putArchive(Readable.from(archive), { path: absolute, noOverwriteDirNonDir: "true" });
-    await writing;
+    const progress: Progress = { moved: true, excused: () => false };
+    let fail: (error: Error) => void = () => {};
+    const silent = new Promise<never>((_resolve, reject) => {
+      fail = reject;
+    });
+    const watch = watchProgress(progress, Infinity, (error) => {
+      giveUp.abort(error);
+      fail(error);
+    });
+    const sent = Readable.from(counted(archive, progress));
+    silent.catch(() => {});
+    try {
+      const query = { path: absolute, noOverwriteDirNonDir: "true", abortSignal: giveUp.signal };
+      await Promise.race([this.#container.putArchive(sent, query), silent]);
+      await writing;
+    } finally {
+      clearInterval(watch);
+    }
   }
 
   async #write(archive: Pack, entries: Iterable<ArchiveEntry>): Promise<void> {
@@ -119,11 +155,82 @@ export class ContainerArchive {
         archive.entry({ ...entry, type: "directory", mode: 0o755 });
         continue;
       }
-      const sink = archive.entry({ ...entry, type: "file", mode: 0o644, size: content.size });
-      for await (const chunk of content.chunks) if (!sink.write(chunk)) await once(sink, "drain");
+      // A file may change while it is copied: the header of a small one says what was read of it.
+      const known = content.size <= smallBytes ? await gather(content) : content;
+      const sink = archive.entry({ ...entry, type: "file", mode: 0o644, size: known.size });
+      // What goes wrong also rejects `once`, or is thrown below.
+      sink.on("error", () => {});
+      let left = known.size;
+      for await (const chunk of known) {
+        left -= chunk.length;
+        if (!sink.write(chunk)) await once(sink, "drain");
+      }
+      if (left !== 0) throw changedMeanwhile(name);
       sink.end(new Uint8Array());
     }
     archive.finalize();
+  }
+}
+
+/** Bytes of a file that is read before its header is written. */
+const smallBytes = 1_048_576;
+
+/** At most as much as the content says it has. */
+async function gather(content: FileContent): Promise<FileContent> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of content) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks).subarray(0, content.size);
+  return { size: bytes.length, [Symbol.asyncIterator]: () => Readable.from([bytes])[Symbol.asyncIterator]() };
+}
+
+function changedMeanwhile(name: string): InvalidInputError {
+  return new InvalidInputError(`${JSON.stringify(name)} changed while it was copied into the container`, {
+    remedy: "Copy it again when no program writes to it.",
+  });
+}
+
+const lookMs = 1000;
+/** Looks in a row at which a daemon may have moved nothing. */
+const mostIdle = 30;
+
+/** How a transfer goes on. */
+interface Progress {
+  /** Something has moved since this was set to false. */
+  moved: boolean;
+  /** Nothing can move, because this program does not read. */
+  readonly excused: () => boolean;
+}
+
+/** Ends a transfer that takes too long, or whose daemon falls silent. */
+function watchProgress(progress: Progress, milliseconds: number, onEnd: (error: Error) => void): NodeJS.Timeout {
+  const end = performance.now() + milliseconds;
+  let idle = 0;
+  return setInterval(() => {
+    idle = progress.moved || progress.excused() ? 0 : idle + 1;
+    progress.moved = false;
+    if (performance.now() > end) {
+      onEnd(
+        new BackendUnavailableError(
+          `Reading the workspace from the container took more than ${milliseconds / 1000} s`,
+          {
+            remedy: "Remove large files, or write what need not be kept outside of the workspace, in /tmp.",
+          },
+        ),
+      );
+    } else if (idle >= mostIdle) {
+      onEnd(
+        new BackendUnavailableError(`The Docker daemon has moved no data for ${mostIdle} s`, {
+          remedy: "See whether the daemon is overloaded or stopped, and try again.",
+        }),
+      );
+    }
+  }, lookMs).unref();
+}
+
+async function* counted(archive: Pack, progress: Progress): AsyncGenerator<unknown, void, void> {
+  for await (const chunk of archive) {
+    progress.moved = true;
+    yield chunk;
   }
 }
 
@@ -141,7 +248,7 @@ export function notThere(relative: string): FileNotFoundError {
   });
 }
 
-/** The error for a path that is something else than a file. */
+/** The error for a path that is not a file. */
 export function notAFile(relative: string): InvalidInputError {
   return new InvalidInputError(`${JSON.stringify(relative)} is not a regular file`, {
     remedy: "Name a file; `files.list()` says which there are.",
@@ -153,7 +260,7 @@ function readInfo(answer: unknown): PathInfo {
   const encoded: unknown =
     typeof headers === "object" && headers !== null ? Reflect.get(headers, "x-docker-container-path-stat") : undefined;
   const stat = statHeader.parse(JSON.parse(Buffer.from(String(encoded), "base64").toString()));
-  return { kind: kindOf(stat.mode), size: stat.size, target: stat.linkTarget };
+  return { kind: kindOf(stat.mode), size: stat.size, modifiedAt: stat.mtime, target: stat.linkTarget };
 }
 
 function kindOf(mode: number): PathInfo["kind"] {

@@ -7,11 +7,15 @@ export async function docker(...words: readonly string[]): Promise<string> {
   return stdout.trim();
 }
 
-/** The containers of executors and all volumes that there are now. */
-export async function dockerResources(): Promise<readonly string[]> {
+/**
+ * The containers that were made by this name of an image, and the volumes that no container has. Other tests, which run at the
+ * same time, make their own.
+ */
+export async function dockerResources(image: string): Promise<readonly string[]> {
   const [containers, volumes] = await Promise.all([
-    docker("ps", "--all", "--quiet", "--no-trunc", "--filter", "label=fenced.executor"),
-    docker("volume", "ls", "--quiet"),
+    docker("ps", "--all", "--no-trunc", "--format", "{{.Image}} {{.ID}}"),
+    docker("volume", "ls", "--quiet", "--filter", "dangling=true"),
   ]);
-  return `${containers}\n${volumes}`.split("\n").filter((line) => line !== "");
+  const ours = containers.split("\n").filter((line) => line.startsWith(`${image} `));
+  return [...ours, ...volumes.split("\n").filter((line) => line !== "")];
 }

@@ -1,37 +1,167 @@
-import type { Display } from "@fenced/core";
-import type { BlockEvent } from "@fenced/executor-kit";
-import type { DisplayFiles } from "./display-files.ts";
+import { randomUUID } from "node:crypto";
+import type { Display, MimeBundle } from "@fenced/core";
+import { bundleSize, errorCode, type BlockEvent } from "@fenced/executor-kit";
 import { mimeBundle, plainText } from "./mime-bundle.ts";
+import { assertApart, OutputDirectory } from "./output-directory.ts";
 
 /** An output as kernels send it. */
 export interface RichOutput {
-  readonly data: Readonly<Record<string, unknown>>;
+  readonly data: unknown;
   /** By which the kernel names a display that it may update. */
   readonly displayId?: string;
   readonly isUpdate: boolean;
 }
 
-/** Turns a kernel's rich outputs into events, and knows which of them may still be updated. */
-export class DisplayBoard {
-  readonly #files: DisplayFiles;
-  /** The newest output under an id, with the name of its files. An id may be updated by a later block. */
-  readonly #named = new Map<string, { readonly display: Display; readonly name: string }>();
+/** What one block may show: rich outputs, updates included, and bytes of them. */
+const [mostDisplays, mostBytes] = [10_000, 268_435_456];
+/** How many displays of earlier blocks can still be updated, and how long their names may be. */
+const [mostNamed, longestId] = [10_000, 1000];
 
-  constructor(files: DisplayFiles) {
-    this.#files = files;
+/** File name endings of what is saved; what is only text to read is not. */
+const endings: ReadonlyMap<string, string> = new Map([
+  ["image/png", "png"],
+  ["image/jpeg", "jpg"],
+  ["image/webp", "webp"],
+  ["image/gif", "gif"],
+  ["image/bmp", "bmp"],
+  ["image/svg+xml", "svg"],
+  ["application/pdf", "pdf"],
+  ["text/html", "html"],
+  ["text/latex", "tex"],
+  ["text/markdown", "md"],
+  ["application/json", "json"],
+  ["application/geo+json", "geojson"],
+  ["audio/mpeg", "mp3"],
+  ["audio/wav", "wav"],
+  ["video/mp4", "mp4"],
+]);
+/** The same picture in several of these formats is one file: that of the first. */
+const pictures = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
+
+/** Saves a session's rich outputs, and knows which of them may still be updated. */
+export class DisplayBoard {
+  readonly #outputDir: string | undefined;
+  #directory: Promise<OutputDirectory> | undefined;
+  /** Display ids to the names of their files. A later block may update a display of an earlier one. */
+  readonly #names = new Map<string, string>();
+
+  private constructor(outputDir: string | undefined) {
+    this.#outputDir = outputDir;
+  }
+
+  /**
+   * @param outputDir - where to save; made if missing. Default: a temporary directory, made when there is something to save.
+   * @param bound - a directory of this host that code can change although it is kept from the rest of the host.
+   * @throws InvalidInputError if outputs would be saved where that code can change them.
+   */
+  static async open(outputDir: string | undefined, bound: string | undefined): Promise<DisplayBoard> {
+    if (bound !== undefined) await assertApart(outputDir, bound);
+    const board = new DisplayBoard(outputDir);
+    if (outputDir !== undefined) await board.#open();
+    return board;
+  }
+
+  /** The displays of one block. */
+  forBlock(): BlockDisplays {
+    return new BlockDisplays(this);
+  }
+
+  /** The name of an output's files, without ending: a new one, or that of the display which it updates. */
+  nameOf({ displayId, isUpdate }: RichOutput): string {
+    const known = displayId === undefined ? undefined : this.#names.get(displayId);
+    const name = isUpdate && known !== undefined ? known : `display-${randomUUID().slice(0, 13)}`;
+    if (displayId === undefined || displayId.length > longestId) return name;
+    this.#names.delete(displayId);
+    this.#names.set(displayId, name);
+    const [oldest] = this.#names.keys();
+    if (this.#names.size > mostNamed && oldest !== undefined) this.#names.delete(oldest);
+    return name;
+  }
+
+  /** Saves a bundle, a file for each type that makes one; returns their absolute paths. */
+  async save(bundle: MimeBundle, name: string): Promise<string[]> {
+    const files: string[] = [];
+    const picture = pictures.find((type) => Object.hasOwn(bundle, type));
+    for (const [type, content] of Object.entries(bundle)) {
+      const ending = pictures.includes(type) && type !== picture ? undefined : endingOf(type);
+      if (ending === undefined) continue;
+      const isPlain = typeof content === "string" || content instanceof Uint8Array;
+      const directory = await this.#open();
+      files.push(await directory.put(`${name}.${ending}`, isPlain ? content : JSON.stringify(content, undefined, 2)));
+    }
+    return files;
+  }
+
+  /** Deletes a temporary directory. */
+  async close(): Promise<void> {
+    const directory = await this.#directory?.catch(() => undefined);
+    this.#directory = undefined;
+    await directory?.close();
+  }
+
+  #open(): Promise<OutputDirectory> {
+    const given = this.#outputDir;
+    return (this.#directory ??= given === undefined ? OutputDirectory.temporary() : OutputDirectory.open(given));
+  }
+}
+
+/** Turns the rich outputs of one block into events, within bounds. */
+export class BlockDisplays {
+  readonly #board: DisplayBoard;
+  /** The newest state of each display of this block, by the name of its files. */
+  readonly #shown = new Map<string, Display>();
+  #count = 0;
+  #bytes = 0;
+  #truncated = false;
+
+  constructor(board: DisplayBoard) {
+    this.#board = board;
+  }
+
+  /** Whether outputs were left out. */
+  get truncated(): boolean {
+    return this.#truncated;
   }
 
   /** The events of an output: its text as a terminal shows it, and all of it as a display. */
-  async events({ data, displayId, isUpdate }: RichOutput): Promise<BlockEvent[]> {
-    const bundle = mimeBundle(data);
-    const before = displayId === undefined ? undefined : this.#named.get(displayId);
-    const name = isUpdate && before ? before.name : this.#files.newName();
-    const display: Display = { data: bundle, files: await this.#files.save(bundle, name) };
-    if (displayId !== undefined) this.#named.set(displayId, { display, name });
-    const text = plainText(bundle);
-    return [
-      ...(text === undefined ? [] : [{ type: "stdout" as const, data: text.endsWith("\n") ? text : `${text}\n` }]),
-      { type: "display", display, ...(isUpdate && before ? { replaces: before.display } : {}) },
-    ];
+  async events(output: RichOutput): Promise<BlockEvent[]> {
+    const data = mimeBundle(output.data);
+    const text = plainText(data);
+    const shown =
+      text === undefined ? [] : [{ type: "stdout" as const, data: text.endsWith("\n") ? text : `${text}\n` }];
+    this.#count += 1;
+    this.#bytes += bundleSize(data);
+    if (this.#count > mostDisplays || this.#bytes > mostBytes) return [...shown, ...this.#leaveOut()];
+    const name = this.#board.nameOf(output);
+    const { files, problem } = await this.#saved(data, name);
+    const display: Display = { data, files };
+    const replaces = this.#shown.get(name);
+    if (output.displayId !== undefined) this.#shown.set(name, display);
+    return [...shown, { type: "display", display, ...(replaces ? { replaces } : {}) }, ...problem];
   }
+
+  /** What cannot be saved is shown all the same. */
+  async #saved(data: MimeBundle, name: string): Promise<{ files: string[]; problem: BlockEvent[] }> {
+    try {
+      return { files: await this.#board.save(data, name), problem: [] };
+    } catch (error) {
+      const reason = errorCode(error) ?? String(error);
+      return { files: [], problem: [{ type: "stderr", data: `A rich output could not be saved: ${reason}\n` }] };
+    }
+  }
+
+  #leaveOut(): BlockEvent[] {
+    if (this.#truncated) return [];
+    this.#truncated = true;
+    const reason = `A block may show ${mostDisplays} rich outputs of ${mostBytes / 2 ** 20} MiB together`;
+    return [{ type: "stderr", data: `${reason}; the rest is left out.\n` }];
+  }
+}
+
+/** Vendors' JSON types keep their names: `application/vnd.plotly.v1+json` makes `plotly.json`. */
+function endingOf(type: string): string | undefined {
+  const known = endings.get(type);
+  if (known !== undefined) return known;
+  const vendor = /^application\/vnd\.([a-z0-9-]+)[\w.-]*\+json$/.exec(type)?.[1];
+  return vendor === undefined ? undefined : `${vendor}.json`;
 }

@@ -1,9 +1,18 @@
 import type { JsonValue, MimeBundle } from "@fenced/core";
 
-/** A bundle as kernels send it, with binary content as bytes instead of base64, and lines joined. */
-export function mimeBundle(data: Readonly<Record<string, unknown>>): MimeBundle {
+/** Limits for a bundle: far above what libraries make. What goes beyond is left out. */
+const [mostTypes, mostDepth] = [64, 100];
+const mimeType = /^[a-z0-9][\w.+-]{0,99}\/[\w.+-]{1,99}(?:;[\w .+=;"-]{1,99})?$/i;
+
+/**
+ * A bundle as kernels send it, with binary content as bytes instead of base64, and lines joined. Code decides what is in
+ * it: a key that is not a MIME type, and a value that does not fit its type, is left out.
+ */
+export function mimeBundle(data: unknown): MimeBundle {
+  if (typeof data !== "object" || data === null) return {};
+  const types = Object.entries(data).filter(([type]) => mimeType.test(type));
   return Object.fromEntries(
-    Object.entries(data).flatMap(([type, content]) => {
+    types.slice(0, mostTypes).flatMap(([type, content]) => {
       const value = contentOf(type, content);
       return value === undefined ? [] : [[type, value]];
     }),
@@ -22,33 +31,46 @@ export function plainText(bundle: MimeBundle): string | undefined {
   return undefined;
 }
 
+function contentOf(type: string, content: unknown): string | Uint8Array | JsonValue | undefined {
+  const name = type.toLowerCase().replace(/;.*/, "");
+  if (name.endsWith("json")) return jsonValue(content, mostDepth);
+  // Some kernels send text as a list of lines, as notebooks are stored.
+  const isLines = Array.isArray(content) && content.every((line) => typeof line === "string");
+  const text: unknown = isLines ? content.join("") : content;
+  if (typeof text === "string") return isBinary(name) ? decodeBase64(text) : text;
+  return name.startsWith("application/") && !isBinary(name) ? jsonValue(text, mostDepth) : undefined;
+}
+
 /** Whether content of this type is bytes, which kernels send as base64. */
-function isBinary(type: string): boolean {
-  if (type.endsWith("+xml") || type.endsWith("+json")) return false;
+function isBinary(name: string): boolean {
+  if (name.endsWith("+xml")) return false;
   return (
-    /^(?:image|audio|video|font)\//.test(type) || type === "application/pdf" || type === "application/octet-stream"
+    /^(?:image|audio|video|font)\//.test(name) || name === "application/pdf" || name === "application/octet-stream"
   );
 }
 
-function contentOf(type: string, content: unknown): string | Uint8Array | JsonValue | undefined {
-  // Some kernels send text as a list of lines, as notebooks are stored.
-  const lines = Array.isArray(content) && content.every((line) => typeof line === "string") && !isJson(type);
-  const value = lines ? content.join("") : content;
-  if (typeof value === "string" && isBinary(type)) return decodeBase64(value);
-  return isJsonValue(value) ? value : undefined;
-}
-
-function isJson(type: string): boolean {
-  return type === "application/json" || type.endsWith("+json");
-}
-
-/** Content that is no base64 stays what it is. */
+/** Text that is not base64 stays as it is. */
 function decodeBase64(text: string): Uint8Array | string {
   const compact = text.replaceAll(/\s/g, "");
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(compact)) return text;
   return new Uint8Array(Buffer.from(compact, "base64"));
 }
 
-function isJsonValue(value: unknown): value is JsonValue {
-  return value !== undefined && typeof value !== "function" && typeof value !== "symbol" && typeof value !== "bigint";
+/** A copy without keys that would set a prototype where objects are copied; `undefined` if it is too deep to be passed on. */
+function jsonValue(value: unknown, depth: number): JsonValue | undefined {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
+  if (typeof value !== "object" || depth === 0) return undefined;
+  if (Array.isArray(value)) {
+    const items = value.map((item) => jsonValue(item, depth - 1));
+    return items.every((item) => item !== undefined) ? items : undefined;
+  }
+  const copy: Record<string, JsonValue> = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (key === "__proto__") continue;
+    const kept = jsonValue(item, depth - 1);
+    if (kept === undefined) return undefined;
+    copy[key] = kept;
+  }
+  return copy;
 }

@@ -1,33 +1,84 @@
-import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, stat } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
 import path from "node:path";
-import { pipeline } from "node:stream/promises";
 import {
   BackendUnavailableError,
   FileNotFoundError,
   InvalidInputError,
   type FileInfo,
-  type WorkspaceFiles,
+  type FileStat,
 } from "@fenced/core";
-import { normalizeWorkspacePath } from "@fenced/executor-kit";
+import { normalizeWorkspacePath, RemoteFiles, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
 import type { Response } from "undici";
-import { field, textField } from "../fields.ts";
+import { field, textField, timeOf } from "../fields.ts";
 import type { ServerClient } from "../servers/server-client.ts";
-import { fileIn } from "./file-in.ts";
-import { assertLocalFiles } from "./local-files.ts";
+import { chunksOf } from "./chunks.ts";
 
 /** Bytes that travel in one request. */
 const chunkBytes = 4_194_304;
 const transferDeadlineMs = 600_000;
 /** Links in a circle make a tree without an end. Systems themselves follow some forty links and no more. */
 const deepest = 32;
+/** How long one listing may take, in milliseconds: each directory is a request. */
+const listDeadlineMs = 120_000;
+/** What a file is called while its pieces arrive. */
+const uploadPrefix = "fenced-upload-";
 
 /**
  * The workspace of a kernel that is not Python, reached through the server's contents API. The server decides what it
  * shows: hidden files it usually does not, and it follows symbolic links wherever they lead.
  */
-export class ContentsFiles implements WorkspaceFiles {
+export class ContentsFiles extends RemoteFiles {
   /** The workspace, relative to the server's root directory; empty: that directory. */
+  readonly directory: string;
+  /** Deleted with the session. */
+  readonly isOwn: boolean;
+  readonly #access: ContentsAccess;
+
+  private constructor(access: ContentsAccess, isOwn: boolean) {
+    super(access, (file) => path.posix.basename(file).startsWith(uploadPrefix));
+    this.#access = access;
+    this.directory = access.directory;
+    this.isOwn = isOwn;
+  }
+
+  /** The files of a directory that is there. */
+  static in(client: () => ServerClient, directory: string): ContentsFiles {
+    return new ContentsFiles(new ContentsAccess(client, directory), false);
+  }
+
+  /**
+   * Makes the directory in which a kernel other than Python is to be started. A kernel gateway, which cannot make one, is
+   * left to start it where it likes.
+   *
+   * @param given - relative to the server's root directory.
+   * @param own - the directory's name, if none is given.
+   */
+  static async open(
+    client: () => ServerClient,
+    { given, own }: { readonly given: string | undefined; readonly own: string },
+  ): Promise<ContentsFiles> {
+    if (given?.startsWith("/") === true) {
+      throw new InvalidInputError(`The workDir ${JSON.stringify(given)} is absolute`, {
+        remedy: "For kernels other than Python, give it relative to the server's root directory.",
+      });
+    }
+    if (given === undefined && !(await hasContents(client()))) return ContentsFiles.in(client, "");
+    const directory = normalizeWorkspacePath(given ?? own);
+    const access = new ContentsAccess(client, directory === "." ? "" : directory);
+    await access.make();
+    return new ContentsFiles(access, given === undefined);
+  }
+
+  /** Deletes the workspace with all that is in it, if the server does that; one that is gone already is fine. */
+  async discard(): Promise<void> {
+    await this.#access.remove(".").catch((error: unknown) => {
+      if (!FileNotFoundError.isInstance(error)) throw error;
+    });
+  }
+}
+
+class ContentsAccess implements RemoteFileAccess {
+  readonly measurable = true;
   readonly directory: string;
   readonly #client: () => ServerClient;
 
@@ -36,105 +87,61 @@ export class ContentsFiles implements WorkspaceFiles {
     this.directory = directory.replaceAll(/^\/+|\/+$/g, "");
   }
 
-  /** Whether a server has a contents API. */
-  static async areOn(client: ServerClient): Promise<boolean> {
-    const response = await client.send("api/contents/?content=0");
-    await response.body?.cancel();
-    return response.ok;
-  }
-
-  /** Makes the workspace, if it is not there. */
   async make(): Promise<void> {
     if (this.directory !== "") await this.#makeDirectories(this.directory.split("/"), this.directory, "");
   }
 
-  /** Deletes the workspace with all that is in it, if the server does that; one that is gone already is fine. */
-  async discard(): Promise<void> {
-    await this.#delete(".", this.directory).catch((error: unknown) => {
-      if (!FileNotFoundError.isInstance(error)) throw error;
-    });
-  }
-
-  async list(directory = "."): Promise<FileInfo[]> {
-    const found: FileInfo[] = [];
-    const first = normalizeWorkspacePath(directory);
-    const waiting = [first];
+  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+    const giveUp = performance.now() + listDeadlineMs;
+    const waiting = [directory];
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      for (const child of await this.#childrenOf(next, directory, next === first)) {
+      if (performance.now() > giveUp) throw tooSlow(directory);
+      for (const child of await this.#childrenOf(next, directory)) {
         const below = childOf(next, child.name);
         if (child.type === "directory") waiting.push(below);
-        else found.push({ path: below, size: child.size });
+        else yield { path: below, size: child.size };
       }
     }
-    return found.toSorted((one, other) => (one.path < other.path ? -1 : 1));
   }
 
-  async read(file: string): Promise<Uint8Array> {
-    const response = await this.#raw(file);
-    return new Uint8Array(await this.#client().received(response.arrayBuffer()));
+  async stat(file: string): Promise<FileStat> {
+    const response = await this.#client().send(`${this.#url(file)}?content=0`);
+    if (!response.ok) throw await this.#problem(response, file);
+    const model = await this.#client().receivedJson(response);
+    const size = field(model, "size");
+    const isDirectory = textField(model, "type") === "directory";
+    return {
+      path: file,
+      type: isDirectory ? "directory" : "file",
+      size: !isDirectory && typeof size === "number" && size >= 0 ? size : 0,
+      ...timeOf(Date.parse(textField(model, "last_modified"))),
+    };
   }
 
-  async write(file: string, data: Uint8Array | string): Promise<void> {
-    const bytes =
-      typeof data === "string" ? Buffer.from(data) : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-    await this.#send(fileIn(file), file, bytes.length, pieces(bytes));
+  /** The file's bytes as they are, which servers give outside the contents API. */
+  async *content(file: string): AsyncGenerator<Uint8Array, void, void> {
+    const url = `files/${this.#encoded(file)}`;
+    const response = await this.#client().send(url, { deadlineMs: transferDeadlineMs });
+    if (!response.ok) throw await this.#noContent(response, file);
+    yield* this.#client().body(response);
   }
 
-  async remove(file: string): Promise<void> {
-    const normal = normalizeWorkspacePath(file);
-    if (normal === ".") {
-      throw new InvalidInputError("The workspace itself cannot be removed", {
-        remedy: "Name a file or directory in it.",
-      });
-    }
-    await this.#delete(normal, file);
-  }
-
-  async upload(localPaths: readonly string[]): Promise<void> {
-    await assertLocalFiles(localPaths);
-    for (const local of localPaths) {
-      const name = path.basename(local);
-      const { size } = await stat(local);
-      await this.#send(name, name, size, createReadStream(local, { highWaterMark: chunkBytes }));
-    }
-  }
-
-  async download(files: readonly string[], toDirectory: string): Promise<string[]> {
-    const copies: string[] = [];
-    for (const file of files) {
-      const copy = path.resolve(toDirectory, fileIn(file));
-      const response = await this.#raw(file);
-      await mkdir(path.dirname(copy), { recursive: true });
-      await pipeline(this.#bytesOf(response), createWriteStream(copy));
-      copies.push(copy);
-    }
-    return copies;
-  }
-
-  /** Sends a file, in one request if it is small, else piece by piece. */
-  async #send(normal: string, given: string, size: number, bytes: AsyncIterable<unknown>): Promise<void> {
-    await this.#makeDirectories(normal.split("/").slice(0, -1), given);
-    const file = (piece: Buffer) => ({ type: "file", format: "base64", content: piece.toString("base64") });
-    let sent = 0;
+  /** A file that travels in several pieces gets its name when all are there. */
+  async put(file: string, content: FileContent): Promise<void> {
+    await this.#makeDirectories(file.split("/").slice(0, -1), file);
+    const upload = path.posix.join(path.posix.dirname(file), `${uploadPrefix}${randomUUID()}`);
     let chunk = 0;
-    for await (const piece of bytes) {
-      if (!Buffer.isBuffer(piece)) continue;
-      sent += piece.length;
-      chunk = sent >= size ? -1 : chunk + 1;
-      await this.#put(normal, given, sent === piece.length && chunk === -1 ? file(piece) : { ...file(piece), chunk });
-    }
-    if (sent === 0) await this.#put(normal, given, file(Buffer.alloc(0)));
-  }
-
-  /** What is in a directory; nothing in one below the first that has gone meanwhile. */
-  async #childrenOf(directory: string, given: string, isFirst: boolean): Promise<readonly Entry[]> {
     try {
-      const { type, children } = await this.#get(directory, given);
-      if (type !== "directory") throw notFound(given);
-      return children;
+      for await (const { bytes, last } of chunksOf(content, chunkBytes)) {
+        chunk += 1;
+        const model = { type: "file", format: "base64", content: bytes.toString("base64") };
+        if (last && chunk === 1) await this.#put(file, file, model);
+        else await this.#put(upload, file, { ...model, chunk: last ? -1 : chunk });
+      }
+      if (chunk > 1) await this.#replace(file, upload);
     } catch (error) {
-      if (isFirst || !FileNotFoundError.isInstance(error)) throw error;
-      return [];
+      if (chunk > 1) await this.remove(upload).catch(() => {});
+      throw error;
     }
   }
 
@@ -142,39 +149,53 @@ export class ContentsFiles implements WorkspaceFiles {
    * A directory that the server does not take whole stays: the API shows a link to one as a directory, and what is in it
    * may be somebody else's.
    */
-  async #delete(normal: string, given: string): Promise<void> {
-    const response = await this.#client().send(this.#url(normal), { method: "DELETE" });
-    if (!response.ok) throw await this.#problem(response, given);
+  async remove(file: string): Promise<void> {
+    const response = await this.#client().send(this.#url(file), { method: "DELETE" });
+    if (!response.ok) throw await this.#problem(response, file);
     await response.body?.cancel();
   }
 
-  /** The file's bytes as they are, which servers give outside the contents API. */
-  async #raw(file: string): Promise<Response> {
-    const url = `files/${this.#encoded(fileIn(file))}`;
-    const response = await this.#client().send(url, { deadlineMs: transferDeadlineMs });
-    if (response.ok) return response;
-    const problem = await this.#problem(response, file);
-    if (FileNotFoundError.isInstance(problem)) throw problem;
-    if ((await this.#get(fileIn(file), file).catch(() => undefined))?.type !== "directory") throw problem;
-    throw new InvalidInputError(`${JSON.stringify(file)} is a directory`, { remedy: "Name a file.", cause: problem });
+  /** Gives an upload its name. The API renames to no name that is taken. */
+  async #replace(file: string, upload: string): Promise<void> {
+    const json = { path: path.posix.join(this.directory, file) };
+    const rename = async (): Promise<Response> =>
+      this.#client().send(this.#url(upload), { method: "PATCH", json, deadlineMs: transferDeadlineMs });
+    let response = await rename();
+    if (response.status === 409) {
+      await response.body?.cancel();
+      await this.remove(file);
+      response = await rename();
+    }
+    if (!response.ok) throw await this.#problem(response, file);
+    await response.body?.cancel();
   }
 
-  async *#bytesOf({ body }: Response): AsyncGenerator<Uint8Array, void, void> {
-    if (!body) return;
-    const reader = body.getReader();
-    for (;;) {
-      const step: { readonly done: boolean; readonly value?: unknown } = await this.#client().received(reader.read());
-      if (step.done) return;
-      if (step.value instanceof Uint8Array) yield step.value;
+  /** What is in a directory; nothing in one below the first that has gone meanwhile. */
+  async #childrenOf(directory: string, first: string): Promise<readonly Entry[]> {
+    try {
+      const { type, children } = await this.#get(directory);
+      if (type !== "directory") throw notFound(directory);
+      return children;
+    } catch (error) {
+      if (directory === first || !FileNotFoundError.isInstance(error)) throw error;
+      return [];
     }
   }
 
-  async #get(normal: string, given: string): Promise<Entry & { readonly children: readonly Entry[] }> {
-    const response = await this.#client().send(`${this.#url(normal)}?content=1`);
-    if (!response.ok) throw await this.#problem(response, given);
-    const model = await this.#client().received(response.json());
+  async #noContent(response: Response, file: string): Promise<Error> {
+    const problem = await this.#problem(response, file);
+    if (FileNotFoundError.isInstance(problem)) return problem;
+    const isDirectory = (await this.#get(file).catch(() => undefined))?.type === "directory";
+    return isDirectory ? notAFile(file) : problem;
+  }
+
+  async #get(file: string): Promise<{ readonly type: string; readonly children: readonly Entry[] }> {
+    const response = await this.#client().send(`${this.#url(file)}?content=1`);
+    if (!response.ok) throw await this.#problem(response, file);
+    const model = await this.#client().receivedJson(response);
     const content = field(model, "content");
-    return { ...entryOf(model), children: Array.isArray(content) ? content.map(entryOf) : [] };
+    const children = Array.isArray(content) ? content.map(entryOf).filter((each) => each !== undefined) : [];
+    return { type: textField(model, "type"), children };
   }
 
   async #put(normal: string, given: string, json: object, directory?: string): Promise<void> {
@@ -193,12 +214,12 @@ export class ContentsFiles implements WorkspaceFiles {
 
   async #problem(response: Response, given: string): Promise<Error> {
     const name = JSON.stringify(given);
-    if (response.status === 404 && (await ContentsFiles.areOn(this.#client()))) {
+    if (response.status === 404 && (await hasContents(this.#client()))) {
       await response.body?.cancel();
       return notFound(given);
     }
     const refusal = await this.#client().refusal("api/contents", response);
-    if (await ContentsFiles.areOn(this.#client())) {
+    if (await hasContents(this.#client())) {
       return new BackendUnavailableError(`The server refuses ${name}: ${refusal.message}`, {
         remedy:
           "Its contents API takes no hidden files, unless it was started with --ContentsManager.allow_hidden=True. " +
@@ -206,7 +227,7 @@ export class ContentsFiles implements WorkspaceFiles {
         cause: refusal,
       });
     }
-    return new BackendUnavailableError(`The server has no contents API, so that ${name} cannot be reached`, {
+    return new BackendUnavailableError(`The server has no contents API, so ${name} cannot be reached`, {
       remedy: "Use a Python kernel, whose files need none, or a Jupyter server instead of a kernel gateway.",
       cause: refusal,
     });
@@ -218,6 +239,11 @@ export class ContentsFiles implements WorkspaceFiles {
 
   #encoded(normal: string, directory = this.directory): string {
     const whole = path.posix.join(directory, normal);
+    if (/\p{Surrogate}/u.test(whole)) {
+      throw new InvalidInputError(`${JSON.stringify(normal)} is not a name that can be sent`, {
+        remedy: "Leave lone surrogates out of it.",
+      });
+    }
     return whole === "." ? "" : whole.split("/").map(encodeURIComponent).join("/");
   }
 }
@@ -228,12 +254,22 @@ interface Entry {
   readonly size: number;
 }
 
-function entryOf(model: unknown): Entry {
-  return { name: textField(model, "name"), type: textField(model, "type"), size: Number(field(model, "size") ?? 0) };
+async function hasContents(client: ServerClient): Promise<boolean> {
+  const response = await client.send("api/contents/?content=0");
+  await response.body?.cancel();
+  return response.ok;
 }
 
-async function* pieces(bytes: Buffer): AsyncGenerator<Buffer, void, void> {
-  for (let start = 0; start < bytes.length; start += chunkBytes) yield bytes.subarray(start, start + chunkBytes);
+/** What the server says of a child; `undefined` if it is not the name of one. */
+function entryOf(model: unknown): Entry | undefined {
+  const name = textField(model, "name");
+  const size = field(model, "size");
+  if (name === "" || name === "." || name === ".." || name.includes("/")) return undefined;
+  return { name, type: textField(model, "type"), size: typeof size === "number" && size >= 0 ? size : 0 };
+}
+
+function notAFile(file: string): InvalidInputError {
+  return new InvalidInputError(`${JSON.stringify(file)} is a directory`, { remedy: "Name a file." });
 }
 
 /** @throws BackendUnavailableError if it is too deep to be real. */
@@ -244,6 +280,15 @@ function childOf(directory: string, name: string): string {
     `The workspace is more than ${deepest} directories deep at ${JSON.stringify(child)}`,
     {
       remedy: "Symbolic links may lead in a circle, which the contents API follows: remove them.",
+    },
+  );
+}
+
+function tooSlow(directory: string): BackendUnavailableError {
+  return new BackendUnavailableError(
+    `Listing ${JSON.stringify(directory)} took longer than ${listDeadlineMs / 1000} seconds`,
+    {
+      remedy: "List a directory with fewer directories in it.",
     },
   );
 }

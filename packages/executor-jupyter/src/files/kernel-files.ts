@@ -1,121 +1,136 @@
-import { createReadStream } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
-import path from "node:path";
+import { randomUUID } from "node:crypto";
 import {
   BackendUnavailableError,
   FencedError,
+  FileNotFoundError,
   InvalidInputError,
+  WorkspacePathError,
   type FileInfo,
-  type WorkspaceFiles,
+  type FileStat,
 } from "@fenced/core";
-import { normalizeWorkspacePath } from "@fenced/executor-kit";
-import { field, textField } from "../fields.ts";
-import { KernelLostError } from "../kernel/kernel-end.ts";
+import { normalizeWorkspacePath, RemoteFiles, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
+import { field, textField, timeOf } from "../fields.ts";
+import { KernelLostError } from "../kernel/kernel-request.ts";
 import type { PythonHelper } from "../python/python-helper.ts";
-import { fileIn } from "./file-in.ts";
-import { assertLocalFiles } from "./local-files.ts";
-import { namedError } from "./named-error.ts";
+import { chunksOf } from "./chunks.ts";
 
 /** Bytes that travel in one message; as base64 it fits into the 10 MiB that Jupyter servers take. */
 const chunkBytes = 1_048_576;
 
-/**
- * The workspace of a Python kernel, reached through the kernel itself: wherever it runs, and with its own eyes on
- * symbolic links, also while a block is running.
- */
-export class KernelFiles implements WorkspaceFiles {
+/** The workspace of a Python kernel, reached through the kernel itself: wherever it runs, also while a block is running. */
+export function kernelFiles(helper: () => Promise<PythonHelper>): RemoteFiles {
+  return new RemoteFiles(new KernelFileAccess(helper));
+}
+
+/** Code can change the helper, so its answers are checked: nothing here goes on for ever or leads elsewhere. */
+class KernelFileAccess implements RemoteFileAccess {
+  readonly seeks = true;
+  readonly measurable = true;
   readonly #helper: () => Promise<PythonHelper>;
 
   constructor(helper: () => Promise<PythonHelper>) {
     this.#helper = helper;
   }
 
-  async list(directory = "."): Promise<FileInfo[]> {
-    const answer = await this.#ask(directory, "list_files", { directory: normalizeWorkspacePath(directory) });
-    const files = (Array.isArray(answer) ? answer : []).map((each: unknown) => ({
-      path: textField(each, "path"),
-      size: Number(field(each, "size")),
-    }));
-    return files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
-  }
-
-  async read(file: string): Promise<Uint8Array> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.#chunks(file)) chunks.push(chunk);
-    return new Uint8Array(Buffer.concat(chunks));
-  }
-
-  async write(file: string, data: Uint8Array | string): Promise<void> {
-    const bytes =
-      typeof data === "string" ? Buffer.from(data) : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-    const normal = fileIn(file);
-    for (let offset = 0; offset === 0 || offset < bytes.length; offset += chunkBytes) {
-      await this.#append(file, normal, bytes.subarray(offset, offset + chunkBytes), offset > 0);
-    }
-  }
-
-  async remove(file: string): Promise<void> {
-    const normal = normalizeWorkspacePath(file);
-    if (normal === ".") {
-      throw new InvalidInputError("The workspace itself cannot be removed", {
-        remedy: "Name a file or directory in it.",
-      });
-    }
-    await this.#ask(file, "remove_file", { path: normal });
-  }
-
-  async upload(localPaths: readonly string[]): Promise<void> {
-    await assertLocalFiles(localPaths);
-    for (const local of localPaths) {
-      const name = path.basename(local);
-      let append = false;
-      for await (const chunk of createReadStream(local, { highWaterMark: chunkBytes })) {
-        if (Buffer.isBuffer(chunk)) await this.#append(name, name, chunk, append);
-        append = true;
+  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+    const listing = randomUUID();
+    let ended = false;
+    try {
+      while (!ended) {
+        const answer = await this.#ask(directory, "list_files", { listing, directory });
+        const files: unknown = field(answer, "files");
+        ended = field(answer, "end") === true;
+        if (!Array.isArray(files) || (files.length === 0 && !ended)) throw strange(directory);
+        yield* files.map(fileInfo).filter((file) => file !== undefined);
       }
-      if (!append) await this.write(name, "");
+    } finally {
+      if (!ended) await this.#tidy("drop_listing", { listing });
     }
   }
 
-  async download(files: readonly string[], toDirectory: string): Promise<string[]> {
-    const copies: string[] = [];
-    for (const file of files) {
-      const copy = path.resolve(toDirectory, fileIn(file));
-      const chunks = this.#chunks(file);
-      // The first chunk comes before the file is made: one that is not there leaves nothing behind.
-      const first = await chunks.next();
-      await mkdir(path.dirname(copy), { recursive: true });
-      await using handle = await open(copy, "w");
-      for (let step = first; step.done !== true; step = await chunks.next()) await handle.write(step.value);
-      copies.push(copy);
-    }
-    return copies;
+  async stat(file: string): Promise<FileStat> {
+    const answer = await this.#ask(file, "stat_file", { path: file });
+    const [type, size, modified] = [textField(answer, "type"), field(answer, "size"), field(answer, "modified")];
+    if (type !== "file" && type !== "directory") throw strange(file);
+    if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) throw strange(file);
+    return { path: file, type, size, ...(typeof modified === "number" ? timeOf(modified * 1000) : {}) };
   }
 
-  async *#chunks(file: string): AsyncGenerator<Buffer, void, void> {
-    const normal = fileIn(file);
-    for (let offset = 0; ;) {
-      const answer = await this.#ask(file, "read_file", { path: normal, offset, length: chunkBytes });
+  async *content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {
+    for (let offset = start; ;) {
+      const answer = await this.#ask(file, "read_file", { path: file, offset, length: chunkBytes });
       const chunk = Buffer.from(textField(answer, "data"), "base64");
+      const ended = field(answer, "end") === true;
+      if (chunk.length > chunkBytes || (chunk.length === 0 && !ended)) throw strange(file);
       yield chunk;
-      if (field(answer, "end") === true) return;
+      if (ended) return;
       offset += chunk.length;
     }
   }
 
-  async #append(given: string, normal: string, bytes: Buffer, append: boolean): Promise<void> {
-    await this.#ask(given, "write_file", { path: normal, data: bytes.toString("base64"), append });
+  async put(file: string, content: FileContent): Promise<void> {
+    const upload = randomUUID();
+    let offset = 0;
+    try {
+      for await (const { bytes, last } of chunksOf(content, chunkBytes)) {
+        const data = bytes.toString("base64");
+        await this.#ask(file, "write_file", { upload, path: file, data, offset, last });
+        offset += bytes.length;
+      }
+    } catch (error) {
+      if (offset > 0) await this.#tidy("drop_upload", { upload });
+      throw error;
+    }
+  }
+
+  async remove(file: string): Promise<void> {
+    await this.#ask(file, "remove_file", { path: file });
   }
 
   async #ask(given: string, name: string, parameters: object): Promise<unknown> {
-    const helper = await this.#helper();
     try {
-      return await helper.askAside(name, parameters);
+      return await (await this.#helper()).step(name, parameters);
     } catch (error) {
       if (error instanceof KernelLostError) throw lost(given, error);
       throw FencedError.isInstance(error) ? namedError(error, given) : error;
     }
   }
+
+  /** What is left in the kernel goes with it at the latest. */
+  async #tidy(name: string, parameters: object): Promise<void> {
+    await this.#helper().then(
+      (helper) => helper.demand(name, parameters),
+      () => undefined,
+    );
+  }
+}
+
+/** What the helper says of a file; `undefined` if it says nothing that could be. */
+function fileInfo(value: unknown): FileInfo | undefined {
+  const path = textField(value, "path");
+  const size = field(value, "size");
+  if (path === "" || typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) return undefined;
+  try {
+    return normalizeWorkspacePath(path) === path ? { path, size } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same error about a path, with the path in it. */
+function namedError(error: FencedError, given: string): FencedError {
+  const name = JSON.stringify(given);
+  const options = { remedy: error.remedy, cause: error };
+  if (WorkspacePathError.isInstance(error)) return new WorkspacePathError(`${name} is not in the workspace`, options);
+  if (FileNotFoundError.isInstance(error)) return new FileNotFoundError(`There is no file ${name}`, options);
+  if (InvalidInputError.isInstance(error)) return new InvalidInputError(`${name} is not a regular file`, options);
+  return error;
+}
+
+function strange(given: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The kernel's answer about ${JSON.stringify(given)} makes no sense`, {
+    remedy: "Code in the kernel may have changed Fenced's helper there: call `restart()` for a new kernel.",
+  });
 }
 
 function lost(given: string, cause: KernelLostError): BackendUnavailableError {

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isStatusMsg, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import { untilAborted, within } from "@fenced/core/abort";
+import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { textField } from "../fields.ts";
 import type { ServerClient } from "../servers/server-client.ts";
-import { KernelLostError, type KernelEnd } from "./kernel-end.ts";
-import { KernelRequest } from "./kernel-request.ts";
+import { KernelLostError, KernelRequest, type KernelEnd } from "./kernel-request.ts";
 import { KernelSocket } from "./kernel-socket.ts";
 import { KernelWatch } from "./kernel-watch.ts";
 import { findKernel } from "./kernels.ts";
@@ -16,6 +16,9 @@ const [mostWaiting, littleWaiting] = [2_097_152, 524_288];
 /** Milliseconds for a WebSocket's handshake: a server that starts many kernels at once takes long for the first. */
 const [firstHandshakeMs, nextHandshakeMs] = [90_000, 5000];
 
+/** Milliseconds within which a kernel that is idle answers. */
+const probeMs = 5000;
+
 /** What a link needs to know. */
 export interface KernelLinkOptions {
   readonly client: ServerClient;
@@ -26,15 +29,26 @@ export interface KernelLinkOptions {
   readonly serverEnded: () => string | undefined;
 }
 
+/** What the helper in the kernel says unasked. */
+export interface FrameEvents {
+  readonly onFrames: (message: IMessage) => void;
+  /** The connection had broken and is back: what was on its way may be lost. */
+  readonly onReconnected: () => void;
+  /** The kernel is gone, or was let go of. */
+  readonly onLost: () => void;
+}
+
 /**
  * The way to a kernel: sends requests, hands answers to them, comes back when the connection breaks, and finds out
  * when the kernel is gone. Every request ends: finished, or rejected with a `KernelLostError`.
  */
 export class KernelLink {
   readonly #options: KernelLinkOptions;
-  /** The same after a reconnection: by it the server knows for whom it has kept messages. */
+  /** The same after a reconnection: by it the server knows which messages it has kept for this link. */
   readonly #session = randomUUID();
   readonly #requests = new Map<string, KernelRequest>();
+  /** Those requests that only ask whether the kernel answers. */
+  readonly #probes = new Set<string>();
   /** What came up while there was no connection, in its order. */
   #unsent: IMessage[] = [];
   readonly #watch: KernelWatch;
@@ -42,6 +56,8 @@ export class KernelLink {
   #waiting = 0;
   #paused = false;
   #end: KernelEnd | undefined;
+  #onEnd: (end: KernelEnd) => void = () => {};
+  #frames: FrameEvents | undefined;
 
   private constructor(options: KernelLinkOptions) {
     this.#options = options;
@@ -54,10 +70,16 @@ export class KernelLink {
   }
 
   /** @throws Error if the server does not take the connection. */
-  static async open(options: KernelLinkOptions): Promise<KernelLink> {
+  static async open(options: KernelLinkOptions, signal: AbortSignal): Promise<KernelLink> {
     const link = new KernelLink(options);
-    link.#socket = await link.#connect(firstHandshakeMs);
+    link.#socket = await untilAborted(link.#connect(firstHandshakeMs, signal), signal);
     return link;
+  }
+
+  /** Has `action` called once, as soon as the kernel is gone, unless it was let go of. */
+  whenEnded(action: (end: KernelEnd) => void): void {
+    if (this.#end) action(this.#end);
+    else this.#onEnd = action;
   }
 
   /** Why the kernel is gone, once it is. */
@@ -83,6 +105,16 @@ export class KernelLink {
     return request;
   }
 
+  /** Sends frames to the helper, which does not answer. */
+  sendFrames(content: Readonly<Record<string, unknown>>, frames: readonly Uint8Array[]): void {
+    this.#send(createRequest("fenced_calls", "control", this.#session, content, frames));
+  }
+
+  /** Has what the helper sends unasked go to `events`. */
+  takeFrames(events: FrameEvents): void {
+    this.#frames = events;
+  }
+
   /** Answers a request of the kernel for a line of input. */
   reply(value: string): void {
     const content = { status: "ok", value };
@@ -91,6 +123,7 @@ export class KernelLink {
 
   /** Lets go of the kernel; requests under way reject. */
   close(): void {
+    this.#onEnd = () => {};
     this.#lose({ kind: "died", reason: "the connection to the kernel was closed" });
   }
 
@@ -99,6 +132,7 @@ export class KernelLink {
     this.#watch.start();
     const forget = (): void => {
       this.#requests.delete(request.id);
+      this.#probes.delete(request.id);
       if (this.#requests.size === 0) this.#watch.stop();
     };
     request.finished.then(forget, forget);
@@ -114,20 +148,29 @@ export class KernelLink {
     return (await this.#hasForgotten("shell")) || (await this.#hasForgotten("control"));
   }
 
-  /** A kernel answers in order, but on each channel by itself. */
+  /** A kernel answers in order, but on each channel by itself. One that was stopped does not, and is not asked again. */
   async #hasForgotten(channel: RequestChannel): Promise<boolean> {
     const before = [...this.#requests.values()].filter((request) => request.channel === channel);
-    if (before.length === 0) return false;
-    await this.request("kernel_info_request", channel, {}, { outputs: false }).finished;
+    if (before.length === 0 || before.some(({ id }) => this.#probes.has(id))) return false;
+    const probe = this.request("kernel_info_request", channel, {}, { outputs: false });
+    this.#probes.add(probe.id);
+    const answered = await within(probeMs, probe.finished);
+    if (answered === undefined) return false;
     return before.some(({ id }) => this.#requests.has(id));
   }
 
-  async #connect(timeoutMs: number): Promise<KernelSocket> {
+  /** A message was too long for this process. Nobody knows which request it belonged to. */
+  #loseOutputs(): void {
+    for (const request of this.#requests.values()) request.lose();
+  }
+
+  async #connect(timeoutMs: number, signal?: AbortSignal): Promise<KernelSocket> {
     const path = `api/kernels/${encodeURIComponent(this.#options.kernelId)}/channels?session_id=${this.#session}`;
     return KernelSocket.open(
-      { address: this.#options.client.address, path, timeoutMs },
+      { address: this.#options.client.address, path, timeoutMs, ...(signal ? { signal } : {}) },
       {
         onMessage: (message, bytes) => this.#receive(message, bytes),
+        onTooLong: () => this.#loseOutputs(),
         onBroken: () => void this.#reconnect(),
       },
     );
@@ -136,8 +179,11 @@ export class KernelLink {
   #receive(message: IMessage, bytes: number): void {
     this.#watch.heard();
     if (this.#endsKernel(message)) return;
-    const parent: unknown = Reflect.get(message.parent_header, "msg_id");
-    const request = typeof parent === "string" ? this.#requests.get(parent) : undefined;
+    if (message.channel === "control" && textField(message.header, "msg_type") === "fenced_frames") {
+      this.#frames?.onFrames(message);
+      return;
+    }
+    const request = this.#requests.get(textField(message.parent_header, "msg_id"));
     if (!request) return;
     this.#waiting += bytes;
     if (this.#waiting > mostWaiting && !this.#paused) {
@@ -149,8 +195,9 @@ export class KernelLink {
 
   #endsKernel(message: IMessage): boolean {
     if (message.channel !== "iopub") return false;
-    const state = isStatusMsg(message) ? message.content.execution_state : undefined;
-    const restarted = textField(message.header, "msg_type") === "shutdown_reply";
+    const type = textField(message.header, "msg_type");
+    const state = type === "status" ? textField(message.content, "execution_state") : "";
+    const restarted = type === "shutdown_reply";
     if (state !== "restarting" && state !== "dead" && !restarted) return false;
     this.#lose({ kind: "died", reason: restarted ? "the kernel was shut down or restarted" : "the kernel died" });
     return true;
@@ -198,11 +245,14 @@ export class KernelLink {
     const unsent = this.#unsent;
     this.#unsent = [];
     for (const message of unsent) this.#send(message);
+    this.#frames?.onReconnected();
   }
 
   #lose(end: KernelEnd): void {
     if (this.#end) return;
     this.#end = end;
+    this.#onEnd(end);
+    this.#frames?.onLost();
     this.#unsent = [];
     this.#watch.stop();
     this.#socket?.close();

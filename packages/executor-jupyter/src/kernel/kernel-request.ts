@@ -1,5 +1,25 @@
-import { isStatusMsg, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import { textField } from "../fields.ts";
 import type { RequestChannel } from "./wire-message.ts";
+
+/** Why a kernel, or the way to it, is no longer there. */
+export interface KernelEnd {
+  /** `died`: it ended or was restarted; `deleted`: the server knows it no more; `unreachable`: the server does not answer. */
+  readonly kind: "died" | "deleted" | "unreachable";
+  /** A sentence without its full stop, for people. */
+  readonly reason: string;
+}
+
+/** What requests to a kernel reject with when it is lost. */
+export class KernelLostError extends Error {
+  readonly end: KernelEnd;
+
+  constructor(end: KernelEnd) {
+    super(end.reason);
+    this.name = "KernelLostError";
+    this.end = end;
+  }
+}
 
 /**
  * A request to a kernel and what comes back for it. It is finished when its reply and, on the shell channel, the
@@ -16,6 +36,7 @@ export class KernelRequest {
   #queue: { readonly message: IMessage; readonly bytes: number }[] = [];
   #reply: Readonly<Record<string, unknown>> | undefined;
   #idle = false;
+  #incomplete = false;
   #over = false;
   #dropping: boolean;
   #wake: () => void = () => {};
@@ -40,7 +61,7 @@ export class KernelRequest {
     this.begun = new Promise((resolve) => {
       this.#begin = resolve;
     });
-    // Whoever waits sees it; a request that nobody waits for any more must not end the process.
+    // A request that nobody waits for any more must not end the process.
     this.finished.catch(() => {});
   }
 
@@ -70,6 +91,16 @@ export class KernelRequest {
     this.#queue = [];
   }
 
+  /** Outputs of it were lost on the way. */
+  lose(): void {
+    this.#incomplete = true;
+  }
+
+  /** Whether outputs were lost on the way. */
+  get incomplete(): boolean {
+    return this.#incomplete;
+  }
+
   /** Takes what came in so far. */
   takeAll(): IMessage[] {
     const messages = this.#queue.map(({ message }) => message);
@@ -86,9 +117,9 @@ export class KernelRequest {
   }
 
   #acceptOutput(message: IMessage, bytes: number): void {
-    if (isStatusMsg(message)) {
+    if (textField(message.header, "msg_type") === "status") {
       this.#onTaken(bytes);
-      if (message.content.execution_state === "idle") this.#idle = true;
+      if (textField(message.content, "execution_state") === "idle") this.#idle = true;
       return;
     }
     this.#begin();

@@ -1,16 +1,30 @@
+import { errorCode } from "@fenced/executor-kit";
 import { supportedKernelWebSocketProtocols, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { WebSocket, type ClientOptions } from "ws";
 import type { ServerAddress } from "../servers/server-settings.ts";
 import { decodeMessage, encodeMessage } from "./wire-message.ts";
 
-/** The longest message, in bytes: a cell may print much at once, and a text cannot be longer in JavaScript. */
-const longestMessage = 512 * 1024 * 1024;
+/** The longest message, in bytes. The server drops none that is longer by itself, and all of it would be held here. */
+const longestMessage = 128 * 1024 * 1024;
 
 /** What happens on the WebSocket. */
 export interface SocketEvents {
   readonly onMessage: (message: IMessage, bytes: number) => void;
+  /** A message was too long to be taken; the connection breaks. */
+  readonly onTooLong: () => void;
   /** It was open, and closed though nobody here closed it. */
   readonly onBroken: () => void;
+}
+
+/** Where a WebSocket goes. */
+export interface SocketSettings {
+  readonly address: ServerAddress;
+  /** Relative to the server's address. */
+  readonly path: string;
+  /** Milliseconds for the handshake. */
+  readonly timeoutMs: number;
+  /** Gives the handshake up. */
+  readonly signal?: AbortSignal;
 }
 
 /** One WebSocket to a kernel's channels. The token goes in a header, never into the address. */
@@ -31,14 +45,15 @@ export class KernelSocket {
     socket.on("close", () => {
       if (this.#opened && !this.#closing) events.onBroken();
     });
-    socket.on("error", () => {});
+    socket.on("error", (error) => {
+      if (errorCode(error) !== "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") return;
+      events.onTooLong();
+      socket.terminate();
+    });
   }
 
   /** @throws Error if the server does not take the connection. */
-  static async open(
-    { address, path, timeoutMs }: { address: ServerAddress; path: string; timeoutMs: number },
-    events: SocketEvents,
-  ): Promise<KernelSocket> {
+  static async open({ address, path, timeoutMs, signal }: SocketSettings, events: SocketEvents): Promise<KernelSocket> {
     const url = new URL(path, address.baseUrl);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const options: ClientOptions = {
@@ -51,6 +66,8 @@ export class KernelSocket {
     const protocols = address.legacyWebSocket ? [] : Object.values(supportedKernelWebSocketProtocols);
     const socket = new WebSocket(url, protocols, options);
     const opened = new KernelSocket(socket, events);
+    const abort = (): void => socket.terminate();
+    signal?.addEventListener("abort", abort, { once: true });
     try {
       await new Promise<void>((resolve, reject) => {
         socket.once("open", () => {
@@ -63,6 +80,8 @@ export class KernelSocket {
     } catch (error) {
       opened.close();
       throw error;
+    } finally {
+      signal?.removeEventListener("abort", abort);
     }
     return opened;
   }

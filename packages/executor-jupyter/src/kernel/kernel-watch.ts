@@ -1,10 +1,14 @@
 import { unwatched } from "@fenced/core/telemetry";
-import type { KernelEnd } from "./kernel-end.ts";
+import type { KernelEnd } from "./kernel-request.ts";
 import type { KernelModel } from "./kernels.ts";
 
 const intervalMs = 2000;
+/** How often in a row the server must leave the question unanswered before it counts as gone, five seconds each. */
+const silentLooks = 6;
 /** How often in a row a kernel must be seen idle, in silence, before its answer counts as lost. */
 const idleLooks = 3;
+
+const serverSilent: KernelEnd = { kind: "unreachable", reason: "the Jupyter server does not answer" };
 
 /** What the watch works with. */
 export interface KernelWatchOptions {
@@ -26,6 +30,7 @@ export class KernelWatch {
   #timer: NodeJS.Timeout | undefined;
   #heardAt = 0;
   #idleSeen = 0;
+  #unanswered = 0;
   #looking = false;
 
   constructor(options: KernelWatchOptions) {
@@ -46,6 +51,7 @@ export class KernelWatch {
   heard(): void {
     this.#heardAt = performance.now();
     this.#idleSeen = 0;
+    this.#unanswered = 0;
   }
 
   async #tick(): Promise<void> {
@@ -53,9 +59,13 @@ export class KernelWatch {
     if (!silent || this.#looking) return;
     this.#looking = true;
     try {
-      await this.#judge(await this.#options.look());
+      const kernel = await this.#options.look();
+      this.#unanswered = 0;
+      await this.#judge(kernel);
     } catch {
-      // A server that does not answer breaks the connection sooner or later, and that is noticed elsewhere.
+      // A connection to a machine that is gone, or to a server that was stopped, never breaks by itself.
+      this.#unanswered += 1;
+      if (this.#timer && this.#unanswered >= silentLooks) this.#options.onEnd(serverSilent);
     } finally {
       this.#looking = false;
     }

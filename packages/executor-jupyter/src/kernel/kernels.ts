@@ -1,6 +1,6 @@
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { lateSignal } from "@fenced/core/abort";
 import { field, textField } from "../fields.ts";
-import { lateSignal } from "../late-signal.ts";
 import type { ServerClient } from "../servers/server-client.ts";
 
 /** What a server says of a kernel. */
@@ -13,7 +13,7 @@ export interface KernelModel {
 
 /** Starting a kernel may mean to start a pod on a cluster. */
 const startDeadlineMs = 120_000;
-const endDeadlineMs = 30_000;
+const endDeadlineMs = 15_000;
 /** How long the answer of a kernel's start is waited for when it is not wanted any more: without its id nobody can end it. */
 const unwantedMs = 15_000;
 
@@ -33,9 +33,9 @@ export async function startKernel(
   const request = { json, deadlineMs: startDeadlineMs, signal: late.signal };
   const response = await client.send("api/kernels", { method: "POST", ...request });
   if (response.ok) {
-    const model = kernelModel(await response.json());
+    const model = kernelModel(await client.receivedJson(response));
     if (model) return model;
-    throw new BackendUnavailableError(`What answers at ${client.address.baseUrl} is no Jupyter server`, {
+    throw new BackendUnavailableError(`The server at ${client.address.baseUrl} is not a Jupyter server`, {
       remedy: "Check the address and its path prefix.",
     });
   }
@@ -43,7 +43,7 @@ export async function startKernel(
   const names = await kernelNames(client).catch(() => undefined);
   if (names === undefined || names.includes(name)) throw refusal;
   throw new InvalidInputError(`The Jupyter server has no kernel named ${JSON.stringify(name)}`, {
-    remedy: `Set \`kernelName\` to one that is installed there: ${names.join(", ") || "there is none"}.`,
+    remedy: `Set \`kernelName\` to one that is installed there: ${names.slice(0, 50).join(", ").slice(0, 2000) || "there is none"}.`,
     cause: refusal,
   });
 }
@@ -56,7 +56,7 @@ export async function findKernel(
 ): Promise<KernelModel | undefined> {
   const path = kernelPath(id);
   const response = await client.send(path, { deadlineMs });
-  if (response.ok) return kernelModel(await response.json());
+  if (response.ok) return kernelModel(await client.receivedJson(response));
   if (response.status !== 404) throw await client.refusal(path, response);
   await response.body?.cancel();
   return undefined;

@@ -3,8 +3,8 @@ import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { deserialize, serialize } from "@jupyterlab/services/lib/kernel/serialize.js";
 import { field, textField } from "../fields.ts";
 
-/** Messages to a kernel that this package sends. `fenced_request` is answered by its own helper in the kernel. */
-export type RequestType = "execute_request" | "kernel_info_request" | "input_reply" | "fenced_request";
+/** Messages to a kernel that this package sends. Those that begin with `fenced` are answered by its own helper in the kernel. */
+export type RequestType = "execute_request" | "kernel_info_request" | "input_reply" | "fenced_request" | "fenced_calls";
 
 /** Where a message travels. */
 export type RequestChannel = "shell" | "control" | "stdin";
@@ -15,6 +15,7 @@ export function createRequest(
   channel: RequestChannel,
   session: string,
   content: Readonly<Record<string, unknown>>,
+  buffers: readonly Uint8Array[] = [],
 ): IMessage {
   const message: unknown = {
     channel,
@@ -29,7 +30,7 @@ export function createRequest(
     parent_header: {},
     metadata: {},
     content,
-    buffers: [],
+    buffers: buffers.map((each) => arrayBufferOf(each)),
   };
   if (isMessage(message)) return message;
   throw new TypeError("not a kernel message");
@@ -56,7 +57,7 @@ function isMessage(value: unknown): value is IMessage {
   return isComplete && typeof content === "object" && content !== null;
 }
 
-function arrayBufferOf(data: Buffer | ArrayBuffer): ArrayBuffer {
+function arrayBufferOf(data: Uint8Array | ArrayBuffer): ArrayBuffer {
   return data instanceof ArrayBuffer ? data : new Uint8Array(data).buffer;
 }
 

@@ -1,9 +1,33 @@
+import { readFileSync } from "node:fs";
 import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
+import { untilAborted, within } from "@fenced/core/abort";
 import { field, textField, texts } from "../fields.ts";
 import type { KernelRequest } from "../kernel/kernel-request.ts";
-import type { RunningKernel } from "../kernel/running-kernel.ts";
-import { within } from "../within.ts";
-import { helperSource } from "./helper-source.ts";
+import type { Kernel } from "../kernel/kernel.ts";
+
+const processesProgram: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
+const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url), "utf8");
+const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
+const callsProgram: string = readFileSync(new URL("./calls.py", import.meta.url), "utf8");
+const sessionProgram: string = readFileSync(new URL("./session.py", import.meta.url), "utf8");
+const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
+
+/** The modules of the helper, in the order in which they import each other. */
+const helperModules: Readonly<Record<string, string>> = {
+  _fenced_processes: processesProgram,
+  _fenced_files: filesProgram,
+  _fenced_blocks: blocksProgram,
+  _fenced_calls: callsProgram,
+  _fenced: sessionProgram,
+};
+
+/** Makes modules of the dictionary that is named `programs`, without a name of its own in the user's variables. */
+const installProgram = `
+import sys, types
+for name, program in programs.items():
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(program, "<" + name + ">", "exec"), module.__dict__)
+`;
 
 /** What the helper is told at the session's beginning. */
 export interface HelperSettings {
@@ -26,65 +50,77 @@ export interface HelperReport {
   readonly workspace: string;
   /** The directory for function modules. */
   readonly functions: string;
+  /** The directory for the shell command that calls functions of the host. */
+  readonly commands: string;
   /** Which of `bash` and `sh` there are. */
   readonly shells: readonly string[];
+  /** Whether programs can call functions of the host: the kernel has a thread for its control channel. */
+  readonly calls: boolean;
 }
 
 /** Milliseconds within which the control channel answers, unless the kernel is stuck in something that is not Python. */
-const controlDeadlineMs = 8000;
+const demandDeadlineMs = 5000;
+/** Milliseconds for one step of reading or writing files: a page of a listing, a piece of a file. */
+const stepDeadlineMs = 30_000;
+/** Milliseconds for putting the helper into a kernel, which may have to end a cell of somebody else's first. */
+const installDeadlineMs = 120_000;
 
-/** The helper that this package keeps in a Python kernel. */
+/**
+ * The helper that this package keeps in a Python kernel. Code can change it, so its answers prove nothing: each is
+ * waited for no longer than a bound, and checked.
+ */
 export class PythonHelper {
-  readonly #kernel: RunningKernel;
+  readonly #kernel: Kernel;
   #answersAside = false;
 
-  private constructor(kernel: RunningKernel) {
+  private constructor(kernel: Kernel) {
     this.#kernel = kernel;
   }
 
   /** Puts the helper into a kernel. Its names stay out of the user's. */
   static async install(
-    kernel: RunningKernel,
+    kernel: Kernel,
     settings: HelperSettings,
+    signal: AbortSignal,
   ): Promise<{ readonly helper: PythonHelper; readonly report: HelperReport }> {
-    const code = `import sys as _fenced_sys, types as _fenced_types
-_fenced_sys.modules["_fenced"] = _fenced_types.ModuleType("_fenced")
-exec(compile(${pythonLiteral(helperSource)}, "<fenced>", "exec"), _fenced_sys.modules["_fenced"].__dict__)
-del _fenced_sys, _fenced_types
-`;
+    const code = `exec(${pythonLiteral(installProgram)}, {"programs": ${JSON.stringify(helperModules)}})`;
     const helper = new PythonHelper(kernel);
-    const report = await helper.#run(code, "begin", {
+    const beginning = helper.#run(code, "begin", {
       mark: settings.mark,
       scratch: settings.scratch ?? null,
       directory: settings.workspace ?? null,
       create: settings.createWorkspace,
       env: settings.env,
       modules: settings.modules ?? null,
+      leash: leashProgram,
     });
+    const report = await helper.#answered(untilAborted(beginning, signal), "begin", installDeadlineMs);
     helper.#answersAside = field(report, "aside") === true;
     return { helper, report: reportOf(report) };
   }
 
-  /**
-   * Has the helper do something when the kernel has done what it was asked before.
-   *
-   * @throws FileNotFoundError, WorkspacePathError or InvalidInputError if that is what is wrong with a path.
-   */
+  /** Has the helper do something when the kernel has done what it was asked before. One that was stopped never answers. */
   async ask(name: string, parameters: object = {}): Promise<unknown> {
     return this.#run("", name, parameters);
   }
 
-  /** The same though code is running, where the kernel has a channel aside for that; it waits as long as it takes. */
-  async askAside(name: string, parameters: object = {}): Promise<unknown> {
-    if (!this.#answersAside) return this.ask(name, parameters);
-    return valueOf(await this.#kernel.control({ name, arguments: parameters }).finished, name);
+  /**
+   * Has it do one step with files, though code is running, where the kernel has a channel aside for that; else behind it.
+   *
+   * @throws FileNotFoundError, WorkspacePathError or InvalidInputError if that is what is wrong with a path;
+   * BackendUnavailableError if the kernel does not answer in time.
+   */
+  async step(name: string, parameters: object): Promise<unknown> {
+    if (!this.#answersAside) return this.#run("", name, parameters);
+    const answer = this.#kernel.control({ name, arguments: parameters }).finished;
+    return valueOf(await this.#answered(answer, name, stepDeadlineMs), name);
   }
 
-  /** The same at once, though code is running; `undefined`: the kernel is stuck and does not answer. */
-  async demand(name: string, parameters: object = {}): Promise<unknown> {
+  /** Has it do something at once, though code is running; `undefined`: the kernel is stuck and does not answer in time. */
+  async demand(name: string, parameters: object = {}, deadlineMs: number = demandDeadlineMs): Promise<unknown> {
     const { finished } = this.#kernel.control({ name, arguments: parameters });
     try {
-      const answer = await within(controlDeadlineMs, finished);
+      const answer = await within(deadlineMs, finished);
       return answer === undefined ? undefined : valueOf(answer, name);
     } catch {
       return undefined;
@@ -95,9 +131,20 @@ del _fenced_sys, _fenced_types
   shell(program: string, code: string, stdin: string | undefined): KernelRequest {
     const words = [program, code].map(pythonLiteral);
     return this.#kernel.execute({
-      code: `__import__("_fenced").shell(${words.join(", ")}, ${stdin === undefined ? "None" : pythonLiteral(stdin)})`,
-      expressions: { exit: '__import__("_fenced").Reply(__import__("_fenced").shell_exit)' },
+      code: `__import__("_fenced_blocks").shell(${words.join(", ")}, ${stdin === undefined ? "None" : pythonLiteral(stdin)})`,
+      expressions: { exit: '__import__("_fenced").Reply(__import__("_fenced_blocks").shell_exit)' },
       visible: true,
+    });
+  }
+
+  async #answered<T>(answer: Promise<T>, name: string, deadlineMs: number): Promise<T> {
+    const value = await within(
+      deadlineMs,
+      answer.then((it) => ({ it })),
+    );
+    if (value) return value.it;
+    throw new BackendUnavailableError(`The kernel does not answer (${name}), although ${deadlineMs} ms have passed`, {
+      remedy: "It may be busy in native code, or stopped: call again later, or call `restart()` for a new kernel.",
     });
   }
 
@@ -137,6 +184,8 @@ function reportOf(value: unknown): HelperReport {
   return {
     workspace: textField(value, "workspace"),
     functions: textField(value, "functions"),
-    shells: texts(field(value, "shells")),
+    commands: textField(value, "commands"),
+    shells: texts(field(value, "shells")).filter((name) => name === "bash" || name === "sh"),
+    calls: field(value, "calls") === true,
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
-import type Docker from "dockerode";
+import type { DockerClient } from "@fenced/docker-daemon";
 import { textField } from "../fields.ts";
 
 /** What an image is built from. */
@@ -15,7 +15,7 @@ export interface ImageSettings {
 const context = path.join(import.meta.dirname, "../../docker");
 
 /** Builds the image of this package's Dockerfile, unless it was built before with the same settings; returns its name. */
-export async function buildJupyterImage(docker: Docker, settings: ImageSettings): Promise<string> {
+export async function buildJupyterImage(docker: DockerClient, settings: ImageSettings): Promise<string> {
   const { baseImage = "python:3.12-slim", pipPackages = [], onProgress } = settings;
   const buildargs = { BASE_IMAGE: baseImage, PIP_PACKAGES: pipPackages.join(" ") };
   const recipe = (await readFile(path.join(context, "Dockerfile"), "utf8")) + JSON.stringify(buildargs);
@@ -25,15 +25,15 @@ export async function buildJupyterImage(docker: Docker, settings: ImageSettings)
     const stream = await docker.buildImage({ context, src: ["Dockerfile"] }, { t: name, buildargs });
     await follow(docker, stream, onProgress);
   } catch (cause) {
-    throw new BackendUnavailableError(`The Jupyter image cannot be built: ${String(cause)}`, {
-      remedy: `See that ${baseImage} can be pulled and that pip reaches an index, or give a finished \`customImageName\`.`,
+    throw new BackendUnavailableError(`The Jupyter image could not be built: ${String(cause)}`, {
+      remedy: `See that ${baseImage} can be pulled and that pip reaches an index, or give a finished \`image\`.`,
       cause,
     });
   }
   return name;
 }
 
-async function exists(docker: Docker, name: string): Promise<boolean> {
+async function exists(docker: DockerClient, name: string): Promise<boolean> {
   return docker
     .getImage(name)
     .inspect()
@@ -44,7 +44,7 @@ async function exists(docker: Docker, name: string): Promise<boolean> {
 }
 
 async function follow(
-  docker: Docker,
+  docker: DockerClient,
   stream: NodeJS.ReadableStream,
   onProgress: ((line: string) => void) | undefined,
 ): Promise<void> {

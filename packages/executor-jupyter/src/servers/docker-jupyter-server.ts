@@ -1,70 +1,33 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
+import { checkOptions, optionsSchema } from "@fenced/core/options";
+import type { Daemon } from "@fenced/docker-daemon";
 import { buildJupyterImage } from "./build-jupyter-image.ts";
-import type { DockerAddress } from "./docker-address.ts";
-import { JupyterContainer } from "./jupyter-container.ts";
+import { dockerServerOptions, type DockerJupyterServerOptions } from "./docker-server-options.ts";
+import { JupyterContainer, workspacePath, type ContainerSettings, type DaemonPackage } from "./jupyter-container.ts";
 import type { ServerLease } from "./jupyter-server.ts";
 import { ManagedServer } from "./managed-server.ts";
-import { openDocker } from "./open-docker.ts";
 import { ServerClient } from "./server-client.ts";
 import { serverAddress, type ServerAddress } from "./server-settings.ts";
-
-/** Settings of `DockerJupyterServer`; none is required. */
-export interface DockerJupyterServerOptions {
-  /**
-   * An image that has a Jupyter server or kernel gateway: it listens on port 8888 and takes its token from the variable
-   * `TOKEN`, as images made for AutoGen do. Default: one is built, once, from the Dockerfile of this package.
-   */
-  readonly customImageName?: string;
-  /** What the built image is made from; it needs Python. Default: `python:3.12-slim`. */
-  readonly baseImage?: string;
-  /** Packages that pip installs into the built image, as it takes them: `["matplotlib", "pandas>=2"]`. */
-  readonly pipPackages?: readonly string[];
-  /** Told what is happening while an image is built, line by line. Default: nobody. */
-  readonly onProgress?: (line: string) => void;
-  /** The container's name. Default: one that no other has. */
-  readonly containerName?: string;
-  /** Remove the container when it ends. Default: true. */
-  readonly autoRemove?: boolean;
-  /** End the container with the last executor, and when this program ends in whatever way. Default: true. */
-  readonly stopContainer?: boolean;
-  /** Environment variables of the container. */
-  readonly dockerEnv?: Readonly<Record<string, string>>;
-  /** The port of 127.0.0.1 on which the server is reached. Default: a free one. */
-  readonly exposePort?: number;
-  /** The server's token. Default: a random one. */
-  readonly token?: string;
-  /** A directory of this host that the blocks work in; made if missing. Default: one in the container. */
-  readonly workDir?: string;
-  /** The same directory as the Docker daemon names it, where that differs. Default: `workDir`. */
-  readonly bindDir?: string;
-  /** Milliseconds that the server may take to start, without the image's building. Default: 60,000. */
-  readonly startTimeoutMs?: number;
-  /** Where the Docker daemon is, as dockerode takes it. Default: `DOCKER_HOST`, or the usual socket. */
-  readonly docker?: DockerAddress;
-}
 
 interface RunningServer {
   readonly address: ServerAddress;
   readonly container: ServerContainer;
 }
 
-/** What ends a server. Not `JupyterContainer` itself, whose types are those of dockerode, which not everybody has. */
+/** What ends a server. Not `JupyterContainer` itself, whose types are those of an optional package. */
 interface ServerContainer {
   readonly ended: string | undefined;
   end(remove: boolean): Promise<void>;
-  letGo(): void;
+  letGo(): Promise<void>;
 }
 
-/** Where a bound `workDir` is in the container. */
-const boundPath = "/workspace";
-
 /**
- * A Jupyter server in a container, for any number of executors, reached on 127.0.0.1 only. It needs `dockerode`:
- * `npm install dockerode`. It starts with the first executor and ends with the last one; after `start()` of its own it
+ * A Jupyter server in a container, for any number of executors, reached on 127.0.0.1 only. It is hardened
+ * unless told otherwise, and needs `npm install @fenced/docker-daemon`. It starts with the first executor and ends with the last one; after `start()` of its own it
  * runs until `stop()`. If this program is killed, the container ends too.
  *
  * @example
@@ -75,9 +38,10 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
   readonly isolation = "container" as const;
   readonly #options: DockerJupyterServerOptions;
 
+  /** @throws InvalidInputError if an option makes no sense. */
   constructor(options: DockerJupyterServerOptions = {}) {
     super();
-    this.#options = options;
+    this.#options = checkOptions(optionsSchema(dockerServerOptions), options, "DockerJupyterServer");
   }
 
   /** How a component model writes this server down. */
@@ -86,47 +50,54 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
   }
 
   protected async open(): Promise<RunningServer> {
-    const docker = await openDocker(this.#options.docker);
-    const image = this.#options.customImageName ?? (await buildJupyterImage(docker, this.#options));
+    const loaded = await loadDaemonPackage();
+    const daemon = await loaded.findDaemon(this.#options.docker);
     const token = this.#options.token ?? randomBytes(32).toString("hex");
-    const container = await JupyterContainer.start(docker, {
-      image,
-      token,
-      env: this.#options.dockerEnv ?? {},
-      autoRemove: this.#options.autoRemove ?? true,
-      leashed: this.#options.stopContainer ?? true,
-      ...(this.#options.containerName === undefined ? {} : { name: this.#options.containerName }),
-      ...(this.#options.exposePort === undefined ? {} : { port: this.#options.exposePort }),
-      ...(await this.#bind()),
+    const container = await this.#start(loaded, daemon, token).catch((error: unknown) => {
+      daemon.release();
+      throw error;
     });
     const address = serverAddress({ baseUrl: `http://127.0.0.1:${container.port}/`, token });
     try {
       await this.#untilReady(address, container);
       return { address, container };
     } catch (error) {
-      await container.remove();
+      await container.end(true);
       throw error;
     }
   }
 
   protected async close({ container }: RunningServer): Promise<void> {
     if (this.#options.stopContainer ?? true) await container.end(this.#options.autoRemove ?? true);
-    else container.letGo();
+    else await container.letGo();
   }
 
   protected whyEnded({ container }: RunningServer): string | undefined {
     return container.ended;
   }
 
-  protected lease({ address }: RunningServer): Pick<ServerLease, "address" | "workspace"> {
-    return { address, ...(this.#options.workDir === undefined ? {} : { workspace: boundPath }) };
+  protected lease({ address }: RunningServer): Pick<ServerLease, "address" | "workspace" | "bound"> {
+    const { workDir } = this.#options;
+    return { address, ...(workDir === undefined ? {} : { workspace: workspacePath, bound: path.resolve(workDir) }) };
   }
 
-  async #bind(): Promise<{ readonly bind?: string }> {
+  async #start(loaded: DaemonPackage, daemon: Daemon, token: string): Promise<JupyterContainer> {
+    const options = this.#options;
+    const { docker } = daemon;
+    if (options.image !== undefined) {
+      const request = { image: options.image, pull: "missing" as const, onProgress: options.onPullProgress };
+      await loaded.ensureImage(docker, request, new AbortController().signal);
+    }
+    const image = options.image ?? (await buildJupyterImage(docker, options));
+    return JupyterContainer.start(loaded, daemon, { options, image, token, ...(await this.#bind()) });
+  }
+
+  async #bind(): Promise<Pick<ContainerSettings, "bind">> {
     const { workDir, bindDir } = this.#options;
     if (workDir === undefined) return {};
     await mkdir(workDir, { recursive: true });
-    return { bind: `${bindDir ?? path.resolve(workDir)}:${boundPath}` };
+    const { uid, gid } = await stat(workDir);
+    return { bind: { source: bindDir ?? path.resolve(workDir), owner: { uid, gid } } };
   }
 
   async #untilReady(address: ServerAddress, container: JupyterContainer): Promise<void> {
@@ -141,10 +112,21 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
     }
     const reason = container.ended ?? `it does not answer after ${timeoutMs} ms`;
     throw new BackendUnavailableError(
-      `The Jupyter server in Docker did not come up: ${reason}\n${await container.log()}\n`,
+      `The Jupyter server in Docker did not start: ${reason}\n${await container.log()}\n`,
       {
         remedy: "The image must listen on port 8888 and take its token from the variable TOKEN.",
       },
     );
+  }
+}
+
+async function loadDaemonPackage(): Promise<DaemonPackage> {
+  try {
+    return await import("@fenced/docker-daemon");
+  } catch (cause) {
+    throw new BackendUnavailableError("DockerJupyterServer needs @fenced/docker-daemon, which is not installed", {
+      remedy: "Install it: npm install @fenced/docker-daemon",
+      cause,
+    });
   }
 }

@@ -1,36 +1,63 @@
 import { execFile } from "node:child_process";
+import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { BackendUnavailableError } from "@fenced/core";
 
+const missing = "does not exist";
+/** Python imports from the directory that it is called in first, and code may have left modules in that of this program. */
+const safeDirectory = "/";
 const probe = "import sys, jupyter_server, ipykernel; print(sys.executable)";
 
 /**
  * The Python that can run a Jupyter server.
  *
- * @param given - the one that must be it; without, the virtual environment that is active and those on the PATH.
+ * @param given - the only one to try. Default: the active virtual environment, then each `python3` on the PATH.
  * @param env - the environment to look in.
- * @returns the absolute path of its program.
- * @throws BackendUnavailableError that says what was tried and what to install.
+ * @returns the absolute path of the program.
+ * @throws BackendUnavailableError that names each Python found, what it lacks, and what to install.
  */
 export async function findJupyterPython(
   given: string | undefined,
   env: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const candidates = given === undefined ? candidatesOf(env) : [given];
-  const answers: string[] = [];
-  for (const candidate of candidates) {
+  const found: Refusal[] = [];
+  for (const candidate of given === undefined ? candidatesOf(env) : [given]) {
     try {
-      const { stdout } = await promisify(execFile)(candidate, ["-c", probe], { env, timeout: 30_000 });
+      const program = /[\\/]/.test(candidate) ? resolve(candidate) : candidate;
+      const { stdout } = await promisify(execFile)(program, ["-c", probe], {
+        cwd: safeDirectory,
+        env,
+        timeout: 30_000,
+      });
       const executable = stdout.trim();
       if (executable !== "") return executable;
     } catch (error) {
-      answers.push(`${candidate} (${whyNot(error)})`);
+      const reason = whyNot(error);
+      if (reason !== missing || given !== undefined) found.push({ candidate, reason });
     }
   }
-  const install = given ?? "python3";
-  throw new BackendUnavailableError(`No Python with jupyter_server and ipykernel was found: ${answers.join(", ")}`, {
-    remedy: `Install them: ${install} -m pip install jupyter_server ipykernel (Debian: apt-get install jupyter-server python3-ipykernel), or name the right Python in the option \`python\`.`,
-  });
+  throw noPython(found);
+}
+
+/** A Python that cannot run a server. */
+interface Refusal {
+  readonly candidate: string;
+  readonly reason: string;
+}
+
+function noPython(found: readonly Refusal[]): BackendUnavailableError {
+  const python = found.find(({ reason }) => reason !== missing)?.candidate;
+  const answers = found.map(({ candidate, reason }) => `${candidate} (${reason})`).join(", ");
+  const install =
+    python === undefined
+      ? "Install Python 3.9 or newer with both packages"
+      : `Install them: ${python} -m pip install jupyter_server ipykernel`;
+  return new BackendUnavailableError(
+    `No Python with jupyter_server and ipykernel was found: ${answers === "" ? "there is no Python on the PATH" : answers}`,
+    {
+      remedy: `${install} (Debian: apt-get install jupyter-server python3-ipykernel), or name the right Python in the option \`python\`.`,
+    },
+  );
 }
 
 function candidatesOf(env: Readonly<Record<string, string>>): string[] {
@@ -38,14 +65,14 @@ function candidatesOf(env: Readonly<Record<string, string>>): string[] {
   if (process.platform === "win32") {
     return [...(active === "" ? [] : [`${active}\\Scripts\\python.exe`]), "python", "py"];
   }
-  // The system's Python may have what a newer one on the PATH has not.
+  // The system's Python may have what a newer one on the PATH lacks.
   const found = (env["PATH"] ?? "").split(":").flatMap((place) => (place === "" ? [] : [`${place}/python3`]));
-  return [...new Set([...(active === "" ? [] : [`${active}/bin/python`]), "python3", ...found, "/usr/bin/python3"])];
+  return [...new Set([...(active === "" ? [] : [`${active}/bin/python`]), ...found, "/usr/bin/python3"])];
 }
 
 function whyNot(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const module = /No module named '([^']+)'/.exec(text)?.[1];
   if (module !== undefined) return `has no ${module}`;
-  return text.includes("ENOENT") ? "is not there" : (text.trim().split("\n").at(-1) ?? "");
+  return text.includes("ENOENT") ? missing : (text.trim().split("\n").at(-1) ?? "");
 }

@@ -1,43 +1,53 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { Duplex } from "node:stream";
-import { BackendUnavailableError } from "@fenced/core";
-import type Docker from "dockerode";
-import type { Container } from "dockerode";
+import { BackendUnavailableError, FencedError } from "@fenced/core";
+import type * as DockerDaemon from "@fenced/docker-daemon";
+import type { Container, ContainerCreateOptions, ContainerLeash, Daemon } from "@fenced/docker-daemon";
+import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 
-/** How a container is started. */
+/** How a container is started, besides the user's options. */
 export interface ContainerSettings {
+  readonly options: DockerJupyterServerOptions;
   readonly image: string;
   readonly token: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly name?: string;
-  /** Of 127.0.0.1. Default: a free one. */
-  readonly port?: number;
-  /** `host path:container path`. */
-  readonly bind?: string;
-  readonly autoRemove: boolean;
-  /** Whether the container ends with this program. */
-  readonly leashed: boolean;
+  /** The directory of this host that is bound to `/workspace`; its name on the daemon's host, and its owner. */
+  readonly bind?: { readonly source: string; readonly owner: { readonly uid: number; readonly gid: number } };
 }
 
-const innerPort = "8888/tcp";
+/** `@fenced/docker-daemon`, which is loaded only where it is needed. */
+export type DaemonPackage = typeof DockerDaemon;
 
-/** Runs the image's own command, and ends it when the standard input that this program holds open ends. */
-const leash = `exec 3<&0
-"$@" </dev/null &
-server=$!
-(cat <&3 >/dev/null; kill -KILL $server) &
-wait $server`;
+const startProgram: string = readFileSync(new URL("./start-container.sh", import.meta.url), "utf8");
+
+const innerPort = "8888/tcp";
+const ownerLabel = "fenced.jupyter";
+
+/** Where a bound `workDir` is in the container, and the work directory of the image that this package builds. */
+export const workspacePath = "/workspace";
 
 /** A container in which a Jupyter server runs. */
 export class JupyterContainer {
   readonly port: number;
+  readonly #daemon: Daemon;
+  readonly #package: DaemonPackage;
   readonly #container: Container;
+  readonly #leash: ContainerLeash;
   readonly #input: NodeJS.ReadWriteStream | undefined;
   readonly #token: string;
   #ended: string | undefined;
 
-  private constructor(container: Container, port: number, input: NodeJS.ReadWriteStream | undefined, token: string) {
+  private constructor(
+    held: { daemon: Daemon; package: DaemonPackage; container: Container; leash: ContainerLeash },
+    port: number,
+    input: NodeJS.ReadWriteStream | undefined,
+    token: string,
+  ) {
     this.port = port;
-    this.#container = container;
+    this.#daemon = held.daemon;
+    this.#package = held.package;
+    this.#container = held.container;
+    this.#leash = held.leash;
     this.#input = input;
     this.#token = token;
     // The attached stream ends with the container; a container without one is asked when a call fails.
@@ -48,23 +58,33 @@ export class JupyterContainer {
   }
 
   /** @throws BackendUnavailableError if Docker does not start it. */
-  static async start(docker: Docker, settings: ContainerSettings): Promise<JupyterContainer> {
+  static async start(loaded: DaemonPackage, daemon: Daemon, settings: ContainerSettings): Promise<JupyterContainer> {
+    const { stopContainer = true, autoRemove = true } = settings.options;
+    const owner = randomUUID();
+    const end = stopContainer ? (autoRemove ? "remove" : "kill") : "keep";
+    const leash = new loaded.ContainerLeash({ transport: daemon.transport, label: `${ownerLabel}=${owner}`, end });
     let container: Container | undefined;
     try {
-      container = await docker.createContainer(await containerOptions(docker, settings));
+      const create = await containerOptions(loaded, daemon, settings, owner);
+      container = await leash.creating(() =>
+        loaded.answered(daemon.docker.createContainer(create), "container create"),
+      );
       const attach = { stream: true, stdin: true, stdout: true, hijack: true };
-      const input = settings.leashed ? await container.attach(attach) : undefined;
-      await container.start();
-      const { NetworkSettings, State } = await container.inspect();
+      const input = stopContainer ? await loaded.answered(container.attach(attach), "container attach") : undefined;
+      await loaded.answered(container.start(), "container start");
+      const { NetworkSettings, State } = await loaded.answered(container.inspect(), "container inspect");
       const port = Number(NetworkSettings.Ports[innerPort]?.[0]?.HostPort ?? 0);
-      const started = new JupyterContainer(container, port, input, settings.token);
+      const started = new JupyterContainer({ daemon, package: loaded, container, leash }, port, input, settings.token);
       if (!State.Running) started.#end();
       return started;
     } catch (cause) {
-      await container?.remove({ force: true }).catch(() => {});
-      const said = String(cause).replaceAll(settings.token, "<token>");
-      throw new BackendUnavailableError(`The container of ${settings.image} cannot be started: ${said}`, {
-        remedy: "See that the image exists (docker images) and that name and port are free.",
+      if (container) await loaded.removeContainer(container).catch(() => {});
+      await leash.release();
+      if (FencedError.isInstance(cause)) throw cause;
+      const said = loaded.dockerReason(cause).replaceAll(settings.token, "<token>");
+      throw new BackendUnavailableError(`The container of ${settings.image} could not be started: ${said}`, {
+        remedy:
+          "Check that the container's name and the port are free, and correct the option that the daemon complains about.",
         cause,
       });
     }
@@ -77,32 +97,27 @@ export class JupyterContainer {
 
   /** The last lines that it wrote, without the token. */
   async log(): Promise<string> {
-    const log = await this.#container
-      .logs({ stdout: true, stderr: true, tail: 20, follow: false })
-      .catch(() => undefined);
-    return (log ? textOfFrames(log) : "").replaceAll(this.#token, "<token>");
+    const asked = this.#container.logs({ stdout: true, stderr: true, tail: 20, follow: false });
+    const log = await this.#package.answered(asked, "container logs", 10_000).catch(() => undefined);
+    const pieces: Buffer[] = [];
+    if (log) new this.#package.OutputDemultiplexer((_stream, bytes) => pieces.push(bytes)).push(log);
+    return Buffer.concat(pieces).toString().replaceAll(this.#token, "<token>");
   }
 
-  /** Ends it. */
+  /** Ends it, and removes it if asked to, also if it ended by itself. */
   async end(remove: boolean): Promise<void> {
-    if (remove) return this.remove();
-    await this.#container.kill().catch(() => {});
-    this.letGo();
-  }
-
-  /** Ends and removes it, also if it ended by itself. */
-  async remove(): Promise<void> {
-    await this.#container.remove({ force: true, v: true }).catch((error: unknown) => {
-      if (!/no such container|already in progress/i.test(String(error))) throw error;
-    });
-    this.letGo();
+    if (remove) await this.#package.removeContainer(this.#container);
+    else await this.#package.answered(this.#container.kill(), "container kill", 20_000).catch(() => {});
+    await this.letGo();
   }
 
   /** Holds it no more. */
-  letGo(): void {
+  async letGo(): Promise<void> {
     this.#end();
     this.#input?.end();
     if (this.#input instanceof Duplex) this.#input.destroy();
+    await this.#leash.release();
+    this.#daemon.release();
   }
 
   #end(): void {
@@ -110,40 +125,56 @@ export class JupyterContainer {
   }
 }
 
-async function containerOptions(docker: Docker, settings: ContainerSettings): Promise<Docker.ContainerCreateOptions> {
-  const { Config } = await docker.getImage(settings.image).inspect();
-  const own = [...words(Config.Entrypoint), ...words(Config.Cmd)];
-  const env = { ...settings.env, TOKEN: settings.token };
-  const stdin = settings.leashed;
+async function containerOptions(
+  loaded: DaemonPackage,
+  daemon: Daemon,
+  settings: ContainerSettings,
+  owner: string,
+): Promise<ContainerCreateOptions> {
+  const { options, image, token, bind } = settings;
+  const { stopContainer: leashed = true, readOnlyRootFilesystem = false } = options;
+  const { Config: config } = await loaded.answered(daemon.docker.getImage(image).inspect(), "image inspect");
+  const user = await userOf(loaded, daemon, settings, config.User);
+  const env = { ...options.env, TOKEN: token, ...(leashed ? { FENCED_LEASHED: "1" } : {}) };
   return {
-    Image: settings.image,
-    ...(settings.name === undefined ? {} : { name: settings.name }),
-    ...(stdin ? { Entrypoint: ["/bin/sh", "-c", leash, "fenced"], Cmd: own } : {}),
+    Image: image,
+    ...(options.containerName === undefined ? {} : { name: options.containerName }),
+    ...(user === undefined ? {} : { User: user }),
+    Entrypoint: ["/bin/sh", "-c", startProgram, "fenced"],
+    Cmd: [...words(config.Entrypoint), ...words(config.Cmd)],
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     ExposedPorts: { [innerPort]: {} },
-    Labels: { "io.fenced.executor": "jupyter" },
-    OpenStdin: stdin,
-    StdinOnce: stdin,
-    AttachStdin: stdin,
-    AttachStdout: stdin,
+    Labels: { ...options.labels, "io.fenced.executor": "jupyter", [ownerLabel]: owner },
+    OpenStdin: leashed,
+    StdinOnce: leashed,
+    AttachStdin: leashed,
+    AttachStdout: leashed,
     HostConfig: {
-      AutoRemove: settings.autoRemove,
-      Init: true,
-      PortBindings: { [innerPort]: [{ HostIp: "127.0.0.1", HostPort: String(settings.port ?? 0) }] },
-      ...(settings.bind === undefined ? {} : { Binds: [settings.bind] }),
+      ...loaded.limitsConfig(options),
+      AutoRemove: options.autoRemove ?? true,
+      PortBindings: { [innerPort]: [{ HostIp: "127.0.0.1", HostPort: String(options.exposePort ?? 0) }] },
+      ...(options.network === undefined ? {} : { NetworkMode: options.network }),
+      ...(bind === undefined ? {} : { Binds: [`${bind.source}:${workspacePath}`] }),
+      ...(bind === undefined && readOnlyRootFilesystem
+        ? { Mounts: [{ Type: "volume", Source: "", Target: workspacePath }] }
+        : {}),
     },
   };
 }
 
-/** The text of a log: frames of eight bytes, whose last four say how many bytes of text follow. */
-function textOfFrames(log: Buffer): string {
-  const pieces: Buffer[] = [];
-  for (let start = 0; start + 8 <= log.length;) {
-    const end = start + 8 + log.readUInt32BE(start + 4);
-    pieces.push(log.subarray(start + 8, end));
-    start = end;
-  }
-  return Buffer.concat(pieces).toString();
+/** An image's own user is kept, unless that is root. */
+async function userOf(
+  loaded: DaemonPackage,
+  daemon: Daemon,
+  { options, bind }: ContainerSettings,
+  imageUser: string | undefined,
+): Promise<string | undefined> {
+  const { hardened = true, user } = options;
+  const own = imageUser ?? "";
+  if (user !== undefined || !hardened || !/^(?:|root|0)(?::|$)/.test(own)) return user;
+  if (!bind) return loaded.userForVolume(undefined, hardened);
+  const rootless = await loaded.isRootless(daemon);
+  return loaded.userForBind({ user, hardened }, { owner: bind.owner, given: true }, rootless).name;
 }
 
 function words(value: string | readonly string[] | undefined | null): readonly string[] {

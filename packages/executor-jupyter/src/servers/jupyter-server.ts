@@ -10,6 +10,11 @@ export interface ServerLease {
   };
   /** A directory that the server gives its kernels to work in, as they name it, if it does. */
   readonly workspace?: string;
+  /**
+   * A directory of this host that the kernels can write to although they are kept from the rest of the host. Rich outputs
+   * are not saved in it.
+   */
+  readonly bound?: string;
   /** Why the server has ended, as soon as it has. */
   readonly ended: () => string | undefined;
   /** Lets go of the server. */

@@ -1,11 +1,12 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
-import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { launcherSource } from "../python/launcher-source.ts";
-import { within } from "../within.ts";
+import { within } from "@fenced/core/abort";
+
+const launcherProgram: string = readFileSync(new URL("./launcher.py", import.meta.url), "utf8");
 
 /** How to start a server. */
 export interface LaunchSettings {
@@ -14,23 +15,28 @@ export interface LaunchSettings {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly startTimeoutMs: number;
+  /** Bytes of memory that each process of a kernel may use; `undefined`: no limit. */
+  readonly memoryBytes: number | undefined;
 }
 
-const linesKept = 20;
+/** Characters that are kept of what the server writes. Kernels inherit its output, so code can write there, too. */
+const keptCharacters = 8192;
+/** Milliseconds within which a process that was killed is gone. */
+const goneDeadlineMs = 5000;
 
 /** The process of a Jupyter server of this host. It keeps Node alive no more than the executors that use it. */
 export class LauncherProcess {
   readonly #gone: Promise<void>;
   readonly #process: ChildProcessByStdio<Writable, Readable, Readable>;
-  readonly #lines: string[] = [];
-  readonly #linesRead: Promise<void>;
+  #log = "";
+  readonly #logRead: Promise<unknown>;
   readonly #token: string;
   #port = 0;
   #ended: string | undefined;
 
-  private constructor({ python, token, cwd, env }: LaunchSettings) {
+  private constructor({ python, token, cwd, env, memoryBytes }: LaunchSettings) {
     this.#token = token;
-    this.#process = spawn(python, ["-c", launcherSource], { cwd, env, detached: true, stdio: "pipe" });
+    this.#process = spawn(python, ["-c", launcherProgram], { cwd, env, detached: true, stdio: "pipe" });
     this.#gone = once(this.#process, "exit").then(
       () => this.#end("the process ended"),
       (error: unknown) => this.#end(String(error)),
@@ -39,11 +45,11 @@ export class LauncherProcess {
     this.#process.once("exit", (code, signal) => this.#end(`the process ended with ${signal ?? `exit code ${code}`}`));
     this.#process.stdin.on("error", () => {});
     // Not ended: the end of its input ends the server.
-    this.#process.stdin.write(`${JSON.stringify({ token })}\n`);
-    const lines = createInterface(this.#process.stderr).on("line", (line) => this.#remember(line));
-    this.#linesRead = new Promise((resolve) => {
-      lines.once("close", resolve);
+    this.#process.stdin.write(`${JSON.stringify({ token, memoryBytes })}\n`);
+    this.#process.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#log = (this.#log + text).slice(-keptCharacters);
     });
+    this.#logRead = once(this.#process.stderr, "close").catch(() => {});
   }
 
   /**
@@ -55,14 +61,11 @@ export class LauncherProcess {
     const started = new LauncherProcess(settings);
     const port = await started.#announcedPort(settings.startTimeoutMs);
     if (port === undefined) {
-      if (started.#ended !== undefined) await within(1000, started.#linesRead);
+      if (started.#ended !== undefined) await within(1000, started.#logRead);
       const reason = started.#ended ?? `it does not listen after ${settings.startTimeoutMs} ms`;
-      throw new BackendUnavailableError(
-        `The Jupyter server did not come up: ${reason}\n${started.#lines.join("\n")}\n`,
-        {
-          remedy: `See whether this works: ${settings.python} -m jupyter_server --version`,
-        },
-      );
+      throw new BackendUnavailableError(`The Jupyter server did not start: ${reason}\n${started.#lastLines()}\n`, {
+        remedy: `See whether this works: ${settings.python} -m jupyter_server --version`,
+      });
     }
     started.#port = port;
     started.#unref();
@@ -85,15 +88,16 @@ export class LauncherProcess {
   /** Waits until the process is gone, which must have been killed. */
   async leave(): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) this.#process.ref();
-    await this.#gone;
+    await within(goneDeadlineMs, this.#gone);
     for (const stream of [this.#process.stdin, this.#process.stdout, this.#process.stderr]) stream.destroy();
   }
 
   async #announcedPort(timeoutMs: number): Promise<number | undefined> {
-    const lines = createInterface(this.#process.stdout);
+    let said = "";
     const port = new Promise<number | undefined>((resolve) => {
-      lines.on("line", (line) => {
-        const announced = /^fenced:.*"port": (\d+)/.exec(line)?.[1];
+      this.#process.stdout.setEncoding("utf8").on("data", (text: string) => {
+        said = (said + text).slice(-keptCharacters);
+        const announced = /^fenced:.*"port": (\d+).*\n/m.exec(said)?.[1];
         if (announced !== undefined) resolve(Number(announced));
       });
       void this.#gone.then(() => resolve(undefined));
@@ -102,9 +106,11 @@ export class LauncherProcess {
     return port;
   }
 
-  #remember(line: string): void {
-    this.#lines.push(line.replaceAll(this.#token, "<token>"));
-    if (this.#lines.length > linesKept) this.#lines.shift();
+  /** What it wrote last, from the beginning of a line, since the first may hold the end of the token. */
+  #lastLines(): string {
+    const isCut = this.#log.length >= keptCharacters;
+    const whole = isCut ? (/\n(?<rest>[^]*)/.exec(this.#log)?.groups?.["rest"] ?? "") : this.#log;
+    return whole.trimEnd().split("\n").slice(-20).join("\n").replaceAll(this.#token, "<token>");
   }
 
   #end(reason: string): void {

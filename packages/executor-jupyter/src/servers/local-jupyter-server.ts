@@ -1,10 +1,19 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
+import {
+  checkOptions,
+  optionsSchema,
+  timeLimitOption,
+  wholeNumberOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
 import { hostEnvironment, killProcesses, Leash } from "@fenced/executor-kit";
+import { z } from "zod";
 import { findJupyterPython } from "./find-jupyter-python.ts";
+import { removeHostDirectory } from "./host-directory.ts";
 import type { ServerLease } from "./jupyter-server.ts";
 import { LauncherProcess } from "./launcher-process.ts";
 import { ManagedServer } from "./managed-server.ts";
@@ -24,7 +33,23 @@ export interface LocalJupyterServerOptions {
    * (`PATH`, `HOME`, `LANG`, ...). Default: none, so that API keys stay out of code that a model wrote.
    */
   readonly inheritEnv?: readonly string[];
+  /**
+   * Bytes of memory that each kernel may use, from 128 MiB; each process that a kernel starts may use as much again. What asks for more
+   * gets a `MemoryError`. The system's own limit for data (`RLIMIT_DATA`), which code that runs as root can raise. Default: no limit.
+   */
+  readonly memoryBytes?: number;
 }
+
+/** A kernel needs this much before it runs any code. */
+const leastMemory = 134_217_728;
+
+/** The schemas of the options. */
+export const localServerOptions: OptionSchemas<LocalJupyterServerOptions> = {
+  python: z.string().min(1).exactOptional(),
+  startTimeoutMs: timeLimitOption.exactOptional(),
+  inheritEnv: z.array(z.string()).exactOptional(),
+  memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
+};
 
 /** A server that runs. */
 interface RunningServer {
@@ -37,8 +62,8 @@ interface RunningServer {
 
 /**
  * A Jupyter server of this host, for any number of executors. It listens on 127.0.0.1 at a free port, with a random
- * token that stands in no process list, file, log or error. **Its kernels run as the user who runs this program**;
- * nothing stands between the code and the host.
+ * token that appears in no process list, file, log or error. **Its kernels run as the user who runs this program**;
+ * nothing separates the code from the host.
  *
  * The first executor that needs it starts it, and it ends with the last one. After `start()` of its own it runs until
  * `stop()`. If this program is killed, server and kernels end with it.
@@ -51,9 +76,10 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
   readonly isolation = "none" as const;
   readonly #options: LocalJupyterServerOptions;
 
+  /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: LocalJupyterServerOptions = {}) {
     super();
-    this.#options = options;
+    this.#options = checkOptions(optionsSchema(localServerOptions), options, "LocalJupyterServer");
   }
 
   /** How a component model writes this server down. */
@@ -75,12 +101,13 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
         cwd: scratch,
         env: { ...env, [mark.name]: mark.value, ...searchPath(python, env) },
         startTimeoutMs: this.#options.startTimeoutMs ?? 60_000,
+        memoryBytes: this.#options.memoryBytes,
       });
       const address = serverAddress({ baseUrl: `http://127.0.0.1:${launcher.port}/`, token });
       return { address, scratch, launcher, leash, mark };
     } catch (error) {
       await killProcesses({ mark });
-      await rm(scratch, { recursive: true, force: true });
+      await removeHostDirectory(scratch);
       await leash.release();
       if (BackendUnavailableError.isInstance(error)) throw error;
       throw new BackendUnavailableError(`The Jupyter server cannot be started: ${String(error)}`, {
@@ -93,7 +120,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
   protected async close({ launcher, mark, scratch, leash }: RunningServer): Promise<void> {
     await killProcesses({ mark, ...(launcher.pid === undefined ? {} : { root: launcher.pid }) });
     await launcher.leave();
-    await rm(scratch, { recursive: true, force: true, maxRetries: 5 });
+    await removeHostDirectory(scratch);
     await leash.release();
   }
 
@@ -113,6 +140,13 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
       IPYTHONDIR: path.join(scratch, "ipython"),
     };
     for (const directory of Object.values(own)) await mkdir(directory, { mode: 0o700 });
+    const profile = path.join(own.IPYTHONDIR, "profile_default");
+    await mkdir(profile);
+    // Each kernel keeps its history to itself: in a file all kernels of the server would share it.
+    await writeFile(
+      path.join(profile, "ipython_kernel_config.py"),
+      'get_config().HistoryManager.hist_file = ":memory:"\n',
+    );
     return { ...hostEnvironment(this.#options.inheritEnv ?? []), ...own, PYTHONUTF8: "1" };
   }
 }

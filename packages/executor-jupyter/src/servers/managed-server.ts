@@ -22,7 +22,7 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
     await this.#life.keep();
   }
 
-  /** Ends the server and all its kernels, whoever uses them. Idempotent; it may be started again. */
+  /** Ends the server and all its kernels, even if they are in use. Idempotent; you may start it again. */
   async stop(): Promise<void> {
     await this.#life.end();
   }

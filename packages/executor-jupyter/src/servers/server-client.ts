@@ -5,7 +5,7 @@ import type { ServerAddress } from "./server-settings.ts";
 
 /** One request to a Jupyter server. */
 export interface ServerRequest {
-  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Becomes the body, as JSON. */
   readonly json?: unknown;
   /** Milliseconds until the whole answer must be there. Default: 20,000. */
@@ -15,6 +15,10 @@ export interface ServerRequest {
 }
 
 const defaultDeadlineMs = 20_000;
+/** A server that starts many kernels answers nobody meanwhile; each request has its own deadline. */
+const connectMs = 120_000;
+/** The most bytes that are held of an answer: JSON, of a large directory for one, and the reason of a refusal. */
+const [longestJson, longestReason] = [67_108_864, 65_536];
 
 /** Talks HTTP with a Jupyter server. Its errors name the server, never the token. */
 export class ServerClient implements AsyncDisposable {
@@ -23,14 +27,15 @@ export class ServerClient implements AsyncDisposable {
 
   constructor(address: ServerAddress) {
     this.address = address;
-    this.#agent = new Agent({ connect: address.ca ? { ca: [...address.ca] } : {}, keepAliveTimeout: 5000 });
+    const authorities = address.ca ? { ca: [...address.ca] } : {};
+    this.#agent = new Agent({ connect: { ...authorities, timeout: connectMs }, keepAliveTimeout: 5000 });
   }
 
   /** The JSON of an answer that is a success; of status 204, `undefined`. */
   async json(path: string, request: ServerRequest = {}): Promise<unknown> {
     const response = await this.send(path, request);
     if (!response.ok) throw await this.refusal(path, response);
-    return response.status === 204 ? undefined : this.received(response.json());
+    return response.status === 204 ? undefined : this.receivedJson(response);
   }
 
   /**
@@ -57,21 +62,37 @@ export class ServerClient implements AsyncDisposable {
   }
 
   /**
-   * What an answer's body comes to.
+   * The bytes of an answer's body, as they come; leaving early cancels it.
    *
    * @throws BackendUnavailableError if it does not come whole.
    */
-  async received<T>(body: Promise<T>): Promise<T> {
+  async *body(response: Response): AsyncGenerator<Uint8Array, void, void> {
+    if (!response.body) return;
     try {
-      return await body;
+      for await (const chunk of response.body) if (chunk instanceof Uint8Array) yield chunk;
     } catch (cause) {
       throw this.#unreachable(cause);
     }
   }
 
-  /** What an answer that is no success means. Reads its body. */
+  /**
+   * The JSON of an answer's body.
+   *
+   * @throws BackendUnavailableError if it does not come whole, is not JSON, or is longer than any server's.
+   */
+  async receivedJson(response: Response): Promise<unknown> {
+    const text = await this.#text(response, longestJson);
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw this.#unreachable(cause);
+    }
+  }
+
+  /** What an answer other than a success means. Reads its body. */
   async refusal(path: string, response: Response): Promise<BackendUnavailableError> {
-    const said = await messageOf(response);
+    const text = await this.#text(response, longestReason).catch(() => "");
+    const said = messageOf(text) || response.statusText || "no reason given";
     if ([301, 302, 303, 307, 308, 401, 403].includes(response.status) && (await this.#isLockedOut())) {
       return new BackendUnavailableError(`The Jupyter server at ${this.address.baseUrl} does not accept the token`, {
         remedy: "Give the server's own token: `jupyter server list` shows it on its machine.",
@@ -94,6 +115,17 @@ export class ServerClient implements AsyncDisposable {
     return !response.ok;
   }
 
+  async #text(response: Response, longest: number): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of this.body(response)) {
+      length += chunk.length;
+      if (length > longest) throw this.#unreachable(new Error(`its answer is longer than ${longest} bytes`));
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString();
+  }
+
   #unreachable(cause: unknown): BackendUnavailableError {
     return new BackendUnavailableError(
       `The Jupyter server at ${this.address.baseUrl} cannot be reached: ${why(cause)}`,
@@ -105,15 +137,13 @@ export class ServerClient implements AsyncDisposable {
   }
 }
 
-async function messageOf(response: Response): Promise<string> {
-  const text = await response.text().catch(() => "");
+function messageOf(text: string): string {
   try {
-    const message = textField(JSON.parse(text), "message");
-    if (message !== "") return message;
+    return textField(JSON.parse(text), "message").slice(0, 1000);
   } catch {
     // A page for people; the status has to do.
+    return "";
   }
-  return response.statusText === "" ? "no reason given" : response.statusText;
 }
 
 function why(error: unknown): string {

@@ -1,4 +1,6 @@
 import { InvalidInputError } from "@fenced/core";
+import { optionsSchema, stringsOption, type OptionSchemas } from "@fenced/core/options";
+import { z } from "zod";
 
 /** A Jupyter server, kernel gateway or Enterprise Gateway that runs already: where it is and how to get in. */
 export interface ServerSettings {
@@ -16,6 +18,15 @@ export interface ServerSettings {
    */
   readonly legacyWebSocket?: boolean;
 }
+
+/** Checks the settings. */
+export const serverSettings: z.ZodType<ServerSettings> = optionsSchema({
+  baseUrl: z.string(),
+  token: z.string().exactOptional(),
+  headers: stringsOption.exactOptional(),
+  ca: z.union([z.string(), z.array(z.string())]).exactOptional(),
+  legacyWebSocket: z.boolean().exactOptional(),
+} satisfies OptionSchemas<ServerSettings>);
 
 /** Server settings that were looked at: what a client works with. */
 export interface ServerAddress {
@@ -45,7 +56,7 @@ function parseUrl(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") return url;
   // The address itself is not shown: it may carry a password.
-  throw new InvalidInputError("The server's baseUrl is no usable address", {
-    remedy: "Give one like https://host:8888/prefix/ without user name and password, and the token as `token`.",
+  throw new InvalidInputError("The server's `baseUrl` is not a usable address", {
+    remedy: "Use a URL like https://host:8888/prefix/ without user name and password, and pass the token as `token`.",
   });
 }

@@ -1,3 +1,5 @@
+import { untilAborted } from "@fenced/core/abort";
+
 /** What is open between the first and the last of its users. */
 export class SharedLife<T> {
   readonly #open: () => Promise<T>;
@@ -27,7 +29,7 @@ export class SharedLife<T> {
     }
   }
 
-  /** Closes it, whoever uses it. */
+  /** Closes it, also while it is used. */
   async end(): Promise<void> {
     this.#kept = false;
     await this.#shut();
@@ -39,9 +41,9 @@ export class SharedLife<T> {
     this.#users += 1;
     const release = this.#releaseOnce();
     try {
-      return { value: await untilAborted(this.#get(), signal), release };
+      return { value: await (signal ? untilAborted(this.#get(), signal) : this.#get()), release };
     } catch (error) {
-      // Who gives up does not wait until what is being opened has been closed.
+      // A caller that gives up does not wait until what is being opened has been closed.
       const released = release();
       if (signal?.aborted === true) released.catch(() => {});
       else await released;
@@ -92,21 +94,5 @@ export class SharedLife<T> {
       );
     }
     return this.#closing;
-  }
-}
-
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return promise;
-  let abort: () => void = () => {};
-  const aborted = new Promise<undefined>((resolve) => {
-    abort = () => resolve(undefined);
-    signal.addEventListener("abort", abort, { once: true });
-  });
-  try {
-    await Promise.race([promise, aborted]);
-    signal.throwIfAborted();
-    return await promise;
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }

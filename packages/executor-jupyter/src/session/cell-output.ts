@@ -1,35 +1,25 @@
 import type { BlockEvent } from "@fenced/executor-kit";
-import {
-  isClearOutputMsg,
-  isDisplayDataMsg,
-  isErrorMsg,
-  isExecuteResultMsg,
-  isInputRequestMsg,
-  isStreamMsg,
-  isUpdateDisplayDataMsg,
-  type IMessage,
-} from "@jupyterlab/services/lib/kernel/messages.js";
-import type { DisplayBoard, RichOutput } from "../displays/display-board.ts";
-import { withoutAnsi } from "../displays/without-ansi.ts";
-import { textField, texts } from "../fields.ts";
+import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import type { BlockDisplays, RichOutput } from "../displays/display-board.ts";
+import { field, textField, texts } from "../fields.ts";
 
 /** What servers write in place of output that came too fast for them. */
 const rateLimited = /IOPub (?:data|message) rate exceeded/;
 
 /** Turns what a kernel sends for one cell into the events of a block. */
 export class CellOutput {
-  readonly #board: DisplayBoard;
+  readonly #displays: BlockDisplays;
   #clearsAtNext = false;
   #error: { readonly name: string; readonly value: string } | undefined;
   #truncated = false;
 
-  constructor(board: DisplayBoard) {
-    this.#board = board;
+  constructor(displays: BlockDisplays) {
+    this.#displays = displays;
   }
 
-  /** The server dropped output by itself. */
+  /** Output is missing: the server dropped some, or it was too much. */
   get truncated(): boolean {
-    return this.#truncated;
+    return this.#truncated || this.#displays.truncated;
   }
 
   /** 0 if the cell succeeded; what it said if it ended itself with `sys.exit`; else 1. */
@@ -38,10 +28,11 @@ export class CellOutput {
     return this.#systemExit() ?? 1;
   }
 
-  /** The events of a message. */
-  async events(message: IMessage): Promise<BlockEvent[]> {
-    if (isClearOutputMsg(message)) return this.#clear(message.content.wait);
-    const events = await this.#outputs(message);
+  /** The events of a message. Code can send any: nothing in it is certain to be there, or to be of its type. */
+  async events({ header, content }: IMessage): Promise<BlockEvent[]> {
+    const type = textField(header, "msg_type");
+    if (type === "clear_output") return this.#clear(field(content, "wait") === true);
+    const events = await this.#outputs(type, content);
     if (events.length === 0 || !this.#clearsAtNext) return events;
     this.#clearsAtNext = false;
     return [{ type: "clear" }, ...events];
@@ -55,15 +46,25 @@ export class CellOutput {
     return this.#fail(textField(reply, "ename"), value, lines.length > 0 ? lines : [`The cell ended: ${value}`]);
   }
 
-  async #outputs(message: IMessage): Promise<BlockEvent[]> {
-    if (isStreamMsg(message)) return this.#text(message.content.name, message.content.text);
-    if (isErrorMsg(message)) {
-      const { ename, evalue, traceback } = message.content;
-      return this.#fail(ename, evalue, traceback);
+  async #outputs(type: string, content: unknown): Promise<BlockEvent[]> {
+    switch (type) {
+      case "stream":
+        return this.#text(textField(content, "name") === "stderr" ? "stderr" : "stdout", textField(content, "text"));
+      case "error":
+        return this.#fail(
+          textField(content, "ename"),
+          textField(content, "evalue"),
+          texts(field(content, "traceback")),
+        );
+      case "input_request":
+        return this.#text("stdout", textField(content, "prompt"));
+      case "display_data":
+      case "execute_result":
+      case "update_display_data":
+        return this.#displays.events(richOutput(content, type === "update_display_data"));
+      default:
+        return [];
     }
-    if (isInputRequestMsg(message)) return this.#text("stdout", message.content.prompt);
-    const rich = richOutput(message);
-    return rich ? this.#board.events(rich) : [];
   }
 
   #text(name: "stdout" | "stderr", text: string): BlockEvent[] {
@@ -91,10 +92,13 @@ export class CellOutput {
   }
 }
 
-function richOutput(message: IMessage): RichOutput | undefined {
-  const isUpdate = isUpdateDisplayDataMsg(message);
-  if (!isUpdate && !isDisplayDataMsg(message) && !isExecuteResultMsg(message)) return undefined;
-  const { data, transient } = message.content;
-  const displayId = transient?.display_id;
-  return { data: { ...data }, isUpdate, ...(typeof displayId === "string" ? { displayId } : {}) };
+function richOutput(content: unknown, isUpdate: boolean): RichOutput {
+  const displayId = textField(field(content, "transient"), "display_id");
+  return { data: field(content, "data"), isUpdate, ...(displayId === "" ? {} : { displayId }) };
+}
+
+/** Text without the escape sequences that color it in a terminal. */
+function withoutAnsi(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what this is about
+  return text.replaceAll(/\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)|[@-Z\\-_])/g, "");
 }

@@ -1,293 +1,238 @@
-import { rm } from "node:fs/promises";
-import path from "node:path";
-import { BackendUnavailableError, ExecutorStoppedError, type WorkspaceFiles } from "@fenced/core";
-import { DirectoryFiles } from "@fenced/executor-kit";
-import { DisplayBoard } from "../displays/display-board.ts";
-import { DisplayFiles } from "../displays/display-files.ts";
-import { ContentsFiles } from "../files/contents-files.ts";
-import { KernelFiles } from "../files/kernel-files.ts";
-import { KernelLostError } from "../kernel/kernel-end.ts";
-import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } from "../kernel/kernels.ts";
-import { RunningKernel } from "../kernel/running-kernel.ts";
-import { PythonHelper } from "../python/python-helper.ts";
-import { ignoreUnreachable } from "../servers/ignore-unreachable.ts";
-import type { ServerLease } from "../servers/jupyter-server.ts";
-import { ServerClient } from "../servers/server-client.ts";
-import { openContentsWorkspace, type ContentsWorkspace } from "./contents-workspace.ts";
-import { makeHostDirectory } from "./host-directory.ts";
-import type { LiveKernel } from "./live-kernel.ts";
+import type { Duplex } from "node:stream";
+import {
+  BackendUnavailableError,
+  canonicalLanguage,
+  type ExecutorCapabilities,
+  FunctionSetupError,
+  InvalidInputError,
+} from "@fenced/core";
+import { untilAborted, within } from "@fenced/core/abort";
+import {
+  type BackendFiles,
+  blockSource,
+  renderPythonModule,
+  timeIsUp,
+  type BackendSession,
+  type BlockEvent,
+  type BlockOutcome,
+  type BlockRun,
+  type FunctionPlaces,
+} from "@fenced/executor-kit";
+import { CallBridge } from "../kernel/call-bridge.ts";
+import { KernelLostError } from "../kernel/kernel-request.ts";
+import { KernelSlot, type SlotKernel } from "./kernel-slot.ts";
+import { runCell } from "./run-cell.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
-/** What is open while an executor is started: a hold on a server, a kernel, a workspace. */
-export class JupyterSession {
-  readonly displays: DisplayBoard;
-  readonly #settings: SessionSettings;
-  readonly #displayFiles: DisplayFiles;
-  #lease: ServerLease;
-  #client: ServerClient;
-  #live: Promise<LiveKernel> | undefined;
-  #files: WorkspaceFiles | undefined;
-  /** The directory of a kernel other than Python, where only the contents API reaches it. */
-  #contents: ContentsWorkspace | undefined;
-  /** The workspace as the kernel names it, once it is known. */
-  #workspace: string | undefined;
-  /** Deleted with the session. */
-  #ownWorkspace = false;
-  #functions = "";
-  #language = "";
-  #shells: readonly string[] = [];
-  #stateLost = false;
-  #closed = false;
-  readonly #discarded = new WeakMap<LiveKernel, Promise<void>>();
+/** What a block has besides the session's: variables, and functions of the host. */
+interface BlockPlaces {
+  readonly env: Readonly<Record<string, string>> | undefined;
+  readonly calls: { readonly modules: string; readonly commands: string; readonly names: readonly string[] } | null;
+}
 
-  private constructor(settings: SessionSettings, lease: ServerLease) {
+/** A started executor's kernel, and how blocks run in it. */
+export class JupyterSession implements BackendSession {
+  readonly #settings: SessionSettings;
+  readonly #slot: KernelSlot;
+  /** The kernel in which the functions are variables as well. */
+  #offered: SlotKernel | undefined;
+  /** The way of programs to functions of the host, from the kernel that it was made for. */
+  #calls: { readonly bridge: CallBridge; readonly address: string } | undefined;
+  readonly #closing = new AbortController();
+  readonly #functions: { loaded: boolean };
+
+  private constructor(settings: SessionSettings, slot: KernelSlot, functions: { loaded: boolean }) {
     this.#settings = settings;
-    this.#lease = lease;
-    this.#client = new ServerClient(lease.address);
-    this.#displayFiles = new DisplayFiles(settings.outputDir);
-    this.displays = new DisplayBoard(this.#displayFiles);
+    this.#slot = slot;
+    this.#functions = functions;
   }
 
   /** Takes hold of the server and starts the first kernel. */
   static async open(settings: SessionSettings, signal: AbortSignal): Promise<JupyterSession> {
-    const session = new JupyterSession(settings, await settings.server.acquire(signal));
+    const functions = { loaded: false };
+    const modules = (): Readonly<Record<string, string>> | undefined => functionModules(settings, functions.loaded);
+    return new JupyterSession(settings, await KernelSlot.open({ ...settings, modules }, signal), functions);
+  }
+
+  get capabilities(): Partial<ExecutorCapabilities> {
+    const { language, report } = this.#slot;
+    const offered = kernelLanguages(canonicalLanguage(language), report?.shells ?? []);
+    return report?.calls === true ? offered : { ...offered, hostFunctions: [] };
+  }
+
+  get files(): BackendFiles {
+    return this.#slot.files;
+  }
+
+  functionPlaces(): Omit<FunctionPlaces, "owner"> {
+    const { functions = "", commands = "" } = this.#slot.report ?? {};
+    return functions === "" ? {} : { python: functions, commands };
+  }
+
+  async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    const { signal } = this.#closing;
+    const live = await this.#slot.kernel(signal);
+    if (this.#slot.report?.calls !== true) {
+      throw new FunctionSetupError("Code in this kernel cannot call functions of the host", {
+        remedy: "Leave them out, or use a Python kernel with ipykernel 6 or later.",
+      });
+    }
+    if (this.#calls && this.#canCallFrom(live)) return this.#calls.address;
+    const bridge =
+      this.#calls?.bridge.kernel === live.kernel ? this.#calls.bridge : new CallBridge(live.kernel, accept);
+    const address = await bridge.open(signal);
+    this.#calls = { bridge, address };
+    return address;
+  }
+
+  /** A kernel that takes another's place has no way to functions of the host yet. */
+  async repair(signal: AbortSignal): Promise<void> {
+    if (!this.#calls || this.#canCallFrom(await this.#slot.kernel(signal))) return;
+    this.#settings.onReplaced();
+  }
+
+  #canCallFrom({ kernel }: SlotKernel): boolean {
+    return this.#calls?.bridge.kernel === kernel && this.#calls.bridge.isOpen;
+  }
+
+  async *run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const slot = this.#slot;
+    const live = await this.#kernel(run.signal);
+    if (!live || run.signal.aborted) return { exitCode: 1 };
+    if (run.hostCalls && this.#calls?.bridge.kernel !== live.kernel) return yield* this.#callsLost(run);
+    const env = this.#newVariables(run, live);
+    const calls = this.#callPlaces(run);
     try {
-      await session.kernel(signal);
-      return session;
+      const prepared = await this.#answer(this.#prepare(live, run, { env, calls }), live, run.signal);
+      if (!prepared) return { exitCode: 1, stateLost: this.#takeStateLost(run) };
+      const outcome = yield* runCell(run, { slot, live, interruptGraceMs: this.#settings.interruptGraceMs });
+      return { ...outcome, stateLost: this.#takeStateLost(run) };
     } catch (error) {
-      await session.close();
-      throw error;
+      if (!(error instanceof KernelLostError)) throw error;
+      return yield* this.#afterLoss(error, live);
+    } finally {
+      if (env && live.helper && !live.kernel.end) {
+        await this.#answer(live.helper.ask("pop_env", { calls }), live, run.signal).catch(() => {});
+      }
     }
   }
 
-  /** The language that the kernel runs. */
-  get language(): string {
-    return this.#language;
+  /** What the kernel has to have before the cell runs. */
+  async #prepare(live: SlotKernel, run: BlockRun, places: BlockPlaces): Promise<void> {
+    if (run.filename !== undefined) await this.#slot.files.write(run.filename, blockSource(run.language, run.code));
+    await this.#offerFunctions(live);
+    if (places.env) await live.helper?.ask("push_env", places);
   }
 
-  /** Which shells can run blocks beside the kernel's language. */
-  get shells(): readonly string[] {
-    return this.#shells;
+  /** Where this block finds functions of the host; `null`: it has none. */
+  #callPlaces({ hostCalls }: BlockRun): BlockPlaces["calls"] {
+    const { python, commands } = this.functionPlaces();
+    if (!hostCalls || python === undefined || commands === undefined) return null;
+    const { functionsModule } = this.#settings;
+    const modules = hostCalls.variant === undefined ? python : `${python}/${hostCalls.variant}`;
+    return { modules, commands, names: [functionsModule, `_${functionsModule}_host`] };
   }
 
-  /** The directory for function modules, as the kernel names it; empty if it takes none. */
-  get functionsDirectory(): string {
-    return this.#functions;
+  /** The kernel was replaced after the call had begun, and the block would not find its functions. */
+  async *#callsLost(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const message = "The kernel was replaced, and functions of the host are not there before the next call.\n";
+    yield { type: "stderr", data: message };
+    return { exitCode: 1, stateLost: this.#takeStateLost(run) };
   }
 
-  get files(): WorkspaceFiles {
-    if (this.#files) return this.#files;
-    throw new BackendUnavailableError("The workspace is not there yet", { remedy: "Start the executor first." });
+  /** The variables that this block has besides the session's; `undefined`: none. */
+  #newVariables({ env }: BlockRun, { kernel, helper }: SlotKernel): Readonly<Record<string, string>> | undefined {
+    if (!helper && Object.keys(env).length > 0) {
+      throw new InvalidInputError(`The ${kernel.language} kernel takes no environment variables`, {
+        remedy: "Leave `env` out, or set them in the block.",
+      });
+    }
+    const own = Object.entries(env).filter(([name, value]) => this.#settings.ownEnv[name] !== value);
+    return own.length > 0 ? Object.fromEntries(own) : undefined;
   }
 
   /**
-   * The kernel; a new one, if the one before is gone.
+   * Waits for an answer of the kernel until the block must end, and a grace longer. A kernel that does not answer, because
+   * code has stopped it for one, is replaced.
    *
-   * @throws ExecutorStoppedError if the session was closed, as it may be in the middle of a file operation.
+   * @returns whether it has answered.
+   * @throws what the answer rejects with.
    */
-  async kernel(signal: AbortSignal): Promise<LiveKernel> {
-    const current = await this.#live?.catch(() => undefined);
-    if (current?.kernel.end) await this.discard(current);
-    if (this.#closed) {
-      throw new ExecutorStoppedError("The executor was stopped during this call", {
-        remedy: "Call again if it is still wanted; what it had written to the workspace may be incomplete.",
+  async #answer(answer: Promise<unknown>, live: SlotKernel, signal: AbortSignal): Promise<boolean> {
+    const settled = answer.then(
+      () => true,
+      () => true,
+    );
+    await untilAborted(settled, signal).catch(() => {});
+    if ((await within(this.#settings.interruptGraceMs, settled)) === true) return answer.then(() => true);
+    await this.#slot.discard(live, false);
+    return false;
+  }
+
+  /** Whether variables were lost. Nobody hears how an aborted block ended: the next one has to tell. */
+  #takeStateLost({ signal }: BlockRun): boolean {
+    return (!signal.aborted || signal.reason === timeIsUp) && this.#slot.takeStateLost();
+  }
+
+  /** The block could not be run to its end: the next one gets a new kernel. */
+  async *#afterLoss({ end }: KernelLostError, live: SlotKernel): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    await this.#slot.discard(live);
+    if (end.kind === "unreachable") {
+      throw new BackendUnavailableError(`The block's end is unknown: ${end.reason}`, {
+        remedy: "See that the server runs; the next call starts a new kernel, without the variables of this one.",
       });
     }
-    const opening = (this.#live ??= this.#openPatiently(signal));
+    yield { type: "stderr", data: `The block did not end: ${end.reason}. Variables are lost.\n` };
+    return { exitCode: 1, stateLost: this.#slot.takeStateLost() };
+  }
+
+  /** `undefined`: the run was aborted first. */
+  async #kernel(signal: AbortSignal): Promise<SlotKernel | undefined> {
     try {
-      return await opening;
+      return await this.#slot.kernel(signal);
     } catch (error) {
-      if (this.#live === opening) this.#live = undefined;
+      if (signal.aborted) return undefined;
       throw error;
     }
   }
 
-  /** Lets a kernel go whose variables can no longer be relied on; the next call gets another. Once is enough. */
-  discard(live: LiveKernel): Promise<void> {
-    const discarded = this.#discarded.get(live) ?? this.#discard(live);
-    this.#discarded.set(live, discarded);
-    return discarded;
+  /** Functions that were set up are variables, too, in every kernel of the session. */
+  async #offerFunctions(live: SlotKernel): Promise<void> {
+    if (this.#settings.functions.length === 0 || this.#offered === live || !live.helper) return;
+    const names = this.#settings.functions.map((each) => each.name);
+    const offered = await live.helper.ask("offer", { module: this.#settings.functionsModule, names });
+    if (offered !== true) return;
+    this.#offered = live;
+    this.#functions.loaded = true;
   }
 
-  async #discard(live: LiveKernel): Promise<void> {
-    this.#stateLost = true;
-    this.#live = undefined;
-    if (!live.kernel.end) await live.python?.helper.demand("kill", { everything: true });
-    live.kernel.disconnect();
-    await this.#endKernel(live);
-  }
-
-  /** Whether variables were lost since this was asked last. */
-  takeStateLost(): boolean {
-    const lost = this.#stateLost;
-    this.#stateLost = false;
-    return lost;
-  }
-
-  /** Replaces the kernel by a fresh one. */
   async reset(signal: AbortSignal): Promise<void> {
-    const live = await this.#live?.catch(() => undefined);
-    this.#live = undefined;
-    if (live) {
-      if (!live.kernel.end) await live.python?.helper.demand("end", { remove_workspace: false });
-      live.kernel.disconnect();
-      await this.#endKernel(live);
-    }
-    await this.kernel(signal);
-    this.#stateLost = false;
+    this.#functions.loaded = false;
+    this.#offered = this.#calls = undefined;
+    await this.#slot.reset(signal);
   }
 
-  /** Ends the kernel, unless it was there before, and deletes what the session made. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    const live = await this.#live?.catch(() => undefined);
-    this.#live = undefined;
-    if (live) await this.#leave(live);
-    if (this.#lease.host && this.#ownWorkspace && this.#workspace !== undefined) {
-      await rm(this.#workspace, { recursive: true, force: true, maxRetries: 3 });
-    }
-    if (this.#contents?.isOwn === true) await this.#contents.files.discard().catch(ignoreUnreachable);
-    await this.#displayFiles.close();
-    await this.#client[Symbol.asyncDispose]();
-    await this.#lease.release();
+  close(): Promise<void> {
+    this.#closing.abort(new Error("the session was closed"));
+    return this.#slot.close();
   }
+}
 
-  async #leave(live: LiveKernel): Promise<void> {
-    const removeWorkspace = this.#ownWorkspace && !this.#lease.host;
-    if (!live.kernel.end) await live.python?.helper.demand("end", { remove_workspace: removeWorkspace });
-    live.kernel.disconnect();
-    if (this.#settings.kernelId !== undefined) return;
-    // A server that is gone has no kernels any more.
-    await deleteKernel(this.#client, live.kernel.id).catch(ignoreUnreachable);
-  }
+/** What a kernel of this language runs: on Python also shells, and functions of both kinds. */
+export function kernelLanguages(
+  language: string,
+  shells: readonly string[],
+): Pick<ExecutorCapabilities, "languages" | "functions" | "hostFunctions"> {
+  if (language !== "python") return { languages: [language], functions: [], hostFunctions: [] };
+  const languages = [language, ...shells];
+  return { languages, functions: ["python"], hostFunctions: languages };
+}
 
-  async #endKernel({ kernel }: LiveKernel): Promise<void> {
-    const given = this.#settings.kernelId !== undefined;
-    const done = given ? restartKernel(this.#client, kernel.id) : deleteKernel(this.#client, kernel.id);
-    await done.catch(ignoreUnreachable);
-  }
-
-  /** Kernels that start at once choose their ports at once, and one of them may lose: it gets a second chance. */
-  async #openPatiently(signal: AbortSignal): Promise<LiveKernel> {
-    try {
-      return await this.#open(signal);
-    } catch (error) {
-      const died = error instanceof Error && error.cause instanceof KernelLostError;
-      if (!died || this.#settings.kernelId !== undefined || signal.aborted) throw error;
-      return this.#open(signal);
-    }
-  }
-
-  async #open(signal: AbortSignal): Promise<LiveKernel> {
-    await this.#renewLease(signal);
-    await this.#makeHostWorkspace();
-    await this.#makeContentsWorkspace();
-    const id = await this.#startKernel(signal);
-    let kernel: RunningKernel | undefined;
-    try {
-      // Nobody could delete a kernel that the server has started unheard.
-      signal.throwIfAborted();
-      kernel = await RunningKernel.connect(
-        {
-          client: this.#client,
-          kernelId: id,
-          reconnectTimeoutMs: this.#settings.reconnectTimeoutMs,
-          serverEnded: this.#lease.ended,
-        },
-        signal,
-      );
-      this.#language = kernel.language;
-      return kernel.language === "python" ? await this.#installHelper(kernel) : await this.#withoutHelper(kernel);
-    } catch (error) {
-      kernel?.disconnect();
-      if (this.#settings.kernelId === undefined) await deleteKernel(this.#client, id).catch(ignoreUnreachable);
-      throw error;
-    }
-  }
-
-  /** A server of this program that died is started again. */
-  async #renewLease(signal: AbortSignal): Promise<void> {
-    if (this.#lease.ended() === undefined) return;
-    const old = this.#lease;
-    this.#lease = await this.#settings.server.acquire(signal);
-    await this.#client[Symbol.asyncDispose]();
-    this.#client = new ServerClient(this.#lease.address);
-    await old.release();
-    // What lay in the old server's directory went with it.
-    if (this.#ownWorkspace && this.#lease.host) this.#workspace = undefined;
-  }
-
-  async #makeHostWorkspace(): Promise<void> {
-    const { host } = this.#lease;
-    const { workDir, id, kernelId } = this.#settings;
-    if (!host || this.#workspace !== undefined || (kernelId !== undefined && workDir === undefined)) return;
-    this.#ownWorkspace = workDir === undefined;
-    const workspace = workDir === undefined ? path.join(host.scratch, "workspaces", id) : path.resolve(workDir);
-    await makeHostDirectory(workspace);
-    this.#workspace = workspace;
-    this.#files = new DirectoryFiles(workspace);
-  }
-
-  /** Where a Python kernel works, its helper sees to. */
-  async #makeContentsWorkspace(): Promise<void> {
-    const { kernelId, kernelName, workDir, id } = this.#settings;
-    if (this.#lease.host || this.#contents || kernelId !== undefined) return;
-    const language = await kernelLanguage(this.#client, kernelName);
-    if (language === undefined || language === "python") return;
-    const given = workDir ?? (this.#lease.workspace === undefined ? undefined : "");
-    this.#contents = await openContentsWorkspace(() => this.#client, { given, own: `fenced-${id}` });
-    this.#files = this.#contents.files;
-  }
-
-  async #startKernel(signal: AbortSignal): Promise<string> {
-    const { kernelId, kernelName } = this.#settings;
-    if (kernelId !== undefined) {
-      const found = await findKernel(this.#client, kernelId, 20_000);
-      if (found) return found.id;
-      throw new BackendUnavailableError(`The Jupyter server has no kernel with the id ${JSON.stringify(kernelId)}`, {
-        remedy: "Start one on the server and give its id, or leave `kernelId` out.",
-      });
-    }
-    // The server of this host has the file system's root for its root directory. A Python kernel goes from the root
-    // directory to where it works by itself: a server would start it in the nearest directory that is there.
-    const { host } = this.#lease;
-    const directory = host ? this.#workspace?.replace(/^\/+/, "") : (this.#contents?.files.directory ?? "");
-    const place = directory === undefined ? {} : { path: directory };
-    return (await startKernel(this.#client, { name: kernelName, signal, ...place })).id;
-  }
-
-  async #installHelper(kernel: RunningKernel): Promise<LiveKernel> {
-    const { workDir, kernelId, id, env } = this.#settings;
-    const workspace = this.#workspace ?? workDir ?? this.#lease.workspace;
-    const modules = this.#settings.modules();
-    const { helper, report } = await PythonHelper.install(kernel, {
-      mark: id,
-      ...(this.#lease.host ? { scratch: this.#lease.host.scratch } : {}),
-      ...(workspace === undefined ? {} : { workspace }),
-      createWorkspace: workspace === undefined && kernelId === undefined,
-      env,
-      ...(modules ? { modules } : {}),
-    });
-    if (workspace === undefined && kernelId === undefined) this.#ownWorkspace = true;
-    this.#workspace = report.workspace;
-    this.#shells = report.shells;
-    this.#functions = report.functions;
-    this.#files ??= this.#filesThroughKernel();
-    for (const module of Object.keys(modules ?? {})) await helper.ask("load", { module });
-    return { kernel, python: { helper, report } };
-  }
-
-  #filesThroughKernel(): KernelFiles {
-    const forever = new AbortController().signal;
-    return new KernelFiles(async () => {
-      const { python } = await this.kernel(forever);
-      if (python) return python.helper;
-      throw new BackendUnavailableError("The kernel is no Python kernel any more", { remedy: "Restart the executor." });
-    });
-  }
-
-  async #withoutHelper(kernel: RunningKernel): Promise<LiveKernel> {
-    this.#files ??= new ContentsFiles(() => this.#client, this.#settings.workDir ?? "");
-    return { kernel };
-  }
+/** What a kernel that takes another's place has to be given; `undefined`: there are no functions. */
+function functionModules(
+  { functions, functionsModule }: SessionSettings,
+  loaded: boolean,
+): Readonly<Record<string, string>> | undefined {
+  if (functions.length === 0) return undefined;
+  return loaded ? { [functionsModule]: renderPythonModule(functions) } : {};
 }

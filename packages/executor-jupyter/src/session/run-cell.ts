@@ -1,17 +1,14 @@
+import { within } from "@fenced/core/abort";
 import { blockSource, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
-import { isInputRequestMsg } from "@jupyterlab/services/lib/kernel/messages.js";
 import type { KernelRequest } from "../kernel/kernel-request.ts";
 import { expressionValue } from "../python/python-helper.ts";
 import { CellOutput } from "./cell-output.ts";
-import { InputLines } from "./input-lines.ts";
-import { interruptCell } from "./interrupt-cell.ts";
-import type { JupyterSession } from "./jupyter-session.ts";
-import type { LiveKernel } from "./live-kernel.ts";
+import type { KernelSlot, SlotKernel } from "./kernel-slot.ts";
 
 /** What running a cell needs besides the block. */
 export interface CellSettings {
-  readonly session: JupyterSession;
-  readonly live: LiveKernel;
+  readonly slot: KernelSlot;
+  readonly live: SlotKernel;
   readonly interruptGraceMs: number;
 }
 
@@ -22,39 +19,108 @@ export interface CellSettings {
  */
 export async function* runCell(
   run: BlockRun,
-  { session, live, interruptGraceMs }: CellSettings,
+  { slot, live, interruptGraceMs }: CellSettings,
 ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   const request = startCell(run, live);
-  const output = new CellOutput(session.displays);
+  const output = new CellOutput(slot.displays.forBlock());
   const input = new InputLines(run.stdin, live.kernel.language);
   try {
     for (;;) {
       const message = await request.next(run.signal);
       if (!message) break;
       yield* await output.events(message);
-      if (isInputRequestMsg(message)) live.kernel.reply(input.take());
+      if (message.header.msg_type === "input_request") live.kernel.reply(input.take());
     }
     if (run.signal.aborted) {
       for (const message of request.takeAll()) yield* await output.events(message);
-      await interruptCell(request, session, live, interruptGraceMs);
-      return { exitCode: 1, truncated: output.truncated };
+      await endCell(request, slot, live, interruptGraceMs);
+      return { exitCode: 1, truncated: output.truncated || request.incomplete };
     }
     const reply = await request.finished;
     yield* output.fail(reply);
-    return { exitCode: output.exitCode || shellExit(reply), truncated: output.truncated };
+    return { exitCode: output.exitCode || shellExit(reply), truncated: output.truncated || request.incomplete };
   } finally {
     request.dropOutputs();
   }
 }
 
-function startCell({ language, code, stdin }: BlockRun, { kernel, python }: LiveKernel): KernelRequest {
-  if (python && language !== kernel.language) return python.helper.shell(language, blockSource(language, code), stdin);
+function startCell({ language, code, stdin, setup }: BlockRun, { kernel, helper }: SlotKernel): KernelRequest {
+  if (helper && language !== kernel.language) return helper.shell(language, blockSource(language, code), stdin);
   // A Python kernel that asks for input and gets none ends its program as a closed input does; others may not know how.
   const asks = kernel.language === "python" || stdin !== undefined;
-  return kernel.execute({ code: code.replaceAll("\r\n", "\n"), input: asks, visible: true });
+  const source = code.replaceAll("\r\n", "\n");
+  return kernel.execute({ code: source, input: asks, visible: true, counted: setup !== true });
 }
 
 function shellExit(reply: Readonly<Record<string, unknown>>): number {
   const exit = expressionValue(reply, "exit");
   return typeof exit === "number" ? exit : 0;
+}
+
+/**
+ * Ends a cell that runs, and what it has started. What earlier cells left running, and variables, stay, unless the code
+ * does not let itself be interrupted: then the kernel has to go.
+ */
+async function endCell(request: KernelRequest, slot: KernelSlot, live: SlotKernel, graceMs: number): Promise<void> {
+  request.dropOutputs();
+  const how = await interrupt(request, live, graceMs);
+  if (how === "ended" && !live.kernel.end) {
+    if (!live.helper || (await live.helper.demand("kill")) === true) return;
+  }
+  await slot.discard(live, how !== "stuck");
+}
+
+/** @returns `stuck`: the cell goes on, and the kernel does not even answer on its channel aside. */
+async function interrupt(
+  request: KernelRequest,
+  { kernel, helper }: SlotKernel,
+  graceMs: number,
+): Promise<"ended" | "goes on" | "stuck"> {
+  const ended = request.finished.then(
+    () => true,
+    () => true,
+  );
+  // An interrupt that comes before the code runs hits nothing.
+  await within(graceMs, request.begun);
+  let answers = true;
+  for (let attempt = 0; attempt < 2 && !kernel.end; attempt += 1) {
+    // null: the helper did it. The server's own interrupt would also hit what earlier cells left running.
+    const answer: unknown = helper && answers ? await helper.demand("interrupt", {}, graceMs) : undefined;
+    answers = answer !== undefined;
+    if (answer !== null) {
+      const interrupted = kernel.interrupt().catch(() => {});
+      await within(graceMs / 2, interrupted);
+    }
+    if ((await within(graceMs / 2, ended)) === true) return "ended";
+  }
+  if (kernel.end) return "ended";
+  return answers ? "goes on" : "stuck";
+}
+
+/** What `input()` in a Python kernel takes for the end of its input. Others know no such thing: they get an empty line. */
+const endOfInput = "\u0004";
+
+/** A block's standard input, given out line by line. */
+class InputLines {
+  readonly #text: string;
+  readonly #end: string;
+  #next = 0;
+
+  /**
+   * @param text - `undefined`: closed.
+   * @param language - that of the kernel.
+   */
+  constructor(text: string | undefined, language: string) {
+    this.#text = text ?? "";
+    this.#end = language === "python" ? endOfInput : "";
+  }
+
+  /** The next line without its end, or what says that there is none. */
+  take(): string {
+    if (this.#next >= this.#text.length) return this.#end;
+    const end = this.#text.indexOf("\n", this.#next);
+    const line = this.#text.slice(this.#next, end === -1 ? undefined : end);
+    this.#next = end === -1 ? this.#text.length : end + 1;
+    return line.endsWith("\r") ? line.slice(0, -1) : line;
+  }
 }

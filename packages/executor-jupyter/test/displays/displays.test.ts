@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { CodeResult, Display, ExecutionEvent } from "@fenced/core";
 import { needs } from "@fenced/test-support";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { JupyterCodeExecutor } from "../../src/index.ts";
 import { sharedServer } from "../support/local-server.ts";
 import { python } from "../support/python.ts";
@@ -134,6 +134,16 @@ clear_output(wait=True)`;
       expect(await readdir(outputDir)).toHaveLength(1);
       await expect(stat(path.dirname(temporary ?? ""))).rejects.toThrow(/ENOENT/);
       await rm(directory, { recursive: true });
+    });
+
+    it("have absolute paths, also in an outputDir that is relative to this process's directory", patience, async () => {
+      const directory = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
+      onTestFinished(() => rm(directory, { recursive: true }));
+      await using executor = create({ outputDir: path.relative(process.cwd(), directory) });
+      const { displays } = await executor.executeCodeBlocks([show({ "image/png": base64 })]);
+      const [file = ""] = displays[0]?.files ?? [];
+      expect(path.dirname(file)).toBe(directory);
+      expect([...(await readFile(file))]).toEqual(bytes);
     });
 
     it("have no ANSI codes in tracebacks, and keep what was printed before", patience, async () => {

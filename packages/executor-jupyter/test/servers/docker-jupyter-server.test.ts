@@ -4,46 +4,75 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { hostFunction, loadComponent } from "@fenced/core";
+import { findDaemon, type DockerClient } from "@fenced/docker-daemon";
 import { testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
-import { jupyterImage, needs } from "@fenced/test-support";
-import Docker from "dockerode";
+import { backend, jupyterImage, needs, variant } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerJupyterServer, JupyterCodeExecutor } from "../../src/index.ts";
 import { python } from "../support/python.ts";
 
 const patience = { timeout: 180_000 };
-const docker = new Docker();
+let docker: DockerClient;
+beforeAll(async () => {
+  if (backend("jupyterDocker").available) ({ docker } = await findDaemon(undefined));
+});
 const host = path.join(import.meta.dirname, "../fixtures/docker-host.ts");
 
+/** Tells the containers of this file from those of others, which are tested at the same time. */
+const labels = { "fenced-test.file": "docker-jupyter-server" };
+
 async function containers(): Promise<string[]> {
-  const found = await docker.listContainers({ all: true, filters: { label: ["io.fenced.executor=jupyter"] } });
+  const label = ["io.fenced.executor=jupyter", "fenced-test.file=docker-jupyter-server"];
+  const found = await docker.listContainers({ all: true, filters: { label } });
   return found.map(({ Id }) => Id);
 }
 
 describe("on a server in Docker", needs("jupyterDocker"), () => {
   // A package that is not to be had is so at once, wherever the tests run.
-  const server = new DockerJupyterServer({ baseImage: jupyterImage, dockerEnv: { PIP_NO_INDEX: "1" } });
+  const server = new DockerJupyterServer({ baseImage: jupyterImage, labels, env: { PIP_NO_INDEX: "1" } });
   beforeAll(() => server.start(), 180_000);
   afterAll(() => server.stop(), 60_000);
 
   const subject: ExecutorSubject = {
     name: "JupyterCodeExecutor",
     create: ({ cleanupTempFiles: _, ...options }) => new JupyterCodeExecutor({ ...options, server }),
-    load: (model) => JupyterCodeExecutor.fromConfig(model.config),
+    load: (model) => loadComponent(model, { importModule: async () => ({ JupyterCodeExecutor }) }),
     takesWorkDir: false,
     hostCommand: [process.execPath, "--conditions=@fenced/source", "--import", "tsx", host],
     listResources: containers,
   };
-  testCodeExecutor({ describe, it }, subject);
+  testCodeExecutor(
+    { describe, it },
+    subject,
+    // Processes and files are those of a container; functions of the host have a test below.
+    variant("life cycle", "files", "leaks"),
+  );
 });
 
 describe("a server in Docker", needs("jupyterDocker"), () => {
+  it("has code that calls functions of the host, from cells and shells", patience, async () => {
+    const double = hostFunction({
+      name: "double",
+      description: "Doubles.",
+      input: { type: "object", properties: { value: { type: "number" } }, required: ["value"] },
+      execute: ({ value }) => Number(value) * 2,
+    });
+    await using server = new DockerJupyterServer({ baseImage: jupyterImage, labels });
+    await using executor = new JupyterCodeExecutor({ server, functions: [double] });
+    const { output } = await executor.executeCodeBlocks([
+      python("from functions import double\nprint(double(21))"),
+      { language: "sh", code: `functions double '{"value": 4}'` },
+    ]);
+    expect(output).toBe("42\n8\n");
+  });
+
   it("is built from the bundled Dockerfile, shows how, and is published on 127.0.0.1 only", patience, async () => {
     const lines: string[] = [];
     // A base of another name makes another image, so that one is built indeed.
     const tag = `jupyter-${Date.now()}`;
     await docker.getImage(jupyterImage).tag({ repo: "fenced-test", tag });
-    const settings = { baseImage: `fenced-test:${tag}`, onProgress: (line: string) => lines.push(line) };
+    const settings = { baseImage: `fenced-test:${tag}`, labels, onProgress: (line: string) => lines.push(line) };
     await using server = new DockerJupyterServer(settings);
     await using executor = new JupyterCodeExecutor({ server });
     const before = await containers();
@@ -61,10 +90,52 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
     for (const image of [Config.Image, settings.baseImage]) await docker.getImage(image).remove();
   });
 
+  it("is hardened by default, and what it limits holds in the kernel", patience, async () => {
+    const before = await containers();
+    const server = new DockerJupyterServer({
+      baseImage: jupyterImage,
+      labels,
+      memoryBytes: 536_870_912,
+      pidsLimit: 200,
+    });
+    await using executor = new JupyterCodeExecutor({ server });
+    const code = [
+      "import os",
+      "status = dict(line.rstrip().split(':\\t', 1) for line in open('/proc/self/status') if ':\\t' in line)",
+      "print(os.getuid(), status['CapEff'], status['CapBnd'], status['NoNewPrivs'])",
+      "open('made.txt', 'w').write('made'); open(os.path.expanduser('~/made.txt'), 'w').write('made')",
+      "print(os.path.exists('made.txt'))",
+    ];
+    const { output } = await executor.executeCodeBlocks([python(code.join("\n"))]);
+    expect(output).toBe("65534 0000000000000000 0000000000000000 1\nTrue\n");
+    const [id = ""] = (await containers()).filter((each) => !before.includes(each));
+    expect((await docker.getContainer(id).inspect()).HostConfig).toMatchObject({
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges"],
+      Memory: 536_870_912,
+      MemorySwap: 536_870_912,
+      PidsLimit: 200,
+      Privileged: false,
+    });
+  });
+
+  it("works with a read-only root filesystem", patience, async () => {
+    const server = new DockerJupyterServer({ baseImage: jupyterImage, labels, readOnlyRootFilesystem: true });
+    await using executor = new JupyterCodeExecutor({ server });
+    const code =
+      "open('made.txt', 'w').write('made')\ntry: open('/usr/made.txt', 'w')\nexcept OSError as error: print(error.strerror)";
+    const { output } = await executor.executeCodeBlocks([python(code)]);
+    expect(output).toBe("Read-only file system\n");
+  });
+
+  it("has no network option that takes its port away", () => {
+    expect(() => new DockerJupyterServer({ network: "none" })).toThrow(/network.*published port/);
+  });
+
   it("runs in a directory of this host", patience, async () => {
     const workDir = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
     await using executor = new JupyterCodeExecutor({
-      server: new DockerJupyterServer({ baseImage: jupyterImage, workDir }),
+      server: new DockerJupyterServer({ baseImage: jupyterImage, labels, workDir }),
     });
     await executor.executeCodeBlocks([python("open('made.txt', 'w').write('inside')")]);
     expect(await readFile(path.join(workDir, "made.txt"), "utf8")).toBe("inside");
@@ -73,14 +144,14 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
   });
 
   it("may run an image that keeps AutoGen's contract", patience, async () => {
-    const customImageName = `fenced-test:gateway-${Date.now()}`;
+    const image = `fenced-test:gateway-${Date.now()}`;
     const context = path.join(import.meta.dirname, "../fixtures/gateway-image");
-    const build = await docker.buildImage({ context, src: ["Dockerfile", "gateway.py"] }, { t: customImageName });
+    const build = await docker.buildImage({ context, src: ["Dockerfile", "gateway.py"] }, { t: image });
     await new Promise((resolve, reject) => {
       docker.modem.followProgress(build, (error, steps) => (error ? reject(error) : resolve(steps)));
     });
     try {
-      await using executor = new JupyterCodeExecutor({ server: new DockerJupyterServer({ customImageName }) });
+      await using executor = new JupyterCodeExecutor({ server: new DockerJupyterServer({ image, labels }) });
       await executor.executeCodeBlocks([python("import getpass; who = getpass.getuser()")]);
       const result = await executor.executeCodeBlocks([
         python("open('made.txt', 'w').write(who)"),
@@ -92,25 +163,25 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
       expect(endless).toMatchObject({ timedOut: true, stateLost: false });
       await executor.stop();
     } finally {
-      await docker.getImage(customImageName).remove();
+      await docker.getImage(image).remove();
     }
   });
 
   it("that cannot be started is a clear error", patience, async () => {
     await using executor = new JupyterCodeExecutor({
-      server: new DockerJupyterServer({ customImageName: "no-such:image" }),
+      server: new DockerJupyterServer({ image: "127.0.0.1:9/no-such:image" }),
     });
-    await expect(executor.start()).rejects.toThrow(/no-such:image cannot be started/);
+    await expect(executor.start()).rejects.toThrow(/no-such:image" could not be pulled/);
   });
 
   it("that ends at once shows its last lines", patience, async () => {
     const server = new DockerJupyterServer({
-      customImageName: "fenced-test:python",
+      image: "fenced-test:python",
       autoRemove: false,
       startTimeoutMs: 20_000,
     });
     await using executor = new JupyterCodeExecutor({ server });
-    await expect(executor.start()).rejects.toThrow(/did not come up: the container ended/);
+    await expect(executor.start()).rejects.toThrow(/did not start: the container ended/);
   });
 
   it("ends with a program that is killed", patience, async () => {

@@ -1,3 +1,4 @@
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import type { CommonExecutorOptions, ExecutorSubject } from "@fenced/executor-testkit";
@@ -10,6 +11,7 @@ export function localSubject(name: string, server: LocalJupyterServer, python: s
     create: (options: CommonExecutorOptions) => new JupyterCodeExecutor({ ...withoutCleanup(options), server }),
     load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../../src/index.ts") }),
     takesWorkDir: true,
+    breakPlace: () => killKernels(server),
     hostCommand: [
       process.execPath,
       "--conditions=@fenced/source",
@@ -19,6 +21,23 @@ export function localSubject(name: string, server: LocalJupyterServer, python: s
       python,
     ],
   };
+}
+
+/** Kills the processes of the kernels that the server has: their command lines name their ids. */
+async function killKernels(server: LocalJupyterServer): Promise<void> {
+  const lease = await server.acquire(new AbortController().signal);
+  try {
+    const { baseUrl, headers } = lease.address;
+    const kernels: unknown = await (await fetch(new URL("api/kernels", baseUrl), { headers })).json();
+    const ids = Array.isArray(kernels) ? kernels.map(({ id }: { id: string }) => id) : [];
+    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    for (const pid of pids) {
+      const command = await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "");
+      if (ids.some((id) => command.includes(id))) process.kill(Number(pid), "SIGKILL");
+    }
+  } finally {
+    await lease.release();
+  }
 }
 
 /** Cells are no files, so there is nothing to keep. */

@@ -1,26 +1,70 @@
-import type { FunctionWithRequirements } from "@fenced/core";
+import type { FunctionWithRequirements, HostFunction } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
+import * as z from "zod";
+import { pythonStubs } from "../host-calls/stubs/python-stubs.ts";
+import { typeScriptDeclarations } from "../host-calls/stubs/typescript-stubs.ts";
+
+const templateArgument = z.object({ template: z.string() });
 
 const defaultTemplate = `These functions are ready to use. Import them from the module \`$module_name\` by their names:
 
 $functions`;
 
+/** Functions of the host, and the languages whose programs can call them. */
+export interface OfferedHostFunctions {
+  readonly functions: readonly HostFunction[];
+  readonly languages: readonly string[];
+}
+
 /**
  * What a model is told about the functions: signatures and docstrings in a fence for each language, no bodies.
  *
  * @param template - text in which `$module_name` and `$functions` are replaced.
+ * @param host - those that run on the host. Default: none.
  * @returns an empty string if there are no functions.
  */
 export function formatFunctions(
   functions: readonly FunctionWithRequirements[],
   moduleName: string,
   template: string = defaultTemplate,
+  host: OfferedHostFunctions = { functions: [], languages: [] },
 ): string {
-  if (functions.length === 0) return "";
-  const fences = (["python", "javascript"] as const)
-    .map((language) => functions.filter((each) => each.language === language).map(functionStub))
-    .map((stubs, index) => fence(index === 0 ? "python" : "javascript", stubs));
-  const text = fences.filter((each) => each !== "").join("\n\n");
+  checkOptions(templateArgument, { template }, "formatFunctionsForPrompt");
+  if (functions.length + host.functions.length === 0) return "";
+  const stubs = (language: string): string[] =>
+    functions.filter((each) => each.language === language).map(functionStub);
+  const python = host.languages.includes("python") ? pythonStubs(host.functions, () => "") : [];
+  const typescript = runsJavaScript(host) ? typeScriptDeclarations(host.functions, "declare") : "";
+  const texts = [
+    fence("python", [...stubs("python"), ...python]),
+    fence("javascript", stubs("javascript")),
+    fence("typescript", typescript === "" ? [] : [typescript]),
+    howToCall(host, moduleName),
+  ];
+  const text = texts.filter((each) => each !== "").join("\n\n");
   return template.replaceAll("$module_name", () => moduleName).replaceAll("$functions", () => text);
+}
+
+function runsJavaScript({ languages }: OfferedHostFunctions): boolean {
+  return languages.includes("javascript") || languages.includes("typescript");
+}
+
+/** What signatures do not say of functions that run on the host. */
+function howToCall(host: OfferedHostFunctions, moduleName: string): string {
+  const [first] = host.functions;
+  if (!first) return "";
+  const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
+  const names = list(host.functions.map(({ name }) => name));
+  const shells = host.languages.filter((language) => ["bash", "sh"].includes(language));
+  const sentences = [
+    `These run outside, where they have what they need, and raise \`HostFunctionError\` if they fail: ${names}.`,
+    host.languages.includes("python")
+      ? `In Python they wait for their result; to call several side by side, gather \`${first.name}.aio(...)\` with asyncio.`
+      : "",
+    runsJavaScript(host) ? "In JavaScript and TypeScript they are async and take one object." : "",
+    shells.length > 0 ? `In ${list(shells)}: \`${moduleName} ${first.name} '{...}'\` takes and prints JSON.` : "",
+  ];
+  return sentences.filter((each) => each !== "").join(" ");
 }
 
 /** Signature and docstring of a function, in its own language, without its body. */

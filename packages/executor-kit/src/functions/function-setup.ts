@@ -1,9 +1,28 @@
 import { randomUUID } from "node:crypto";
-import { FunctionSetupError, type FunctionWithRequirements } from "@fenced/core";
-import { renderJavaScriptModule } from "./javascript-module.ts";
-import { javaScriptSetupProgram } from "./javascript-setup-program.ts";
-import { renderPythonModule } from "./python-module.ts";
-import { pythonSetupProgram } from "./python-setup-program.ts";
+import { readFileSync } from "node:fs";
+import {
+  FunctionSetupError,
+  type CodeBlock,
+  type FunctionWithRequirements,
+  type HostCallEvent,
+  type HostFunction,
+} from "@fenced/core";
+import {
+  commandProgram,
+  javaScriptHostModule,
+  javaScriptRuntime,
+  pythonHostModule,
+  pythonRuntime,
+} from "../host-calls/stubs/host-modules.ts";
+import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
+import { runOneBlock, type BlockConditions } from "../run/run-one-block.ts";
+import { functionsPackageMarker, renderJavaScriptModule, renderPythonModule } from "./function-modules.ts";
+
+const pythonProgram: string = readFileSync(new URL("./set-up.py", import.meta.url), "utf8");
+const javaScriptProgram: string = readFileSync(new URL("./set-up.mjs", import.meta.url), "utf8");
+
+/** Setting functions up may install packages, which takes long and must end all the same. */
+const timeoutMs = 600_000;
 
 /** Where a session keeps its function modules, as the code that runs in it names the places. */
 export interface FunctionPlaces {
@@ -13,12 +32,14 @@ export interface FunctionPlaces {
   readonly pythonPackages?: string;
   /** A directory in whose `node_modules` JavaScript blocks find packages. */
   readonly javascript?: string;
+  /** A directory that is on the `PATH` of blocks, for the shell command that calls functions of the host. */
+  readonly commands?: string;
   /** A name of the executor, unique in the world; what it set up before under this name is written over. */
   readonly owner: string;
 }
 
 /** What a set-up program needs to know; it travels inside the program as JSON. */
-export interface SetupPlan {
+interface SetupPlan {
   /** The functions' module name. */
   readonly module: string;
   /** The module's source. */
@@ -31,12 +52,42 @@ export interface SetupPlan {
   readonly packagesDirectory?: string;
   /** Tells this executor's own earlier set-up, which is written over, from somebody else's files, which are not. */
   readonly owner: string;
+  /** Further files of the module or package, by name. */
+  readonly files: Readonly<Record<string, string>>;
+  /** What is there of this owner is written over and not removed: blocks may be using it. */
+  readonly update: boolean;
+  /** The shell command that calls functions of the host, where this language runs it. */
+  readonly command?: ShellCommand;
+  /** The file in a package of functions that names its owner. */
+  readonly marker: string;
   /** Marks the one line of output that is the program's report. */
   readonly nonce: string;
 }
 
+/** A command for shells; `@INTERPRETER@` and `@RUNTIME@` in it stand for what runs it. */
+interface ShellCommand {
+  readonly directory: string;
+  readonly name: string;
+  readonly text: string;
+  /** The file with the program that it runs, beside it. */
+  readonly runtime: { readonly name: string; readonly text: string };
+}
+
+/** The functions to set up. */
+export interface FunctionChoice {
+  readonly functions: readonly FunctionWithRequirements[];
+  readonly hostFunctions: readonly HostFunction[];
+  /** All host functions of the session so far: JavaScript finds one package, whichever call a block belongs to. */
+  readonly everyHostFunction: readonly HostFunction[];
+  readonly moduleName: string;
+  /** A directory in `python` for a module of its own; `undefined`: the module of all calls. */
+  readonly variant: string | undefined;
+  /** Languages that can run here. */
+  readonly languages: readonly string[];
+}
+
 /** A program that sets the functions of one language up when it is run as a block. */
-export interface SetupProgram {
+interface SetupProgram {
   readonly language: string;
   readonly code: string;
   /**
@@ -47,51 +98,74 @@ export interface SetupProgram {
   readonly check: (output: { readonly stdout: string; readonly output: string }) => void;
 }
 
-/** One program for each language in which there are functions. */
-export function setupPrograms(
-  functions: readonly FunctionWithRequirements[],
-  moduleName: string,
-  places: FunctionPlaces,
-): SetupProgram[] {
-  const python = functions.filter((each) => each.language === "python");
-  const javascript = functions.filter((each) => each.language === "javascript");
+/** One program for each language in which there are functions. Host functions are in all of them that can run. */
+export function setupPrograms(choice: FunctionChoice, places: FunctionPlaces): SetupProgram[] {
+  const { functions, hostFunctions, languages } = choice;
+  const needed = (language: string): boolean =>
+    functions.some((each) => each.language === language) || (hostFunctions.length > 0 && languages.includes(language));
   const programs: SetupProgram[] = [];
-  if (python.length > 0) programs.push(pythonSetup(python, moduleName, places));
-  if (javascript.length > 0) programs.push(javaScriptSetup(javascript, moduleName, places));
+  if (needed("python")) programs.push(pythonSetup(choice, places));
+  if (needed("javascript")) programs.push(javaScriptSetup(choice, places));
   return programs;
 }
 
-function pythonSetup(
-  functions: readonly FunctionWithRequirements[],
-  module: string,
-  places: FunctionPlaces,
-): SetupProgram {
+function pythonSetup(choice: FunctionChoice, places: FunctionPlaces): SetupProgram {
+  const { moduleName, hostFunctions, variant } = choice;
+  const functions = choice.functions.filter((each) => each.language === "python");
+  const host = pythonHostModule(hostFunctions, moduleName);
+  const directory = placeFor("python", places.python);
   const plan: SetupPlan = {
-    module,
-    source: renderPythonModule(functions),
+    module: moduleName,
+    source: `${renderPythonModule(functions)}${host.lines}`,
+    files: host.files,
     packages: unique(functions.flatMap((each) => each.requirements.pythonPackages ?? [])),
-    directory: placeFor("python", places.python),
+    directory: variant === undefined ? directory : `${directory}/${variant}`,
+    update: variant !== undefined,
+    ...commandFor("python", choice, places),
     ...(places.pythonPackages === undefined ? {} : { packagesDirectory: places.pythonPackages }),
-    owner: places.owner,
-    nonce: randomUUID(),
+    ...ownerOf(places),
   };
-  return { language: "python", code: pythonSetupProgram(plan), check: (output) => checkReport(plan, output) };
+  // A literal of JSON is one of Python, too.
+  const call = `_fenced_set_up(__import__("json").loads(${JSON.stringify(JSON.stringify(plan))}))\ndel _fenced_set_up\n`;
+  return { language: "python", code: `${pythonProgram}\n\n${call}`, check: (output) => checkReport(plan, output) };
 }
 
-function javaScriptSetup(
-  functions: readonly FunctionWithRequirements[],
-  module: string,
-  places: FunctionPlaces,
-): SetupProgram {
+function javaScriptSetup(choice: FunctionChoice, places: FunctionPlaces): SetupProgram {
+  const { moduleName, everyHostFunction, variant } = choice;
+  const functions = choice.functions.filter((each) => each.language === "javascript");
+  const host = javaScriptHostModule(everyHostFunction);
   const plan: SetupPlan = {
-    module,
-    source: renderJavaScriptModule(functions),
+    module: moduleName,
+    source: `${functions.length > 0 ? renderJavaScriptModule(functions) : ""}${host.lines}`,
+    files: host.files,
     packages: unique(functions.flatMap((each) => each.requirements.npmPackages ?? [])),
     directory: placeFor("javascript", places.javascript),
-    owner: places.owner,
-    nonce: randomUUID(),
+    update: variant !== undefined,
+    ...commandFor("javascript", choice, places),
+    ...ownerOf(places),
   };
-  return { language: "javascript", code: javaScriptSetupProgram(plan), check: (output) => checkReport(plan, output) };
+  // No name remains in a session that keeps variables.
+  const code = `(() => {\n${javaScriptProgram}\nreturn setUp(${JSON.stringify(plan)}).then(console.log);\n})();\n`;
+  return { language: "javascript", code, check: (output) => checkReport(plan, output) };
+}
+
+/** The shell command, in Python if there is any: it starts sooner. */
+function commandFor(
+  language: "python" | "javascript",
+  { hostFunctions, languages, moduleName }: FunctionChoice,
+  { commands }: FunctionPlaces,
+): { readonly command?: ShellCommand } {
+  const runs = languages.includes("python") ? "python" : "javascript";
+  if (commands === undefined || hostFunctions.length === 0 || runs !== language) return {};
+  const runtime =
+    language === "python"
+      ? { name: "_fenced_host_calls.py", text: pythonRuntime }
+      : { name: "_fenced_host_calls.mjs", text: javaScriptRuntime };
+  return { command: { directory: commands, name: moduleName, text: commandProgram, runtime } };
+}
+
+function ownerOf({ owner }: FunctionPlaces): Pick<SetupPlan, "owner" | "marker" | "nonce"> {
+  return { owner, marker: functionsPackageMarker, nonce: randomUUID() };
 }
 
 function placeFor(language: string, place: string | undefined): string {
@@ -142,4 +216,40 @@ function unique(values: readonly string[]): string[] {
 function tail(text: string): string {
   const trimmed = text.trim();
   return trimmed.length > 2000 ? `...${trimmed.slice(-2000)}` : trimmed;
+}
+
+/** Where a set-up program runs. */
+export interface SetupConditions extends Pick<BlockConditions, "signal" | "begin"> {
+  /** The languages in which the executor offers functions. */
+  readonly languages: readonly string[];
+  /** Starts a block of the executor. */
+  start(
+    block: CodeBlock,
+    options: { readonly timeoutMs: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>;
+}
+
+/**
+ * Runs a program that sets functions up, like any block.
+ *
+ * @throws FunctionSetupError with the reason, if it fails or nothing runs its language.
+ */
+export async function runSetup(program: SetupProgram, conditions: SetupConditions): Promise<void> {
+  const { language, code } = program;
+  if (!conditions.languages.includes(language)) {
+    throw new FunctionSetupError(`${language} functions cannot be set up: nothing here runs ${language}`, {
+      remedy: `Install ${language} where the code runs, or leave the functions out.`,
+    });
+  }
+  const { signal, begin } = conditions;
+  const start = (limit: AbortSignal) => conditions.start({ language, code }, { timeoutMs }, limit);
+  const displayRoom = { count: 0, bytes: 0 };
+  const limits = { index: 0, signal, texts: false, timeoutMs, maxOutputBytes: 1_048_576, displayRoom, begin };
+  for (const events = runOneBlock(start, limits); ;) {
+    const { value, done } = await events.next();
+    if (done !== true) continue;
+    program.check(value.result);
+    return;
+  }
 }

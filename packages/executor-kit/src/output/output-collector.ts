@@ -1,24 +1,32 @@
-import { ArrivalOrder, type StreamName, type Stretch } from "./arrival-order.ts";
-import { CharacterJoiner, continuationBytes, unfinishedBytes } from "./character-joiner.ts";
-import { HeadAndTail } from "./head-and-tail.ts";
+import { cutLine, type OutputLayout } from "@fenced/core";
+import { ArrivalOrder, HeadAndTail, type StreamName, type Stretch } from "./kept-output.ts";
+
+/** What a block's result is made from. */
+interface CollectedText {
+  /** With a line in place of a cut. Invalid UTF-8 becomes U+FFFD. */
+  readonly output: string;
+  /** Which parts of it came from which stream; left out if all of it is standard output. */
+  readonly layout?: OutputLayout;
+  readonly truncated: boolean;
+  /** Bytes of output that are kept. */
+  readonly keptBytes: number;
+}
 
 /**
- * Collects what a block writes: both streams apart and in order together. Of each of the three it keeps head and
- * tail, half of `maxBytes` each. Every byte is copied once: the text of both together is made from the two streams
- * and the order of their arrival.
+ * Collects what a block writes, in order of arrival. It keeps head and tail, half of `maxBytes` each, and which part came from
+ * which stream. Every byte is copied once.
  */
 export class OutputCollector {
-  readonly #maxBytes: number;
   readonly #joiners: Readonly<Record<StreamName, CharacterJoiner>>;
-  readonly #kept: Readonly<Record<StreamName, HeadAndTail>>;
+  readonly #kept: HeadAndTail;
   readonly #order: ArrivalOrder;
+  readonly #totals: Record<StreamName, number> = { stdout: 0, stderr: 0 };
 
-  /** @param maxBytes - bytes to keep of each stream and of both together. */
+  /** @param maxBytes - bytes to keep. */
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
     const limits = { head: Math.ceil(maxBytes / 2), tail: Math.floor(maxBytes / 2) };
     this.#joiners = { stdout: new CharacterJoiner(), stderr: new CharacterJoiner() };
-    this.#kept = { stdout: new HeadAndTail(limits), stderr: new HeadAndTail(limits) };
+    this.#kept = new HeadAndTail(limits);
     this.#order = new ArrivalOrder(limits);
   }
 
@@ -32,62 +40,158 @@ export class OutputCollector {
     return this.#keep(name, this.#joiners[name].end());
   }
 
-  /** The three texts, with a line in place of a cut, and whether one was cut. Invalid UTF-8 becomes U+FFFD. */
-  texts(): { output: string; stdout: string; stderr: string; truncated: boolean } {
-    const stdout = this.#kept.stdout.kept();
-    const stderr = this.#kept.stderr.kept();
-    const head = arrange(this.#order.head(), { stdout, stderr }, { stdout: 0, stderr: 0 });
-    const last = this.#order.tail();
-    const tail = arrange(
-      last,
-      { stdout, stderr },
-      {
-        stdout: stdout.length - lengthOf(last, "stdout"),
-        stderr: stderr.length - lengthOf(last, "stderr"),
-      },
-    );
+  text(): CollectedText {
+    const kept = this.#kept.kept();
+    const [first, last] = [this.#order.head(), this.#order.tail()];
+    if (this.#kept.total === kept.length) {
+      const { texts, parts } = decode(kept, joinStretches(first, last));
+      return { output: texts.join(""), ...layoutOf(parts), truncated: false, keptBytes: kept.length };
+    }
+    const headLength = lengthOf(first);
+    const head = withoutHalfCharacter(kept.subarray(0, headLength), first, "last");
+    const tail = withoutHalfCharacter(kept.subarray(headLength), last, "first");
+    const all = [...head.stretches, ...tail.stretches];
+    const [stdout, stderr] = [this.#cut("stdout", all), this.#cut("stderr", all)];
+    const [before, after] = [decode(head.bytes, head.stretches), decode(tail.bytes, tail.stretches)];
     return {
-      output: this.#text(Buffer.concat([...head, ...tail]), this.#order.total),
-      stdout: this.#text(stdout, this.#kept.stdout.total),
-      stderr: this.#text(stderr, this.#kept.stderr.total),
-      truncated: this.#order.total > this.#maxBytes,
+      output: [...before.texts, cutLine(stdout + stderr), ...after.texts].join(""),
+      ...layoutOf([...before.parts, ...after.parts], { after: before.parts.length, stdout, stderr }),
+      truncated: true,
+      keptBytes: kept.length,
     };
+  }
+
+  /** Bytes of a stream that are not in the stretches that are kept. */
+  #cut(name: StreamName, kept: readonly Stretch[]): number {
+    return this.#totals[name] - lengthOf(kept.filter((stretch) => stretch.name === name));
   }
 
   #keep(name: StreamName, pieces: readonly Buffer[]): readonly Buffer[] {
     for (const piece of pieces) {
-      this.#kept[name].push(piece);
+      this.#kept.push(piece);
       this.#order.push(name, piece.length);
+      this.#totals[name] += piece.length;
     }
     return pieces;
   }
+}
 
-  /** Characters that the cut goes through are left out with it. */
-  #text(kept: Buffer, total: number): string {
-    if (total === kept.length) return kept.toString();
-    const head = kept.subarray(0, Math.ceil(this.#maxBytes / 2));
-    const tail = kept.subarray(head.length);
-    const first = head.subarray(0, head.length - unfinishedBytes(head));
-    const last = tail.subarray(continuationBytes(tail));
-    const cut = total - first.length - last.length;
-    return `${first.toString()}\n[... ${cut} bytes of output left out ...]\n${last.toString()}`;
+function lengthOf(stretches: readonly Stretch[]): number {
+  return stretches.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** One list of stretches of two; what the border cut in two is whole again. */
+function joinStretches(first: readonly Stretch[], last: readonly Stretch[]): readonly Stretch[] {
+  const [end, start] = [first.at(-1), last[0]];
+  if (!end || !start || end.name !== start.name) return [...first, ...last];
+  return [...first.slice(0, -1), { name: end.name, length: end.length + start.length }, ...last.slice(1)];
+}
+
+/** Characters that a cut goes through are left out with it. */
+function withoutHalfCharacter(
+  bytes: Buffer,
+  stretches: readonly Stretch[],
+  border: "first" | "last",
+): { readonly bytes: Buffer; readonly stretches: readonly Stretch[] } {
+  const atBorder = border === "first" ? stretches[0] : stretches.at(-1);
+  if (!atBorder) return { bytes, stretches };
+  const { name, length } = atBorder;
+  if (border === "first") {
+    const half = continuationBytes(bytes.subarray(0, length));
+    return { bytes: bytes.subarray(half), stretches: [{ name, length: length - half }, ...stretches.slice(1)] };
+  }
+  const half = unfinishedBytes(bytes.subarray(bytes.length - length));
+  const shorter = [...stretches.slice(0, -1), { name, length: length - half }];
+  return { bytes: bytes.subarray(0, bytes.length - half), stretches: shorter };
+}
+
+/** Text, and the lengths of its parts as characters; those of standard error are negative. */
+function decode(bytes: Buffer, stretches: readonly Stretch[]): { readonly texts: string[]; readonly parts: number[] } {
+  const whole = bytes.toString();
+  // With one character for each byte, bytes and characters are counted alike: the common case, and much faster.
+  if (whole.length === bytes.length) return { texts: [whole], parts: stretches.map(signed) };
+  let at = 0;
+  const texts = stretches.map(({ length }) => bytes.toString("utf8", at, (at += length)));
+  return { texts, parts: stretches.map(({ name }, index) => signed({ name, length: texts[index]?.length ?? 0 })) };
+}
+
+function signed({ name, length }: Stretch): number {
+  return name === "stdout" ? length : -length;
+}
+
+function layoutOf(
+  parts: readonly number[],
+  cut?: NonNullable<OutputLayout["cut"]>,
+): { readonly layout?: OutputLayout } {
+  if (parts.every((part) => part >= 0) && (cut?.stderr ?? 0) === 0) return {};
+  return { layout: { parts, ...(cut ? { cut } : {}) } };
+}
+
+/** Joins the characters of one UTF-8 stream that arrives in arbitrary cuts. */
+class CharacterJoiner {
+  #pending: Buffer = Buffer.alloc(0);
+
+  /**
+   * The whole characters so far, in up to two pieces; one that is cut at the end waits for the next call. The pieces
+   * share memory with `bytes`.
+   */
+  push(bytes: Uint8Array): readonly Buffer[] {
+    let rest = asBuffer(bytes);
+    const pieces: Buffer[] = [];
+    if (this.#pending.length > 0 && rest.length > 0) {
+      const missing = continuationBytes(rest);
+      const joined = Buffer.concat([this.#pending, rest.subarray(0, missing)]);
+      rest = rest.subarray(missing);
+      if (rest.length === 0 && unfinishedBytes(joined) > 0) {
+        this.#pending = joined;
+        return [];
+      }
+      pieces.push(joined);
+      this.#pending = Buffer.alloc(0);
+    }
+    const whole = rest.length - unfinishedBytes(rest);
+    if (whole < rest.length) this.#pending = Buffer.from(rest.subarray(whole));
+    if (whole > 0) pieces.push(rest.subarray(0, whole));
+    return pieces;
+  }
+
+  /** What never got finished. */
+  end(): readonly Buffer[] {
+    const rest = this.#pending;
+    this.#pending = Buffer.alloc(0);
+    return rest.length > 0 ? [rest] : [];
   }
 }
 
-/** The stretches' bytes in order, taken from each stream beginning at its place in `from`. */
-function arrange(
-  stretches: readonly Stretch[],
-  kept: Readonly<Record<StreamName, Buffer>>,
-  from: Readonly<Record<StreamName, number>>,
-): Buffer[] {
-  const next = { ...from };
-  return stretches.map(({ name, length }) => {
-    const start = next[name];
-    next[name] += length;
-    return kept[name].subarray(start, start + length);
-  });
+/**
+ * How many bytes at the end of `bytes` begin a UTF-8 character that is not finished there: 0 to 3. Invalid bytes
+ * count as finished; decoding replaces them.
+ */
+function unfinishedBytes(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (!isContinuation(byte)) return back < sequenceLength(byte) ? back : 0;
+  }
+  return 0;
 }
 
-function lengthOf(stretches: readonly Stretch[], name: StreamName): number {
-  return stretches.reduce((sum, stretch) => sum + (stretch.name === name ? stretch.length : 0), 0);
+/** How many bytes at the start of `bytes` continue a character that began before: 0 to 3. */
+function continuationBytes(bytes: Uint8Array): number {
+  let count = 0;
+  while (count < 3 && isContinuation(bytes[count] ?? 0)) count += 1;
+  return count;
+}
+
+function isContinuation(byte: number): boolean {
+  return byte >= 0b1000_0000 && byte < 0b1100_0000;
+}
+
+function sequenceLength(leadByte: number): number {
+  if (leadByte < 0b1100_0010 || leadByte > 0b1111_0100) return 1;
+  if (leadByte >= 0b1111_0000) return 4;
+  return leadByte >= 0b1110_0000 ? 3 : 2;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -18,45 +18,63 @@ export interface ProcessFamily {
 
 /** How long the system may take to end processes that were killed, in milliseconds. */
 const deadline = 10_000;
+/**
+ * How long its members may take to stop, in milliseconds. One that waits for the kernel, or for a stopped process as after
+ * `vfork`, does not stop; it starts no other meanwhile.
+ */
+const stopDeadline = 1000;
 /** A family that still grows after so many looks (a fork bomb over many sessions) is killed as far as it is known. */
 const mostLooks = 20;
 
 /**
- * Kills a family of processes: the root, its group and session, all descendants, and, on Linux, whoever carries the
- * mark. It is stopped first and killed then, since an orphan that dropped the mark could not be told any more. Looks
- * again until none is left. Windows: the tree, by `taskkill`.
+ * Kills a family of processes: the root, its group and session, all descendants, and, on Linux, every process with the
+ * mark. All of them are stopped before any is killed: once its parents are gone, a process without the mark could not be
+ * recognized. Looks again until none is left, for at most 10 s. Windows: the tree, by `taskkill`.
  */
 export async function killProcesses(family: ProcessFamily): Promise<void> {
   if (process.platform === "win32") {
     await killTree(family.root);
     return;
   }
+  let killed: ReadonlySet<number> = new Set();
   try {
-    for (const pid of await freeze(family)) send(pid, "SIGKILL");
+    killed = await freeze(family);
+    for (const pid of killed) send(pid, "SIGKILL");
   } finally {
     // Needs no look at the table, which fails when this process has no descriptor left.
     if (family.root !== undefined) send(-family.root, "SIGKILL");
   }
   const giveUp = performance.now() + deadline;
   for (let wait = 1; performance.now() < giveUp; wait = Math.min(wait * 2, 50)) {
-    const left = membersOf(family, await listProcesses());
-    if (left.length === 0) return;
+    const all = await listProcesses();
+    const left = membersOf(family, all);
+    // Once its parents are gone, a process without the mark is known by its number alone, which may be somebody else's by now:
+    // it is waited for, not killed again.
+    if (left.length === 0 && !all.some(({ pid }) => killed.has(pid))) return;
     for (const pid of left) send(pid, "SIGKILL");
     await sleep(wait);
   }
 }
 
-/** Stops the family, member by member, until no look finds a new one; what is stopped cannot start another. */
-async function freeze(family: ProcessFamily): Promise<ReadonlySet<number>> {
+/**
+ * Stops the family, member by member, until a look finds none that still runs: what is stopped cannot start another, and
+ * what was only told to stop may be in the middle of that. Returns all members.
+ */
+export async function freeze(family: ProcessFamily): Promise<ReadonlySet<number>> {
   const frozen = new Set<number>();
   if (family.root !== undefined) send(-family.root, "SIGSTOP");
-  for (let looks = 0; looks < mostLooks; looks += 1) {
-    const found = membersOf(family, await listProcesses()).filter((pid) => !frozen.has(pid));
-    if (found.length === 0) break;
-    for (const pid of found) {
-      send(pid, "SIGSTOP");
-      frozen.add(pid);
-    }
+  const giveUp = performance.now() + stopDeadline;
+  for (let looks = 0, wait = 1; looks < mostLooks;) {
+    const all = await listProcesses();
+    const members = new Set(membersOf(family, all));
+    const running = all.filter(({ pid, stopped }) => members.has(pid) && !stopped);
+    const known = frozen.size;
+    for (const pid of members) frozen.add(pid);
+    if (running.length === 0) break;
+    for (const { pid } of running) send(pid, "SIGSTOP");
+    if (frozen.size > known) looks += 1;
+    else if (performance.now() > giveUp) break;
+    else await sleep((wait = Math.min(wait * 2, 50)));
   }
   return frozen;
 }

@@ -1,12 +1,18 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import net from "node:net";
-import { functionsPackageMarker } from "../functions/javascript-setup-program.ts";
+import { functionsPackageMarker } from "../functions/function-modules.ts";
+import type { ControlGroup } from "./control-group.ts";
+
+const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
 
 /** What a leash does when this program ends without having released it. */
 export interface LeashOptions {
   /** Kills every process whose environment has this variable. Linux only. */
   readonly mark: { readonly name: string; readonly value: string };
+  /** Ends all processes of this control group, and removes it; it need not be there yet. */
+  readonly controlGroup?: ControlGroup;
   /** Deletes these files and directories. Absolute paths. */
   readonly remove: readonly string[];
   /** Deletes all files and directories whose paths begin like this. Absolute paths. */
@@ -23,9 +29,19 @@ export interface LeashOptions {
 export class Leash {
   readonly #shell: ChildProcess | undefined;
 
-  constructor({ mark, remove, removePrefixes = [], removeOwned = "" }: LeashOptions) {
+  constructor({ mark, controlGroup, remove, removePrefixes = [], removeOwned = "" }: LeashOptions) {
     if (process.platform === "win32") return;
-    const words = [mark.name, mark.value, removeOwned, String(removePrefixes.length), ...removePrefixes, ...remove];
+    const group = controlGroup?.directory ?? "";
+    const words = [
+      mark.name,
+      mark.value,
+      group,
+      removeOwned,
+      functionsPackageMarker,
+      String(removePrefixes.length),
+      ...removePrefixes,
+      ...remove,
+    ];
     this.#shell = spawn("/bin/sh", ["-c", leashProgram, "fenced-leash", ...words], {
       cwd: "/",
       detached: true,
@@ -49,26 +65,3 @@ export class Leash {
     shell.stdin?.destroy();
   }
 }
-
-/** Arguments: the mark, a directory that may be owned, how many prefixes follow, the prefixes, what to remove. Looks again while it found something. */
-const leashProgram = `
-trap '' HUP INT TERM
-while read -r line; do :; done
-mark=$1=$2 prefixes=$4
-[ "$(cat "$3/${functionsPackageMarker}" 2> /dev/null)" != "$2" ] || rm -rf -- "$3"
-shift 4
-for round in 1 2 3 4 5 6 7 8 9; do
-  found=$(grep -lsazxF -e "$mark" /proc/[0-9]*/environ)
-  [ -n "$found" ] || break
-  for place in $found; do
-    place=\${place#/proc/}
-    kill -KILL "\${place%/environ}"
-  done
-done
-while [ "$prefixes" -gt 0 ]; do
-  rm -rf -- "$1"*
-  shift
-  prefixes=$((prefixes - 1))
-done
-[ $# -eq 0 ] || rm -rf -- "$@" || { chmod -R u+rwx -- "$@"; rm -rf -- "$@"; }
-`;

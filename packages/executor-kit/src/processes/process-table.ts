@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
+import { errorCode } from "../workspace/pinned-directory.ts";
 
 /** A process of this host. */
 export interface ProcessInfo {
@@ -10,6 +11,8 @@ export interface ProcessInfo {
   readonly group: number;
   /** The id of its session; on systems other than Linux its group. */
   readonly session: number;
+  /** It is stopped, by SIGSTOP for one, and does nothing until it is continued. */
+  readonly stopped: boolean;
 }
 
 /** All living processes of this host; zombies are not alive. Linux reads `/proc`, other Unix systems ask `ps`. */
@@ -24,9 +27,27 @@ export async function listProcesses(): Promise<ProcessInfo[]> {
 export function hasVariable(pid: number, name: string, value: string): boolean {
   if (process.platform !== "linux") return false;
   try {
-    return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`.includes(`\0${name}=${value}\0`);
+    return `\0${readEnviron(pid)}`.includes(`\0${name}=${value}\0`);
   } catch {
     return false;
+  }
+}
+
+/** When the first thread of a process has ended, only the others can tell. */
+function readEnviron(pid: number): string {
+  const environ = environOf(`/proc/${pid}`);
+  if (environ !== "") return environ;
+  const other = readdirSync(`/proc/${pid}/task`).find((thread) => thread !== String(pid));
+  return other === undefined ? "" : environOf(`/proc/${pid}/task/${other}`);
+}
+
+/** Empty for a thread that has ended: depending on its version, Linux returns nothing or fails. */
+function environOf(place: string): string {
+  try {
+    return readFileSync(`${place}/environ`, "latin1");
+  } catch (error) {
+    if (errorCode(error) === "ESRCH") return "";
+    throw error;
   }
 }
 
@@ -47,9 +68,13 @@ function readStat(pid: number): ProcessInfo | undefined {
   } catch {
     return undefined;
   }
-  const [state, parent, group, session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  if (state === "Z" || state === "X") return undefined;
-  return { pid, parent: Number(parent), group: Number(group), session: Number(session) };
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state, parent, group, session] = fields;
+  // A process whose first thread has ended looks like a zombie, but its other threads run on.
+  const threads = Number(fields[17]);
+  if ((state === "Z" && threads <= 1) || state === "X") return undefined;
+  const stopped = state === "T" || state === "t";
+  return { pid, parent: Number(parent), group: Number(group), session: Number(session), stopped };
 }
 
 async function listWithPs(): Promise<ProcessInfo[]> {
@@ -57,6 +82,7 @@ async function listWithPs(): Promise<ProcessInfo[]> {
   return stdout.split("\n").flatMap((line) => {
     const [pid, parent, group, state] = line.trim().split(/\s+/);
     if (pid === undefined || pid === "" || state?.startsWith("Z") === true) return [];
-    return [{ pid: Number(pid), parent: Number(parent), group: Number(group), session: Number(group) }];
+    const stopped = state?.startsWith("T") === true;
+    return [{ pid: Number(pid), parent: Number(parent), group: Number(group), session: Number(group), stopped }];
   });
 }

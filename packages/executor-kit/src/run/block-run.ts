@@ -1,4 +1,4 @@
-import type { Display } from "@fenced/core";
+import type { Display, NetworkDecision } from "@fenced/core";
 
 /** With this reason a block's signal is aborted when its time is up; in all other cases nobody hears how it ended. */
 export const timeIsUp: Error = new Error("The block's time is up");
@@ -16,13 +16,20 @@ export interface BlockRun {
   readonly filename?: string;
   /** The executor's `env` with the call's `env` over it. */
   readonly env: Readonly<Record<string, string>>;
-  /** Milliseconds that the block may take; `signal` sees to it. For a backend that has to be told. `Infinity`: no limit. */
+  /** Time limit of the block in milliseconds; `signal` enforces it. For backends that need to know. `Infinity`: no limit. */
   readonly timeoutMs: number;
+  /** It sets functions up: a program of the executor's own, not a block of the caller's. */
+  readonly setup?: true;
+  /**
+   * Its programs can call functions of the host, by what `env` has for them. `variant`: the directory, in that of Python modules,
+   * with the module for this block.
+   */
+  readonly hostCalls?: { readonly variant?: string };
   /** What the block reads; `undefined`: standard input is closed. */
   readonly stdin?: string;
   /**
    * Aborted when the block must end: time is up, the caller aborted or left, or the executor stops. Everything that
-   * the block started must then be killed, and `runBlock` must finish once it is dead. The reason is `timeIsUp` if the
+   * the block started must then be killed, and `run` must finish once it is dead. The reason is `timeIsUp` if the
    * outcome will still be reported.
    */
   readonly signal: AbortSignal;
@@ -47,9 +54,11 @@ export interface BlockOutcome {
   readonly codeFile?: string;
   /**
    * When the program ended, on the clock of `performance.now()`. To be given where the last of its output may be handed
-   * on much later, to a slow consumer: that wait does not count as the block's. Default: when `runBlock` returns.
+   * on much later, to a slow consumer: that wait does not count as the block's. Default: when `run` returns.
    */
   readonly endedAt?: number;
+  /** Requests that the network policy refused meanwhile; `NetworkLog` collects them. */
+  readonly network?: readonly NetworkDecision[];
   /** Variables of earlier blocks are gone. */
   readonly stateLost?: boolean;
   /** The place where the code ran dropped output by itself, before it reached the executor. */

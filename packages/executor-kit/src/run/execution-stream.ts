@@ -16,7 +16,7 @@ export class ExecutionStream<Item> implements AsyncIterable<Item> {
   [Symbol.asyncIterator](): AsyncIterator<Item, void, void> {
     if (this.#read) {
       throw new InvalidInputError("This stream has been read already", {
-        remedy: "Reading it again would run the code again: call streamCodeBlocks once more if that is meant.",
+        remedy: "To run the code again, call streamCodeBlocks again.",
       });
     }
     this.#read = true;
@@ -26,7 +26,7 @@ export class ExecutionStream<Item> implements AsyncIterable<Item> {
       next: () => source.next(),
       return: async () => {
         leave.abort();
-        // A `next()` that is still waiting reports the abort; whoever leaves has no use for it.
+        // A `next()` that is still waiting reports the abort; a consumer that leaves has no use for it.
         await source.return().catch((error: unknown) => {
           if (error !== leave.signal.reason) throw error;
         });

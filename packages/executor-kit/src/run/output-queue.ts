@@ -1,17 +1,40 @@
 import net from "node:net";
 import type { Readable } from "node:stream";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import type { StreamName } from "../output/arrival-order.ts";
+import type { StreamName } from "../output/kept-output.ts";
 import type { BlockEvent } from "./block-run.ts";
 
 /** Bytes that may wait for a slow consumer before the streams, and in the end the program, are made to wait. */
 const highWaterMark = 262_144;
-/** More than pipes can hold: who still writes after that, is a process that the block left running. */
+/** More than pipes can hold: what still writes after that is a process that the block left running. */
 const mostAfterEnd = 4_194_304;
 const pausedMs = 10;
+/** Smaller pieces are copied: they would hold shared memory many times their size for as long as they wait. */
+const smallPiece = 65_536;
+
+/** Memory that is read into again when nobody uses what it holds. */
+export interface SharedMemory {
+  /** Somebody keeps a piece of it, for longer than the call in which it was handed out. */
+  hold(): void;
+  /** One of those who keep a piece has done with it. */
+  release(): void;
+}
+
+interface Piece {
+  readonly event: { readonly type: StreamName; readonly data: Uint8Array };
+  readonly memory: SharedMemory | undefined;
+}
+
+/** Who hears what becomes of the output. */
+export interface OutputWatcher {
+  /** Told about the bytes that were consumed. */
+  readonly taken?: (bytes: number) => void;
+  /** Told that nothing more is read, since the consumer has everything or has left. */
+  readonly left?: () => void;
+}
 
 /**
- * What a block put out and nobody has taken yet: turns streams that push into the generator that `runBlock` has to be.
+ * What a block put out and nobody has taken yet: turns streams that push into the generator that `run` has to be.
  * While too much waits, the streams are paused.
  *
  * @example
@@ -24,7 +47,7 @@ const pausedMs = 10;
  */
 export class OutputQueue<Outcome> {
   readonly #streams: Readable[] = [];
-  #queue: { readonly type: StreamName; readonly data: Uint8Array }[] = [];
+  #queue: Piece[] = [];
   #outcome: { readonly value: Outcome } | undefined;
   #failure: { readonly error: unknown } | undefined;
   #waiting = 0;
@@ -32,8 +55,8 @@ export class OutputQueue<Outcome> {
   #wake: () => void = () => {};
 
   /**
-   * Takes all that a stream gives, until the block's end; what comes later is read and dropped, so that whoever still
-   * writes is not held up.
+   * Takes all that a stream gives, until the block's end; what comes later is read and dropped, so that a
+   * process that still writes is not held up.
    *
    * @param transform - makes pieces of output from what came in. Default: it is output as it is.
    */
@@ -44,10 +67,21 @@ export class OutputQueue<Outcome> {
     });
   }
 
-  /** Adds a piece of output. */
-  push(type: StreamName, data: Uint8Array): void {
+  /** Bytes that nobody has taken yet. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Adds a piece of output.
+   *
+   * @param shared - the memory that `data` lies in, if it is used again; held until the piece is consumed. Default: it is not.
+   */
+  push(type: StreamName, data: Uint8Array, shared?: SharedMemory): void {
     if (data.length === 0 || this.#over) return;
-    this.#queue.push({ type, data });
+    const memory = data.length < smallPiece ? undefined : shared;
+    memory?.hold();
+    this.#queue.push({ event: { type, data: shared && !memory ? Buffer.from(data) : data }, memory });
     this.#waiting += data.length;
     this.#arrived += data.length;
     if (this.#waiting > highWaterMark) for (const stream of this.#streams) stream.pause();
@@ -90,14 +124,16 @@ export class OutputQueue<Outcome> {
    *
    * @throws what `fail` was given, once the output before it is consumed.
    */
-  async *events(): AsyncGenerator<BlockEvent, Outcome, void> {
+  async *events({ taken, left }: OutputWatcher = {}): AsyncGenerator<BlockEvent, Outcome, void> {
     try {
       for (;;) {
         const batch = this.#queue;
         this.#queue = [];
-        for (const event of batch) {
+        for (const { event, memory } of batch) {
           yield event;
+          memory?.release();
           this.#taken(event.data.length);
+          taken?.(event.data.length);
         }
         if (this.#queue.length > 0) continue;
         if (this.#outcome) return this.#outcome.value;
@@ -107,6 +143,7 @@ export class OutputQueue<Outcome> {
         });
       }
     } finally {
+      left?.();
       // What a process in the background goes on writing is read and dropped, and does not keep this program alive.
       for (const stream of this.#streams) {
         stream.resume();

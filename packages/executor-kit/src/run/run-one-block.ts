@@ -1,18 +1,21 @@
+import { setImmediate as turn } from "node:timers/promises";
 import {
   FileNotFoundError,
   InvalidInputError,
+  makeBlockResult,
   WorkspacePathError,
+  type BlockResult,
   type Display,
   type ExecutionEvent,
+  type HostCallEvent,
+  type NetworkDecision,
 } from "@fenced/core";
-import type { StreamName } from "../output/arrival-order.ts";
+import { afterMs, followSignals } from "@fenced/core/abort";
+import { inThisContext } from "@fenced/core/telemetry";
+import { bundleSize } from "../output/bundle-size.ts";
+import type { StreamName } from "../output/kept-output.ts";
 import { OutputCollector } from "../output/output-collector.ts";
-import { filenameNotInWorkspace } from "../workspace/filename-directive.ts";
-import { followSignals } from "./abort.ts";
-import type { FinishedBlock } from "./aggregate-result.ts";
-import { BlockEvents } from "./block-events.ts";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
-import { timerDelay } from "./validate-run.ts";
 
 /** Under which conditions a block runs. */
 export interface BlockConditions {
@@ -22,14 +25,38 @@ export interface BlockConditions {
   readonly signal: AbortSignal;
   /** Whether the consumer wants text as it comes; decoding it costs time. */
   readonly texts: boolean;
+  /** Milliseconds that the block may take, or less: what is left for the whole call. */
   readonly timeoutMs: number;
+  /** Bytes of output that the block's result may keep. */
   readonly maxOutputBytes: number;
+  /** What the rich outputs of all blocks of the run may still take of its result. */
+  readonly displayRoom: DisplayRoom;
   /** Counts the block in with its session; the function that it returns counts it out, once it has ended. */
   readonly begin: () => () => void;
 }
 
+/** How many rich outputs a result still takes, and bytes of them; used up and given back as blocks show and clear theirs. */
+interface DisplayRoom {
+  count: number;
+  bytes: number;
+}
+
+/** One block's result and what only the whole run reports. */
+export interface FinishedBlock {
+  readonly result: BlockResult;
+  /** Bytes of its output that the result keeps. */
+  readonly keptBytes: number;
+  readonly displays: readonly Display[];
+  readonly codeFile?: string;
+  readonly stateLost: boolean;
+  readonly network: readonly NetworkDecision[];
+}
+
+/** What a block that asks for a file outside the workspace is told. */
+export const filenameNotInWorkspace = "Filename is not in the workspace";
+
 /** The exit code of a block whose time was up, as coreutils' `timeout` has it. */
-const timedOutExitCode = 124;
+export const timedOutExitCode = 124;
 
 /**
  * Runs one block within its limits and collects what it puts out.
@@ -38,7 +65,7 @@ const timedOutExitCode = 124;
  * @throws the reason of `conditions.signal`, once everything that the block started is dead.
  */
 export async function* runOneBlock(
-  start: (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
+  start: (signal: AbortSignal) => AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>,
   conditions: BlockConditions,
 ): AsyncGenerator<ExecutionEvent, FinishedBlock, void> {
   const started = performance.now();
@@ -50,10 +77,12 @@ export async function* runOneBlock(
   try {
     while (!outcome) {
       const step = await events.next();
+      conditions.signal.throwIfAborted();
       if (step.done === true) outcome = step.value;
       else yield* output.take(step.value);
     }
   } catch (error) {
+    conditions.signal.throwIfAborted();
     outcome = { exitCode: 1 };
     if (!limits.signal.aborted) yield* output.take({ type: "stderr", data: `${refusal(error)}\n` });
   } finally {
@@ -80,13 +109,12 @@ function refusal(error: unknown): string {
 class BlockLimits {
   readonly #controller = new AbortController();
   readonly #unfollow: () => void;
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #cancel: () => void;
   #timedOutAt = Infinity;
 
   constructor({ signal, timeoutMs }: BlockConditions) {
     this.#unfollow = followSignals(this.#controller, [signal]);
-    const delay = timerDelay(timeoutMs);
-    if (delay !== undefined) this.#timer = setTimeout(() => this.#timeOut(), delay);
+    this.#cancel = afterMs(timeoutMs, () => this.#timeOut());
   }
 
   get signal(): AbortSignal {
@@ -103,7 +131,7 @@ class BlockLimits {
   }
 
   lift(): void {
-    clearTimeout(this.#timer);
+    this.#cancel();
     this.#unfollow();
   }
 
@@ -118,23 +146,29 @@ class BlockOutput {
   readonly #index: number;
   readonly #texts: boolean;
   readonly #maxOutputBytes: number;
+  readonly #displayRoom: DisplayRoom;
   #collector: OutputCollector;
-  #displays: Display[] = [];
+  readonly #displays: Display[] = [];
+  #displaysLeftOut = false;
 
-  constructor({ index, texts, maxOutputBytes }: BlockConditions) {
+  constructor({ index, texts, maxOutputBytes, displayRoom }: BlockConditions) {
     this.#index = index;
     this.#texts = texts;
     this.#maxOutputBytes = maxOutputBytes;
+    this.#displayRoom = displayRoom;
     this.#collector = new OutputCollector(maxOutputBytes);
   }
 
-  *take(event: BlockEvent): Generator<ExecutionEvent, void, void> {
+  *take(event: BlockEvent | HostCallEvent): Generator<ExecutionEvent, void, void> {
     if (event.type === "clear") {
       this.#collector = new OutputCollector(this.#maxOutputBytes);
-      this.#displays = [];
+      for (const display of this.#displays.splice(0)) this.#takeRoom(display, -1);
+      this.#displaysLeftOut = false;
     } else if (event.type === "display") {
       this.#keep(event.display, event.replaces);
       yield { type: "display", index: this.#index, display: event.display };
+    } else if (event.type === "host-call" || event.type === "host-result") {
+      yield { ...event, index: this.#index };
     } else {
       yield* this.#text(event.type, this.#collector.push(event.type, event.data));
     }
@@ -145,29 +179,116 @@ class BlockOutput {
   }
 
   result(outcome: BlockOutcome, timedOut: boolean, durationMs: number): FinishedBlock {
-    const { truncated, ...texts } = this.#collector.texts();
+    const { truncated, keptBytes, ...text } = this.#collector.text();
     return {
-      result: {
+      result: makeBlockResult({
         exitCode: timedOut ? timedOutExitCode : outcome.exitCode,
-        ...texts,
+        ...text,
         durationMs,
         timedOut,
-        truncated: truncated || outcome.truncated === true,
-      },
+        truncated: truncated || this.#displaysLeftOut || outcome.truncated === true,
+      }),
+      keptBytes,
       displays: this.#displays,
       ...(outcome.codeFile === undefined ? {} : { codeFile: outcome.codeFile }),
       stateLost: outcome.stateLost === true,
+      network: outcome.network ?? [],
     };
   }
 
   #keep(display: Display, replaces: Display | undefined): void {
     const place = replaces === undefined ? -1 : this.#displays.indexOf(replaces);
-    if (place === -1) this.#displays.push(display);
-    else this.#displays[place] = display;
+    const [replaced] = place === -1 ? [] : this.#displays.splice(place, 1);
+    if (replaced) this.#takeRoom(replaced, -1);
+    if (this.#displayRoom.count > 0 && bundleSize(display.data) <= this.#displayRoom.bytes) {
+      this.#takeRoom(display, 1);
+      this.#displays.splice(replaced ? place : this.#displays.length, 0, display);
+    } else {
+      this.#displaysLeftOut = true;
+    }
+  }
+
+  #takeRoom({ data }: Display, times: 1 | -1): void {
+    this.#displayRoom.count -= times;
+    this.#displayRoom.bytes -= times * bundleSize(data);
   }
 
   *#text(type: StreamName, pieces: readonly Buffer[]): Generator<ExecutionEvent, void, void> {
     if (!this.#texts || pieces.length === 0) return;
     yield { type, index: this.#index, text: pieces.map((piece) => piece.toString()).join("") };
+  }
+}
+
+/**
+ * Hands a block's events on one by one. Once the run is aborted it goes ahead of its consumer, so that the block ends
+ * even if nobody reads any more; what still comes is dropped.
+ */
+class BlockEvents {
+  /** Resolves when everything that the block started has ended. */
+  readonly ended: Promise<void>;
+  readonly #events: AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>;
+  readonly #signal: AbortSignal;
+  readonly #goAhead: () => void = inThisContext(() => void (this.#aheadDone ??= this.#runAhead()));
+  #pulled: Promise<IteratorResult<BlockEvent | HostCallEvent, BlockOutcome>> | undefined;
+  #aheadDone: Promise<void> | undefined;
+  #outcome: { readonly value: BlockOutcome } | undefined;
+  #failure: { readonly error: unknown } | undefined;
+  #end: () => void = () => {};
+
+  /** @param signal - the run's. */
+  constructor(events: AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>, signal: AbortSignal) {
+    this.#events = events;
+    this.#signal = signal;
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    if (signal.aborted) this.#goAhead();
+    else signal.addEventListener("abort", this.#goAhead, { once: true });
+  }
+
+  /** The next event, or the outcome. To be asked for only after the one before has been used. */
+  async next(): Promise<IteratorResult<BlockEvent | HostCallEvent, BlockOutcome>> {
+    if (!this.#aheadDone) return (this.#pulled = this.#pull());
+    await this.#aheadDone;
+    if (this.#outcome) return { done: true, value: this.#outcome.value };
+    throw this.#failure?.error;
+  }
+
+  /** Ends the block, whose signal must have been aborted, though it was not read to its end. */
+  async abandon(): Promise<void> {
+    this.#goAhead();
+    await this.ended;
+  }
+
+  async #pull(): Promise<IteratorResult<BlockEvent | HostCallEvent, BlockOutcome>> {
+    try {
+      const step = await this.#events.next();
+      if (step.done === true) this.#finish();
+      return step;
+    } catch (error) {
+      this.#finish();
+      throw error;
+    }
+  }
+
+  async #runAhead(): Promise<void> {
+    // A consumer that waits for an event, or has just got one, uses it first: the next one may reuse its memory.
+    await this.#pulled?.catch(() => {});
+    await turn();
+    try {
+      for (;;) {
+        const step = await this.#pull();
+        if (step.done !== true) continue;
+        this.#outcome = { value: step.value };
+        return;
+      }
+    } catch (error) {
+      this.#failure = { error };
+    }
+  }
+
+  #finish(): void {
+    this.#signal.removeEventListener("abort", this.#goAhead);
+    this.#end();
   }
 }

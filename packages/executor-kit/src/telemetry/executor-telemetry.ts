@@ -4,6 +4,7 @@ import {
   type CodeResult,
   type ExecutionEvent,
   type ExecutorCapabilities,
+  type JsonValue,
 } from "@fenced/core";
 import {
   captured,
@@ -13,7 +14,7 @@ import {
   type Operation,
   type TelemetryAttributes,
 } from "@fenced/core/telemetry";
-import type { FinishedBlock } from "../run/aggregate-result.ts";
+import type { FinishedBlock } from "../run/run-one-block.ts";
 
 const scope = "@fenced/executor-kit";
 const seconds: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
@@ -33,6 +34,12 @@ const runDuration: HistogramDefinition = {
 const blockDuration: HistogramDefinition = {
   name: "fenced.block.duration",
   description: "How long a code block takes",
+  unit: "s",
+  boundaries: seconds,
+};
+const callDuration: HistogramDefinition = {
+  name: "fenced.host_call.duration",
+  description: "How long a call of a host function takes, with the wait for its approval",
   unit: "s",
   boundaries: seconds,
 };
@@ -77,7 +84,7 @@ export class ExecutorTelemetry {
       {
         scope,
         name: "fenced.run",
-        attributes: { ...this.#self, "fenced.run.blocks": blocks.length },
+        attributes: { ...this.#self, "fenced.run.blocks": Array.isArray(blocks) ? blocks.length : 0 },
         duration: runDuration,
         metricAttributes: this.#kind,
       },
@@ -108,6 +115,20 @@ export class ExecutorTelemetry {
       },
       (operation, finished) => reportBlock(operation, finished, metricAttributes),
     );
+  }
+
+  /** Watches one call of a host function. Its name is what a program says: nothing but a span has it. */
+  watchHostCall<T>(
+    { callId, name }: { readonly callId: string; readonly name: string },
+    input: JsonValue,
+    action: () => Promise<T>,
+  ): Promise<T> {
+    const attributes = { ...this.#self, "fenced.host_call.id": callId, "fenced.host_call.name": name };
+    const definition = { scope, name: "fenced.host_call", attributes, duration: callDuration };
+    return watch({ ...definition, metricAttributes: this.#kind }, (operation) => {
+      operation.setContent(() => ({ "fenced.host_call.input": captured(JSON.stringify(input)) }));
+      return action();
+    });
   }
 
   /** For metrics: as few different ones as there are kinds of executors. */

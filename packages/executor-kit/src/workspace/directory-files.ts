@@ -1,58 +1,112 @@
 import { constants, createReadStream, createWriteStream } from "node:fs";
-import { lstat, mkdir, readdir, rm, stat, type FileHandle } from "node:fs/promises";
+import { lstat, mkdir, opendir, stat, unlink, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
-import {
-  FileNotFoundError,
-  InvalidInputError,
-  WorkspacePathError,
-  type FileInfo,
-  type WorkspaceFiles,
-} from "@fenced/core";
-import { asWorkspaceError, openDirectory, openFile, resolveInside, type FileOwner } from "./directory-handle.ts";
-import { assertLocalFile } from "./local-file.ts";
+import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
+import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
+import { asWorkspaceError, notAFile, openDirectory, openFile, type FileOwner } from "./directory-handle.ts";
+import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
+import { localFileSize } from "./local-file.ts";
+import type { PinnedDirectory } from "./pinned-directory.ts";
+import { removeEntry, walkTree } from "./walk-tree.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
 /** Without truncation, which is for the writer to do once it has seen that it does not read the same file. */
 const writing = constants.O_WRONLY | constants.O_CREAT;
+/** How long a listing may take, in milliseconds, while code adds directories. */
+const listingMs = 120_000;
+/** Bytes that an entry of a directory counts at least. */
+const leastEntry = 512;
+/** Files that are looked at side by side. */
+const batchSize = 64;
+
+/** Settings of `DirectoryFiles`; none is required. */
+export interface DirectoryFilesOptions {
+  /** Recognizes the executor's own files, which are not listed, by their relative paths. Default: there are none. */
+  readonly isHidden?: (relativePath: string) => boolean;
+  /**
+   * Who owns what is written, where code runs as another user than this process; the process must be root then.
+   * Default: this process's user.
+   */
+  readonly owner?: FileOwner;
+  /** How much is taken into memory. Default: `fileLimits`. */
+  readonly limits?: FileLimits;
+}
 
 /** The files of a workspace that is a directory of this host. Symbolic links are not listed. */
-export class DirectoryFiles implements WorkspaceFiles {
+export class DirectoryFiles implements BackendFiles {
   readonly #root: string;
   readonly #isHidden: (relativePath: string) => boolean;
   readonly #owner: FileOwner | undefined;
+  readonly #limits: FileLimits;
 
-  /**
-   * @param root - the workspace's directory, which must exist when a method is called.
-   * @param isHidden - tells the executor's own files, which are not listed, by their relative paths.
-   * @param owner - whom to give what is written, where code runs as another user than this process; the process must
-   * be root then. Default: it stays this process's.
-   */
-  constructor(root: string, isHidden: (relativePath: string) => boolean = () => false, owner?: FileOwner) {
+  /** @param root - the workspace's directory, which must exist when a method is called. */
+  constructor(root: string, { isHidden = () => false, owner, limits = fileLimits }: DirectoryFilesOptions = {}) {
     this.#root = root;
     this.#isHidden = isHidden;
     this.#owner = owner;
+    this.#limits = limits;
   }
 
   async list(directory = "."): Promise<FileInfo[]> {
-    const files: FileInfo[] = [];
-    const directories = [normalizeWorkspacePath(directory)];
-    for (const [index, each] of directories.entries()) {
-      try {
-        const inside = await this.#look(each, index === 0 ? directory : each);
-        for (const file of inside.files) files.push(file);
-        for (const below of inside.directories) directories.push(below);
-      } catch (error) {
-        // What is gone by now, or was swapped for a link, is not there to be listed.
-        const gone = FileNotFoundError.isInstance(error) || WorkspacePathError.isInstance(error);
-        if (index === 0 || !gone) throw error;
-      }
+    const listing = new FileListing(directory, this.#limits);
+    const relative = normalizeWorkspacePath(directory);
+    const prefix = relative === "." ? "" : `${relative}/`;
+    await using top = await openDirectory(this.#root, partsOf(relative), { given: directory, create: false });
+    await walkTree(top, {
+      enter: (each, below) => this.#look(each, `${prefix}${below}`, listing),
+      open: (each, name) => each.child(name).catch(() => undefined),
+      deadline: performance.now() + listingMs,
+    });
+    return listing.sorted();
+  }
+
+  async diskUsage(atMost: number): Promise<number> {
+    await using top = await openDirectory(this.#root, [], { given: ".", create: false });
+    let bytes = 0;
+    await walkTree(top, {
+      enter: async (directory) => {
+        const below: string[] = [];
+        for await (const entry of await opendir(directory.entry("."), { bufferSize: 256 })) {
+          if (bytes > atMost) return [];
+          if (entry.isDirectory()) below.push(entry.name);
+          const stats = await lstat(directory.entry(entry.name)).catch(() => undefined);
+          // Entries without content take space as well, and time to count: there is an end to both.
+          bytes += Math.max(leastEntry, (stats?.blocks ?? 0) * 512);
+        }
+        return below;
+      },
+      open: (each, name) => (bytes > atMost ? Promise.resolve(undefined) : each.child(name).catch(() => undefined)),
+      deadline: performance.now() + listingMs,
+    });
+    return bytes;
+  }
+
+  async stat(file: string): Promise<FileStat> {
+    const relative = normalizeWorkspacePath(file);
+    const parts = partsOf(relative);
+    const request = { given: file, create: false };
+    try {
+      if (parts.length === 0) throw notAFile(file);
+      await using handle = await openFile(this.#root, parts, { ...request, flags: constants.O_RDONLY });
+      const { size, mtime } = await handle.stat();
+      return { path: relative, type: "file", size, modifiedAt: mtime };
+    } catch (error) {
+      if (!InvalidInputError.isInstance(error)) throw error;
+      await using directory = await openDirectory(this.#root, parts, request).catch(() => {
+        throw error;
+      });
+      return { path: relative, type: "directory", size: 0, modifiedAt: (await directory.stat()).mtime };
     }
-    return files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
   }
 
   async read(file: string): Promise<Uint8Array> {
-    return this.#withFile(file, constants.O_RDONLY, async (handle) => new Uint8Array(await handle.readFile()));
+    return this.#withFile(file, constants.O_RDONLY, async (handle) => {
+      const { readBytes } = this.#limits;
+      // A sparse file takes no space on the disk, but as much as it says in memory.
+      if ((await handle.stat()).size > readBytes) throw tooLarge(file, readBytes);
+      return collectContent(file, handle.createReadStream({ autoClose: false }), this.#limits);
+    });
   }
 
   async write(file: string, data: Uint8Array | string): Promise<void> {
@@ -72,14 +126,14 @@ export class DirectoryFiles implements WorkspaceFiles {
     }
     await using directory = await openDirectory(this.#root, parts, { given: file, create: false });
     try {
-      await rm(directory.entry(name), { recursive: true });
+      await removeEntry(directory, name);
     } catch (error) {
       throw asWorkspaceError(error, file);
     }
   }
 
   async upload(localPaths: readonly string[]): Promise<void> {
-    for (const local of localPaths) await assertLocalFile(local);
+    for (const local of localPaths) await localFileSize(local);
     for (const local of localPaths) {
       await this.#withFile(path.basename(local), writing, async (handle) => {
         if (await isSameFile(handle, local)) return;
@@ -103,44 +157,101 @@ export class DirectoryFiles implements WorkspaceFiles {
     return copies;
   }
 
-  /** The directories and regular files in one directory, by paths relative to the workspace. */
-  async #look(relative: string, given: string): Promise<{ files: FileInfo[]; directories: string[] }> {
-    await using opened = await openDirectory(this.#root, partsOf(relative), { given, create: false });
-    const entries = await readdir(opened.entry("."), { withFileTypes: true }).catch((error: unknown) => {
-      throw asWorkspaceError(error, given);
-    });
-    const pathOf = (name: string): string => path.posix.join(relative, name);
-    const infos = entries.map(async (entry): Promise<FileInfo | undefined> => {
-      const file = pathOf(entry.name);
-      if (!entry.isFile() || this.#isHidden(file)) return undefined;
-      const stats = await lstat(opened.entry(entry.name)).catch(() => undefined);
-      return stats && { path: file, size: stats.size };
-    });
+  async *content(file: string, { start, end }: ByteRange = wholeFile): AsyncGenerator<Uint8Array, void, void> {
+    const handle = await this.#open(file, constants.O_RDONLY);
+    try {
+      yield* handle.createReadStream({ autoClose: false, start, end });
+    } finally {
+      await handle.close();
+    }
+  }
+
+  async writer(file: string): Promise<FileWriter> {
+    const handle = await this.#open(file, writing);
+    let over = false;
+    const abort = async (): Promise<void> => {
+      if (over) return;
+      over = true;
+      await handle.truncate().catch(() => {});
+      await this.#removeIf(file, handle).catch(() => {});
+      await handle.close().catch(() => {});
+    };
+    await handle.truncate();
     return {
-      files: (await Promise.all(infos)).filter((info) => info !== undefined),
-      directories: entries.filter((entry) => entry.isDirectory()).map((entry) => pathOf(entry.name)),
+      write: (bytes) => handle.writeFile(bytes),
+      close: async () => {
+        over = true;
+        await handle.close();
+      },
+      abort,
     };
   }
 
-  async #withFile<T>(file: string, flags: number, use: (handle: FileHandle) => Promise<T>): Promise<T> {
-    const create = (flags & constants.O_CREAT) !== 0;
-    const parts = await resolveInside(this.#root, partsOf(normalizeWorkspacePath(file)), file);
-    const name = parts.at(-1);
-    if (name === undefined) {
-      throw new InvalidInputError(`${JSON.stringify(file)} is a directory`, { remedy: "Name a file." });
-    }
-    await using directory = await openDirectory(this.#root, parts.slice(0, -1), {
-      given: file,
-      create,
-      ...(this.#owner === undefined ? {} : { owner: this.#owner }),
+  /**
+   * Makes or replaces a file by what comes, which is not kept in memory.
+   *
+   * @throws InvalidInputError, WorkspacePathError
+   */
+  async put(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    await this.#withFile(file, writing, async (handle) => {
+      await handle.truncate();
+      for await (const chunk of content) await handle.writeFile(chunk);
     });
-    const handle = await openFile(directory, name, { given: file, flags });
+  }
+
+  /** Adds the regular files of one directory to `listing`; returns the names of its directories. */
+  async #look(directory: PinnedDirectory, prefix: string, listing: FileListing): Promise<string[]> {
+    const directories: string[] = [];
+    let files: Promise<void>[] = [];
+    const add = async (name: string): Promise<void> => {
+      const stats = await lstat(directory.entry(name)).catch(() => undefined);
+      if (stats?.isFile() === true) listing.add({ path: `${prefix}${name}`, size: stats.size });
+    };
+    for await (const entry of await opendir(directory.entry("."), { bufferSize: 256 })) {
+      const file = `${prefix}${entry.name}`;
+      listing.count(file);
+      if (entry.isDirectory()) directories.push(entry.name);
+      else if (entry.isFile() && !this.#isHidden(file) && files.push(add(entry.name)) === batchSize) {
+        await Promise.all(files);
+        files = [];
+      }
+    }
+    await Promise.all(files);
+    return directories;
+  }
+
+  /** Removes what was begun, and nothing that code put in its place. */
+  async #removeIf(file: string, handle: FileHandle): Promise<void> {
+    const parts = partsOf(normalizeWorkspacePath(file));
+    const name = parts.pop() ?? "";
+    await using directory = await openDirectory(this.#root, parts, { given: file, create: false });
+    const { dev, ino } = await lstat(directory.entry(name), { bigint: true });
+    const begun = await handle.stat({ bigint: true });
+    if (begun.dev === dev && begun.ino === ino) await unlink(directory.entry(name));
+  }
+
+  async #withFile<T>(file: string, flags: number, use: (handle: FileHandle) => Promise<T>): Promise<T> {
+    const handle = await this.#open(file, flags);
     try {
-      if (create && this.#owner) await handle.chown(this.#owner.uid, this.#owner.gid);
       return await use(handle);
     } finally {
       // A stream over the handle may have closed it already.
       await handle.close().catch(() => {});
+    }
+  }
+
+  async #open(file: string, flags: number): Promise<FileHandle> {
+    const create = (flags & constants.O_CREAT) !== 0;
+    const owner = this.#owner;
+    const parts = partsOf(normalizeWorkspacePath(file));
+    const opening = { given: file, create, flags, ...(owner === undefined ? {} : { owner }) };
+    const handle = await openFile(this.#root, parts, opening);
+    try {
+      if (create && owner) await handle.chown(owner.uid, owner.gid);
+      return handle;
+    } catch (error) {
+      await handle.close();
+      throw error;
     }
   }
 }

@@ -1,72 +1,115 @@
 import { constants } from "node:fs";
-import { lchown, lstat, mkdir, open, realpath, type FileHandle } from "node:fs/promises";
+import { lstat, mkdir, open, realpath, type FileHandle } from "node:fs/promises";
 import path from "node:path";
-import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
-import { errorCode } from "../error-code.ts";
+import {
+  BackendUnavailableError,
+  FencedError,
+  FileNotFoundError,
+  InvalidInputError,
+  WorkspacePathError,
+} from "@fenced/core";
+import { errorCode, PinnedDirectory } from "./pinned-directory.ts";
 import { outsideWorkspace } from "./workspace-path.ts";
 
-/**
- * An open directory inside a workspace. On Linux its entries are named through the open descriptor, so that code
- * which swaps a directory for a symbolic link meanwhile cannot lead the host out of the workspace.
- */
-export interface DirectoryHandle extends AsyncDisposable {
-  /** The path under which to reach an entry of this directory. */
-  entry(name: string): string;
-}
-
-/** Whose a file is. */
+/** Who owns a file. */
 export interface FileOwner {
   readonly uid: number;
   readonly gid: number;
 }
 
+/** How a path below a workspace is opened. */
+export interface OpenRequest {
+  /** The path as the caller gave it, for errors. */
+  readonly given: string;
+  /** Makes the directories that are missing on the way. */
+  readonly create: boolean;
+  /** Who owns what is made. */
+  readonly owner?: FileOwner;
+}
+
 /**
  * Opens the directory at `parts` below `root`; symbolic links are followed as long as they stay inside.
  *
- * @param given - the path as the caller gave it, for errors.
- * @param create - makes what is missing on the way.
- * @param owner - whom to give what is made.
  * @throws WorkspacePathError if a symbolic link leads out of `root`.
  * @throws FileNotFoundError if it is not there and not to be made.
  */
 export async function openDirectory(
   root: string,
   parts: readonly string[],
-  { given, create, owner }: { readonly given: string; readonly create: boolean; readonly owner?: FileOwner },
-): Promise<DirectoryHandle> {
-  const realParts = await resolveInside(root, parts, given);
-  let directory = await openHandle(await realRootOf(root), given);
-  for (const part of realParts) {
-    const next = directory.entry(part);
-    try {
-      if (create) await makeDirectory(next, given, owner);
-      const opened = await openHandle(next, given);
-      await directory[Symbol.asyncDispose]();
-      directory = opened;
-    } catch (error) {
-      await directory[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-  return directory;
+  request: OpenRequest,
+): Promise<PinnedDirectory> {
+  return openInside(root, parts, request, (realParts) => descend(root, realParts, request));
 }
 
-/** Opens a regular file in `directory` without following a symbolic link. Flags are those of `node:fs` constants. */
+/**
+ * Opens a regular file at `parts` below `root`, like `openDirectory`.
+ *
+ * @param flags - those of `node:fs` constants.
+ * @throws InvalidInputError if it is no regular file.
+ */
 export async function openFile(
-  directory: DirectoryHandle,
-  name: string,
-  { given, flags }: { readonly given: string; readonly flags: number },
+  root: string,
+  parts: readonly string[],
+  request: OpenRequest & { readonly flags: number },
 ): Promise<FileHandle> {
-  let handle: FileHandle;
-  try {
-    // Non-blocking, because a named pipe that hostile code left there would hold the caller for ever.
-    handle = await open(directory.entry(name), flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o666);
-  } catch (error) {
-    throw asWorkspaceError(error, given);
-  }
+  return openInside(root, parts, request, async (realParts) => {
+    const name = realParts.at(-1);
+    if (name === undefined) {
+      throw new InvalidInputError(`${JSON.stringify(request.given)} is a directory`, { remedy: "Name a file." });
+    }
+    await using directory = await descend(root, realParts.slice(0, -1), request);
+    // Not before it is open is the directory closed.
+    return await openRegularFile(directory.entry(name), request.flags, request.given);
+  });
+}
+
+/**
+ * Opens a regular file without following a link, and without waiting for the other end of a named pipe that hostile code
+ * left there.
+ *
+ * @throws the system's error, or InvalidInputError if it is something else.
+ */
+export async function openRegularFile(place: string, flags: number, given: string): Promise<FileHandle> {
+  const handle = await open(place, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o666);
   if ((await handle.stat()).isFile()) return handle;
   await handle.close();
   throw notAFile(given);
+}
+
+/** Tries the way as it is given, and, only if a link or a file stands on it, where it really leads to. */
+async function openInside<T>(
+  root: string,
+  parts: readonly string[],
+  { given }: OpenRequest,
+  attempt: (parts: readonly string[]) => Promise<T>,
+): Promise<T> {
+  try {
+    return await attempt(parts);
+  } catch (error) {
+    if (!["ELOOP", "EMLINK", "ENOTDIR"].includes(errorCode(error) ?? "")) throw asWorkspaceError(error, given);
+  }
+  const realParts = await resolveInside(root, parts, given);
+  try {
+    return await attempt(realParts);
+  } catch (error) {
+    throw asWorkspaceError(error, given);
+  }
+}
+
+/** Goes down from `root`, step by step, following no link. Throws the system's errors. */
+async function descend(
+  root: string,
+  parts: readonly string[],
+  { given, create, owner }: OpenRequest,
+): Promise<PinnedDirectory> {
+  let directory = await PinnedDirectory.open(await realRootOf(root));
+  for (const part of parts) {
+    await using above = directory;
+    const made = create && (await makeDirectory(above, part, given));
+    directory = await above.child(part);
+    if (made && owner) await directory.giveTo(owner);
+  }
+  return directory;
 }
 
 /**
@@ -74,6 +117,7 @@ export async function openFile(
  * `code`, as Node has it: `ENOENT`, `EISDIR`, `ELOOP` (the path leads out), `EEXIST` (a part of it is a file).
  */
 export function asWorkspaceError(error: unknown, given: string): unknown {
+  if (FencedError.isInstance(error)) return error;
   const code = errorCode(error);
   if (code === "ELOOP" || code === "EMLINK") return outsideWorkspace(given);
   if (code === "ENXIO" || code === "EISDIR") return notAFile(given);
@@ -86,28 +130,11 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
   });
 }
 
-// On Windows these are undefined, which adds nothing to other flags.
-const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-
-function notAFile(given: string): InvalidInputError {
+/** The error for a path at which something else is than a regular file. */
+export function notAFile(given: string): InvalidInputError {
   return new InvalidInputError(`${JSON.stringify(given)} is not a regular file`, {
     remedy: "Name a file; `files.list()` says which there are.",
   });
-}
-
-async function openHandle(directory: string, given: string): Promise<DirectoryHandle> {
-  if (process.platform !== "linux") {
-    return { entry: (name) => path.join(directory, name), [Symbol.asyncDispose]: async () => {} };
-  }
-  try {
-    const handle = await open(directory, directoryFlags);
-    return {
-      entry: (name) => `/proc/self/fd/${handle.fd}/${name}`,
-      [Symbol.asyncDispose]: async () => handle.close(),
-    };
-  } catch (error) {
-    throw asWorkspaceError(error, given);
-  }
 }
 
 /**
@@ -115,7 +142,7 @@ async function openHandle(directory: string, given: string): Promise<DirectoryHa
  *
  * @throws WorkspacePathError if a symbolic link on the way leads out of `root`, or to nothing.
  */
-export async function resolveInside(root: string, parts: readonly string[], given: string): Promise<string[]> {
+async function resolveInside(root: string, parts: readonly string[], given: string): Promise<string[]> {
   const realRoot = await realRootOf(root);
   for (let known = parts.length; known > 0; known -= 1) {
     const candidate = path.join(realRoot, ...parts.slice(0, known));
@@ -148,19 +175,21 @@ async function isLink(candidate: string): Promise<boolean> {
   );
 }
 
-async function makeDirectory(directory: string, given: string, owner: FileOwner | undefined): Promise<void> {
+/** Returns whether it was not there before. */
+async function makeDirectory(above: PinnedDirectory, name: string, given: string): Promise<boolean> {
   try {
-    await mkdir(directory);
-    // The link itself, should code have put one in the directory's place by now.
-    if (owner) await lchown(directory, owner.uid, owner.gid);
+    await mkdir(above.entry(name));
+    return true;
   } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw asWorkspaceError(error, given);
-    if ((await lstat(directory)).isFile()) throw belowFile(given);
+    if (errorCode(error) !== "EEXIST") throw error;
+    const existing = await lstat(above.entry(name)).catch(() => undefined);
+    if (existing?.isFile() === true) throw belowFile(given);
+    return false;
   }
 }
 
 function unusableName(given: string): InvalidInputError {
-  return new InvalidInputError(`The file system takes no such name: ${JSON.stringify(given.slice(0, 100))}`, {
+  return new InvalidInputError(`The file system does not accept the name: ${JSON.stringify(given.slice(0, 100))}`, {
     remedy: "Use a shorter name of ordinary characters.",
   });
 }

@@ -1,34 +1,83 @@
-import type { FileInfo, WorkspaceFiles } from "@fenced/core";
+import type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
+import * as z from "zod";
+import type { BackendSession } from "../backend-session.ts";
+import type { SessionLife } from "../session-life.ts";
+import { checkReadStreamOptions, readableFrom, writableInto } from "./file-streams.ts";
 
-/** The files of whatever session is open when they are asked for; opens one if there is none. */
-export class SessionFiles implements WorkspaceFiles {
-  readonly #open: () => Promise<WorkspaceFiles>;
+const bytes = z.custom<Uint8Array>((value) => ArrayBuffer.isView(value), "must be a string or a Uint8Array");
+const argumentsOf = {
+  list: z.object({ directory: z.string().optional() }),
+  path: z.object({ path: z.string() }),
+  write: z.object({ path: z.string(), data: z.union([z.string(), bytes], "must be a string or a Uint8Array") }),
+  upload: z.object({ localPaths: z.array(z.string()) }),
+  download: z.object({ paths: z.array(z.string()), toDirectory: z.string() }),
+};
 
-  constructor(open: () => Promise<WorkspaceFiles>) {
-    this.#open = open;
+/**
+ * The files of whatever session is open when they are asked for; opens one if there was never one. Wrong arguments are an
+ * `InvalidInputError`.
+ */
+export class SessionFiles<Session extends BackendSession> implements WorkspaceFiles {
+  readonly #life: SessionLife<Session>;
+
+  constructor(life: SessionLife<Session>) {
+    this.#life = life;
   }
 
   async list(directory?: string): Promise<FileInfo[]> {
-    return (await this.#open()).list(directory);
+    checkOptions(argumentsOf.list, { directory }, "files.list");
+    return this.#use((files) => files.list(directory));
+  }
+
+  async stat(path: string): Promise<FileStat> {
+    checkOptions(argumentsOf.path, { path }, "files.stat");
+    return this.#use((files) => files.stat(path));
   }
 
   async read(path: string): Promise<Uint8Array> {
-    return (await this.#open()).read(path);
+    checkOptions(argumentsOf.path, { path }, "files.read");
+    return this.#use((files) => files.read(path));
+  }
+
+  readStream(path: string, options: ReadStreamOptions = {}): ReadableStream<Uint8Array> {
+    checkOptions(argumentsOf.path, { path }, "files.readStream");
+    const range = checkReadStreamOptions(options);
+    return readableFrom(
+      () => this.#use(async (files) => files.content(path, range)),
+      () => [this.#life.signal, range.signal],
+    );
   }
 
   async write(path: string, data: Uint8Array | string): Promise<void> {
-    await (await this.#open()).write(path, data);
+    checkOptions(argumentsOf.write, { path, data }, "files.write");
+    return this.#use((files) => files.write(path, data));
+  }
+
+  writeStream(path: string): WritableStream<Uint8Array> {
+    checkOptions(argumentsOf.path, { path }, "files.writeStream");
+    return writableInto(
+      () => this.#use((files) => files.writer(path)),
+      () => this.#life.signal,
+    );
   }
 
   async remove(path: string): Promise<void> {
-    await (await this.#open()).remove(path);
+    checkOptions(argumentsOf.path, { path }, "files.remove");
+    return this.#use((files) => files.remove(path));
   }
 
   async upload(localPaths: readonly string[]): Promise<void> {
-    await (await this.#open()).upload(localPaths);
+    checkOptions(argumentsOf.upload, { localPaths }, "files.upload");
+    return this.#use((files) => files.upload(localPaths));
   }
 
   async download(paths: readonly string[], toDirectory: string): Promise<string[]> {
-    return (await this.#open()).download(paths, toDirectory);
+    checkOptions(argumentsOf.download, { paths, toDirectory }, "files.download");
+    return this.#use((files) => files.download(paths, toDirectory));
+  }
+
+  #use<T>(action: (files: BackendSession["files"]) => Promise<T>): Promise<T> {
+    return this.#life.withSession(({ files }) => action(files));
   }
 }

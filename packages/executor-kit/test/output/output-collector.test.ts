@@ -1,3 +1,4 @@
+import { makeBlockResult } from "@fenced/core";
 import { OutputCollector } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
 
@@ -8,7 +9,10 @@ const collect = (maxBytes: number, pieces: readonly (readonly ["stdout" | "stder
   for (const name of ["stdout", "stderr"] as const) {
     for (const piece of collector.end(name)) seen[name] += piece.toString();
   }
-  return { seen, ...collector.texts() };
+  const { output, layout, truncated, keptBytes } = collector.text();
+  const fields = { exitCode: 0, output, durationMs: 0, timedOut: false, truncated };
+  const { stdout, stderr } = makeBlockResult({ ...fields, ...(layout ? { layout } : {}) });
+  return { seen, output, stdout, stderr, truncated, keptBytes };
 };
 
 describe("OutputCollector", () => {
@@ -48,7 +52,11 @@ describe("OutputCollector", () => {
       ["stderr", "ddd"],
     ]);
     expect(output).toBe("aaab\n[... 4 bytes of output left out ...]\ncddd");
-    expect({ stdout, stderr, truncated }).toEqual({ stdout: "aaaccc", stderr: "bbbddd", truncated: true });
+    expect({ stdout, stderr, truncated }).toEqual({
+      stdout: "aaa\n[... 2 bytes of output left out ...]\nc",
+      stderr: "b\n[... 2 bytes of output left out ...]\nddd",
+      truncated: true,
+    });
   });
 
   it("keeps the right tail however the output is cut into pieces", () => {
@@ -105,6 +113,35 @@ describe("OutputCollector", () => {
     const piece = Buffer.from("before");
     collector.push("stdout", piece);
     piece.fill("x");
-    expect(collector.texts().stdout).toBe("before");
+    expect(collector.text().output).toBe("before");
+  });
+
+  it("tells the streams apart wherever the cut and the characters' borders are", () => {
+    const words = ["a", "€", "😀", "bc", "\u{fffd}", "éü"];
+    for (let limit = 0; limit < 60; limit += 1) {
+      const pieces = Array.from({ length: 20 }, (_, index) => {
+        const name = index % 3 === 0 ? ("stderr" as const) : ("stdout" as const);
+        return [name, words[index % words.length] ?? ""] as const;
+      });
+      const { output, stdout, stderr, keptBytes } = collect(limit, pieces);
+      const line = /\n\[\.\.\. (\d+) bytes of output left out \.\.\.\]\n/;
+      const all = pieces.map(([, text]) => text).join("");
+      const [head = "", tail = ""] = output.split(/\n\[.*\]\n/);
+      expect(all.startsWith(head) && all.endsWith(tail)).toBe(true);
+      expect(keptBytes).toBeLessThanOrEqual(limit);
+      const cut = (text: string): number => Number(line.exec(text)?.[1] ?? 0);
+      expect(cut(stdout) + cut(stderr)).toBe(cut(output));
+      const bare = (text: string): number => Buffer.byteLength(text.replace(line, ""));
+      expect(bare(stdout) + bare(stderr)).toBe(bare(output));
+      expect(bare(output) + cut(output)).toBe(Buffer.byteLength(all));
+      for (const [name, text] of [
+        ["stdout", stdout],
+        ["stderr", stderr],
+      ] as const) {
+        const own = pieces.map(([from, piece]) => (from === name ? piece : "")).join("");
+        const [first = "", last = ""] = text.split(/\n\[.*\]\n/);
+        expect(own.startsWith(first) && own.endsWith(last), `${name} at ${limit}: ${text}`).toBe(true);
+      }
+    }
   });
 });

@@ -1,11 +1,13 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasVariable, killProcesses, Leash, listProcesses } from "@fenced/executor-kit";
+import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { freeze } from "../../src/processes/kill-processes.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 const newMark = () => ({ name: "FENCED_TEST", value: randomUUID() });
@@ -27,6 +29,16 @@ async function start(script: string, mark: { name: string; value: string }): Pro
   return child.pid ?? 0;
 }
 
+/** The leashes of a mark: their words are in their command lines. */
+async function leashesOf({ value }: { value: string }): Promise<number[]> {
+  const found: number[] = [];
+  for (const { pid } of await listProcesses()) {
+    const words = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if (words.includes("fenced-leash") && words.includes(value)) found.push(pid);
+  }
+  return found;
+}
+
 async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(20);
 }
@@ -37,7 +49,33 @@ const missing = async (file: string): Promise<boolean> =>
     () => true,
   );
 
-describe.skipIf(process.platform !== "linux")("killProcesses", () => {
+/** Is in the kernel nearly all the time, in the middle of starting a process that counts as nobody's of its own. */
+const slowForks = `
+import ctypes, os, time
+clone = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+vfork_of_parent = 0x4000 | 0x8000 | 17
+libc = ctypes.PyDLL(None)
+while True:
+    if libc.syscall(clone, vfork_of_parent, 0, 0, 0, 0) == 0:
+        os.setsid()
+        print("ready", flush=True)
+        time.sleep(0.2)
+        os._exit(0)
+`;
+
+/** Looks like a zombie, since its first thread ends, while another one runs on. */
+const withoutFirstThread = `
+import ctypes, os, threading, time
+def run():
+    while open("/proc/self/stat").read().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    print("ready", flush=True)
+    time.sleep(1000)
+threading.Thread(target=run).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+`;
+
+describe.skipIf(process.platform !== "linux")("killProcesses", needs("python3"), () => {
   it("ends children, those in another session, and orphans", async () => {
     const mark = newMark();
     const root = await start("sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &) ; echo ready; wait", mark);
@@ -78,6 +116,39 @@ describe.skipIf(process.platform !== "linux")("killProcesses", () => {
     expect(await living(mark)).toEqual([]);
   });
 
+  it("waits until each is stopped: one in the middle of a fork finishes that first", async () => {
+    const mark = newMark();
+    const root = await start(`exec python3 -c '${slowForks}'`, mark);
+    const frozen = await freeze({ root, mark: newMark() });
+    expect([...frozen]).toEqual([root]);
+    expect((await listProcesses()).find(({ pid }) => pid === root)).toMatchObject({ stopped: true });
+  });
+
+  it("does not wait for ever for one that cannot stop", async () => {
+    const mark = newMark();
+    // A process waits in the kernel after vfork until its child, stopped here, starts a program or ends.
+    const vfork = `
+import ctypes, time
+libc = ctypes.PyDLL(None)
+print("ready", flush=True)
+if libc.vfork() == 0:
+    time.sleep(1000)
+`;
+    const root = await start(`exec python3 -c '${vfork}'`, mark);
+    await until(async () => (await living(mark)).length === 2);
+    await killProcesses({ root, mark });
+    expect(await living(mark)).toEqual([]);
+  });
+
+  it("ends one whose first thread has ended, also as an orphan in a session of its own", async () => {
+    const mark = newMark();
+    const root = await start(`setsid python3 -c '${withoutFirstThread}' & exit`, mark);
+    await until(async () => !(await listProcesses()).some(({ pid }) => pid === root));
+    expect(await living(mark)).toHaveLength(1);
+    await killProcesses({ mark });
+    expect(await living(mark)).toEqual([]);
+  });
+
   it("leaves others alone, and may find nothing", async () => {
     const mark = newMark();
     await start("echo ready; sleep 1000", mark);
@@ -99,6 +170,10 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
       await mkdir(place);
       await writeFile(path.join(place, ".fenced-functions"), owner);
     }
+    // A named pipe in the marker's place once held everything up.
+    const piped = path.join(directory, "piped");
+    await mkdir(piped);
+    execFileSync("mkfifo", [path.join(piped, ".fenced-functions")]);
     await mkdir(path.join(directory, "session"));
     await writeFile(path.join(directory, ".own-1"), "");
     await writeFile(path.join(directory, "user"), "");
@@ -113,6 +188,7 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
       import { Leash } from ${JSON.stringify(new URL("../../src/processes/leash.ts", import.meta.url).href)};
       new Leash(${JSON.stringify(options(owned))});
       new Leash(${JSON.stringify(options(foreign))});
+      new Leash(${JSON.stringify(options(piped))});
       console.log("held");
       setInterval(() => {}, 1000);
     `;
@@ -124,9 +200,10 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
     await until(async () => (await living(mark)).length === 0);
     await until(async () => missing(path.join(directory, "session")));
     expect(await missing(path.join(directory, ".own-1"))).toBe(true);
-    expect(await missing(owned)).toBe(true);
+    await until(async () => missing(owned));
     expect(await missing(foreign)).toBe(false);
     expect(await missing(path.join(directory, "user"))).toBe(false);
+    await until(async () => (await leashesOf(mark)).length === 0);
   });
 
   it("does nothing when it is released, and is gone", async () => {

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CodeBlock, ComponentModel, ExecutorCapabilities, WorkspaceFiles } from "@fenced/core";
+import type { CodeBlock, ComponentModel, ExecutorCapabilities } from "@fenced/core";
 import {
   BaseCodeExecutor,
   DirectoryFiles,
+  type BackendSession,
   type BaseExecutorOptions,
   type BlockEvent,
   type BlockOutcome,
@@ -21,6 +22,7 @@ export interface Script {
   stateful?: boolean;
   open?: (signal: AbortSignal) => Promise<void>;
   close?: () => Promise<void>;
+  resetFails?: boolean;
   run?: (run: BlockRun) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
 }
 
@@ -34,17 +36,17 @@ export class ScriptedExecutor extends BaseCodeExecutor {
   mostAtOnce = 0;
   readonly #script: Script;
 
+  protected readonly offered: ExecutorCapabilities;
+
   constructor(script: Script = {}, options: BaseExecutorOptions = {}) {
     super(options);
     this.#script = script;
-  }
-
-  get capabilities(): ExecutorCapabilities {
-    return {
+    this.offered = {
       languages: ["say", "wait", "fail"],
-      stateful: this.#script.stateful ?? false,
+      stateful: script.stateful ?? false,
       displays: false,
       functions: [],
+      hostFunctions: [],
       stdin: false,
       isolation: "none",
     };
@@ -54,26 +56,31 @@ export class ScriptedExecutor extends BaseCodeExecutor {
     return { provider: "test:ScriptedExecutor", componentType: "code_executor", version: 1, config: {} };
   }
 
-  protected async openSession(signal: AbortSignal): Promise<void> {
+  protected async openSession(signal: AbortSignal): Promise<BackendSession> {
     this.calls.push("open");
-    await this.#script.open?.(signal);
+    const close = async (): Promise<void> => {
+      this.calls.push("close");
+      await this.#script.close?.();
+    };
+    try {
+      await this.#script.open?.(signal);
+    } catch (error) {
+      await close();
+      throw error;
+    }
+    return {
+      files: new DirectoryFiles("."),
+      run: (run) => this.#run(run),
+      reset: async () => {
+        this.calls.push("reset");
+        await sleep(1);
+        if (this.#script.resetFails === true) throw new Error("cannot reset");
+      },
+      close,
+    };
   }
 
-  protected async closeSession(): Promise<void> {
-    this.calls.push("close");
-    await this.#script.close?.();
-  }
-
-  protected async resetSession(): Promise<void> {
-    this.calls.push("reset");
-    await sleep(1);
-  }
-
-  protected sessionFiles(): WorkspaceFiles {
-    return new DirectoryFiles(".");
-  }
-
-  protected async *runBlock(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async *#run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     this.running += 1;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.running);
     try {

@@ -42,7 +42,7 @@ it("marks a block whose backend broke down, and its run", async () => {
 
 it("marks a call that makes no sense", async () => {
   await using executor = new ScriptedExecutor();
-  await expect(executor.executeCodeBlocks([])).rejects.toThrow("no code blocks");
+  await expect(executor.executeCodeBlocks([])).rejects.toThrow('"blocks" is empty');
   expect(recorder.tree()).toEqual(["fenced.run !invalid_input"]);
 });
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { DirectoryFiles } from "@fenced/executor-kit";
@@ -12,7 +12,7 @@ async function workspace() {
   const outside = path.join(top, "outside");
   await Promise.all([mkdir(root), mkdir(outside)]);
   await writeFile(path.join(outside, "secret"), "secret");
-  return { root, outside, files: new DirectoryFiles(root, (file) => file.startsWith(".own")) };
+  return { root, outside, files: new DirectoryFiles(root, { isHidden: (file) => file.startsWith(".own") }) };
 }
 
 const openDescriptors = async (): Promise<number> => (await readdir("/proc/self/fd")).length;
@@ -104,6 +104,23 @@ describe("DirectoryFiles", () => {
     await rm(root, { recursive: true });
     await expect(files.list()).rejects.toThrow(BackendUnavailableError);
     await expect(files.write("a", "")).rejects.toThrow(/is gone/);
+  });
+
+  it("reads no file and lists no directory that is too large to hold", async () => {
+    const { files, root } = await workspace();
+    await files.write("sparse", "");
+    await truncate(path.join(root, "sparse"), 100_000_000_000);
+    await expect(files.read("sparse")).rejects.toThrow(/"sparse" has more than 536870912 bytes.*files\.download\(\)/);
+    const bounded = new DirectoryFiles(root, { limits: { readBytes: 4, listEntries: 3, listCharacters: 100 } });
+    await files.write("dir/a", "four");
+    expect(Buffer.from(await bounded.read("dir/a")).toString()).toBe("four");
+    expect(await bounded.list()).toHaveLength(2);
+    await files.write("dir/b", "fives");
+    await expect(bounded.read("dir/b")).rejects.toThrow(InvalidInputError);
+    await expect(bounded.list(".")).rejects.toThrow(/too many files below "\."/);
+    await files.remove("sparse");
+    await files.write(`long/${"x".repeat(100)}`, "");
+    await expect(bounded.list("long")).rejects.toThrow(InvalidInputError);
   });
 
   it("does not hang on a named pipe", async () => {

@@ -1,7 +1,7 @@
 import { access, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
+import { FileNotFoundError, InvalidInputError, WorkspacePathError, type FileInfo, type FileStat } from "@fenced/core";
 import { asWorkspaceError, RemoteFiles, type RemoteFileAccess } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
@@ -10,9 +10,16 @@ import { temporaryDirectory } from "../support/temporary-directory.ts";
 class Shelf implements RemoteFileAccess {
   readonly files = new Map<string, Buffer>();
 
-  async list(directory: string): Promise<{ path: string; size: number }[]> {
-    const inside = [...this.files].filter(([file]) => directory === "." || file.startsWith(`${directory}/`));
-    return inside.map(([file, { length }]) => ({ path: file, size: length }));
+  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+    for (const [file, { length }] of this.files) {
+      if (directory === "." || file.startsWith(`${directory}/`)) yield { path: file, size: length };
+    }
+  }
+
+  async stat(file: string): Promise<FileStat> {
+    const content = this.files.get(file);
+    if (!content) throw asWorkspaceError(Object.assign(new Error("none"), { code: "ENOENT" }), file);
+    return { path: file, type: "file", size: content.length };
   }
 
   async *content(file: string): AsyncGenerator<Uint8Array, void, void> {
@@ -37,9 +44,17 @@ class ClosedShelf extends Shelf {
   readonly gone: string[] = [];
   left = 0;
 
+  override async *list(): AsyncGenerator<FileInfo, void, void> {
+    try {
+      for (let count = 0; ; count += 1) yield { path: `file-${count}`, size: 0 };
+    } finally {
+      this.left += 1;
+    }
+  }
+
   override async *content(): AsyncGenerator<Uint8Array, void, void> {
     try {
-      for (;;) yield Buffer.from("more");
+      for (const chunk = Buffer.alloc(65_536); ;) yield chunk;
     } finally {
       this.left += 1;
     }
@@ -85,6 +100,17 @@ describe("RemoteFiles", () => {
     await expect(access(path.join(directory, "down/missing"))).rejects.toThrow("ENOENT");
   });
 
+  it("does not take a file or a listing without end into memory", async () => {
+    const shelf = new ClosedShelf();
+    const files = new RemoteFiles(shelf, undefined, { readBytes: 1000, listEntries: 100, listCharacters: 10_000 });
+    await expect(files.read("a")).rejects.toThrow(/"a" has more than 1000 bytes.*files\.download\(\)/);
+    await expect(files.list("b")).rejects.toThrow(/too many files below "b".*100 entries/);
+    expect(shelf.left).toBe(2);
+    const short = new RemoteFiles(shelf, undefined, { readBytes: 1000, listEntries: 1e9, listCharacters: 10_000 });
+    await expect(short.list()).rejects.toSatisfy(InvalidInputError.isInstance);
+    await expect(new RemoteFiles(shelf).read("a")).rejects.toSatisfy(InvalidInputError.isInstance);
+  });
+
   it("leaves nothing open when an upload or a download fails", async () => {
     const shelf = new ClosedShelf();
     const files = new RemoteFiles(shelf);
@@ -98,5 +124,38 @@ describe("RemoteFiles", () => {
     await writeFile(path.join(directory, "file"), "");
     await expect(files.download(["a/b"], path.join(directory, "file"))).rejects.toThrow("ENOTDIR");
     expect(shelf.left).toBe(1);
+  });
+});
+
+describe("RemoteFiles, when something breaks", () => {
+  it("leaves no part of a file that was not downloaded whole", async () => {
+    const shelf = new Shelf();
+    shelf.content = async function* broken() {
+      yield Buffer.from("half");
+      throw new Error("connection lost");
+    };
+    const directory = await temporaryDirectory();
+    await expect(new RemoteFiles(shelf).download(["a.txt"], directory)).rejects.toThrow("connection lost");
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it("gives content that can be sent again, and nothing if one file is too large for the place", async () => {
+    const directory = await temporaryDirectory();
+    const [small, large] = [path.join(directory, "small"), path.join(directory, "large")];
+    await writeFile(small, "12");
+    await writeFile(large, "12345");
+    const shelf = Object.assign(new Shelf(), { maxFileBytes: 4 });
+    const sent: string[] = [];
+    shelf.put = async (file, content) => {
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        for await (const chunk of content) sent.push(`${file} ${Buffer.from(chunk).toString()}`);
+      }
+    };
+    const files = new RemoteFiles(shelf);
+    await expect(files.upload([small, large])).rejects.toSatisfy((error) => InvalidInputError.isInstance(error));
+    await expect(files.write("large", "12345")).rejects.toSatisfy((error) => InvalidInputError.isInstance(error));
+    expect(sent).toEqual([]);
+    await files.upload([small]);
+    expect(sent).toEqual(["small 12", "small 12"]);
   });
 });

@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
+// Always with `bigint`, as the rule asks for.
+// oxlint-disable-next-line no-restricted-imports
+import { accessSync, constants, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type { LanguageCommand } from "@fenced/executor-kit";
-import { findProgram } from "./find-program.ts";
 
 /** A command whose program was found. */
 interface FoundLanguage {
@@ -27,6 +29,8 @@ export interface LanguageSearch {
   readonly cwd: string;
   /** Languages whose command the user gave; it is taken as it is. */
   readonly given: ReadonlySet<string>;
+  /** The command that runs another one where blocks will run. Default: the command itself. */
+  readonly wrap?: (command: readonly [string, ...string[]]) => [string, ...string[]];
 }
 
 const remedies: Readonly<Record<string, string>> = {
@@ -113,10 +117,11 @@ function findTsx(cwd: string): string | undefined {
 async function ask(
   program: string,
   words: readonly string[],
-  { env, cwd }: LanguageSearch,
+  { env, cwd, wrap = (command) => [...command] }: LanguageSearch,
 ): Promise<string | undefined> {
+  const [file, ...rest] = wrap([program, ...words]);
   try {
-    const { stdout } = await promisify(execFile)(program, words, { env, cwd, timeout: 20_000, windowsHide: true });
+    const { stdout } = await promisify(execFile)(file, rest, { env, cwd, timeout: 20_000, windowsHide: true });
     return stdout.trim();
   } catch {
     return undefined;
@@ -131,4 +136,33 @@ function missingSentence(language: string, command: readonly string[]): string {
 function pairOf<Key, Value>(map: ReadonlyMap<Key, Value>, key: Key): [Key, Value][] {
   const value = map.get(key);
   return value === undefined ? [] : [[key, value]];
+}
+
+/**
+ * Where a program is, as the system would find it.
+ *
+ * @param searchPath - directories, in the form of the `PATH` variable.
+ * @returns its absolute path; `undefined` if it is not there or cannot be run.
+ */
+export function findProgram(name: string, searchPath: string): string | undefined {
+  const endings =
+    process.platform === "win32" ? ["", ...(process.env["PATHEXT"] ?? ".EXE;.CMD;.BAT").split(";")] : [""];
+  const directories =
+    path.basename(name) === name ? searchPath.split(path.delimiter).filter((each) => each !== "") : [""];
+  for (const directory of directories) {
+    for (const ending of endings) {
+      const candidate = path.resolve(directory, name + ending);
+      if (isProgram(candidate)) return candidate;
+    }
+  }
+  return undefined;
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file, { bigint: true }).isFile();
+  } catch {
+    return false;
+  }
 }

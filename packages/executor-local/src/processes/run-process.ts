@@ -1,13 +1,19 @@
 import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { closeSync, existsSync, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, unlinkSync, writeSync } from "node:fs";
 import net from "node:net";
-import { constants } from "node:os";
+import { constants as osConstants } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
-import { killProcesses, timeIsUp, type BlockEvent, type BlockOutcome, type ProcessFamily } from "@fenced/executor-kit";
-import { OutputReader } from "./output-reader.ts";
-import type { Pipe, PipeSupply } from "./pipe-supply.ts";
+import {
+  killProcesses,
+  timeIsUp,
+  type BlockEvent,
+  type BlockOutcome,
+  type ControlGroup,
+  type ProcessFamily,
+} from "@fenced/executor-kit";
+import { OutputReader, type Pipe, type PipeSupply } from "./pipes.ts";
 
 /** A program to run as a block. */
 export interface ProcessSpec {
@@ -22,6 +28,8 @@ export interface ProcessSpec {
   readonly scratch: string;
   /** Told the number of the process, which leads a session of its own. */
   readonly onStart: (pid: number) => void;
+  /** The control group in which the block gets one of its own, where there is one. */
+  readonly group: ControlGroup | undefined;
   /** Gets the pipes that processes left running by the program still write to; destroyed when the session ends. */
   readonly leftOpen: Set<net.Socket>;
 }
@@ -41,10 +49,10 @@ export async function* runProcess(
 ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   const mark = { name: blockMark, value: randomUUID() };
   const reader = new OutputReader(spec.leftOpen);
-  const child = startProcess(spec, { ...spec.env, [mark.name]: mark.value }, reader, [
-    await pipes.take(),
-    await pipes.take(),
-  ]);
+  const env = { ...spec.env, [mark.name]: mark.value };
+  const group = await blockGroup(spec.group, mark.value);
+  const command = group?.wrap(spec.command, env) ?? spec.command;
+  const child = startProcess({ ...spec, command, env }, reader, [await pipes.take(), await pipes.take()]);
   if (child.pid !== undefined) spec.onStart(child.pid);
   const exited = exitOf(child, spec);
   let killed: Promise<void> | undefined;
@@ -53,7 +61,7 @@ export async function* runProcess(
   const kill = (): void => {
     // It was in time, only its reader is slow; what it left running lives on.
     if (endedAt !== undefined && spec.signal.reason === timeIsUp) return;
-    killed ??= killProcesses({ ...rootOf(child), mark });
+    killed ??= Promise.all([group?.kill(), killProcesses({ ...rootOf(child), mark })]).then(() => {});
     // If the system cannot end it (a process stuck in a driver), what it wrote until now is all there is.
     void killed.then(finish, finish);
   };
@@ -66,16 +74,23 @@ export async function* runProcess(
   try {
     yield* reader.events();
     await killed;
-    const exitCode = killed ? 128 + constants.signals.SIGKILL : await exited;
+    const exitCode = killed ? 128 + osConstants.signals.SIGKILL : await exited;
     return { exitCode, ...(endedAt === undefined ? {} : { endedAt }) };
   } finally {
     spec.signal.removeEventListener("abort", kill);
+    // Stays as long as a process that the block left running is in it.
+    await group?.remove();
   }
 }
 
+/** A group for one block; `undefined` where the session has none, or the system lets no more be made. */
+async function blockGroup(session: ControlGroup | undefined, name: string): Promise<ControlGroup | undefined> {
+  const group = session?.inner(name);
+  return (await group?.make()) === true ? group : undefined;
+}
+
 function startProcess(
-  { command: [program, ...words], cwd, stdin, scratch }: ProcessSpec,
-  env: Readonly<Record<string, string>>,
+  { command: [program, ...words], cwd, env, stdin, scratch }: ProcessSpec,
   reader: OutputReader,
   [out, err]: readonly [Pipe | undefined, Pipe | undefined],
 ): ChildProcess {
@@ -106,15 +121,23 @@ function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily
 /** A file takes any amount at once, can be opened again as `/dev/stdin`, and is nobody's problem if it is not read. */
 function stdinFile(text: string, scratch: string): number {
   const file = path.join(scratch, `stdin-${randomUUID()}`);
-  writeFileSync(file, text, { mode: 0o600 });
-  const fd = openSync(file, "r");
-  if (process.platform !== "win32") unlinkSync(file);
-  return fd;
+  // One descriptor to write and to hand on: under the name, code may have put something else by then.
+  const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  try {
+    const bytes = Buffer.from(text);
+    // At positions, which leaves the descriptor at the beginning.
+    for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, bytes.length - done, done);
+    if (process.platform !== "win32") unlinkSync(file);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
 }
 
 function exitOf(child: ChildProcess, { command, cwd }: ProcessSpec): Promise<number> {
   return new Promise((resolve, reject) => {
-    child.once("exit", (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
+    child.once("exit", (code, signal) => resolve(code ?? 128 + (signal ? osConstants.signals[signal] : 0)));
     child.once("error", (error) => reject(startFailure(error, command[0], cwd)));
   });
 }

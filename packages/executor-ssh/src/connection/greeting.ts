@@ -7,6 +7,11 @@ export interface Greeting {
   readonly directory: string;
   /** The work directory there, without symbolic links. */
   readonly workspace: string;
+  /** Where the programs are that start a block there. */
+  readonly setsid: string;
+  readonly shell: string;
+  /** The `PATH` of programs there. */
+  readonly path: string;
   readonly inventory: PlaceInventory;
 }
 
@@ -21,7 +26,7 @@ export function readGreeting(text: string, host: string): Greeting {
   const problem = valueOf("problem");
   if (problem !== undefined) {
     throw new BackendUnavailableError(`The host ${host} cannot run blocks: ${problem}`, {
-      remedy: "Mend that there, give a `workDir` that can be written to, or use another host.",
+      remedy: "Fix that on the host, set a `workDir` that can be written to, or use another host.",
     });
   }
   const programs = fields.flatMap(([, name, value = ""]): [string, string][] => {
@@ -32,6 +37,9 @@ export function readGreeting(text: string, host: string): Greeting {
   return {
     directory: valueOf("dir") ?? "",
     workspace: valueOf("workspace") ?? "",
+    setsid: valueOf("setsid") ?? "",
+    shell: valueOf("shell") ?? "",
+    path: valueOf("path") ?? "",
     inventory: { programs: new Map(programs), ...(nodeVersion === undefined ? {} : { nodeVersion }) },
   };
 }

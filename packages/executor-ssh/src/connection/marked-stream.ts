@@ -1,4 +1,4 @@
-/** The longest last mark, in bytes. */
+/** The longest mark, in bytes. */
 const longestMark = 8192;
 const longestNoise = 1000;
 
@@ -8,8 +8,9 @@ const longestNoise = 1000;
  */
 export class MarkedStream {
   readonly #mark: Buffer;
-  #state: "before" | "inside" | "after" = "before";
   #rest: Buffer = Buffer.alloc(0);
+  #begun = false;
+  #leader: number | undefined;
   #ending: string | undefined;
   #noise = "";
 
@@ -19,7 +20,12 @@ export class MarkedStream {
 
   /** Whether the first mark has come. */
   get begun(): boolean {
-    return this.#state !== "before";
+    return this.#begun;
+  }
+
+  /** The process that the first mark names: the leader of the program's session. */
+  get leader(): number | undefined {
+    return this.#leader;
   }
 
   /** The end of what came before the first mark, such as the words of a login shell. */
@@ -34,45 +40,52 @@ export class MarkedStream {
 
   /** The pieces of `bytes`, and of what was kept of those before, that are output. */
   push(bytes: Buffer): readonly Buffer[] {
-    if (this.#state === "after") return [];
     let rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     this.#rest = Buffer.alloc(0);
     const pieces: Buffer[] = [];
-    for (;;) {
-      const start = rest.indexOf(this.#mark);
-      const end = start === -1 ? -1 : rest.indexOf("\n", start);
-      const upTo = start === -1 ? rest.length - this.#unfinished(rest) : start;
-      const piece = rest.subarray(0, upTo);
-      if (this.#state === "before") this.#noise = (this.#noise + piece.toString()).slice(-longestNoise);
-      else if (upTo > 0) pieces.push(piece);
-      if (end === -1) {
-        this.#keep(rest.subarray(upTo));
-        return pieces;
+    while (this.#ending === undefined && rest.length > 0) {
+      const start = this.#startOfMark(rest);
+      this.#put(rest.subarray(0, start), pieces);
+      rest = rest.subarray(start);
+      const end = rest.indexOf("\n");
+      if (end === -1 && rest.length <= longestMark) {
+        this.#rest = Buffer.from(rest);
+        break;
       }
-      const known = this.#take(rest.toString("utf8", start + this.#mark.length, end));
-      if (!known && this.#state === "inside") pieces.push(rest.subarray(start, end + 1));
-      rest = rest.subarray(end + 1);
-      if (this.ending !== undefined) return pieces;
+      const line = rest.subarray(0, end === -1 ? rest.length : end + 1);
+      if (!this.#take(line.toString("utf8", this.#mark.length, line.length - 1))) this.#put(line, pieces);
+      rest = rest.subarray(line.length);
     }
+    return pieces;
+  }
+
+  #put(output: Buffer, pieces: Buffer[]): void {
+    if (output.length === 0) return;
+    if (this.#begun) pieces.push(output);
+    else this.#noise = (this.#noise + output.toString()).slice(-longestNoise);
   }
 
   /** @returns false for what only looks like a mark. */
   #take(words: string): boolean {
-    if (words === "begin") this.#state = "inside";
-    else if (/^exit \d{1,3}$|^refused /.test(words)) [this.#state, this.#ending] = ["after", words];
-    else return false;
+    const begin = /^begin(?: (?<leader>\d{1,9}))?$/.exec(words);
+    if (begin && !this.#begun) {
+      this.#begun = true;
+      const leader = begin.groups?.["leader"];
+      this.#leader = leader === undefined ? undefined : Number(leader);
+      return true;
+    }
+    if (!/^exit \d{1,3}$|^refused /.test(words)) return false;
+    this.#ending = words;
     return true;
   }
 
-  #keep(bytes: Buffer): void {
-    if (bytes.length <= longestMark) this.#rest = Buffer.from(bytes);
-  }
-
-  /** How many bytes at the end may begin a mark. */
-  #unfinished(bytes: Buffer): number {
+  /** Where a mark begins, or may begin at the end of what has come; else the length. */
+  #startOfMark(bytes: Buffer): number {
+    const start = bytes.indexOf(this.#mark);
+    if (start !== -1) return start;
     const last = bytes.lastIndexOf(this.#mark.subarray(0, 1));
-    if (last === -1 || last + this.#mark.length <= bytes.length) return 0;
+    if (last === -1 || last + this.#mark.length <= bytes.length) return bytes.length;
     const tail = bytes.subarray(last);
-    return tail.equals(this.#mark.subarray(0, tail.length)) ? tail.length : 0;
+    return tail.equals(this.#mark.subarray(0, tail.length)) ? last : bytes.length;
   }
 }

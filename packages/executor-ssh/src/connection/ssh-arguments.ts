@@ -1,26 +1,5 @@
 import path from "node:path";
-import type { SshExecutorOptions } from "../ssh-executor-options.ts";
-
-/**
- * What holds whatever ssh's configuration says: nobody is asked, the code there gets neither the user's agent nor tickets
- * nor variables nor a way back to this host, and the connection is this executor's own. The first value that ssh sees
- * counts, also of `SetEnv`, which cannot be empty.
- */
-export const fixedOptions: readonly (readonly [string, string])[] = [
-  ["BatchMode", "yes"],
-  ["ControlMaster", "no"],
-  ["ControlPath", "none"],
-  ["ControlPersist", "no"],
-  ["ForwardAgent", "no"],
-  ["ForwardX11", "no"],
-  ["ClearAllForwardings", "yes"],
-  ["GSSAPIDelegateCredentials", "no"],
-  ["PermitLocalCommand", "no"],
-  ["RemoteCommand", "none"],
-  ["RequestTTY", "no"],
-  ["SetEnv", "FENCED=ssh"],
-  ["Tunnel", "no"],
-];
+import { fixedOptions, type SshExecutorOptions } from "../ssh-executor-options.ts";
 
 /** What holds unless `options` say otherwise: a connection that broke is noticed within seconds. */
 const defaults: readonly (readonly [string, string])[] = [

@@ -1,17 +1,21 @@
-import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync, rmSync } from "node:fs";
 import net from "node:net";
 import path from "node:path";
-import type { Readable, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { hostEnvironment } from "@fenced/executor-kit";
-import { asLine, quoted } from "../remote/shell-words.ts";
-import { bootCommand } from "../remote/supervisor-program.ts";
+import { killProcesses } from "@fenced/executor-kit";
+import {
+  callProgram,
+  remoteProgram,
+  type RemoteProgram,
+  supervisorFor,
+  type SupervisorConfig,
+} from "../remote/remote-program.ts";
 import type { SshExecutorOptions } from "../ssh-executor-options.ts";
 import { readGreeting, type Greeting } from "./greeting.ts";
-import { sshArguments, type SshCall } from "./ssh-arguments.ts";
+import type { SshCall } from "./ssh-arguments.ts";
 import { connectionError, noSsh } from "./ssh-error.ts";
+import { startSsh, type SshProcess } from "./ssh-process.ts";
 
 /** How long the host may take from the first word to its greeting, in milliseconds. */
 const openMs = 60_000;
@@ -22,13 +26,6 @@ const beatMs = 10_000;
 const stuckMs = 1000;
 const longestGreeting = 262_144;
 
-/** A run of `ssh` that uses a connection. */
-export interface SshProcess {
-  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** What ssh itself has said so far. */
-  readonly said: () => string;
-}
-
 /** What a connection is made for. */
 export interface ConnectionRequest {
   readonly options: SshExecutorOptions;
@@ -36,9 +33,7 @@ export interface ConnectionRequest {
   readonly directory: string;
   /** A variable for all programs that are started on this host. */
   readonly mark: { readonly name: string; readonly value: string };
-  readonly nonce: string;
-  /** The supervisor's program. */
-  readonly program: string;
+  readonly supervisor: SupervisorConfig;
 }
 
 /**
@@ -50,21 +45,23 @@ export class SshConnection {
   readonly #master: SshProcess;
   readonly #ended: Promise<unknown>;
   readonly #answers = new Map<string, { resolve: () => void; reject: (error: Error) => void }[]>();
-  readonly #children = new Set<ChildProcess>();
+  readonly #calls = new Set<SshProcess>();
   #greeting: Greeting | undefined;
   #lost: Error | undefined;
+  #onLost: (reason: string) => void = () => {};
   #text = "";
   #processes = 0;
   #heart: NodeJS.Timeout | undefined;
 
   private constructor(request: ConnectionRequest) {
     this.#request = request;
-    this.#master = this.#spawn("master", bootCommand);
+    const { command, text } = supervisorFor(request.supervisor);
+    this.#master = this.#spawn("master", `exec ${command}`);
     const { child } = this.#master;
     this.#ended = once(child, "close").catch(() => {});
     child.on("error", (error) => this.#lose(noSsh(error)));
     child.on("close", () => this.#lose(this.#whyEnded()));
-    child.stdin.on("error", () => {});
+    child.stdin.write(text);
   }
 
   /**
@@ -98,20 +95,49 @@ export class SshConnection {
     return this.#lost;
   }
 
-  /** Starts the session's program on the remote host, which reads from its standard input what to do. */
-  start(): SshProcess {
+  /** Has `action` called once, as soon as nothing can be run any more, unless the connection is closed. */
+  whenLost(action: (reason: string) => void): void {
+    if (this.#lost) action(this.#lost.message);
+    else this.#onLost = action;
+  }
+
+  /** The secret part of the marks around outputs. */
+  get nonce(): string {
+    return this.#request.supervisor.nonce;
+  }
+
+  /** Starts the program for a call on the remote host. */
+  start(name: string, words: readonly string[]): SshProcess {
     if (this.#lost) throw this.#lost;
-    // By the mark the supervisor finds it. It stands there from the start: what a shell exports later is not seen outside.
-    const mark = `FENCED_SSH_CALL=${this.#request.mark.value}.`;
-    const started = this.#spawn("session", `exec env ${mark} sh ${quoted(`${this.greeting.directory}/run`)}`);
-    this.#children.add(started.child);
-    started.child.on("close", () => this.#children.delete(started.child));
+    const { directory, workspace, setsid, shell } = this.greeting;
+    const { nonce, filePrefix } = this.#request.supervisor;
+    const part = `${filePrefix}part-${randomUUID()}`;
+    const place = [nonce, directory, workspace, setsid, shell, part];
+    return this.run(name, remoteProgram("call", callProgram, [...place, ...words]));
+  }
+
+  /** Starts a program on the remote host, which the supervisor finds by the name. */
+  run(name: string, { command, text }: RemoteProgram): SshProcess {
+    if (this.#lost) throw this.#lost;
+    const { id } = this.#request.supervisor;
+    // By the mark the supervisor finds it. It is there from the start: what a shell exports later is not seen outside.
+    const started = this.#spawn("session", `exec env FENCED_SSH_CALL=${id}.${name}. ${command}`);
+    this.#calls.add(started);
+    started.child.on("close", () => this.#calls.delete(started));
+    // What is sent in one piece arrives in one packet, and waits for no acknowledgement of the one before.
+    started.child.stdin.cork();
+    started.child.stdin.write(text);
     return started;
   }
 
-  /** Kills a block with all that it started. */
-  async kill(number: number): Promise<void> {
-    await this.#ask(`kill ${number}`);
+  /** Tells the supervisor which process leads the session in which a call's program runs. */
+  tellLeader(call: string, pid: number): void {
+    if (!this.#lost) this.#master.child.stdin.write(`leader ${call} ${pid}\n`);
+  }
+
+  /** Kills a call with all that it started. */
+  async kill(call: string): Promise<void> {
+    await this.#ask(`kill ${call}`);
   }
 
   /** Kills everything that blocks left running. */
@@ -122,22 +148,25 @@ export class SshConnection {
   /** Ends the connection; the supervisor ends and deletes what was made on the remote host. */
   async close(): Promise<void> {
     clearInterval(this.#heart);
-    const { child } = this.#master;
+    this.#onLost = () => {};
+    const { child, kill } = this.#master;
     child.ref();
     child.stdin.end();
-    const late = setTimeout(() => child.kill("SIGKILL"), this.#lost ? 0 : closeMs);
+    const late = setTimeout(kill, this.#lost ? 0 : closeMs);
     await this.#ended;
     clearTimeout(late);
-    for (const each of this.#children) each.kill("SIGKILL");
+    for (const call of this.#calls) call.kill();
+    // A proxy may have left its group.
+    await killProcesses({ mark: this.#request.mark });
   }
 
   async #greet(): Promise<void> {
     const { child } = this.#master;
+    if (this.#lost) throw this.#lost;
     const answered = new Promise<void>((resolve, reject) => {
       this.#answers.set("ready", [{ resolve, reject }]);
     });
     child.stdout.setEncoding("utf8").on("data", (text: string) => this.#read(text));
-    child.stdin.write(asLine(this.#request.program));
     const late = setTimeout(() => this.#lose(notAnswered("The host did not answer", openMs)), openMs);
     try {
       await answered;
@@ -157,7 +186,7 @@ export class SshConnection {
       this.#readAnswers();
       return;
     }
-    const [, said] = this.#text.split(`\u001Efenced-${this.#request.nonce}:hello\n`);
+    const [, said] = this.#text.split(`\u001Efenced-${this.nonce}:hello\n`);
     if (said !== undefined && /^(?:ready|problem .*)\n/m.test(said)) this.#welcome(said);
     else if (this.#text.length > longestGreeting) this.#lose(notAnswered("The host said something else", openMs));
   }
@@ -200,13 +229,14 @@ export class SshConnection {
   #lose(error: Error): void {
     if (this.#lost) return;
     this.#lost = error;
+    this.#onLost(error.message);
     clearInterval(this.#heart);
-    this.#master.child.kill("SIGKILL");
+    this.#master.kill();
     for (const waiting of this.#answers.values()) for (const { reject } of waiting) reject(error);
     this.#answers.clear();
     // Programs on a connection that is gone end by themselves, unless it is stuck.
     setTimeout(() => {
-      for (const child of this.#children) child.kill("SIGKILL");
+      for (const call of this.#calls) call.kill();
     }, stuckMs).unref();
   }
 
@@ -220,46 +250,12 @@ export class SshConnection {
   #spawn(role: SshCall["role"], command: string): SshProcess {
     const { options, directory, mark } = this.#request;
     const log = path.join(directory, `log${(this.#processes += 1)}`);
-    const child = spawn("ssh", sshArguments(options, { role, control: path.join(directory, "c"), log, command }), {
-      // A key that is pressed in this program's terminal is not meant for the connection.
-      detached: true,
-      env: { ...environmentOfSsh(), [mark.name]: mark.value },
-      stdio: ["pipe", "pipe", "pipe"],
-    });
-    let errors = "";
-    if (role === "master") {
-      child.stderr.on("data", (bytes: Buffer) => {
-        errors = (errors + bytes.toString()).slice(-2000);
-      });
-    }
-    let last: string | undefined;
-    child.on("close", () => {
-      last = readIfThere(log);
-      rmSync(log, { force: true });
-    });
-    return { child, said: () => `${errors}\n${last ?? readIfThere(log)}` };
+    return startSsh(options, { role, control: path.join(directory, "c"), log, command }, mark);
   }
-}
-
-/** Where an agent and tickets are found. */
-const neededBySsh = ["SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_RUNTIME_DIR", "KRB5CCNAME"];
-
-/** Without what ssh's configuration has it send, as Debian's does: the language that ssh speaks does not matter here. */
-function environmentOfSsh(): Record<string, string> {
-  const all = Object.entries(hostEnvironment(neededBySsh));
-  return Object.fromEntries(all.filter(([name]) => !/^(?:LANG|LANGUAGE|LC_.*)$/.test(name)));
 }
 
 function notAnswered(problem: string, ms: number): BackendUnavailableError {
   return new BackendUnavailableError(`${problem} within ${ms / 1000} s`, {
-    remedy: "See what the host is busy with, and call again: that makes a new connection.",
+    remedy: "Check what keeps the host busy, and call again to connect anew.",
   });
-}
-
-function readIfThere(file: string): string {
-  try {
-    return readFileSync(file, "utf8").slice(-4000);
-  } catch {
-    return "";
-  }
 }

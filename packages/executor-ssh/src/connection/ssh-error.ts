@@ -46,7 +46,7 @@ export function connectionError(problem: string, host: string, said: string): Ba
   const remedy = remedies.find(([pattern]) => pattern.test(said))?.[1](host);
   const reason = telling.slice(-4).join("; ").slice(-600);
   return new BackendUnavailableError(`${problem}${reason === "" ? "" : `: ${reason}`}`, {
-    remedy: remedy ?? `See whether \`ssh ${host} true\` works, and call again: that makes a new connection.`,
+    remedy: remedy ?? `See whether \`ssh ${host} true\` works, and call again to connect anew.`,
   });
 }
 

@@ -1,74 +1,100 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { BackendUnavailableError, type FileInfo } from "@fenced/core";
-import { asWorkspaceError, type RemoteFileAccess } from "@fenced/executor-kit";
+import {
+  BackendUnavailableError,
+  InvalidInputError,
+  sanitizeTerminalText,
+  type FileInfo,
+  type FileStat,
+} from "@fenced/core";
+import { asWorkspaceError, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
 import { connectionError } from "../connection/ssh-error.ts";
-import { quoted } from "../remote/shell-words.ts";
 import type { CallEnd, RemoteCall } from "../run/remote-call.ts";
 
-/** The most that a list of files may take, in bytes: blocks can make any number of files. */
-const longestList = 67_108_864;
+/** Characters that one file's entry in a list may have. */
+const longestEntry = 1_048_576;
 
-/** Who makes calls of the remote program. */
+/** How long a call for a file may go on without a byte in either direction, in milliseconds. */
+const quietMs = 60_000;
+/** The same for a removal, which says nothing until it is done. */
+const removalMs = 300_000;
+
+/** What makes calls for files. */
 export interface Caller {
   readonly host: string;
-  call(words: string): Promise<RemoteCall>;
+  call(words: readonly string[], quietMs: number): Promise<RemoteCall>;
 }
 
 /** The files of a work directory on the remote host, through the program that the session has there. */
 export class SshFileAccess implements RemoteFileAccess {
+  readonly seeks = true;
+  readonly measurable = true;
   readonly #caller: Caller;
 
   constructor(caller: Caller) {
     this.#caller = caller;
   }
 
-  async list(directory: string): Promise<FileInfo[]> {
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of this.#read("list", directory)) {
-      bytes += chunk.length;
-      if (bytes > longestList) throw tooManyFiles(directory);
-      chunks.push(chunk);
+  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of this.#read(["list", directory])) {
+      const entries = (rest + decoder.decode(chunk, { stream: true })).split("\0");
+      rest = entries.pop() ?? "";
+      if (rest.length > longestEntry) throw notAList(directory);
+      for (const entry of entries) {
+        const [, size, file] = /^(\d+) ([^]+)$/.exec(entry) ?? [];
+        if (file === undefined) continue;
+        yield { path: directory === "." ? file : `${directory}/${file}`, size: Number(size) };
+      }
     }
-    const entries = Buffer.concat(chunks).toString().split("\0");
-    return entries.flatMap((entry) => {
-      const [, size, file] = /^(\d+) ([^]+)$/.exec(entry) ?? [];
-      if (file === undefined) return [];
-      return [{ path: directory === "." ? file : `${directory}/${file}`, size: Number(size) }];
-    });
   }
 
-  content(file: string): AsyncGenerator<Uint8Array, void, void> {
-    return this.#read("content", file);
+  async stat(file: string): Promise<FileStat> {
+    let said = "";
+    for await (const chunk of this.#read(["status", file])) said = (said + String(Buffer.from(chunk))).slice(0, 200);
+    const [, type, size, seconds] = /^(file|directory) (\d+) (\d+)\n$/.exec(said) ?? [];
+    if (type !== "file" && type !== "directory") throw notAList(file);
+    return { path: file, type, size: Number(size), modifiedAt: new Date(Number(seconds) * 1000) };
   }
 
-  async put(file: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
-    const call = await this.#caller.call(`put ${quoted(file)}`);
-    // A program that refuses does not read on; its end says why.
-    const sent = pipeline(Readable.from(content), call.stdin).then(
-      () => undefined,
-      (error: unknown) => ({ error }),
-    );
-    await finish(call, file, this.#caller.host);
-    const failed = await sent;
-    if (failed) throw failed.error;
+  content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {
+    return this.#read(["content", file, String(start)]);
+  }
+
+  async put(file: string, content: FileContent): Promise<void> {
+    const call = await this.#caller.call(["put", file], quietMs);
+    const sent = call.send(wholeOf(file, content));
+    sent.catch((error: unknown) => call.fail(error));
+    for await (const _ of outputOf(call, file, this.#caller.host));
+    await sent;
   }
 
   async remove(file: string): Promise<void> {
-    for await (const _ of this.#read("remove", file));
+    for await (const _ of this.#read(["remove", file], removalMs));
   }
 
-  async *#read(verb: "list" | "content" | "remove", file: string): AsyncGenerator<Uint8Array, void, void> {
-    const call = await this.#caller.call(`${verb} ${quoted(file)}`);
-    call.stdin.end();
-    yield* outputOf(call, file, this.#caller.host);
+  async *#read(
+    words: readonly [verb: string, file: string, start?: string],
+    limitMs = quietMs,
+  ): AsyncGenerator<Uint8Array, void, void> {
+    const call = await this.#caller.call(
+      words.filter((word) => word !== undefined),
+      limitMs,
+    );
+    void call.send();
+    yield* outputOf(call, words[1], this.#caller.host);
   }
 }
 
-/** Waits for the end of a call that is about a file. */
-export async function finish(call: RemoteCall, file: string, host: string): Promise<void> {
-  for await (const _ of outputOf(call, file, host));
+async function* wholeOf(file: string, content: FileContent): AsyncGenerator<Uint8Array, void, void> {
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    yield chunk;
+  }
+  if (bytes === content.size) return;
+  throw new InvalidInputError(`${JSON.stringify(file)} was changed while it was being sent`, {
+    remedy: "Send it again when nothing writes to it.",
+  });
 }
 
 async function* outputOf(call: RemoteCall, file: string, host: string): AsyncGenerator<Uint8Array, void, void> {
@@ -87,7 +113,7 @@ async function* outputOf(call: RemoteCall, file: string, host: string): AsyncGen
       else if (value.type === "stderr") errors = (errors + String(value.data)).slice(-1000);
     }
   } finally {
-    // Whoever leaves early has no use for the rest.
+    // A reader that leaves early has no use for the rest.
     if (!ended) call.fail(undefined);
   }
 }
@@ -96,13 +122,16 @@ async function* outputOf(call: RemoteCall, file: string, host: string): AsyncGen
 function assertDone(end: CallEnd, errors: string, file: string, host: string): void {
   if (end.type === "broken") throw connectionError(`The host ${host} did not answer`, host, end.said);
   if (end.type === "refused") throw refusal(end, file);
-  if (end.code !== 0) throw asWorkspaceError(new Error(errors.trim()), file);
+  if (end.code !== 0) throw asWorkspaceError(new Error(sanitizeTerminalText(errors.trim())), file);
 }
 
-function tooManyFiles(directory: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The list of files in ${JSON.stringify(directory)} is longer than 64 MiB`, {
-    remedy: "Remove files there by a block, or list a directory with fewer.",
-  });
+function notAList(file: string): BackendUnavailableError {
+  return new BackendUnavailableError(
+    `The remote host sent something else than what it was asked about ${JSON.stringify(file)}`,
+    {
+      remedy: "Code may have changed the programs of the account there. Check it, and call stop().",
+    },
+  );
 }
 
 /** The error for a file that the remote program refuses. */
@@ -112,5 +141,5 @@ export function refusal({ code, text }: { readonly code: string; readonly text: 
       remedy: "Stop the executor; the next call starts it with a fresh one.",
     });
   }
-  return asWorkspaceError(Object.assign(new Error(text), { code }), file);
+  return asWorkspaceError(Object.assign(new Error(sanitizeTerminalText(text)), { code }), file);
 }

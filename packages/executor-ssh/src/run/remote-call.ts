@@ -1,51 +1,50 @@
 import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError } from "@fenced/core";
 import { OutputQueue, type BlockEvent } from "@fenced/executor-kit";
 import { MarkedStream } from "../connection/marked-stream.ts";
 import type { SshConnection } from "../connection/ssh-connection.ts";
 import { noSsh } from "../connection/ssh-error.ts";
-import { asLine } from "../remote/shell-words.ts";
+import type { SshProcess } from "../connection/ssh-process.ts";
+
+/** Content travels in frames of at least as many bytes, but for the last. */
+const frameBytes = 1_048_576;
 
 /** How a call ended. */
 export type CallEnd =
   | { readonly type: "exit"; readonly code: number }
   /** It could not be done: an error code, and a sentence if that says too little. */
   | { readonly type: "refused"; readonly code: string; readonly text: string }
-  /** Without a word: what ssh, or a login shell, said instead. `begun`: the remote program had started. */
+  /** Without a word: what ssh, or a login shell, said instead. `begun`: the program had started. */
   | { readonly type: "broken"; readonly begun: boolean; readonly said: string };
 
-/** One call of a function of the remote program: its outputs between the marks, and its end. */
+/** What the call program is to do. */
+export interface CallRequest {
+  /** Names the call within its session. */
+  readonly name: string;
+  /** What to do, and its arguments. */
+  readonly words: readonly string[];
+  /** Fails the call when nothing has come or gone for so many milliseconds. Default: no limit. */
+  readonly quietMs?: number;
+}
+
+type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+/** One run of the call program on the remote host: its outputs between the marks, and its end. */
 export class RemoteCall {
-  /** What follows the call; to be ended. */
-  readonly stdin: Writable;
+  readonly #connection: SshConnection;
+  readonly #name: string;
+  readonly #process: SshProcess;
   readonly #output = new OutputQueue<CallEnd>();
-  readonly #kill: () => void;
+  #quiet: NodeJS.Timeout | undefined;
   #endedAt: number | undefined;
 
-  /** @param call - shell: what to do. */
-  constructor(connection: SshConnection, nonce: string, call: string) {
-    const { child, said } = connection.start();
-    this.stdin = child.stdin;
-    this.#kill = () => child.kill("SIGKILL");
-    child.stdin.on("error", () => {});
-    child.stdin.write(asLine(call));
-    const marked = { stdout: new MarkedStream(nonce), stderr: new MarkedStream(nonce) };
-    const settle = (): void => {
-      if (marked.stdout.ending === undefined || marked.stderr.ending === undefined) return;
-      this.#endedAt ??= performance.now();
-      this.#output.end(endOf(marked.stdout.ending));
-      // A process in the background may hold the outputs for as long as it lives; nobody waits for it.
-      child.unref();
-    };
-    for (const name of ["stdout", "stderr"] as const) {
-      this.#output.follow(name, child[name], (bytes) => marked[name].push(bytes));
-      child[name].on("data", settle);
-    }
-    child.on("error", (error) => this.#output.fail(noSsh(error)));
-    child.on("close", () => {
-      const begun = marked.stdout.begun || marked.stderr.begun;
-      this.#output.end({ type: "broken", begun, said: `${marked.stdout.noise}\n${marked.stderr.noise}\n${said()}` });
-    });
+  constructor(connection: SshConnection, { name, words, quietMs }: CallRequest) {
+    this.#connection = connection;
+    this.#name = name;
+    this.#process = connection.start(name, words);
+    if (quietMs !== undefined) this.#quiet = setTimeout(() => this.#whenQuiet(quietMs), quietMs);
+    this.#follow();
   }
 
   /** When the end came in, on the clock of `performance.now()`; its reader may learn of it later. */
@@ -58,17 +57,118 @@ export class RemoteCall {
     return this.#output.events();
   }
 
+  /**
+   * Sends one content after the other, each with an end that the program waits for, and then the end of the input. Does not
+   * fail if the program reads no more: its end says why.
+   *
+   * @throws what reading the content throws.
+   */
+  async send(...contents: readonly Content[]): Promise<void> {
+    const { stdin } = this.#process.child;
+    try {
+      for (const content of contents) {
+        for await (const frame of framesOf(content)) {
+          if (!stdin.writable) return;
+          this.#quiet?.refresh();
+          if (stdin.write(frame)) continue;
+          stdin.uncork();
+          await drained(stdin);
+        }
+      }
+    } finally {
+      stdin.end();
+    }
+  }
+
   /** Everything that was started is dead: the end of its outputs is waited for only as long as a packet may take. */
   async leave(): Promise<void> {
     await sleep(1000, undefined, { ref: false });
-    this.#kill();
+    this.#process.kill();
   }
 
   /** Ends the call at once. */
   fail(error: unknown): void {
+    clearTimeout(this.#quiet);
     this.#output.fail(error);
-    this.#kill();
+    this.#process.kill();
   }
+
+  #follow(): void {
+    const { child, said } = this.#process;
+    const { nonce } = this.#connection;
+    const marked = { stdout: new MarkedStream(nonce), stderr: new MarkedStream(nonce) };
+    let leader: number | undefined;
+    const look = (): void => {
+      this.#quiet?.refresh();
+      if (leader === undefined && marked.stdout.leader !== undefined) {
+        leader = marked.stdout.leader;
+        this.#connection.tellLeader(this.#name, leader);
+      }
+      if (marked.stdout.ending !== undefined && marked.stderr.ending !== undefined) this.#end(marked.stdout.ending);
+    };
+    for (const name of ["stdout", "stderr"] as const) {
+      this.#output.follow(name, child[name], (bytes) => marked[name].push(bytes));
+      child[name].on("data", look);
+    }
+    child.on("error", (error) => this.fail(noSsh(error)));
+    child.on("close", () => {
+      clearTimeout(this.#quiet);
+      const begun = marked.stdout.begun || marked.stderr.begun;
+      this.#output.end({ type: "broken", begun, said: `${marked.stdout.noise}\n${marked.stderr.noise}\n${said()}` });
+    });
+  }
+
+  #end(words: string): void {
+    clearTimeout(this.#quiet);
+    this.#endedAt ??= performance.now();
+    this.#output.end(endOf(words));
+    // A process in the background may hold the outputs for as long as it lives; nobody waits for it.
+    this.#process.child.unref();
+  }
+
+  /** Code can stop the program, or have it open something that never answers. */
+  #whenQuiet(quietMs: number): void {
+    const { stdout, stderr } = this.#process.child;
+    if (stdout.isPaused() || stderr.isPaused()) {
+      this.#quiet = setTimeout(() => this.#whenQuiet(quietMs), quietMs);
+      return;
+    }
+    this.fail(
+      new BackendUnavailableError(`The remote host has neither sent nor received anything for ${quietMs / 1000} s`, {
+        remedy: "Check what keeps the host busy. If code has stopped the session's programs there, call stop().",
+      }),
+    );
+    this.#connection.kill(this.#name).catch(() => {});
+  }
+}
+
+/** Waits until a stream takes more, or never will. */
+async function drained(stream: Writable): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const go = (): void => {
+      for (const event of ["drain", "close"]) stream.off(event, go);
+      resolve();
+    };
+    for (const event of ["drain", "close"]) stream.on(event, go);
+  });
+}
+
+async function* framesOf(content: Content): AsyncGenerator<Buffer, void, void> {
+  let pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of content) {
+    for (let at = 0; at < chunk.length; at += frameBytes) {
+      const piece = chunk.subarray(at, at + frameBytes);
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes < frameBytes) continue;
+      yield Buffer.concat([Buffer.from(`${bytes}\n`), ...pieces]);
+      pieces = [];
+      bytes = 0;
+    }
+  }
+  if (bytes > 0) yield Buffer.concat([Buffer.from(`${bytes}\n`), ...pieces]);
+  yield Buffer.from("0\n");
 }
 
 function endOf(words: string): CallEnd {

@@ -1,8 +1,7 @@
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "@fenced/executor-kit";
 import { connectionError } from "../connection/ssh-error.ts";
-import { finish, refusal } from "../files/ssh-file-access.ts";
-import { quoted } from "../remote/shell-words.ts";
-import type { SshSession } from "../ssh-session.ts";
+import { refusal } from "../files/ssh-file-access.ts";
+import type { SshLink } from "../ssh-link.ts";
 import type { RemoteCall } from "./remote-call.ts";
 
 /** A block, as the remote host is told to run it. */
@@ -23,25 +22,25 @@ export interface RemoteBlock {
 
 /**
  * Runs a block on the remote host, and returns how it ended. What is secret in `env` travels over the connection and
- * never stands in a command line, neither here nor there.
+ * never appears in a command line, neither here nor there.
  *
  * @throws BackendUnavailableError if the connection broke or the block could not be started.
  */
 export async function* runRemoteBlock(
-  session: SshSession,
+  link: SshLink,
   block: RemoteBlock,
 ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-  const { number, signal } = block;
-  const input = await storeInput(session, block);
+  const { signal, source, stdin } = block;
   signal.throwIfAborted();
-  const call = session.call(`${environment(block.env)}; ${words(block, input)}`);
+  const name = `block${block.number}`;
+  const call = link.call({ name, words: wordsOf(block, name) });
   const kill = (): void => {
     // It was in time, only its reader is slow; what it left running lives on.
     if (call.endedAt !== undefined && signal.reason === timeIsUp) return;
-    void endCall(session, call, number);
+    void endCall(link, call, name);
   };
   signal.addEventListener("abort", kill, { once: true });
-  call.stdin.end(block.source);
+  void call.send(...[source, ...(stdin === undefined ? [] : [stdin])].map((text) => [Buffer.from(text)]));
   try {
     const end = yield* call.events();
     if (end.type === "exit") {
@@ -50,7 +49,7 @@ export async function* runRemoteBlock(
     if (end.type === "refused") throw refusal(end, block.file);
     if (signal.aborted) return { exitCode: killed };
     // Either the connection broke, and this throws, or code killed the program that watches it: the rest dies with that.
-    await session.connection.kill(number);
+    await link.connection.kill(name);
     if (end.begun) return { exitCode: killed };
     throw connectionError(`The block could not be started on ${block.host}`, block.host, end.said);
   } finally {
@@ -60,38 +59,17 @@ export async function* runRemoteBlock(
 
 const killed = 137;
 
-async function endCall(session: SshSession, call: RemoteCall, number: number): Promise<void> {
+async function endCall(link: SshLink, call: RemoteCall, name: string): Promise<void> {
   try {
-    await session.connection.kill(number);
+    await link.connection.kill(name);
     await call.leave();
   } catch (error) {
     call.fail(error);
   }
 }
 
-async function storeInput(session: SshSession, block: RemoteBlock): Promise<string> {
-  const { number, stdin, host, file, signal } = block;
-  if (stdin === undefined) return "/dev/null";
-  const call = session.call(`input ${number}`);
-  // Earlier blocks may have put something in its place that takes nothing.
-  const leave = (): void => call.fail(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
-  if (signal.aborted) leave();
-  try {
-    call.stdin.end(stdin);
-    await finish(call, file, host);
-  } finally {
-    signal.removeEventListener("abort", leave);
-  }
-  return `${session.directory}/input/${number}`;
-}
-
-function environment(env: Readonly<Record<string, string>>): string {
-  const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`);
-  return `environment() { ${[":", ...exports].join("; ")}; }`;
-}
-
-function words({ number, temporary, file, command }: RemoteBlock, input: string): string {
-  const all = [String(number), temporary ? "remove" : "keep", file, input, ...command];
-  return `block ${all.map(quoted).join(" ")}`;
+function wordsOf({ temporary, file, stdin, command, env }: RemoteBlock, name: string): string[] {
+  const variables = Object.entries(env).map(([variable, value]) => `${variable}=${value}`);
+  const how = [temporary ? "remove" : "keep", file, stdin === undefined ? "none" : "input"];
+  return ["block", name, ...how, String(command.length), ...command, ...variables];
 }

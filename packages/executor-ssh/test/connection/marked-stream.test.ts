@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MarkedStream } from "../../src/connection/marked-stream.ts";
 
 const mark = "\u001Efenced-nonce:";
-const whole = `noise ${mark}begin\nout \u001E${mark.slice(0, 5)} put${mark}made up\nmore${mark}exit 3\nlate`;
+const whole = `noise ${mark}begin 42\nout \u001E${mark.slice(0, 5)} put${mark}made up\nmore${mark}exit 3\nlate`;
 
 function read(pieces: readonly Buffer[]): { text: string; stream: MarkedStream } {
   const stream = new MarkedStream("nonce");
@@ -16,7 +16,7 @@ describe("MarkedStream", () => {
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const { text, stream } = read([bytes.subarray(0, cut), bytes.subarray(cut)]);
       expect(text).toBe(`out \u001E${mark.slice(0, 5)} put${mark}made up\nmore`);
-      expect(stream).toMatchObject({ begun: true, ending: "exit 3", noise: "noise " });
+      expect(stream).toMatchObject({ begun: true, leader: 42, ending: "exit 3", noise: "noise " });
     }
     expect(read([...bytes].map((byte) => Buffer.from([byte]))).text).toContain("made up\nmore");
   });
@@ -26,6 +26,13 @@ describe("MarkedStream", () => {
     stream.push(Buffer.from(`${mark}begin\n`));
     expect(stream.push(Buffer.from("partial")).map(String)).toEqual(["partial"]);
     expect(stream.ending).toBeUndefined();
+  });
+
+  it("takes only the first mark for the beginning, and a line that is too long for output", () => {
+    const forged = `${mark}begin 7\n${mark}${"x".repeat(20_000)}`;
+    const { text, stream } = read([Buffer.from(`${mark}begin\n${forged}`), Buffer.from(`\n${mark}exit 0\n`)]);
+    expect(text).toBe(`${forged}\n`);
+    expect(stream).toMatchObject({ begun: true, leader: undefined, ending: "exit 0" });
   });
 
   it("says why something was refused", () => {

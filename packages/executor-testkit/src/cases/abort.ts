@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { childKinds, type ChildKind } from "../languages/fixture-language.ts";
-import { childKind, processes, stateful, staysInSession } from "../needs.ts";
+import { childKind, processes, startsProcesses, stateful, staysInSession } from "../needs.ts";
 import { assertRejectsWith } from "../observe/assert-rejects-with.ts";
 import { followStream, streamedText } from "../observe/follow-stream.ts";
 import { assertBeats, assertDead, workspaceHeartbeat } from "../observe/heartbeat.ts";
-import { untilRunning } from "../observe/until-running.ts";
+import { beating, startWaiting, untilRunning, withEnoughTime } from "../observe/until-running.ts";
 import { settledKind } from "../settled-kind.ts";
 
 const endsChild = (kind: ChildKind): ConformanceCase => ({
@@ -18,11 +18,7 @@ const endsChild = (kind: ChildKind): ConformanceCase => ({
     const { language } = kit;
     const executor = await kit.create();
     const controller = new AbortController();
-    const program = language.program(
-      language.spawnBeating("child", kind),
-      language.print("started"),
-      language.beat("main"),
-    );
+    const program = language.program(language.spawnBeating("child", kind), ...beating(language, "main"));
     const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
     await untilRunning(kit, executor, followed, "main");
     const reason = new Error("changed my mind");
@@ -35,6 +31,7 @@ const endsChild = (kind: ChildKind): ConformanceCase => ({
 /** A call that is aborted: before, while and after it runs. */
 export const abort: ConformanceGroup = {
   name: "abort",
+  waits: true,
   cases: [
     {
       name: "before the call: nothing runs and the call rejects with the reason",
@@ -57,19 +54,22 @@ export const abort: ConformanceGroup = {
       name: "during executeCodeBlocks: rejects with the reason once all is dead",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
-        await executor.start();
-        const controller = new AbortController();
         const blocks = [
-          language.program(language.print("started"), language.beat("main")),
+          language.program(...beating(language, "main")),
           language.program(language.writeFile("after.txt", "ran")),
         ];
-        const call = executor.executeCodeBlocks(blocks, { signal: controller.signal });
-        call.catch(() => {});
-        await sleep(3000);
-        const reason = { not: "an error" };
-        controller.abort(reason);
-        await assertRejectsWith(kit, call, reason);
+        const { executor } = await withEnoughTime(kit, async (milliseconds) => {
+          const made = await kit.create();
+          await made.start();
+          const controller = new AbortController();
+          const call = made.executeCodeBlocks(blocks, { signal: controller.signal });
+          call.catch(() => {});
+          await sleep(milliseconds);
+          const reason = { not: "an error" };
+          controller.abort(reason);
+          await assertRejectsWith(kit, call, reason);
+          return { executor: made };
+        });
         await assertDead(kit, executor, "main");
         assert.ok(!(await executor.files.list()).some(({ path }) => path === "after.txt"), "later blocks do not run");
       },
@@ -80,7 +80,7 @@ export const abort: ConformanceGroup = {
         const { language } = kit;
         const executor = await kit.create();
         const controller = new AbortController();
-        const program = language.program(language.print("started"), language.beat("main"));
+        const program = language.program(...beating(language, "main"));
         const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
         await untilRunning(kit, executor, followed, "main");
         controller.abort();
@@ -97,7 +97,7 @@ export const abort: ConformanceGroup = {
         const { language } = kit;
         const executor = await kit.create();
         const controller = new AbortController();
-        const program = language.program(language.print("started"), language.beatStubbornly("main"));
+        const program = language.program(...beating(language, "main", (file) => language.beatStubbornly(file)));
         const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
         await untilRunning(kit, executor, followed, "main");
         controller.abort();
@@ -170,17 +170,16 @@ export const abort: ConformanceGroup = {
       name: "ends its own call and no other",
       needs: [processes],
       async run(kit) {
-        const { language } = kit;
         const executor = await kit.create();
-        const other = kit.run(executor, language.program(language.awaitFile("go"), language.print("lived on")));
+        const other = await startWaiting(kit, executor);
         await abortRunning(kit, executor);
         await executor.files.write("go", "");
-        assert.equal((await other).output, "lived on\n");
+        assert.equal((await other.result).output, "lived on\n");
       },
     },
     {
       name: "does not touch what an earlier block left running",
-      needs: [staysInSession],
+      needs: [staysInSession, startsProcesses],
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
@@ -208,7 +207,7 @@ export const abort: ConformanceGroup = {
 async function abortRunning(kit: CaseContext, executor: Parameters<CaseContext["run"]>[0]): Promise<void> {
   const { language } = kit;
   const controller = new AbortController();
-  const program = language.program(language.print("started"), language.beat("main"));
+  const program = language.program(...beating(language, "main"));
   const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
   await untilRunning(kit, executor, followed, "main");
   controller.abort();

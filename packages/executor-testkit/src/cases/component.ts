@@ -12,7 +12,7 @@ def greet(name="you"):
     return "hello " + name
 `);
 
-/** Settings as plain JSON, to and fro. */
+/** Settings to plain JSON and back. */
 export const component: ConformanceGroup = {
   name: "component",
   cases: [

@@ -33,6 +33,7 @@ const umlaut = [...new TextEncoder().encode("ü")];
 /** Output is UTF-8, as a program wrote it. */
 export const encoding: ConformanceGroup = {
   name: "encoding",
+  waits: true,
   cases: [
     text("keeps text of all planes", "aé日本🎈👩‍👩‍👧 \u{1D11E} עברית\n"),
     text("keeps CRLF and CR", "a\r\nb\rc\r\n"),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import type { CodeExecutor } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { language, onHost } from "../needs.ts";
@@ -33,7 +34,11 @@ export const environment: ConformanceGroup = {
         process.env[secretName] = secret;
         try {
           const result = await kit.succeedWith(await kit.create(), kit.language.printVariable(secretName));
-          assert.equal(result.output, `${secretName}=(unset)\n`);
+          assert.equal(
+            result.output,
+            `${secretName}=(unset)\n`,
+            `the code can read the host's ${secretName}: do not hand process.env on, hostEnvironment() of @fenced/executor-kit has what programs need`,
+          );
         } finally {
           Reflect.deleteProperty(process.env, secretName);
         }
@@ -44,10 +49,12 @@ export const environment: ConformanceGroup = {
       needs: [onHost],
       async run(kit) {
         const executor = await kit.create();
-        for (const name of ["PATH", "HOME"]) {
-          const result = await kit.succeedWith(executor, kit.language.printVariable(name));
-          assert.notEqual(result.output, `${name}=(unset)\n`);
-        }
+        const missing = await unset(kit, executor, "PATH", "HOME");
+        assert.deepEqual(
+          missing,
+          [],
+          `blocks need ${missing.join(", ")}: use hostEnvironment() of @fenced/executor-kit`,
+        );
       },
     },
     {
@@ -55,18 +62,28 @@ export const environment: ConformanceGroup = {
       needs: [language("python")],
       async run(kit) {
         const executor = await kit.create();
-        for (const name of ["PIP_QUIET", "PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INPUT"]) {
-          const result = await kit.succeedWith(executor, kit.language.printVariable(name));
-          assert.match(result.output, /=[^(\n0]+\n$/, `${name} is set`);
-        }
+        const missing = await unset(kit, executor, "PIP_QUIET", "PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INPUT");
+        assert.deepEqual(
+          missing,
+          [],
+          `pip would print or ask, without ${missing.join(", ")}: use blockEnvironment of @fenced/executor-kit`,
+        );
       },
     },
   ],
 };
 
+/** Those of the variables that blocks have not, or that are off. */
+async function unset(kit: CaseContext, executor: CodeExecutor, ...names: readonly string[]): Promise<string[]> {
+  const program = kit.language.program(...names.map((name) => kit.language.printVariable(name)));
+  const { output } = await kit.succeed(executor, program);
+  const lines = output.split("\n");
+  return names.filter((name) => !lines.some((line) => line.startsWith(`${name}=`) && !/=(?:\(unset\)|0)?$/.test(line)));
+}
+
 async function variables(
   kit: CaseContext,
-  executor: Parameters<CaseContext["run"]>[0],
+  executor: CodeExecutor,
   env?: Readonly<Record<string, string>>,
 ): Promise<string[]> {
   const names = ["FENCED_A", "FENCED_B", "FENCED_C"];

@@ -65,7 +65,7 @@ export const functionPrompt: ConformanceGroup = {
       },
     },
     {
-      name: "has no place for a module name that is no identifier: construction throws InvalidInputError",
+      name: "rejects a module name that is not an identifier: construction throws InvalidInputError",
       needs: [someFunctions],
       async run(kit) {
         for (const functionsModule of ["not a name", "1st", "a-b", "a.b", "", "../up", "class"]) {

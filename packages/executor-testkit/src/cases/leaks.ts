@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { beatingChild } from "../beating-child.ts";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import type { HostRequest } from "../host-request.ts";
@@ -39,7 +40,7 @@ const dies = (death: Death): ConformanceCase => ({
     if (isSignal(death)) await host.kill(death);
     else await host.end();
 
-    await eventually(goneWithinMs, "processes of a dead program die", () =>
+    await eventually(goneWithinMs, "processes of a dead program die (Leash of @fenced/executor-kit ends them)", () =>
       Promise.all(heartbeats.map(assertStopped)).then(
         () => true,
         () => undefined,
@@ -61,18 +62,19 @@ export const leaks: ConformanceGroup = {
         const [temporary, before] = [await kit.directory(), await resources(kit)];
         await using host = new HostProgram(kit, {
           options: {},
-          calls: [
-            [language.program(language.print("one"))],
-            [language.program(language.spawnBeating("child", "child"))],
-          ],
+          calls: [[language.program(language.print("one"))], [language.program(...beatingChild(kit).statements)]],
           temporary,
           end: "stop",
         } satisfies HostRequest);
         await host.end();
         const [first, , stopped] = host.reports;
         assert.deepEqual(first, { type: "result", exitCode: 0, output: "one\n" }, host.errors);
-        assert.deepEqual(stopped, { type: "stopped", children: [] }, "no child process remains");
-        assert.deepEqual(await readdir(temporary), [], "no temporary file remains");
+        assert.deepEqual(
+          stopped,
+          { type: "stopped", children: [] },
+          "no child process remains: stop() ends them all, as killProcesses() of @fenced/executor-kit does",
+        );
+        assert.deepEqual(await readdir(temporary), [], "no temporary file remains: stop() removes what was made");
         await assertSameResources(kit, before);
       },
     },
@@ -109,7 +111,9 @@ async function assertSameResources(kit: CaseContext, before: readonly string[]):
 }
 
 async function assertEmptied(directory: string): Promise<void> {
-  await eventually(goneWithinMs, "temporary files of a dead program go", async () =>
-    (await readdir(directory)).length === 0 ? true : undefined,
+  await eventually(
+    goneWithinMs,
+    "temporary files of a dead program go (Leash of @fenced/executor-kit removes them)",
+    async () => ((await readdir(directory)).length === 0 ? true : undefined),
   );
 }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { ExecutorStoppedError, type CodeExecutor } from "@fenced/core";
+import { beatingChild } from "../beating-child.ts";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { processes, stateful } from "../needs.ts";
 import { followStream } from "../observe/follow-stream.ts";
 import { assertDead } from "../observe/heartbeat.ts";
-import { untilRunning } from "../observe/until-running.ts";
+import { beating, untilRunning } from "../observe/until-running.ts";
 
 const endsRun = (method: "stop" | "restart"): ConformanceCase => ({
   name: `${method}() during a run rejects that call with ExecutorStoppedError, and all is dead`,
@@ -13,17 +14,15 @@ const endsRun = (method: "stop" | "restart"): ConformanceCase => ({
     const { language, subject } = kit;
     const options = subject.takesWorkDir ? { workDir: await kit.directory() } : {};
     const executor = await kit.create(options);
-    const program = language.program(
-      language.spawnBeating("child", "child"),
-      language.print("started"),
-      language.beat("main"),
-    );
+    const child = beatingChild(kit);
+    const program = language.program(...child.statements, ...beating(language, "main"));
     const followed = followStream(executor.streamCodeBlocks([program]));
     await untilRunning(kit, executor, followed, "main");
     await kit.within(`${method}()`, executor[method]());
     await kit.rejects(ExecutorStoppedError, "the call under way", followed.result);
+    if (method === "stop") await kit.within("start()", executor.start());
     // Without a directory of its own, a stopped executor has nothing left to look into.
-    if (method === "restart" || subject.takesWorkDir) await assertDead(kit, executor, "main", "child");
+    if (method === "restart" || subject.takesWorkDir) await assertDead(kit, executor, "main", ...child.files);
     await kit.succeedWith(executor, language.print("next"));
   },
 });
@@ -31,6 +30,7 @@ const endsRun = (method: "stop" | "restart"): ConformanceCase => ({
 /** Start, stop, restart. */
 export const lifecycle: ConformanceGroup = {
   name: "life cycle",
+  waits: true,
   cases: [
     {
       name: "the first call starts the executor",
@@ -83,6 +83,7 @@ export const lifecycle: ConformanceGroup = {
       async run(kit) {
         const executor = await kit.create();
         await kit.within("stop() without start()", executor.stop());
+        await kit.within("start()", executor.start());
         await kit.succeedWith(executor, kit.language.print("started"));
         await kit.within(
           "stop() three times at once",
@@ -98,11 +99,12 @@ export const lifecycle: ConformanceGroup = {
         const starting = executor.start().catch(() => {});
         await kit.within("stop() during start()", executor.stop());
         await kit.within("start() that was stopped", starting);
+        await kit.within("start()", executor.start());
         await kit.succeedWith(executor, kit.language.print("next"));
       },
     },
     {
-      name: "it may be used again after stop()",
+      name: "it may be started again after stop()",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
@@ -110,9 +112,73 @@ export const lifecycle: ConformanceGroup = {
           const result = await kit.succeedWith(executor, language.print(name));
           assert.equal(result.output, `${name}\n`);
           await kit.within("stop()", executor.stop());
+          await kit.within("start() after stop()", executor.start());
         }
-        await kit.within("start() after stop()", executor.start());
         await kit.succeedWith(executor, language.print("four"));
+      },
+    },
+    {
+      name: "after stop() every call rejects with ExecutorStoppedError, and makes nothing",
+      alone: true,
+      async run(kit) {
+        const executor = await kit.create();
+        await kit.succeedWith(executor, kit.language.print("started"));
+        await kit.within("stop()", executor.stop());
+        await assertEnded(kit, executor);
+      },
+    },
+    {
+      name: "after stop() without a start the first call does not start it",
+      alone: true,
+      async run(kit) {
+        const executor = await kit.create();
+        await kit.within("stop()", executor.stop());
+        await assertEnded(kit, executor);
+      },
+    },
+    {
+      name: "calls that wait for the start when stop() comes reject, and make nothing",
+      alone: true,
+      async run(kit) {
+        const executor = await kit.create();
+        const before = await resources(kit);
+        const calls = lateCalls(kit, executor);
+        await kit.within("stop()", executor.stop());
+        await assertAllRejected(kit, calls);
+        await assertNothingAdded(kit, before);
+      },
+    },
+    {
+      name: "after [Symbol.asyncDispose]() nothing starts it again",
+      alone: true,
+      async run(kit) {
+        const executor = await kit.create();
+        await kit.succeedWith(executor, kit.language.print("started"));
+        await kit.within("[Symbol.asyncDispose]()", executor[Symbol.asyncDispose]());
+        await kit.rejects(ExecutorStoppedError, "start()", executor.start());
+        await assertEnded(kit, executor);
+      },
+    },
+    {
+      name: "start() can be aborted, and leaves nothing",
+      alone: true,
+      async run(kit) {
+        const executor = await kit.create();
+        const before = await resources(kit);
+        const reason = new Error("the caller has left");
+        await assert.rejects(executor.start({ signal: AbortSignal.abort(reason) }), reason);
+        const controller = new AbortController();
+        const starting = executor.start({ signal: controller.signal });
+        setTimeout(() => controller.abort(reason), 5);
+        // A start may be faster than that.
+        await kit.within(
+          "start() that was aborted",
+          starting.catch((error: unknown) => assert.equal(error, reason)),
+        );
+        await kit.within("stop()", executor.stop());
+        await assertNothingAdded(kit, before);
+        await kit.within("start()", executor.start());
+        await kit.succeedWith(executor, kit.language.print("next"));
       },
     },
     endsRun("stop"),
@@ -135,7 +201,7 @@ export const lifecycle: ConformanceGroup = {
       name: "await using stops it",
       async run(kit) {
         const executor = await kit.create();
-        const program = kit.language.program(kit.language.print("started"), kit.language.beat("main"));
+        const program = kit.language.program(...beating(kit.language, "main"));
         const followed = followStream(executor.streamCodeBlocks([program]));
         await untilRunning(kit, executor, followed, "main");
         await kit.within("[Symbol.asyncDispose]()", executor[Symbol.asyncDispose]());
@@ -168,9 +234,47 @@ export const lifecycle: ConformanceGroup = {
   ],
 };
 
+async function resources({ subject }: CaseContext): Promise<readonly string[]> {
+  return (await subject.listResources?.()) ?? [];
+}
+
+async function assertNothingAdded(kit: CaseContext, before: readonly string[]): Promise<void> {
+  const added = (await resources(kit)).filter((each) => !before.includes(each));
+  assert.deepEqual(added, [], "nothing was made that stays");
+}
+
+/** One call of each kind. */
+function lateCalls(kit: CaseContext, executor: CodeExecutor): Promise<unknown>[] {
+  const program = kit.language.program(kit.language.print("late"));
+  const calls: Promise<unknown>[] = [
+    executor.executeCodeBlocks([program]),
+    followStream(executor.streamCodeBlocks([program])).result,
+    executor.files.write("late.txt", "late"),
+    executor.files.list(),
+    executor.files.stat("late.txt"),
+    executor.files.read("late.txt"),
+    executor.files.readStream("late.txt").getReader().read(),
+    executor.files.writeStream("late.txt").close(),
+    executor.files.upload([]),
+    executor.restart(),
+  ];
+  for (const call of calls) call.catch(() => {});
+  return calls;
+}
+
+async function assertAllRejected(kit: CaseContext, calls: readonly Promise<unknown>[]): Promise<void> {
+  for (const [index, call] of calls.entries()) await kit.rejects(ExecutorStoppedError, `late call ${index}`, call);
+}
+
+async function assertEnded(kit: CaseContext, executor: CodeExecutor): Promise<void> {
+  const before = await resources(kit);
+  await assertAllRejected(kit, lateCalls(kit, executor));
+  await assertNothingAdded(kit, before);
+}
+
 async function assertAllStopped(kit: CaseContext, executor: CodeExecutor): Promise<void> {
   const { language } = kit;
-  const program = language.program(language.print("started"), language.beat("main"));
+  const program = language.program(...beating(language, "main"));
   const followed = followStream(executor.streamCodeBlocks([program]));
   const others = [1, 2].map((name) => executor.executeCodeBlocks([language.program(language.beat(`other${name}`))]));
   for (const other of others) other.catch(() => {});

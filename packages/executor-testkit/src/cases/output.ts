@@ -84,13 +84,23 @@ export const output: ConformanceGroup = {
       },
     },
     {
-      name: "counts each block's output by itself",
+      name: "holds all blocks of a run together to the limit",
       async run(kit) {
         const { language } = kit;
         const most = language.program(language.fill("x", limit - 100));
         const result = await kit.succeed(await kit.create({ maxOutputBytes: limit }), [most, most, most]);
-        assert.equal(result.truncated, false);
-        assert.equal(result.output.length, 3 * (limit - 100));
+        assert.deepEqual(
+          result.blocks.map(({ truncated, output: text }) => [truncated, (text.match(/x/g) ?? []).length]),
+          [
+            [false, limit - 100],
+            [true, 100],
+            [true, 0],
+          ],
+        );
+        assert.equal(result.truncated, true);
+        assert.equal(result.output, result.blocks.map(({ output: text }) => text).join(""));
+        const json = JSON.stringify(result);
+        assert.ok(json.length < limit + 2048, `${json.length} characters of JSON hold each byte of output once`);
       },
     },
     {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { CodeResult } from "@fenced/core";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { childKinds, type ChildKind } from "../languages/fixture-language.ts";
-import { childKind, onHost, statement, workDir } from "../needs.ts";
+import { childKind, keepsOutput, onHost, startsProcesses, statement, workDir } from "../needs.ts";
 import {
   assertBeats,
   assertDead,
@@ -52,9 +52,11 @@ const diesWithStop = (kind: ChildKind): ConformanceCase => ({
 /** Processes that outlive their block. */
 export const processes: ConformanceGroup = {
   name: "background processes",
+  waits: true,
   cases: [
     {
       name: "a block ends with its main process, though a child holds its output open",
+      needs: [startsProcesses],
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create({ timeoutMs: 45_000 });
@@ -85,7 +87,7 @@ export const processes: ConformanceGroup = {
     },
     {
       name: "a server that one block starts, and that logs, is called by the next, and is gone after restart()",
-      needs: [statement("spawnServer"), statement("callServer")],
+      needs: [startsProcesses, keepsOutput, statement("spawnServer"), statement("callServer")],
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();

@@ -135,7 +135,21 @@ def odd():
       },
     },
     {
-      name: "whose package is not to be had throw FunctionSetupError that names it",
+      name: "with a mistake in their Python throw FunctionSetupError with Python's own words",
+      needs,
+      async run(kit) {
+        const mistaken = FunctionWithRequirements.fromString("def mistaken():\n    x = = 1\n");
+        const executor = await kit.create({ functions: [double(), mistaken] });
+        await kit.rejects(
+          FunctionSetupError,
+          "executeCodeBlocks",
+          executor.executeCodeBlocks([callDouble]),
+          /SyntaxError/,
+        );
+      },
+    },
+    {
+      name: "whose package cannot be installed throw FunctionSetupError that names it",
       needs,
       async run(kit) {
         // Where no index is in reach, installers try for a minute before they give up.
@@ -174,6 +188,7 @@ def odd():
         await kit.within("restart()", executor.restart());
         assert.equal((await kit.succeed(executor, callDouble)).output, "42\n");
         await kit.within("stop()", executor.stop());
+        await kit.within("start()", executor.start());
         assert.equal((await kit.succeed(executor, callDouble)).output, "42\n");
       },
     },

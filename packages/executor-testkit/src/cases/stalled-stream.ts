@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExecutorStoppedError, type CodeExecutor, type ExecuteOptions, type ExecutionEvent } from "@fenced/core";
+import { beatingChild } from "../beating-child.ts";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { live, processes } from "../needs.ts";
 import { assertRejectsWith } from "../observe/assert-rejects-with.ts";
 import { assertDead, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { MemoryWatch } from "../observe/memory-watch.ts";
+import { withEnoughTime } from "../observe/until-running.ts";
 
 const mebibyte = 1024 * 1024;
 const floods = 4096;
@@ -20,6 +22,7 @@ const endedBy = (method: "stop" | "restart"): ConformanceCase => ({
     const iterator = await stall(kit, executor);
     await kit.within(`${method}() although nobody reads`, executor[method]());
     await kit.rejects(ExecutorStoppedError, "the rest of the stream", lastOf(iterator));
+    await kit.within("start()", executor.start());
     await kit.succeedWith(executor, kit.language.print("next"));
   },
 });
@@ -27,10 +30,12 @@ const endedBy = (method: "stop" | "restart"): ConformanceCase => ({
 /** A consumer that has stopped reading. The program waits; time, abort and stop do not. */
 export const stalledStream: ConformanceGroup = {
   name: "stream that nobody reads",
+  waits: true,
   cases: [
     {
       name: "pauses the program, and holds no more than a little of its output",
       needs,
+      alone: true,
       async run(kit) {
         const executor = await kit.create();
         using memory = new MemoryWatch();
@@ -48,7 +53,7 @@ export const stalledStream: ConformanceGroup = {
         const held = memory.peak() / mebibyte;
         assert.ok(held < 32, `this process held ${held.toFixed(1)} MiB for a consumer that does not read`);
         await kit.within("leaving the stream", Promise.resolve(iterator.return?.()));
-        await assertDead(kit, executor, "child");
+        await assertDead(kit, executor, beats(kit));
       },
     },
     {
@@ -74,12 +79,20 @@ export const stalledStream: ConformanceGroup = {
       name: "is ended when time is up",
       needs,
       async run(kit) {
-        const executor = await kit.create();
-        const iterator = await stall(kit, executor, { timeoutMs: 4000 });
+        const { executor, iterator } = await withEnoughTime(
+          kit,
+          async (timeoutMs) => {
+            const limited = await kit.create({ timeoutMs });
+            const events = flood(kit, limited);
+            await kit.within("the first output", readFirstOutput(events));
+            return { executor: limited, iterator: events };
+          },
+          "written",
+        );
         await kit.eventually("time is up although nobody reads", () => stopped(kit, executor));
         const last = await kit.within("the rest of the stream", lastOf(iterator));
         assert.ok(last?.type === "result" && last.result.timedOut);
-        await assertDead(kit, executor, "child");
+        await assertDead(kit, executor, beats(kit));
       },
     },
     {
@@ -92,7 +105,7 @@ export const stalledStream: ConformanceGroup = {
         controller.abort();
         await kit.eventually("everything dies although nobody reads", () => stopped(kit, executor));
         await assertRejectsWith(kit, lastOf(iterator), controller.signal.reason);
-        await assertDead(kit, executor, "child");
+        await assertDead(kit, executor, beats(kit));
       },
     },
     endedBy("stop"),
@@ -116,22 +129,33 @@ async function stall(
   executor: CodeExecutor,
   options?: ExecuteOptions,
 ): Promise<AsyncIterator<ExecutionEvent>> {
-  const { language } = kit;
-  const program = language.program(language.spawnBeating("child", "child"), language.flood("written", floods));
-  const iterator = executor.streamCodeBlocks([program], options)[Symbol.asyncIterator]();
-  const firstOutput = async () => {
-    for (;;) {
-      const step = await iterator.next();
-      assert.ok(step.done !== true, "the stream ended without output");
-      if (step.value.type === "stdout") return;
-    }
-  };
-  await kit.within("the first output", firstOutput());
+  const iterator = flood(kit, executor, options);
+  assert.ok(await kit.within("the first output", readFirstOutput(iterator)), "the stream ended without output");
   return iterator;
 }
 
+function flood(kit: CaseContext, executor: CodeExecutor, options?: ExecuteOptions): AsyncIterator<ExecutionEvent> {
+  const { language } = kit;
+  const program = language.program(...beatingChild(kit).statements, language.flood("written", floods));
+  return executor.streamCodeBlocks([program], options)[Symbol.asyncIterator]();
+}
+
+/** What shows that the program lives: its child, or without one the file that it writes itself. */
+function beats(kit: CaseContext): string {
+  return beatingChild(kit).files[0] ?? "written";
+}
+
+/** Whether there was any before the end. */
+async function readFirstOutput(iterator: AsyncIterator<ExecutionEvent>): Promise<boolean> {
+  for (;;) {
+    const step = await iterator.next();
+    if (step.done === true) return false;
+    if (step.value.type === "stdout") return true;
+  }
+}
+
 async function stopped(kit: CaseContext, executor: CodeExecutor): Promise<true | undefined> {
-  return assertDead(kit, executor, "child").then(
+  return assertDead(kit, executor, beats(kit)).then(
     () => true,
     () => undefined,
   );

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecutionEvent } from "@fenced/core";
+import { beatingChild } from "../beating-child.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { live } from "../needs.ts";
 import { followStream, streamedText } from "../observe/follow-stream.ts";
 import { assertDead } from "../observe/heartbeat.ts";
+import { beating, untilBeating } from "../observe/until-running.ts";
 
 /** The events of a run, as they happen. */
 export const stream: ConformanceGroup = {
   name: "stream",
+  waits: true,
   cases: [
     {
       name: "brackets each block and ends with exactly one result",
@@ -91,7 +93,8 @@ export const stream: ConformanceGroup = {
         const { language } = kit;
         const executor = await kit.create();
         const events = executor.streamCodeBlocks([language.program(language.writeFile("ran.txt", "ran"))]);
-        await sleep(1000);
+        // A program that begins later and takes longer: if the first one ran at all, it has by now.
+        await kit.succeedWith(executor, language.sleep(500));
         assert.deepEqual(await executor.files.list(), []);
         await kit.within("the stream", followStream(events).result);
         assert.equal((await executor.files.list()).length, 1);
@@ -103,20 +106,17 @@ export const stream: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
-        const program = language.program(
-          language.spawnBeating("child", "child"),
-          language.print("started"),
-          language.beat("main"),
-        );
+        const child = beatingChild(kit);
+        const program = language.program(...child.statements, ...beating(language, "main"));
         const leaving = (async () => {
           for await (const event of executor.streamCodeBlocks([program])) {
             if (event.type !== "stdout") continue;
-            await sleep(500);
+            await untilBeating(kit, executor, "main");
             break;
           }
         })();
         await kit.within("leaving the loop", leaving);
-        await assertDead(kit, executor, "main", "child");
+        await assertDead(kit, executor, "main", ...child.files);
         await kit.succeedWith(executor, language.print("next"));
       },
     },
@@ -126,12 +126,12 @@ export const stream: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
-        const program = language.program(language.print("started"), language.beat("main"));
+        const program = language.program(...beating(language, "main"));
         const error = new Error("of the consumer");
         const throwing = (async () => {
           for await (const event of executor.streamCodeBlocks([program])) {
             if (event.type !== "stdout") continue;
-            await sleep(500);
+            await untilBeating(kit, executor, "main");
             throw error;
           }
         })();
@@ -145,11 +145,11 @@ export const stream: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
-        const program = language.program(language.print("started"), language.beat("main"));
+        const program = language.program(...beating(language, "main"));
         const iterator = executor.streamCodeBlocks([program])[Symbol.asyncIterator]();
         await kit.within("the first output", nextOutput(iterator));
         const pending = Promise.resolve(iterator.next()).catch(() => {});
-        await sleep(500);
+        await untilBeating(kit, executor, "main");
         await kit.within("return() while next() is pending", Promise.resolve(iterator.return?.()));
         await kit.within("the pending next() after return()", pending);
         assert.deepEqual(await kit.within("next() after return()", iterator.next()), { done: true, value: undefined });
@@ -181,7 +181,7 @@ export const stream: ConformanceGroup = {
           }
         })();
         await kit.within("leaving the loop", leaving);
-        await sleep(2000);
+        await kit.succeedWith(executor, language.sleep(1500));
         assert.deepEqual(await executor.files.list(), []);
         await kit.succeedWith(executor, language.print("next"));
       },

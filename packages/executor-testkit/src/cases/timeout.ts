@@ -1,57 +1,119 @@
 import assert from "node:assert/strict";
-import { InvalidInputError, type CodeResult } from "@fenced/core";
+import { InvalidInputError, type CodeBlock, type CodeExecutor, type CodeResult } from "@fenced/core";
+import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { childKinds, type ChildKind } from "../languages/fixture-language.ts";
-import { childKind, processes } from "../needs.ts";
+import { childKind, processes, startsProcesses } from "../needs.ts";
 import { followStream, streamedText } from "../observe/follow-stream.ts";
 import { assertBeats, assertDead, workspaceHeartbeat } from "../observe/heartbeat.ts";
+import { startWaiting, withEnoughTime } from "../observe/until-running.ts";
 import { settledKind } from "../settled-kind.ts";
-
-/** Long enough for a program to get going on a busy machine, short enough to wait for. */
-const shortTimeoutMs = 3000;
 
 const endsChild = (kind: ChildKind): ConformanceCase => ({
   name: `ends a process that the block started (${kind})`,
   needs: [childKind(kind)],
   async run(kit) {
     const { language } = kit;
-    const executor = await kit.create({ timeoutMs: shortTimeoutMs });
     const program = language.program(
       language.spawnBeating("child", kind),
       language.print("started"),
       language.beat("main"),
     );
-    const result = await kit.run(executor, program);
-    assertTimedOut(result);
+    const { executor, result } = await runIntoLimit(kit, program);
     assert.equal(result.stdout, "started\n");
     await assertDead(kit, executor, "main", "child");
   },
 });
+
+const wholeCall: readonly ConformanceCase[] = [
+  {
+    name: "totalTimeoutMs ends the call with what ran until then",
+    async run(kit) {
+      const { language } = kit;
+      const blocks = [
+        language.program(language.print("before")),
+        language.program(language.print("started"), language.beat("main")),
+        language.program(language.writeFile("after.txt", "ran")),
+      ];
+      const { executor, result } = await withEnoughTime(kit, async (totalTimeoutMs) => {
+        const limited = await kit.create({ totalTimeoutMs });
+        await limited.start();
+        return { executor: limited, result: await kit.run(limited, blocks) };
+      });
+      assertTimedOut(result);
+      assert.equal(result.stdout, "before\nstarted\n");
+      assert.deepEqual(
+        result.blocks.map(({ timedOut }) => timedOut),
+        [false, true],
+      );
+      await assertDead(kit, executor, "main");
+    },
+  },
+  {
+    name: "totalTimeoutMs counts all blocks of a call together, and is the call's own if given there",
+    async run(kit) {
+      const { language } = kit;
+      const executor = await kit.create({ totalTimeoutMs: Infinity });
+      await executor.start();
+      const nap = language.program(language.sleep(300));
+      const result = await kit.run(
+        executor,
+        Array.from({ length: 100 }, () => nap),
+        { totalTimeoutMs: 4000 },
+      );
+      // The time may be up between two blocks.
+      assert.deepEqual([result.timedOut, result.exitCode], [true, 124]);
+      assert.ok(result.blocks.length < 20, `${result.blocks.length} blocks of 0.3 s ran in 4 s`);
+      const next = await kit.succeedWith(executor, language.print("next"));
+      assert.equal(next.timedOut, false);
+    },
+  },
+  {
+    name: "totalTimeoutMs counts the wait for the start",
+    async run(kit) {
+      const { language } = kit;
+      const executor = await kit.create();
+      const result = await kit.run(executor, language.program(language.beat("main")), { totalTimeoutMs: 1 });
+      assert.deepEqual(
+        [result.exitCode, result.timedOut, result.blocks.length === 0 || result.blocks[0]?.timedOut],
+        [124, true, true],
+      );
+      await kit.succeedWith(executor, language.print("next"));
+    },
+  },
+];
 
 const invalid: readonly number[] = [0, -1, Number.NaN];
 
 /** A block whose time is up. */
 export const timeout: ConformanceGroup = {
   name: "timeout",
+  waits: true,
   cases: [
+    ...wholeCall,
     {
       name: "ends the block with exit code 124 and keeps its output",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create({ timeoutMs: shortTimeoutMs });
-        const followed = followStream(
-          executor.streamCodeBlocks([
-            language.program(language.print("before")),
-            language.program(language.print("started"), language.write("partial"), language.beat("main")),
-            language.program(language.writeFile("after.txt", "ran")),
-          ]),
-        );
-        const result = await kit.within("the stream", followed.result);
+        const blocks = [
+          language.program(language.print("before")),
+          language.program(language.print("started"), language.write("partial"), language.beat("main")),
+          language.program(language.writeFile("after.txt", "ran")),
+        ];
+        const { executor, result, events } = await withEnoughTime(kit, async (timeoutMs) => {
+          const limited = await kit.create({ timeoutMs });
+          const followed = followStream(limited.streamCodeBlocks(blocks));
+          return {
+            executor: limited,
+            result: await kit.within("the stream", followed.result),
+            events: followed.events,
+          };
+        });
         assertTimedOut(result);
         assert.equal(result.blocks.length, 2, "later blocks do not run");
         assert.equal(result.blocks[0]?.timedOut, false);
         assert.equal(result.stdout, "before\nstarted\npartial");
-        assert.equal(streamedText(followed.events, "stdout"), "before\nstarted\npartial");
+        assert.equal(streamedText(events, "stdout"), "before\nstarted\npartial");
         await assertDead(kit, executor, "main");
       },
     },
@@ -60,25 +122,21 @@ export const timeout: ConformanceGroup = {
       name: "ends a program that ignores signals and interrupts",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create({ timeoutMs: shortTimeoutMs });
-        const result = await kit.run(
-          executor,
-          language.program(language.print("started"), language.beatStubbornly("main")),
-        );
-        assertTimedOut(result);
+        const program = language.program(language.print("started"), language.beatStubbornly("main"));
+        const { executor, result } = await runIntoLimit(kit, program);
         assert.equal(result.stdout, "started\n");
         await assertDead(kit, executor, "main");
-        await kit.succeedWith(executor, language.print("next"));
+        await kit.succeed(executor, language.program(language.print("next")), unhurried);
       },
     },
     {
       name: "counts each block by itself",
       async run(kit) {
         // Many short blocks: longer than the limit together, and each with much time to spare for a slow start.
-        const pause = kit.language.program(kit.language.sleep(700));
+        const pause = kit.language.program(kit.language.sleep(1000));
         await kit.succeed(
-          await kit.create({ timeoutMs: 4000 }),
-          Array.from({ length: 6 }, () => pause),
+          await kit.create({ timeoutMs: 8000 }),
+          Array.from({ length: 9 }, () => pause),
         );
       },
     },
@@ -86,11 +144,12 @@ export const timeout: ConformanceGroup = {
       name: "can be set for one call, shorter or longer than the executor's",
       async run(kit) {
         const { language } = kit;
-        const short = await kit.create({ timeoutMs: 1500 });
-        await kit.succeed(short, language.program(language.sleep(2500)), { timeoutMs: 30_000 });
-        await kit.succeed(short, language.program(language.sleep(2500)), { timeoutMs: Number.POSITIVE_INFINITY });
+        const short = await kit.create({ timeoutMs: 500 });
+        for (const timeoutMs of [60_000, Number.POSITIVE_INFINITY]) {
+          await kit.succeed(short, language.program(language.sleep(1000)), { timeoutMs });
+        }
         const long = await kit.create({ timeoutMs: 60_000 });
-        const result = await kit.run(long, language.program(language.beat("main")), { timeoutMs: 1500 });
+        const result = await kit.run(long, language.program(language.beat("main")), { timeoutMs: 500 });
         assertTimedOut(result);
       },
     },
@@ -107,14 +166,15 @@ export const timeout: ConformanceGroup = {
       name: "leaves the executor usable, and says so if variables were lost",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create({ timeoutMs: shortTimeoutMs });
-        await kit.succeedWith(executor, language.assign("kept", "here"));
-        const timedOut = await kit.run(executor, language.program(language.beat("main")));
-        assertTimedOut(timedOut);
-        const next = await kit.succeedWith(executor, language.print("next"));
+        const { executor, result: timedOut } = await runIntoLimit(
+          kit,
+          language.program(language.beat("main")),
+          (made) => kit.succeed(made, language.program(language.assign("kept", "here")), unhurried),
+        );
+        const next = await kit.succeed(executor, language.program(language.print("next")), unhurried);
         assert.equal(next.output, "next\n");
         if (!kit.capabilities.stateful) return;
-        const variable = await kit.run(executor, language.program(language.printAssigned("kept")));
+        const variable = await kit.run(executor, language.program(language.printAssigned("kept")), unhurried);
         assert.equal(
           variable.exitCode !== 0,
           timedOut.stateLost || next.stateLost,
@@ -128,21 +188,21 @@ export const timeout: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
-        const other = kit.run(executor, language.program(language.awaitFile("go"), language.print("lived on")));
-        const result = await kit.run(executor, language.program(language.beat("main")), { timeoutMs: shortTimeoutMs });
-        assertTimedOut(result);
+        const other = await startWaiting(kit, executor);
+        assertTimedOut(await kit.run(executor, language.program(language.beat("main")), { timeoutMs: 1000 }));
         await executor.files.write("go", "");
-        assert.equal((await other).output, "lived on\n");
+        assert.equal((await other.result).output, "lived on\n");
       },
     },
     {
       name: "does not touch what an earlier block left running",
+      needs: [startsProcesses],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create({ timeoutMs: shortTimeoutMs });
-        await kit.succeedWith(executor, language.spawnBeating("background", settledKind(kit)));
-        const result = await kit.run(executor, language.program(language.beat("main")));
-        assertTimedOut(result);
+        const background = language.program(language.spawnBeating("background", settledKind(kit)));
+        const { executor, result } = await runIntoLimit(kit, language.program(language.beat("main")), (made) =>
+          kit.succeed(made, background, unhurried),
+        );
         await assertDead(kit, executor, "main");
         if (!result.stateLost) await assertBeats(kit, workspaceHeartbeat(executor, "background"));
       },
@@ -162,7 +222,29 @@ export const timeout: ConformanceGroup = {
   ],
 };
 
-/** Sees to it that a result says in all ways that time was up. */
+/** Limits of calls that are not about the executor's own limit. */
+const unhurried = { timeoutMs: 60_000 };
+
+/**
+ * Runs a block that beats in `main` until its time is up.
+ *
+ * @param before - runs first, with the executor whose limit it is.
+ */
+async function runIntoLimit(
+  kit: CaseContext,
+  program: CodeBlock,
+  before: (executor: CodeExecutor) => Promise<unknown> = async () => {},
+): Promise<{ readonly executor: CodeExecutor; readonly result: CodeResult }> {
+  const ended = await withEnoughTime(kit, async (timeoutMs) => {
+    const executor = await kit.create({ timeoutMs });
+    await before(executor);
+    return { executor, result: await kit.run(executor, program) };
+  });
+  assertTimedOut(ended.result);
+  return ended;
+}
+
+/** Checks that a result says in all ways that time was up. */
 function assertTimedOut(result: CodeResult): void {
   assert.equal(result.timedOut, true, `timedOut should be true; output: ${result.output}`);
   assert.equal(result.exitCode, 124);

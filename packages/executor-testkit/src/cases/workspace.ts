@@ -160,6 +160,7 @@ export const workspace: ConformanceGroup = {
         const { codeFile: file } = await kit.succeedWith(one, language.print("where"));
         await kit.within("stop()", one.stop());
         if (file !== undefined) await assert.rejects(stat(join(file, "..")), "the directory is gone");
+        await kit.within("start()", one.start());
         assert.deepEqual(await one.files.list(), [], "a new start has a new workspace");
       },
     },

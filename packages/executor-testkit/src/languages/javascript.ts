@@ -8,8 +8,9 @@ const pause = (milliseconds: number) =>
 const beatLoop = (file: string) =>
   `for (let beat = 0; beat < ${beats}; beat++) { fs.appendFileSync(${quote(file)}, "."); ${pause(50)} }`;
 
-const awaitFile = (path: string) =>
-  `for (let wait = 0; wait < 6000 && !fs.existsSync(${quote(path)}); wait++) ${pause(20)}`;
+const until = (condition: string) => `for (let wait = 0; wait < 6000 && !(${condition}); wait++) ${pause(20)}`;
+const awaitFile = (path: string) => until(`fs.existsSync(${quote(path)})`);
+const awaitBeat = (path: string) => until(`fs.statSync(${quote(path)}, { throwIfNoEntry: false })?.size > 0`);
 
 const beatProgram = (file: string) =>
   `const fs = require("node:fs"); fs.writeFileSync(${quote(`${file}.pid`)}, String(process.pid)); ${beatLoop(file)}`;
@@ -102,7 +103,7 @@ ${writeSync('"read:" + input.split("\\n")[0] + "\\n"')} }`,
   beatStubbornly: (file) =>
     `for (const name of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(name, () => {});
 for (let beat = 0; beat < ${beats}; beat++) { fs.appendFileSync(${quote(file)}, "."); await new Promise((done) => setTimeout(done, 50)); }`,
-  spawnBeating: (file, kind) => `${startBeating[kind](beatProgram(file))}\n${awaitFile(file)}`,
+  spawnBeating: (file, kind) => `${startBeating[kind](beatProgram(file))}\n${awaitBeat(file)}`,
   flood: (file, times) => `for (let flood = 0; flood < ${times}; flood++) {
 ${writeSync('"y".repeat(65535) + "\\n"')}
 fs.appendFileSync(${quote(file)}, ".");

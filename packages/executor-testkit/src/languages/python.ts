@@ -36,9 +36,11 @@ while True:
     connection.sendall(b"pong")
     connection.close()`;
 
-const awaitFile = (path: string) => `for _wait in range(6000):
-    if os.path.exists(${quote(path)}): break
+const until = (condition: string) => `for _wait in range(6000):
+    if ${condition}: break
     time.sleep(0.02)`;
+const awaitFile = (path: string) => until(`os.path.exists(${quote(path)})`);
+const awaitBeat = (path: string) => until(`os.path.exists(${quote(path)}) and os.path.getsize(${quote(path)}) > 0`);
 
 const write = (expression: string, to: "stdout" | "stderr" = "stdout") =>
   `sys.${to}.write(${expression}); sys.${to}.flush()`;
@@ -94,7 +96,7 @@ for _beat in range(${beats}):
         with open(${quote(file)}, "a") as _file: _file.write(".")
         time.sleep(0.05)
     except BaseException: pass`,
-  spawnBeating: (file, kind) => `_child = ${startBeating[kind](beatProgram(file))}\n${awaitFile(file)}`,
+  spawnBeating: (file, kind) => `_child = ${startBeating[kind](beatProgram(file))}\n${awaitBeat(file)}`,
   flood: (file, times) => `for _flood in range(${times}):
 ${indent(write('"y" * 65535 + "\\n"'))}
     with open(${quote(file)}, "a") as _file: _file.write(".")`,

@@ -8,8 +8,10 @@ const redirect = (to: "stdout" | "stderr" = "stdout"): string => (to === "stderr
 const beats = 3600;
 const beatLoop = (file: string) =>
   `beat=0; while [ $beat -lt ${beats} ]; do printf . >> ${quote(file)}; sleep 0.05; beat=$((beat + 1)); done`;
-const awaitFile = (path: string) =>
-  `wait=0; while [ ! -e ${quote(path)} ] && [ $wait -lt 6000 ]; do sleep 0.02; wait=$((wait + 1)); done`;
+const until = (condition: string) =>
+  `wait=0; while ! [ ${condition} ] && [ $wait -lt 6000 ]; do sleep 0.02; wait=$((wait + 1)); done`;
+const awaitFile = (path: string) => until(`-e ${quote(path)}`);
+const awaitBeat = (path: string) => until(`-s ${quote(path)}`);
 
 const beatProgram = (file: string) => `echo $$ > ${quote(`${file}.pid`)}; ${beatLoop(file)}`;
 const start = (program: string, before = "") => `${before}sh -c ${quote(program)} &`;
@@ -64,7 +66,7 @@ const shell = (name: "sh" | "bash", kinds: readonly ChildKind[]): FixtureLanguag
 
   beat: beatLoop,
   beatStubbornly: (file) => `trap '' TERM INT HUP; ${beatLoop(file)}`,
-  spawnBeating: (file, kind) => `${startBeating[kind](beatProgram(file))}\n${awaitFile(file)}`,
+  spawnBeating: (file, kind) => `${startBeating[kind](beatProgram(file))}\n${awaitBeat(file)}`,
   flood: (file, times) => `flood=0; while [ $flood -lt ${times} ]; do
 head -c 65535 /dev/zero | tr '\\0' y; echo
 printf . >> ${quote(file)}

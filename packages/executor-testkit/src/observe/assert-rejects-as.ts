@@ -7,7 +7,7 @@ export interface ErrorKind {
 }
 
 /**
- * Sees to it that a promise rejects with an error of this kind. It should have a deadline of its own.
+ * Asserts that a promise rejects with an error of this kind. It should have a deadline of its own.
  *
  * @param what - what is tried, for the message.
  * @param reason - what the error's message must say.

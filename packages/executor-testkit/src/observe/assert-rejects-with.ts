@@ -2,7 +2,7 @@ import assert, { AssertionError } from "node:assert/strict";
 import type { CaseContext } from "../case-context.ts";
 
 /**
- * Sees to it that a promise rejects with this very value, not with one like it.
+ * Asserts that a promise rejects with this very value, not with one like it.
  */
 export async function assertRejectsWith(kit: CaseContext, promise: Promise<unknown>, expected: unknown): Promise<void> {
   const outcome = await kit.within(

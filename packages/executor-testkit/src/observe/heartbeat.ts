@@ -31,7 +31,7 @@ export function hostHeartbeat(path: string): Heartbeat {
   };
 }
 
-/** Sees to it that a program is alive. */
+/** Asserts that a program is alive. */
 export async function assertBeats(kit: CaseContext, heartbeat: Heartbeat): Promise<void> {
   const before = await kit.eventually(`${heartbeat.name} begins to beat`, () => heartbeat.count());
   await kit.eventually(`${heartbeat.name} is alive and goes on beating`, async () =>
@@ -39,18 +39,20 @@ export async function assertBeats(kit: CaseContext, heartbeat: Heartbeat): Promi
   );
 }
 
-/** Sees to it that a program which has been alive is dead. */
+/** Asserts that a program that has been alive is dead. */
 export async function assertStopped(heartbeat: Heartbeat): Promise<void> {
   const before = await heartbeat.count();
-  assert.ok(
-    before !== undefined && before > 0,
-    `${heartbeat.name} never began to beat: the program did not get that far`,
-  );
+  assert.ok(before !== undefined, `${heartbeat.name} is not there: its program did not get that far, or it was lost`);
+  assert.ok(before > 0, `${heartbeat.name} never began to beat: the program did not get that far`);
   await sleep(silenceMs);
-  assert.equal(await heartbeat.count(), before, `${heartbeat.name} still beats: its process is alive`);
+  assert.equal(
+    await heartbeat.count(),
+    before,
+    `${heartbeat.name} still beats: its process is alive. killProcesses() of @fenced/executor-kit finds and ends all that a block started on this host`,
+  );
 }
 
-/** Sees to it that programs which beat in the workspace are dead; where there are host processes, these too. */
+/** Asserts that programs that beat in the workspace are dead; where there are host processes, these too. */
 export async function assertDead(kit: CaseContext, executor: CodeExecutor, ...files: readonly string[]): Promise<void> {
   await Promise.all(files.map((file) => assertStopped(workspaceHeartbeat(executor, file))));
   if (kit.capabilities.isolation !== "none") return;
@@ -73,8 +75,10 @@ export async function isAlive(pid: number): Promise<boolean> {
   } catch {
     return false;
   }
-  const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  return !/\) Z /.test(status);
+  if (process.platform !== "linux") return true;
+  // It may be waited for between the two looks.
+  const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  return status !== undefined && !/\) Z /.test(status);
 }
 
 async function readIfThere(executor: CodeExecutor, file: string): Promise<Uint8Array | undefined> {

@@ -4,7 +4,12 @@ import * as z from "zod";
 import type { CliOptions, ExecutorName } from "./parse-options.ts";
 import { UsageError } from "./usage-error.ts";
 
-const providers: Readonly<Record<ExecutorName, string>> = {
+/** An executor that the command line names, and not a file. */
+export type NamedExecutor = Exclude<ExecutorName, "auto">;
+
+const providers: Readonly<Record<NamedExecutor, string>> = {
+  "os-sandbox": "@fenced/executor-local:LocalCommandLineCodeExecutor",
+  wasm: "@fenced/executor-wasm:WasmCodeExecutor",
   local: "@fenced/executor-local:LocalCommandLineCodeExecutor",
   docker: "@fenced/executor-docker:DockerCommandLineCodeExecutor",
   jupyter: "@fenced/executor-jupyter:JupyterCodeExecutor",
@@ -12,7 +17,7 @@ const providers: Readonly<Record<ExecutorName, string>> = {
   ssh: "@fenced/executor-ssh:SshCommandLineCodeExecutor",
 };
 
-/** Settings that would give all executors of a server one workspace, session or container. */
+/** Options that would make all sessions of a server share a workspace, session or container. */
 const sharing = ["workDir", "sessionId", "kernelId", "containerName"] as const;
 
 /**
@@ -22,38 +27,57 @@ const sharing = ["workDir", "sessionId", "kernelId", "containerName"] as const;
  */
 export async function executorModel(options: CliOptions): Promise<ComponentModel> {
   const model = await modelOf(options);
-  const shared = sharing.find((name) => name in model.config);
-  if (!options.http || shared === undefined) return model;
+  refuseSharing(model.config, options);
+  return model;
+}
+
+/** What the command line says for `openExecutor("auto")`, which checks it. */
+export function fenceSettings(options: CliOptions): JsonObject {
+  const settings = settingsOf(options);
+  refuseSharing(settings, options);
+  return settings;
+}
+
+function refuseSharing(config: JsonObject, options: CliOptions): void {
+  const shared = sharing.find((name) => name in config);
+  if (!options.http || shared === undefined) return;
   const place = options.executor === undefined ? "the component" : "--config";
-  throw new UsageError(`With --http each session has an executor of its own: leave ${shared} out of ${place}.`);
+  throw new UsageError(`With --http each session has its own executor; remove ${shared} from ${place}.`);
 }
 
 async function modelOf(options: CliOptions): Promise<ComponentModel> {
   const { executor, component = "" } = options;
-  if (executor === undefined) return readComponent(component);
+  if (executor === undefined || executor === "auto") return readComponent(component);
   const config = {
     ...(executor === "aca" ? acaConfig() : {}),
-    ...parseConfig(options.config),
-    ...(options.image === undefined ? {} : { image: options.image }),
-    ...(options.workDir === undefined ? {} : { workDir: options.workDir }),
-    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    ...settingsOf(options),
+    ...(executor === "os-sandbox" ? { isolation: executor } : {}),
   };
   return { provider: providers[executor], componentType: "code_executor", version: 1, config };
 }
 
+function settingsOf({ config, image, workDir, timeoutMs }: CliOptions): JsonObject {
+  return {
+    ...parseConfig(config),
+    ...(image === undefined ? {} : { image }),
+    ...(workDir === undefined ? {} : { workDir }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  };
+}
+
 /** The npm package of an executor that has a name here. */
-export function executorPackage(name: ExecutorName): string {
+export function executorPackage(name: NamedExecutor): string {
   return providers[name].split(":")[0] ?? "";
 }
 
 async function readComponent(file: string): Promise<ComponentModel> {
   const text = await readFile(file, "utf8").catch((error: unknown) => {
-    throw new UsageError(`${file} cannot be read: ${reasonOf(error)}`);
+    throw new UsageError(`Cannot read ${file}: ${reasonOf(error)}`);
   });
   const parsed = componentModelSchema.safeParse(parseJson(text, file));
   if (parsed.success) return parsed.data;
   throw new UsageError(
-    `${file} is no component model: ${z.prettifyError(parsed.error)}\nWrite what dumpComponent returns.`,
+    `${file} is not a component model: ${z.prettifyError(parsed.error)}\nIt must hold what dumpComponent() returns.`,
   );
 }
 
@@ -68,14 +92,14 @@ function parseJson(text: string, place: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`${place} is no JSON: ${reasonOf(error)}`);
+    throw new UsageError(`${place} is not valid JSON: ${reasonOf(error)}`);
   }
 }
 
 function acaConfig(): JsonObject {
   const poolManagementEndpoint = process.env["ACA_POOL_MANAGEMENT_ENDPOINT"];
   if (poolManagementEndpoint === undefined) {
-    throw new UsageError("--executor aca needs the session pool's address in ACA_POOL_MANAGEMENT_ENDPOINT.");
+    throw new UsageError("Set ACA_POOL_MANAGEMENT_ENDPOINT to the session pool's endpoint for --executor aca.");
   }
   // Azure's own tokens come from the default credential.
   const token = process.env["ACA_TOKEN"] === undefined ? {} : { tokenVariable: "ACA_TOKEN" };

@@ -19,9 +19,9 @@ export async function loadExecutor(model: ComponentModel, options: CliOptions): 
 
 /** What the remedy of a program's author is called on the command line. */
 function hint({ message }: ComponentError, { provider }: ComponentModel, { executor }: CliOptions): string {
-  if (message.includes("and not allowed")) return `\nHere that is --allow-package ${provider.split(":")[0]}`;
+  if (message.includes("and not allowed")) return `\nOn the command line: --allow-package ${provider.split(":")[0]}`;
   // Somebody who started the server with npx has no project to install anything into.
-  if (executor === undefined || !message.includes("is not installed")) return "";
+  if (executor === undefined || executor === "auto" || !message.includes("is not installed")) return "";
   const command = `npx -y -p @fenced/mcp -p ${executorPackage(executor)} fenced-mcp --executor ${executor}`;
   return `\nOr start the server with: ${command}`;
 }

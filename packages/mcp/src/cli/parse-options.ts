@@ -2,11 +2,11 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { packageVersion } from "../package-version.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Executors that have a name here; any other is loaded with `--component`. */
-const executorNames = ["local", "docker", "jupyter", "aca", "ssh"] as const;
+/** Executors that `--executor` knows; others are loaded with `--component`. */
+const executorNames = ["auto", "docker", "os-sandbox", "wasm", "local", "jupyter", "aca", "ssh"] as const;
 export type ExecutorName = (typeof executorNames)[number];
 
-/** What the command line says. */
+/** Parsed command-line options. */
 export interface CliOptions {
   readonly executor?: ExecutorName;
   readonly component?: string;
@@ -21,21 +21,25 @@ export interface CliOptions {
   readonly allowHost: readonly string[];
   readonly token?: string;
   readonly maxSessions: number;
-  readonly sessionIdle: number;
+  readonly sessionIdleMs: number;
+  readonly pool?: number;
   readonly maxOutput: number;
 }
 
 const help = `
 Without --http it speaks MCP on standard input and output. Examples:
+  npx -y @fenced/mcp
   npx -y @fenced/mcp --executor docker --image python:3.13-slim
   npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter --http --port 3000
 
---executor aca takes the pool's address from ACA_POOL_MANAGEMENT_ENDPOINT, and a token, if there is one, from ACA_TOKEN.
---executor ssh takes the host from --config: {"host":"an alias of ~/.ssh/config"}`;
+--executor auto opens the strongest fence of this machine: a container of Docker or Podman if the image is there, else a sandbox of the
+operating system, else WebAssembly. local and jupyter run code on this machine without a fence.
+--executor aca reads the pool's endpoint from ACA_POOL_MANAGEMENT_ENDPOINT, and an optional token from ACA_TOKEN.
+--executor ssh needs the host in --config: {"host":"an alias of ~/.ssh/config"}`;
 
 /**
- * @returns the options, or `undefined` if only help was asked for and given.
- * @throws UsageError if they make no sense.
+ * @returns the options, or `undefined` if help was printed instead.
+ * @throws UsageError if an option is unknown or wrong.
  */
 export function parseOptions(args: readonly string[]): CliOptions | undefined {
   const command = createCommand();
@@ -53,45 +57,45 @@ function createCommand(): Command {
   return new Command("fenced-mcp")
     .description("A Model Context Protocol server that runs code in a Fenced executor.")
     .version(packageVersion())
-    .addOption(new Option("--executor <name>", "where the code runs").choices(executorNames))
-    .option("--component <file>", "an executor of any kind, as dumpComponent wrote it")
-    .option("--allow-package <name>", "a package outside @fenced/ that --component may load; repeatable", collect, [])
-    .option("--config <json>", "more settings of --executor, as its package's page names them")
-    .option("--image <name>", "the image of --executor docker")
+    .addOption(new Option("--executor <name>", "where the code runs (default: auto)").choices(executorNames))
+    .option("--component <file>", "a JSON file with the component model of any executor, as dumpComponent returns it")
+    .option("--allow-package <name>", "allow --component to load a package outside @fenced/; repeatable", collect, [])
+    .option("--config <json>", "more options of --executor as JSON; its README lists them")
+    .option("--image <name>", "the image for Docker and Podman")
     .option("--work-dir <directory>", "where the code runs; stdio only (default: a temporary directory)")
-    .option("--timeout-ms <number>", "milliseconds that a call may take", wholeFrom1)
-    .option("--max-output <characters>", "characters of output in a result", wholeFrom1, 30_000)
-    .option("--http", "serve streamable HTTP, a session with its own executor for each client", false)
-    .option("--port <number>", "the port; 0: any that is free", port, 0)
+    .option("--timeout-ms <number>", "time limit of a call, in milliseconds", wholeFrom1)
+    .option("--max-output <characters>", "maximum characters of output in a result", wholeFrom1, 30_000)
+    .option("--http", "serve streamable HTTP; each session gets its own executor", false)
+    .option("--port <number>", "the port to listen on; 0 picks a free one", port, 0)
     .option("--host <address>", "the address to listen on", "127.0.0.1")
-    .option("--allow-host <name>", "another name by which clients may call the server; repeatable", collect, [])
+    .option("--allow-host <name>", "allow another host name; repeatable", collect, [])
     .addOption(
-      new Option("--token <text>", "what clients send as bearer token (default: a random one)").env("FENCED_MCP_TOKEN"),
+      new Option("--token <text>", "the bearer token that clients must send (default: random)").env("FENCED_MCP_TOKEN"),
     )
-    .option("--max-sessions <number>", "sessions at a time", wholeFrom1, 8)
-    .option("--session-idle <seconds>", "life of a session without requests", wholeFrom1, 1800)
+    .option("--max-sessions <number>", "maximum number of sessions", wholeFrom1, 8)
+    .option("--session-idle-ms <number>", "milliseconds after which an unused session ends", wholeFrom1, 1_800_000)
+    .option("--pool <number>", "executors that are kept started for new sessions; with --http only", wholeFrom1)
     .addHelpText("after", help)
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();
 }
 
 function check(options: CliOptions): CliOptions {
-  const { executor, component, image, config, workDir, timeoutMs, http } = options;
-  if (executor === undefined && component === undefined) {
-    throw new UsageError(
-      "Say where the code should run: --executor docker (a container), aca (Azure), ssh (another host), or without any " +
-        "fence, on this machine: jupyter, unless --config names another server, or local; or --component file.json.\n" +
-        "All options: fenced-mcp --help",
-    );
-  }
+  const { component, image, config, workDir, timeoutMs, http, pool } = options;
+  const executor = options.executor ?? (component === undefined ? "auto" : undefined);
   if (component !== undefined && [executor, image, config, workDir, timeoutMs].some((value) => value !== undefined)) {
-    throw new UsageError("--component says everything about the executor: leave out the other options for one.");
+    throw new UsageError("--component describes the whole executor; remove the other executor options.");
   }
   if (http && workDir !== undefined) {
-    throw new UsageError("With --http each session has a temporary directory of its own: leave out --work-dir.");
+    throw new UsageError("--work-dir cannot be used with --http, where each session has its own temporary directory.");
   }
-  if (image !== undefined && executor !== "docker") throw new UsageError("--image is for --executor docker.");
-  return options;
+  if (!http && pool !== undefined) {
+    throw new UsageError("--pool needs --http; on standard input and output there is one session, with one executor.");
+  }
+  if (image !== undefined && executor !== "docker" && executor !== "auto") {
+    throw new UsageError("--image needs --executor docker or auto.");
+  }
+  return executor === undefined ? options : { ...options, executor };
 }
 
 function collect(text: string, before: readonly string[]): string[] {
@@ -100,7 +104,7 @@ function collect(text: string, before: readonly string[]): string[] {
 
 function wholeFrom1(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number from 1.");
+  throw new InvalidArgumentError("It must be a whole number, at least 1.");
 }
 
 function port(text: string): number {

@@ -1,72 +1,126 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { McpHttpServerOptions } from "./mcp-http-server-options.ts";
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
+import { afterMs, untilAborted } from "@fenced/core/abort";
+import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
+import { serverLimits, type McpServerOptions } from "../mcp-server-options.ts";
+import type { McpHandlerOptions, McpSessionStart } from "./mcp-handler-options.ts";
 import { McpSession } from "./mcp-session.ts";
+import { readBody } from "./read-body.ts";
+import { refuse, type Refusal } from "./refuse.ts";
 import { reportError } from "./report-error.ts";
 
-const unknownSession = { status: 404, code: -32_001, message: "There is no such session. Begin one with initialize." };
+const unknownSession = { status: 404, code: -32_001, message: "Session not found; start one with initialize." };
+const noSession = { status: 400, message: "The request names no session; start one with initialize." };
 const tooManySessions = {
   status: 503,
-  code: -32_000,
-  message: "The server has as many sessions as it may have. End one, or come back later.",
+  message: "The server has reached its limit of sessions, and all are in use. End one, or try again later.",
 };
+const tooManyOfUser = {
+  status: 429,
+  message: "This user has reached the limit of sessions, and all are in use. End one, or try again later.",
+};
+const closing = { status: 503, message: "The server is shutting down; try again later." };
 
 /** All sessions of a server: found by their id, bounded in number, each ended once and for all. */
-export class McpSessions {
-  readonly #options: McpHttpServerOptions;
+export class McpSessions<User> {
+  readonly #options: McpHandlerOptions<User>;
+  readonly #limits: McpServerOptions;
   readonly #maxSessions: number;
-  readonly #open = new Map<string, McpSession>();
+  readonly #open = new Map<string, McpSession<User>>();
   /** All whose executors are not stopped yet, open or not. */
-  readonly #sessions = new Set<McpSession>();
-  readonly #making = new Set<Promise<McpSession>>();
+  readonly #sessions = new Set<McpSession<User>>();
+  /** Sessions that are being made, with their users. */
+  readonly #making = new Map<Promise<McpSession<User>>, User>();
   readonly #ending = new Set<Promise<void>>();
-  #closed = false;
+  readonly #closing = new AbortController();
 
-  constructor(options: McpHttpServerOptions) {
+  constructor(options: McpHandlerOptions<User>) {
     this.#options = options;
+    this.#limits = limitsOf(options);
     this.#maxSessions = options.maxSessions ?? 8;
   }
 
-  /** Hands a request to its session; one without a session begins a new one. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const id = request.headers["mcp-session-id"];
-    if (id === undefined) return this.#begin(request, response);
-    const session = typeof id === "string" ? this.#open.get(id) : undefined;
-    if (session === undefined) refuse(response, unknownSession);
-    else await session.handle(request, response);
+  /** Hands a user's request to its session; one without a session begins a new one. */
+  async handle(request: Request, user: User): Promise<Response> {
+    const read = await readBody(request, this.#options.maxRequestBytes ?? 10_485_760);
+    if ("refusal" in read) return refuse(read.refusal);
+    const id = request.headers.get("mcp-session-id");
+    if (id === null) return this.#begin(request, user, read.body);
+    const session = this.#open.get(id);
+    // Somebody else's is as unknown as one that never was.
+    if (session === undefined || !this.#isSame(session.user, user)) return refuse(unknownSession);
+    return session.handle(request, read.body);
   }
 
   /** Ends all sessions, and waits until their executors are stopped. */
   async close(): Promise<void> {
-    this.#closed = true;
-    await Promise.allSettled(this.#making);
+    this.#closing.abort();
+    await Promise.allSettled(this.#making.keys());
     await Promise.all([...this.#sessions].map((session) => session.end()));
+    await this.#allEnded();
+  }
+
+  async #allEnded(): Promise<void> {
     await Promise.all(this.#ending);
   }
 
-  async #begin(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const count = this.#sessions.size + this.#making.size;
-    if (this.#closed || count >= this.#maxSessions) {
-      refuse(response, tooManySessions);
-      return;
-    }
-    const making = this.#make();
-    this.#making.add(making);
-    const session = await making.finally(() => this.#making.delete(making));
+  async #begin(request: Request, user: User, body: unknown): Promise<Response> {
+    // Only an initialize request begins a session.
+    if (![body].flat().some((message) => isInitializeRequest(message))) return refuse(noSession);
+    if (this.#closing.signal.aborted) return refuse(closing);
+    const room = this.#makeRoom(user);
+    if ("refusal" in room) return refuse(room.refusal);
+    const signal = AbortSignal.any([request.signal, this.#closing.signal]);
+    const making = this.#make({ sessionId: randomUUID(), request, user, signal }, room.free);
+    this.#making.set(making, user);
+    const session = await making
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      })
+      .finally(() => this.#making.delete(making));
+    if (session === undefined) return refuse(request.signal.aborted ? noSession : closing);
     try {
-      // Of a client that left meanwhile the response is closed already, and will not say so again.
-      if (!response.destroyed) await session.handle(request, response);
+      // A client that left meanwhile never learns the session's id.
+      return request.signal.aborted ? refuse(noSession) : await session.handle(request, body);
     } finally {
-      // What was no initialize request has begun no session.
+      // A request that was refused has begun no session.
       if (session.id === undefined) await session.end();
     }
   }
 
-  async #make(): Promise<McpSession> {
-    const { sessionIdleMs = 1_800_000, createExecutor, ...options } = this.#options;
-    const executor = await createExecutor();
+  #isSame(one: User, other: User): boolean {
+    const { sameUser = isDeepStrictEqual } = this.#options;
+    return sameUser(one, other);
+  }
+
+  /** Ends a session that is idle if there is no room for another: the user's own if they have as many as they may. */
+  #makeRoom(user: User): Room {
+    const { maxSessionsPerUser = Infinity } = this.#options;
+    const live = [...this.#sessions].filter((session) => !session.ended);
+    const own = live.filter((session) => this.#isSame(session.user, user));
+    const ownInTheMaking = [...this.#making.values()].filter((other) => this.#isSame(other, user));
+    if (own.length + ownInTheMaking.length >= maxSessionsPerUser) return this.#evict(own, tooManyOfUser);
+    if (live.length + this.#making.size >= this.#maxSessions) return this.#evict(live, tooManySessions);
+    // An executor that was evicted is gone before the next one comes: there are never more of them than sessions.
+    return { free: this.#sessions.size < this.#maxSessions ? Promise.resolve() : this.#allEnded() };
+  }
+
+  #evict(sessions: readonly McpSession<User>[], refusal: Refusal): Room {
+    const [longest] = sessions
+      .filter(({ id, idleSince }) => id !== undefined && idleSince !== undefined)
+      .toSorted((one, other) => (one.idleSince ?? 0) - (other.idleSince ?? 0));
+    return longest ? { free: longest.end().then(() => this.#allEnded()) } : { refusal };
+  }
+
+  async #make(start: McpSessionStart<User>, free: Promise<void>): Promise<McpSession<User>> {
+    const { sessionIdleMs = 1_800_000 } = this.#options;
+    const executor = await this.#createExecutor(start, free);
     try {
-      const session: McpSession = new McpSession(executor, {
-        ...options,
+      const session: McpSession<User> = new McpSession(executor, {
+        ...this.#limits,
+        sessionId: start.sessionId,
+        user: start.user,
         sessionIdleMs,
         onOpen: (id) => void this.#open.set(id, session),
         onEnd: () => this.#end(session),
@@ -75,12 +129,33 @@ export class McpSessions {
       this.#sessions.add(session);
       return session;
     } catch (error) {
-      await executor.stop().catch((failure: unknown) => reportError(failure, this.#options.onError));
+      await this.#stop(executor);
       throw error;
     }
   }
 
-  #end(session: McpSession): void {
+  /** @throws BackendUnavailableError if it takes too long. */
+  async #createExecutor(start: McpSessionStart<User>, free: Promise<void>): Promise<CodeExecutor> {
+    const { createExecutor, startTimeoutMs = 60_000 } = this.#options;
+    const late = new AbortController();
+    const signal = AbortSignal.any([start.signal, late.signal]);
+    const created = free.then(() => createExecutor({ ...start, signal }));
+    const cancel = afterMs(startTimeoutMs, () => late.abort(createdLate(startTimeoutMs)));
+    try {
+      return await untilAborted(created, signal);
+    } catch (error) {
+      if (signal.aborted) created.then((executor) => this.#stop(executor)).catch(() => {});
+      throw error;
+    } finally {
+      cancel();
+    }
+  }
+
+  async #stop(executor: CodeExecutor): Promise<void> {
+    await executor.stop().catch((failure: unknown) => reportError(failure, this.#options.onError));
+  }
+
+  #end(session: McpSession<User>): void {
     if (session.id !== undefined) this.#open.delete(session.id);
     const ending = session
       .stopExecutor()
@@ -93,12 +168,16 @@ export class McpSessions {
   }
 }
 
-/** Answers with an error of JSON-RPC. */
-export function refuse(
-  response: ServerResponse,
-  { status, code = -32_000, message }: { readonly status: number; readonly code?: number; readonly message: string },
-): void {
-  if (status === 401) response.setHeader("www-authenticate", "Bearer");
-  response.writeHead(status, { "content-type": "application/json", connection: "close" });
-  response.end(JSON.stringify({ jsonrpc: "2.0", error: { code, message }, id: null }));
+/** A place for one more session, when `free` resolves, or why there is none. */
+type Room = { readonly free: Promise<void> } | { readonly refusal: Refusal };
+
+function createdLate(milliseconds: number): BackendUnavailableError {
+  return new BackendUnavailableError(`The session's executor was not created within ${milliseconds} ms`, {
+    remedy: "Check createExecutor, or raise startTimeoutMs.",
+  });
+}
+
+function limitsOf(options: McpServerOptions): McpServerOptions {
+  const names = Object.keys(serverLimits);
+  return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
 }

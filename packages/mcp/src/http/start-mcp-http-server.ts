@@ -1,72 +1,58 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { BackendUnavailableError, FencedError } from "@fenced/core";
-import { checkServerOptions } from "../mcp-server-options.ts";
-import { checkHttpOptions, type McpHttpServerOptions } from "./mcp-http-server-options.ts";
-import { McpSessions, refuse } from "./mcp-sessions.ts";
-import { reportError } from "./report-error.ts";
-import { RequestGuard } from "./request-guard.ts";
+import { createServer, type Server } from "node:http";
+import { BackendUnavailableError } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
+import { handlerOf, type McpHandler } from "./create-mcp-handler.ts";
+import { mcpHttpServerOptions, type McpHttpServerOptions } from "./mcp-http-server-options.ts";
+import { nodeListener } from "./node-listener.ts";
 
-/** A running HTTP server of MCP. */
+/** A running MCP server over HTTP. */
 export interface McpHttpServer extends AsyncDisposable {
-  /** Where clients connect to, `/mcp` included. */
+  /** The URL that clients connect to, including `/mcp`. */
   readonly url: string;
-  /** What they send as `Authorization: Bearer ...`. */
+  /** The token that clients send as `Authorization: Bearer ...`. */
   readonly token: string;
   /** Ends all sessions, stops their executors, and closes the port. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
- * Serves MCP over streamable HTTP, at `/mcp`. Each session of a client has an executor of its own, which ends with it: when the
- * client ends it, when nobody used it for a while, or when the server closes.
+ * Serves MCP over streamable HTTP, at `/mcp`, to all who have one token: `createMcpHandler` on a port of its own. Each session has
+ * its own executor, which stops when the client ends the session, when the session has been idle for `sessionIdleMs`, when a new
+ * client needs its place, or when the server closes.
  *
- * @throws InvalidInputError if an option makes no sense.
- * @throws BackendUnavailableError if the port cannot be had.
+ * @throws InvalidInputError if an option is unknown or wrong.
+ * @throws BackendUnavailableError if the server cannot listen on the port.
  */
 export async function startMcpHttpServer(options: McpHttpServerOptions): Promise<McpHttpServer> {
-  checkHttpOptions(options);
-  checkServerOptions(options);
-  const { host = "127.0.0.1", token = randomBytes(32).toString("base64url"), allowedHosts = [] } = options;
-  const guard = new RequestGuard({ names: [inUrl(host), ...allowedHosts], token });
-  const sessions = new McpSessions(options);
-  const server = createServer(
-    (request, response) => void answer(request, response, { guard, sessions, onError: options.onError }),
-  );
-  const port = await listen(server, options.port ?? 0, host);
+  const checked = checkOptions(mcpHttpServerOptions, options, "startMcpHttpServer");
+  const { host = "127.0.0.1", token = randomBytes(32).toString("base64url"), allowedHosts = [] } = checked;
+  const handler = handlerOf({
+    ...checked,
+    allowedHosts: [inUrl(host), ...allowedHosts],
+    authenticate: bearerOf(token),
+  });
+  const server = createServer(nodeListener("/mcp", handler));
+  const port = await listen(server, checked.port ?? 0, host);
   let closing: Promise<void> | undefined;
-  const close = (): Promise<void> => (closing ??= closeServer(server, sessions));
+  const close = (): Promise<void> => (closing ??= closeServer(server, handler));
   return { url: `http://${inUrl(host)}:${port}/mcp`, token, close, [Symbol.asyncDispose]: close };
 }
 
-interface Answering {
-  readonly guard: RequestGuard;
-  readonly sessions: McpSessions;
-  readonly onError: ((error: unknown) => void) | undefined;
+/** All who have the token are one user. */
+function bearerOf(token: string): (request: Request) => true | undefined {
+  const expected = digest(token);
+  return ({ headers }) => {
+    // The scheme's case does not matter.
+    const given = /^bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+    // Digests are of one length, and comparing them tells nothing about the token.
+    return given !== undefined && timingSafeEqual(digest(given), expected) ? true : undefined;
+  };
 }
 
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { guard, sessions, onError }: Answering,
-): Promise<void> {
-  const refusal = guard.check(request);
-  if (refusal !== undefined) {
-    refuse(response, refusal);
-    return;
-  }
-  try {
-    await sessions.handle(request, response);
-  } catch (error) {
-    reportError(error, onError);
-    if (response.headersSent) response.destroy();
-    else refuse(response, { status: 500, code: -32_603, message: messageOf(error) });
-  }
-}
-
-function messageOf(error: unknown): string {
-  return FencedError.isInstance(error) ? error.message : "The server failed to answer. Look at its log.";
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }
 
 async function listen(server: Server, port: number, host: string): Promise<number> {
@@ -74,8 +60,8 @@ async function listen(server: Server, port: number, host: string): Promise<numbe
     server.listen(port, host);
     await once(server, "listening");
   } catch (error) {
-    throw new BackendUnavailableError(`${host}:${port} cannot be listened on: ${String(error)}`, {
-      remedy: "Choose another port, 0 for any that is free, and an address of this machine.",
+    throw new BackendUnavailableError(`The server cannot listen on ${host}:${port}: ${String(error)}`, {
+      remedy: "Use an address of this machine and a free port; 0 picks one.",
       cause: error,
     });
   }
@@ -83,11 +69,11 @@ async function listen(server: Server, port: number, host: string): Promise<numbe
   return typeof address === "object" && address !== null ? address.port : port;
 }
 
-async function closeServer(server: Server, sessions: McpSessions): Promise<void> {
+async function closeServer(server: Server, handler: McpHandler): Promise<void> {
   const closed = once(server, "close");
   server.close();
   try {
-    await sessions.close();
+    await handler.close();
   } finally {
     server.closeAllConnections();
     await closed;

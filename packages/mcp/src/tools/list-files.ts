@@ -14,22 +14,28 @@ export function addListFiles(server: McpServer, executor: CodeExecutor, { maxFil
     "list_files",
     {
       title: "List files",
-      description:
-        "Names the files in the workspace, the directory in which code runs, with all that is in its directories.",
-      inputSchema: { directory: z.string().optional().describe("A directory of the workspace. Default: all of it.") },
+      description: "Lists the files in the workspace, the directory in which code runs, including subdirectories.",
+      inputSchema: {
+        directory: z.string().optional().describe("A directory of the workspace. Default: the whole workspace."),
+      },
       outputSchema: {
         files: z.array(fileSchema).describe("Sorted by path."),
-        total: z.int().describe("How many there are; there may be more than `files` names."),
+        total: z.int().describe("How many there are; `files` may list fewer."),
       },
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
     async ({ directory }) => {
       const found = await executor.files.list(directory);
       const files = found.slice(0, maxFiles).map(({ path, size }) => ({ path, size }));
-      const lines = files.map(({ path, size }) => `${path} (${size} bytes)`);
+      const lines = files.map(({ path, size }) => `${oneLine(path)} (${size} bytes)`);
       if (found.length > files.length) lines.push(`... and ${found.length - files.length} more`);
       const text = found.length === 0 ? "There are no files." : lines.join("\n");
       return { content: [{ type: "text", text }], structuredContent: { files, total: found.length } };
     },
   );
+}
+
+/** A name on one line: code chooses names, and a line break in one would forge other entries. */
+function oneLine(path: string): string {
+  return /[\p{Cc}\u2028\u2029]/u.test(path) ? JSON.stringify(path) : path;
 }

@@ -15,11 +15,11 @@ export function addReadFile(server: McpServer, executor: CodeExecutor, options: 
     {
       title: "Read file",
       description:
-        "Reads a file of the workspace: a text as text, a picture as an image, anything else as a blob. A long text comes " +
+        "Reads a file of the workspace: text as text, pictures as images, anything else as a blob. Long text comes " +
         `in pieces of ${maxOutputCharacters} characters.`,
       inputSchema: {
         path: z.string().describe("Relative to the workspace."),
-        offset: z.int().min(0).default(0).describe("Of a text: the character to begin with."),
+        offset: z.int().min(0).default(0).describe("For text: the character to start at."),
       },
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
@@ -40,7 +40,7 @@ async function readBounded(
   const found = (await files.list(directory === "." ? undefined : directory)).find((file) => file.path === path);
   if (found === undefined) {
     throw new FileNotFoundError(`There is no file ${path} in the workspace`, {
-      remedy: "Call list_files to see which files there are.",
+      remedy: "Call list_files to see the files.",
     });
   }
   if (found.size > limit) throw tooLarge(path, found.size, limit);
@@ -53,8 +53,8 @@ async function readBounded(
 }
 
 function tooLarge(path: string, size: number, limit: number): InvalidInputError {
-  return new InvalidInputError(`${path} has ${size} bytes, and a file that is read here may have ${limit}`, {
-    remedy: "Run code that prints the part of it that you need, or writes that to a smaller file.",
+  return new InvalidInputError(`${path} has ${size} bytes; read_file reads at most ${limit}`, {
+    remedy: "Run code that prints the part you need, or writes it to a smaller file.",
   });
 }
 
@@ -85,7 +85,7 @@ function toContent(
   return { type: "text", text: `${piece}\n[Characters ${offset} to ${end} of ${text.length}.${next}]` };
 }
 
-/** `undefined`: it is no text. */
+/** `undefined`: it is not text. */
 function decode(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {

@@ -7,13 +7,13 @@ export function addRestart(server: McpServer, executor: CodeExecutor): void {
     "restart",
     {
       title: "Restart",
-      description: "Begins a fresh session: ends all code that runs and forgets variables. The workspace's files stay.",
+      description: "Starts a fresh session: kills all running code and forgets variables. Files in the workspace stay.",
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     async () => {
       await executor.restart();
       return {
-        content: [{ type: "text", text: "The session is fresh: no variables, no processes. Files are still there." }],
+        content: [{ type: "text", text: "Restarted: no variables, no processes. Files are still there." }],
       };
     },
   );

@@ -17,10 +17,10 @@ import type { McpServerOptions } from "../mcp-server-options.ts";
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 const resultSchema = z.object({
-  exitCode: z.int().describe("0: succeeded; 124: timed out; else what the program said."),
+  exitCode: z.int().describe("0: success; 124: timed out; otherwise the program's own exit code."),
   output: z.string().describe("Standard output and standard error in order of arrival."),
-  truncated: z.boolean().describe("The output was too long: its middle is left out."),
-  timedOut: z.boolean().describe("The code was ended because its time was up."),
+  truncated: z.boolean().describe("The output was too long; its middle is left out."),
+  timedOut: z.boolean().describe("The code was killed at its time limit."),
   stateLost: z.boolean().describe("The session had to be restarted: variables of earlier calls are gone."),
   durationMs: z.number().describe("Milliseconds that the code took."),
   images: z.int().describe("How many images come with this result."),

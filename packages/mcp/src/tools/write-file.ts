@@ -1,4 +1,4 @@
-import { type CodeExecutor, InvalidInputError } from "@fenced/core";
+import { type CodeExecutor, FileNotFoundError, InvalidInputError, type WorkspaceFiles } from "@fenced/core";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import * as z from "zod";
 
@@ -8,23 +8,53 @@ export function addWriteFile(server: McpServer, executor: CodeExecutor): void {
     "write_file",
     {
       title: "Write file",
-      description: "Writes a file of the workspace, over an older one; its directories are made.",
+      description:
+        "Writes a file of the workspace, replacing an existing one; missing directories are created. Send a large file " +
+        "in parts: the first without append, the others with append.",
       inputSchema: {
         path: z.string().min(1).describe("Relative to the workspace."),
-        content: z.string().describe("The whole file."),
-        encoding: z.enum(["utf8", "base64"]).default("utf8").describe("How `content` is written here."),
+        content: z.string().describe("The whole file, or with append its next part."),
+        append: z.boolean().default(false).describe("Add the content to the end of the file."),
+        encoding: z.enum(["utf8", "base64"]).default("utf8").describe("How `content` is encoded."),
       },
-      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
     },
-    async ({ path, content, encoding }) => {
+    async ({ path, content, encoding, append }) => {
       if (encoding === "base64" && !z.base64().safeParse(content).success) {
-        throw new InvalidInputError("The content is not base64", {
-          remedy: "Encode it, or leave `encoding` out to write a text.",
+        throw new InvalidInputError("The content is not valid base64", {
+          remedy: "Encode it, or leave out `encoding` to write text.",
         });
       }
       const bytes = Buffer.from(content, encoding);
-      await executor.files.write(path, bytes);
-      return { content: [{ type: "text", text: `Wrote ${path} (${bytes.length} bytes).` }] };
+      if (!append) {
+        await executor.files.write(path, bytes);
+        return { content: [{ type: "text", text: `Wrote ${path} (${bytes.length} bytes).` }] };
+      }
+      const size = await addToFile(executor.files, path, bytes);
+      return { content: [{ type: "text", text: `Added ${bytes.length} bytes to ${path} (now ${size} bytes).` }] };
     },
   );
+}
+
+/** Writes the file anew with its next part; neither is held in memory whole. @returns its size in bytes. */
+async function addToFile(files: WorkspaceFiles, path: string, bytes: Uint8Array): Promise<number> {
+  const { size } = await files.stat(path).catch((error: unknown) => {
+    if (FileNotFoundError.isInstance(error)) return { size: 0 };
+    throw error;
+  });
+  if (size === 0) {
+    await files.write(path, bytes);
+    return bytes.length;
+  }
+  // The stream becomes the file only when it is closed, so that the old content can be read meanwhile.
+  const writer = files.writeStream(path).getWriter();
+  try {
+    for await (const chunk of files.readStream(path, { end: size - 1 })) await writer.write(chunk);
+    await writer.write(bytes);
+    await writer.close();
+  } catch (error) {
+    await writer.abort(error).catch(() => {});
+    throw error;
+  }
+  return size + bytes.length;
 }

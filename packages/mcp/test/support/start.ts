@@ -1,5 +1,8 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -74,6 +77,14 @@ function newClient(atEnd: Finally): Client {
   const client = new Client({ name: "test", version: "1" });
   atEnd(() => client.close());
   return client;
+}
+
+/** Variables of a machine on which there is Node, and neither a daemon of Docker or Podman nor any other program. */
+export async function nodeAlone(): Promise<Record<string, string>> {
+  const directory = await mkdtemp(join(tmpdir(), "fenced-path-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  await symlink(process.execPath, join(directory, "node"));
+  return { DOCKER_HOST: "tcp://127.0.0.1:9", PATH: directory };
 }
 
 /** The command line under way. */

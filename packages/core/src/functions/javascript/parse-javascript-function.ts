@@ -1,6 +1,6 @@
 import { InvalidInputError } from "../../errors/invalid-input-error.ts";
 import type { FunctionDefinition } from "../function-definition.ts";
-import { isJavaScriptIdentifier } from "../is-javascript-identifier.ts";
+import { isJavaScriptIdentifier } from "../names.ts";
 import { functionExpression } from "./function-expression.ts";
 import { javaScriptDocumentation } from "./javascript-documentation.ts";
 import { javaScriptSignature } from "./javascript-signature.ts";
@@ -10,7 +10,7 @@ import { javaScriptStructure } from "./javascript-structure.ts";
  * Reads a JavaScript function from what `toString` says of it.
  *
  * @param name - the function's `name`.
- * @throws InvalidInputError if there is no source text, or none that can stand by itself under this name.
+ * @throws InvalidInputError if there is no source text, or none that is self-contained under this name.
  */
 export function parseJavaScriptFunction(name: string, text: string): FunctionDefinition {
   if (/\{\s*\[native code\]\s*\}\s*$/.test(text)) {

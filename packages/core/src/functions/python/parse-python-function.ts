@@ -1,20 +1,20 @@
-import type { SyntaxNode } from "@lezer/common";
 import { InvalidInputError } from "../../errors/invalid-input-error.ts";
 import type { FunctionDefinition } from "../function-definition.ts";
-import { textOf } from "../syntax-nodes.ts";
+import { isPythonIdentifier } from "../names.ts";
 import { cleanDocstring } from "./clean-docstring.ts";
 import { dedentPython } from "./dedent-python.ts";
-import type { PythonLine } from "./python-lines.ts";
+import { type PythonLine, pythonLines } from "./python-lines.ts";
 import { PythonProblem } from "./python-problem.ts";
 import { PythonScanner } from "./python-scanner.ts";
 import { pythonSignature } from "./python-signature.ts";
 import { pythonStringValue } from "./python-string-value.ts";
-import { pythonSyntax, type PythonSyntax } from "./python-syntax.ts";
+import type { PythonToken } from "./python-token.ts";
 
 /**
- * Reads the source of one Python function.
+ * Reads the source of one Python function: its name, head and docstring. What is wrong inside of it, Python says when the
+ * functions are set up.
  *
- * @throws InvalidInputError if the source is broken or is not exactly one function definition.
+ * @throws InvalidInputError if it is not exactly one function definition, or a string, bracket or block in it never ends.
  */
 export function parsePythonFunction(text: string): FunctionDefinition {
   const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
@@ -28,9 +28,8 @@ export function parsePythonFunction(text: string): FunctionDefinition {
 function parseLines(text: string): FunctionDefinition {
   const { source, originalOffset } = dedentPython(text, new PythonScanner(text).scan());
   try {
-    const syntax = pythonSyntax(source);
-    assertOneFunction(syntax.lines);
-    return definitionOf(source, syntax);
+    const lines = pythonLines(source, new PythonScanner(source).scan());
+    return definitionOf(source, lines, oneFunction(lines));
   } catch (error) {
     throw error instanceof PythonProblem ? new PythonProblem(originalOffset(error.offset), error.message) : error;
   }
@@ -46,17 +45,18 @@ function invalidSource(text: string, { offset, message }: PythonProblem): Invali
   );
 }
 
-/** Decorators, then one `def` or `async def`, and nothing else at the margin. */
-function assertOneFunction(lines: readonly PythonLine[]): void {
-  let found = false;
-  for (const { tokens, level } of lines) {
+/** Decorators, then one `def` or `async def`, and nothing else at the margin. Returns the index of the line with the `def`. */
+function oneFunction(lines: readonly PythonLine[]): number {
+  let found = -1;
+  for (const [index, { tokens, level }] of lines.entries()) {
     const [first, second] = tokens;
-    if (level > 0 || (first.text === "@" && !found)) continue;
+    if (level > 0 || (first.text === "@" && found === -1)) continue;
     const isFunction = first.text === "def" || (first.text === "async" && second?.text === "def");
-    if (found || !isFunction) throw new PythonProblem(first.from, reasonAgainst(first.text, isFunction));
-    found = true;
+    if (found !== -1 || !isFunction) throw new PythonProblem(first.from, reasonAgainst(first.text, isFunction));
+    found = index;
   }
-  if (!found) throw new PythonProblem(0, "there is no function");
+  if (found === -1) throw new PythonProblem(0, "there is no function");
+  return found;
 }
 
 function reasonAgainst(keyword: string, isFunction: boolean): string {
@@ -65,32 +65,39 @@ function reasonAgainst(keyword: string, isFunction: boolean): string {
   return isFunction ? "there is a second function" : "a statement stands outside of the function";
 }
 
-function definitionOf(source: string, { tokens, tree }: PythonSyntax): FunctionDefinition {
-  const definition = tree.topNode.getChild("FunctionDefinition");
-  const [name, body] = [definition?.getChild("VariableName"), definition?.getChild("Body")];
-  if (!definition || !name || !body) throw new PythonProblem(0, "there is no function");
-  const head = tokens.filter(({ from }) => from >= definition.from && from <= body.from);
-  return {
-    name: textOf(name, source),
-    source,
-    signature: pythonSignature(head),
-    docstring: docstringOf(body, tokens),
-  };
+function definitionOf(source: string, lines: readonly PythonLine[], index: number): FunctionDefinition {
+  const tokens = lines[index]?.tokens ?? [];
+  const [name, opening] = tokens.slice(tokens[0]?.text === "async" ? 2 : 1);
+  const head = tokens.slice(0, headLength(tokens));
+  const body = tokens.length > head.length ? tokens.slice(head.length) : (lines[index + 1]?.tokens ?? []);
+  if (name === undefined || !isPythonIdentifier(name.text)) {
+    throw new PythonProblem(name?.from ?? source.length, "the function has no name");
+  }
+  if (opening?.text !== "(" && opening?.text !== "[") {
+    throw new PythonProblem(opening?.from ?? source.length, "the function has no parameters in brackets");
+  }
+  return { name: name.text, source, signature: pythonSignature(head), docstring: docstringOf(body) };
 }
 
-function docstringOf(body: SyntaxNode, tokens: PythonSyntax["tokens"]): string | undefined {
-  let node = body.firstChild?.nextSibling;
-  // Statements on one line are grouped; brackets around the string do not matter.
-  if (node?.name === "StatementGroup") node = node.firstChild;
-  node = node?.name === "ExpressionStatement" ? node.firstChild : undefined;
-  // "a", "b" is a tuple.
-  if (node?.nextSibling) return undefined;
-  while (node?.name === "ParenthesizedExpression") node = node.firstChild?.nextSibling;
-  if (!node || (node.name !== "String" && node.name !== "ContinuedString")) return undefined;
-  const { from, to } = node;
-  const values = tokens
-    .filter((token) => token.kind === "string" && token.from >= from && token.to <= to)
-    .map(pythonStringValue);
+/** The number of tokens up to the colon before the body, which is the first that belongs to no lambda. */
+function headLength(tokens: readonly PythonToken[]): number {
+  let lambdas = 0;
+  for (const [index, { text, depth }] of tokens.entries()) {
+    if (depth > 0) continue;
+    if (text === "lambda") lambdas += 1;
+    if (text === ":" && lambdas === 0) return index + 1;
+    if (text === ":") lambdas -= 1;
+  }
+  throw new PythonProblem(tokens.at(-1)?.to ?? 0, 'there is no ":" behind the head of the function');
+}
+
+/** The first statement, if it is nothing but text; brackets around it do not matter. */
+function docstringOf(body: readonly PythonToken[]): string | undefined {
+  const end = body.findIndex(({ text, depth }) => text === ";" && depth === 0);
+  let statement = end === -1 ? body : body.slice(0, end);
+  while (statement[0]?.text === "(" && statement.at(-1)?.text === ")") statement = statement.slice(1, -1);
+  if (statement.some(({ kind }) => kind !== "string")) return undefined;
+  const values = statement.map(pythonStringValue);
   if (values.includes(undefined)) return undefined;
   return cleanDocstring(values.join("")) || undefined;
 }

@@ -5,35 +5,41 @@ const space = /[ \t\f]+/y;
 const comment = /#[^\n]*/y;
 const name = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
 const stringStart = /(?:[bB][rR]?|[fFtT][rR]?|[rR][bBfFtT]?|[uU])?(?:"""|'''|"|')/y;
-const basedInteger = /0(?:[xX](?:_?[\da-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)/y;
-const decimal = /(?:\d(?:_?\d)*\.?(?:\d(?:_?\d)*)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?[jJ]?/y;
+const number = /\.?\d(?:[eE][+-](?=\d)|[\w.])*/y;
 const operator = /\.\.\.|\*\*=|\/\/=|>>=|<<=|\*\*|\/\/|>>|<<|->|:=|[=!<>+\-*/%@&|^]=|[-+*/%@&|^~<>=.,:;()[\]{}]/y;
-const keywordAfterNumber = /(?:and|else|for|if|in|is|not|or)(?!\p{XID_Continue})/uy;
 /** CPython's own limit. */
 const maximumDepth = 200;
+/** CPython's own limit for fields in fields of f-strings. */
+const maximumFields = 150;
 const closers: ReadonlyMap<string, string> = new Map([
   ["(", ")"],
   ["[", "]"],
   ["{", "}"],
 ]);
 
-/** Cuts Python source into tokens as CPython does, and finds what CPython's tokenizer would not accept. */
+/**
+ * Cuts Python source into tokens, of which it has to know where strings and brackets end. Whether names, numbers and what
+ * is in f-strings make sense is for Python to judge.
+ */
 export class PythonScanner {
   readonly #text: string;
   #position: number;
   readonly #tokens: PythonToken[] = [];
   readonly #brackets: PythonToken[] = [];
+  /** The number of f-string fields around the position. */
+  #fields: number;
 
   /** @param text - with `\n` as the only line end. */
-  constructor(text: string, position = 0) {
+  constructor(text: string, position = 0, fields = 0) {
     this.#text = text;
     this.#position = position;
+    this.#fields = fields;
   }
 
   /**
    * All tokens; the last one of a text that has any is a `newline`.
    *
-   * @throws PythonProblem if there is something that is no token, or a bracket without its partner.
+   * @throws PythonProblem if something is not a token, or a bracket has no partner.
    */
   scan(): PythonToken[] {
     while (this.#position < this.#text.length) this.#next();
@@ -69,9 +75,9 @@ export class PythonScanner {
       this.#string(from, opening);
     } else if (this.#match(name) !== undefined) {
       this.#push("name", from);
-    } else if (this.#match(basedInteger) !== undefined || this.#match(decimal) !== undefined) {
-      this.#number(from);
-    } else if (this.#match(operator) === undefined || this.#text.startsWith("<>", from)) {
+    } else if (this.#match(number) !== undefined) {
+      this.#push("number", from);
+    } else if (this.#match(operator) === undefined) {
       const character = String.fromCodePoint(this.#text.codePointAt(from) ?? 0);
       throw new PythonProblem(
         from,
@@ -80,17 +86,6 @@ export class PythonScanner {
     } else {
       this.#operator(from);
     }
-  }
-
-  #number(from: number): void {
-    const text = this.#text.slice(from, this.#position);
-    const zeros = /^0[\d_]*[1-9][\d_]*$/.test(text);
-    name.lastIndex = this.#position;
-    keywordAfterNumber.lastIndex = this.#position;
-    if (zeros || (name.test(this.#text) && !keywordAfterNumber.test(this.#text))) {
-      throw new PythonProblem(from, "not a number");
-    }
-    this.#push("number", from);
   }
 
   #operator(from: number): void {
@@ -108,10 +103,9 @@ export class PythonScanner {
   #string(from: number, opening: string): void {
     const quote = /["']+$/.exec(opening)?.[0] ?? "";
     const prefix = opening.slice(0, -quote.length).toLowerCase();
-    const isFormatted = /[ft]/.test(prefix);
-    const fields = isFormatted ? this.#formatted(from, quote, prefix.includes("r")) : undefined;
-    if (!isFormatted) this.#plain(from, quote);
-    this.#push("string", from, fields);
+    if (/[ft]/.test(prefix)) this.#formatted(from, quote, prefix.includes("r"));
+    else this.#plain(from, quote);
+    this.#push("string", from);
   }
 
   #plain(from: number, quote: string): void {
@@ -127,19 +121,17 @@ export class PythonScanner {
     if (lineEnds || this.#position > this.#text.length) throw new PythonProblem(from, "the string never ends");
   }
 
-  #formatted(from: number, quote: string, raw: boolean): (readonly PythonToken[])[] {
-    const fields: (readonly PythonToken[])[] = [];
+  #formatted(from: number, quote: string, raw: boolean): void {
     while (!this.#text.startsWith(quote, this.#position)) {
       const rest = this.#text.slice(this.#position, this.#position + 3);
       if (rest.startsWith("{{") || rest.startsWith("}}")) this.#position += 2;
       else if (rest.startsWith("}")) throw new PythonProblem(this.#position, 'a single "}" in an f-string');
-      else if (rest.startsWith("{")) this.#field(from, quote, fields);
+      else if (rest.startsWith("{")) this.#field(from, quote);
       else if (rest === "\\N{" && !raw) this.#skipPast("}", from);
       else if (/^\\[{}]/.test(rest)) this.#position += 1;
       else this.#literal(from, quote);
     }
     this.#position += quote.length;
-    return fields;
   }
 
   #skipPast(end: string, from: number): void {
@@ -149,43 +141,40 @@ export class PythonScanner {
   }
 
   /** `{expression=!conversion:specification}`, where the specification may hold fields again. */
-  #field(from: number, quote: string, fields: (readonly PythonToken[])[]): void {
+  #field(from: number, quote: string): void {
     const start = this.#position + 1;
-    const inner = new PythonScanner(this.#text, start);
-    const tokens = inner.#untilFieldEnds();
+    this.#fields += 1;
+    if (this.#fields > maximumFields) throw new PythonProblem(from, "too many f-string fields in fields");
+    const inner = new PythonScanner(this.#text, start, this.#fields);
+    inner.#skipField();
     this.#position = inner.#position;
-    const last = tokens.at(-1);
-    if (last?.text === "=") tokens.pop();
-    if (tokens.length === 0) throw new PythonProblem(start, "an f-string field without an expression");
-    fields.push(tokens);
-    this.#match(/![ \t]*[sra][ \t]*(?=[:}])/y);
-    if (this.#match(/:/y) !== undefined) this.#specification(from, quote, fields);
+    this.#match(/![ \t]*\w*[ \t]*(?=[:}])/y);
+    if (this.#match(/:/y) !== undefined) this.#specification(from, quote);
     if (this.#match(/\}/y) === undefined) throw new PythonProblem(start - 1, 'an f-string field without its "}"');
+    this.#fields -= 1;
   }
 
-  #specification(from: number, quote: string, fields: (readonly PythonToken[])[]): void {
+  #specification(from: number, quote: string): void {
     while (this.#text[this.#position] !== "}") {
       if (this.#text.startsWith(quote, this.#position)) return;
-      if (this.#text[this.#position] === "{") this.#field(from, quote, fields);
+      if (this.#text[this.#position] === "{") this.#field(from, quote);
       else this.#literal(from, quote);
     }
   }
 
-  #untilFieldEnds(): PythonToken[] {
+  /** The expression of a field, up to its conversion, specification or end. */
+  #skipField(): void {
     const end = /\}|:|!(?!=)/y;
     for (;;) {
       end.lastIndex = this.#position;
-      const open = this.#brackets.at(-1);
-      if (this.#position >= this.#text.length || (!open && end.test(this.#text))) return this.#tokens;
+      if (this.#position >= this.#text.length || (this.#brackets.length === 0 && end.test(this.#text))) return;
       this.#next();
-      if (this.#tokens.at(-1)?.kind === "newline") this.#tokens.pop();
     }
   }
 
-  #push(kind: PythonToken["kind"], from: number, fields?: readonly (readonly PythonToken[])[]): PythonToken {
+  #push(kind: PythonToken["kind"], from: number): PythonToken {
     const text = this.#text.slice(from, this.#position);
-    const depth = this.#brackets.length;
-    const token: PythonToken = { kind, text, from, to: this.#position, depth, ...(fields && { fields }) };
+    const token: PythonToken = { kind, text, from, to: this.#position, depth: this.#brackets.length };
     this.#tokens.push(token);
     return token;
   }

@@ -2,8 +2,8 @@ import { pythonStringValue } from "./python-string-value.ts";
 import type { PythonToken } from "./python-token.ts";
 
 /**
- * A function's head on one line, its parameters spaced as Python's style guide has it. What stands in annotations and
- * defaults keeps its own spacing.
+ * A function's head on one line, its parameters spaced as Python's style guide says. Annotations and
+ * defaults keep their own spacing.
  *
  * @param tokens - from `async` or `def` to the colon before the body.
  */

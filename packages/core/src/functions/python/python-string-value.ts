@@ -19,7 +19,7 @@ const escapes = /\\(?:([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F
 const literal = /^([a-zA-Z]*)("""|'''|"|')([\s\S]*)\2$/;
 
 /** The prefix of a string literal in lower case: `""`, `"r"`, `"fr"`, ... */
-export function stringPrefix(token: PythonToken): string {
+function stringPrefix(token: PythonToken): string {
   return literal.exec(token.text)?.[1]?.toLowerCase() ?? "";
 }
 

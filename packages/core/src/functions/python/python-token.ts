@@ -8,6 +8,4 @@ export interface PythonToken {
   readonly to: number;
   /** How many brackets are open around it; a bracket itself counts as outside of what it encloses. */
   readonly depth: number;
-  /** The tokens of each expression in an f-string: `f"{a!r:>{b}}"` has `a` and `b`. */
-  readonly fields?: readonly (readonly PythonToken[])[];
 }

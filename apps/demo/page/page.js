@@ -1,0 +1,254 @@
+import { codeBlock, element, markdown, outputBlock, picture } from "./parts.js";
+
+const token = location.hash.slice(1);
+const byId = (id) => document.getElementById(id);
+const [about, status, chat, task, run, stop] = ["about", "status", "chat", "task", "run", "stop"].map(byId);
+
+/** What is being written or printed just now, by the id of the message or the name of the agent. */
+const texts = new Map();
+const outputs = new Map();
+const questions = new Map();
+let pictures = 0;
+let seen = 0;
+
+function call(path, body) {
+  const headers = { authorization: `Bearer ${token}` };
+  const init = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+  return fetch(path, init);
+}
+
+async function tell(path, body) {
+  const response = await call(path, body);
+  if (!response.ok) say(await response.text());
+}
+
+/** Says something to people who see and to those who listen. */
+function say(text) {
+  if (status.textContent !== text) status.textContent = text;
+}
+
+function addCard(source, note, look = "") {
+  byId("empty").hidden = true;
+  const heading = element("h3", {}, source);
+  if (note !== "") heading.append(" ", element("span", { class: `note ${look}` }, note));
+  const article = element("article", {}, heading);
+  const atEnd = innerHeight + scrollY >= document.body.offsetHeight - 160;
+  chat.append(element("li", {}, article));
+  if (atEnd) article.scrollIntoView({ block: "nearest" });
+  return article;
+}
+
+function setBody(article, parts) {
+  while (article.childNodes.length > 1) article.lastChild.remove();
+  article.append(...parts);
+}
+
+function showChunk({ source, fullMessageId, content }) {
+  let open = texts.get(fullMessageId);
+  if (open === undefined) {
+    open = { article: addCard(source, ""), text: "" };
+    texts.set(fullMessageId, open);
+    say(`${source} is writing.`);
+  }
+  open.text += content;
+  setBody(open.article, markdown(open.text));
+}
+
+function showOutput({ source, stream, text }) {
+  let block = outputs.get(source);
+  if (block === undefined) {
+    block = outputBlock(`Output of ${source}`);
+    addCard(source, "output").append(block);
+    outputs.set(source, block);
+    say(`${source}'s program is printing.`);
+  }
+  const atEnd = block.scrollTop + block.clientHeight >= block.scrollHeight - 8;
+  block.append(element("span", { class: stream }, text));
+  if (atEnd) block.scrollTop = block.scrollHeight;
+}
+
+function showMessage(message) {
+  const { source, metadata, id } = message;
+  const exitCode = metadata.exitCode;
+  const note = exitCode === undefined ? "" : `exit code ${exitCode}`;
+  const text = textOf(message);
+  const open = texts.get(id);
+  texts.delete(id);
+  const live = exitCode === undefined ? undefined : outputs.get(source);
+  if (live !== undefined) outputs.delete(source);
+  const look = exitCode === "0" ? "good" : "bad";
+  const article = open?.article ?? addCard(source, note, look);
+  if (open === undefined && exitCode !== undefined) showResult(article, text, live);
+  else setBody(article, markdown(text));
+  for (const part of Array.isArray(message.content) ? message.content : []) {
+    if (part.type === "image" && part.url.startsWith("data:image/")) article.append(picture(part.url, ++pictures));
+  }
+  if (note !== "") say(`${source}: ${note}.`);
+}
+
+/** A program's result; what was shown while it ran does not come again. */
+function showResult(article, text, live) {
+  const shown = live?.textContent.trim() ?? "";
+  if (shown !== "" && text.trim() === shown) {
+    article.append(element("p", { class: "note" }, "Its output is above."));
+    return;
+  }
+  const rest = shown === "" ? text : text.replace(shown, "").replace(/Its output:\s*$/, "Its output is above.");
+  const block = outputBlock("Result of the program");
+  block.append(rest.trim());
+  article.append(block);
+}
+
+function textOf({ content }) {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return JSON.stringify(content, null, 2);
+  return content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}
+
+function showApproval({ source, id, blocks }) {
+  const article = addCard(source, "asks for approval");
+  article.parentElement.classList.add("waiting");
+  const heading = article.firstChild;
+  heading.tabIndex = -1;
+  const allow = element("button", { type: "button", class: "primary" }, "Run this code");
+  const refuse = element("button", { type: "button" }, "Refuse");
+  allow.addEventListener("click", () => tell("/answer", { id, approved: true }));
+  refuse.addEventListener("click", () => tell("/answer", { id, approved: false }));
+  const buttons = element(
+    "div",
+    { class: "buttons", role: "group", "aria-label": "Decide on this code" },
+    allow,
+    refuse,
+  );
+  article.append(...blocks.map(({ language, code }) => codeBlock(visible(code), language)), buttons);
+  questions.set(id, { article, buttons });
+  say(`The ${source} waits for your approval.`);
+  if (document.activeElement !== task) heading.focus();
+}
+
+/** Shows characters that could hide code. */
+function visible(code) {
+  return code.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (sign) =>
+    sign === "\n" || sign === "\t" ? sign : `\\u{${sign.codePointAt(0).toString(16)}}`,
+  );
+}
+
+function showDecision({ id, approved }) {
+  const question = questions.get(id);
+  questions.delete(id);
+  if (question === undefined) return;
+  question.article.parentElement.classList.remove("waiting");
+  question.buttons.replaceWith(element("p", { class: approved ? "good" : "bad" }, approved ? "Approved." : "Refused."));
+}
+
+function showFiles(files) {
+  byId("no-files").hidden = files.length > 0;
+  byId("files").replaceChildren(
+    ...files.map(({ path, size }) => {
+      const button = element("button", { type: "button" }, `${path} (${sizeOf(size)})`);
+      button.setAttribute("aria-label", `Download ${path}, ${sizeOf(size)}`);
+      button.addEventListener("click", () => download(path));
+      return element("li", {}, button);
+    }),
+  );
+}
+
+function sizeOf(bytes) {
+  return bytes < 1024
+    ? `${bytes} B`
+    : bytes < 1024 ** 2
+      ? `${Math.round(bytes / 1024)} kB`
+      : `${(bytes / 1024 ** 2).toFixed(1)} MB`;
+}
+
+async function download(path) {
+  const response = await call(`/file?path=${encodeURIComponent(path)}`);
+  if (!response.ok) return say(await response.text());
+  const url = URL.createObjectURL(await response.blob());
+  element("a", { href: url, download: path.split("/").at(-1) }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+function setRunning(isRunning) {
+  run.disabled = isRunning;
+  stop.disabled = !isRunning;
+}
+
+const show = {
+  about({ model, place, task: first, live }) {
+    about.textContent = `${model} ${place}`;
+    if (task.value === "") task.value = first;
+    task.readOnly = !live;
+    if (!live) byId("hint").textContent = "The recorded coder has this one task. Ctrl+Enter runs it.";
+  },
+  running() {
+    setRunning(true);
+    say("The chat is running.");
+  },
+  message({ message }) {
+    if (message.type === "ModelClientStreamingChunkEvent") showChunk(message);
+    else if (message.type === "CodeOutputEvent") showOutput(message);
+    else if (message.type === "CodeApprovalRequestEvent") showApproval(message);
+    else if ("content" in message) showMessage(message);
+  },
+  decision: showDecision,
+  files: ({ files }) => showFiles(files),
+  ended({ reason, failed }) {
+    setRunning(false);
+    texts.clear();
+    outputs.clear();
+    for (const { article, buttons } of questions.values()) {
+      article.parentElement.classList.remove("waiting");
+      buttons.replaceWith(element("p", { class: "note" }, "Not decided."));
+    }
+    questions.clear();
+    addCard(failed ? "The chat failed" : "The chat is over", "", failed ? "bad" : "").append(element("p", {}, reason));
+    say(failed ? "The chat failed." : "The chat is over.");
+  },
+};
+
+/** Follows what happens, from the first thing that this page has not shown yet. */
+async function follow() {
+  const response = await call(`/events?from=${seen}`);
+  if (!response.ok) {
+    about.textContent = await response.text();
+    return false;
+  }
+  let rest = "";
+  const decoder = new TextDecoder();
+  const reader = response.body.getReader();
+  for (let step = await reader.read(); !step.done; step = await reader.read()) {
+    const lines = (rest + decoder.decode(step.value, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      seen += 1;
+      const item = JSON.parse(line);
+      show[item.type](item);
+    }
+  }
+  return true;
+}
+
+async function followForever() {
+  for (;;) {
+    try {
+      if (!(await follow())) return;
+    } catch {
+      // The demo was ended, or this computer slept: it is tried again.
+    }
+    say("The connection to the demo is lost; trying again.");
+    await new Promise((resolve) => {
+      setTimeout(resolve, 1500);
+    });
+  }
+}
+
+byId("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  void tell("/task", { task: task.value });
+});
+task.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("form").requestSubmit();
+});
+stop.addEventListener("click", () => void tell("/stop", {}));
+void followForever();

@@ -1,0 +1,113 @@
+import { isTaskResult, PendingApprovals, type RoundRobinGroupChat } from "@fenced/agentchat";
+import { type CodeExecutor, FencedError } from "@fenced/core";
+import { createChatTeam } from "../chat-team.ts";
+import type { ChosenModel } from "../choose-model.ts";
+import { dataFile } from "../default-task.ts";
+import { inOwnWords } from "../demo-error.ts";
+import { ChatLog } from "./chat-log.ts";
+
+/** What the page's chat needs. */
+export interface WebChatSettings {
+  readonly codeExecutor: CodeExecutor;
+  /** Makes the coder's model: a recording begins anew with each chat. */
+  readonly chooseModel: () => Promise<ChosenModel>;
+  readonly maxMessages: number;
+  readonly approve: boolean;
+  readonly task: string;
+  readonly place: string;
+  readonly signal: AbortSignal;
+}
+
+const refusedRecording = "You refused the code, and a recorded coder cannot write another.";
+
+/** One chat that any number of pages look at. */
+export class WebChat {
+  readonly log: ChatLog = new ChatLog();
+  readonly #settings: WebChatSettings;
+  /** The coder is a recording, which cannot react to a refusal, so one ends the chat. */
+  readonly #replayed: boolean;
+  readonly #approvals: PendingApprovals = new PendingApprovals({ timeoutMs: Infinity });
+  #team: RoundRobinGroupChat | undefined;
+  #run: AbortController | undefined;
+  #ended: Promise<void> = Promise.resolve();
+
+  private constructor(settings: WebChatSettings, replayed: boolean) {
+    this.#settings = settings;
+    this.#replayed = replayed;
+  }
+
+  static async open(settings: WebChatSettings): Promise<WebChat> {
+    const { task, place, codeExecutor } = settings;
+    const { description, replayed } = await settings.chooseModel();
+    const chat = new WebChat(settings, replayed);
+    await codeExecutor.files.upload([dataFile]);
+    chat.log.add({ type: "about", model: description, place, task, live: !replayed });
+    await chat.#showFiles();
+    return chat;
+  }
+
+  /** @returns false while a run is under way. */
+  start(task: string): boolean {
+    if (this.#run !== undefined) return false;
+    const run = new AbortController();
+    this.#run = run;
+    this.log.add({ type: "running" });
+    this.#ended = this.#chat(task, AbortSignal.any([run.signal, this.#settings.signal]));
+    return true;
+  }
+
+  /** @returns false if no such question is open. */
+  answer(id: string, approved: boolean): boolean {
+    if (!this.#approvals.pending.some((question) => question.id === id)) return false;
+    this.log.add({ type: "decision", id, approved });
+    if (!approved && this.#replayed) {
+      this.#run?.abort(new Error(refusedRecording));
+      return true;
+    }
+    const reason = approved ? "The user allowed it." : "The user refused to run this code. Ask what they want.";
+    this.#approvals.answer(id, { approved, reason });
+    return true;
+  }
+
+  /** Ends the run that is under way. */
+  async stop(): Promise<void> {
+    this.#run?.abort(new DOMException("Stopped by the user.", "AbortError"));
+    await this.#ended;
+  }
+
+  async #chat(task: string, signal: AbortSignal): Promise<void> {
+    try {
+      // A live coder remembers; a recorded one begins anew.
+      if (this.#replayed || this.#team === undefined) this.#team = await this.#createTeam();
+      let reason = "";
+      for await (const item of this.#team.runStream({ task, signal })) {
+        if (isTaskResult(item)) reason = item.stopReason ?? "";
+        else this.log.add({ type: "message", message: item });
+      }
+      this.log.add({ type: "ended", reason, failed: false });
+    } catch (error) {
+      const reason = FencedError.isInstance(error)
+        ? inOwnWords(error.message)
+        : String(error instanceof Error ? error.message : error);
+      this.log.add({ type: "ended", reason, failed: true });
+    } finally {
+      this.#run = undefined;
+      await this.#showFiles();
+    }
+  }
+
+  async #createTeam(): Promise<RoundRobinGroupChat> {
+    const { chooseModel, codeExecutor, maxMessages, approve } = this.#settings;
+    const { client: modelClient } = await chooseModel();
+    const pendingApprovals = approve ? this.#approvals : undefined;
+    return createChatTeam({ modelClient, codeExecutor, maxMessages, pendingApprovals }).team;
+  }
+
+  async #showFiles(): Promise<void> {
+    try {
+      this.log.add({ type: "files", files: (await this.#settings.codeExecutor.files.list()).slice(0, 200) });
+    } catch {
+      // The executor was stopped, or its workspace is gone: there is nothing to show.
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { request, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { needs } from "@fenced/test-support";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { startDemo } from "./run-demo.ts";
+
+const fixture = (name: string): string => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8");
+
+/** Starts the demo with `--web` and returns the page's address. */
+async function startWeb(...args: readonly string[]): Promise<string> {
+  const { child, outcome } = startDemo(["--web", "--executor", "local", ...args]);
+  onTestFinished(async () => {
+    child.kill("SIGINT");
+    expect((await outcome).exitCode).toBe(130);
+  });
+  let said = "";
+  for await (const chunk of child.stdout) {
+    said += String(chunk);
+    const url = /Open (http:\S+)/.exec(said)?.[1];
+    if (url !== undefined) return url;
+  }
+  throw new Error(`The demo ended: ${said}`);
+}
+
+describe("the demo's page", needs("chromium", "python3"), () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    const root = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+    browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: root });
+  });
+  afterAll(() => browser.close());
+
+  async function open(url: string): Promise<Page> {
+    const page = await browser.newPage();
+    onTestFinished(() => page.close());
+    const problems: string[] = [];
+    page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+    page.on("pageerror", (error) => problems.push(String(error)));
+    onTestFinished(() => expect(problems).toEqual([]));
+    await page.goto(url);
+    return page;
+  }
+
+  const card = (page: Page, heading: RegExp) =>
+    page.locator("#chat > li").filter({ has: page.getByRole("heading", { name: heading }) });
+
+  it("runs a chat, streams output, offers files, and is the same after a reload", async () => {
+    const page = await open(await startWeb());
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await card(page, /^runner output/)
+      .first()
+      .waitFor();
+    await card(page, /The chat is over/).waitFor();
+    expect(await page.getByRole("status").textContent()).toBe("The chat is over.");
+    expect(await card(page, /^runner exit code 1/).count()).toBe(1);
+    expect(await card(page, /^runner exit code 0/).count()).toBe(1);
+    expect(
+      await card(page, /^coder/)
+        .locator("pre code")
+        .count(),
+    ).toBe(2);
+    const before = await page.locator("#chat").innerText();
+    await page.reload();
+    await card(page, /The chat is over/).waitFor();
+    expect(await page.locator("#chat").innerText()).toBe(before);
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: /Download penguins\.json/ }).click();
+    expect((await download).suggestedFilename()).toBe("penguins.json");
+  });
+
+  it("shows a plot", needs("jupyter"), async () => {
+    const plots = await mkdtemp(join(tmpdir(), "fenced-demo-plots-"));
+    onTestFinished(() => rm(plots, { recursive: true }));
+    const page = await open(await startWeb("--executor", "jupyter", "--output", plots));
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    const plot = page.getByRole("img", { name: /Picture 1/ });
+    await plot.waitFor();
+    await card(page, /The chat is over/).waitFor();
+    const isDrawn = await page.evaluate("document.querySelector('figure img').naturalWidth > 100");
+    expect(isDrawn).toBe(true);
+  });
+
+  it("asks for approval, with the keyboard alone", async () => {
+    const page = await open(await startWeb("--approve"));
+    const task = page.getByLabel("Task");
+    await task.focus();
+    await page.keyboard.press("Control+Enter");
+    const question = card(page, /asks for approval/);
+    await question.first().waitFor();
+    expect(await page.getByRole("status").textContent()).toBe("The runner waits for your approval.");
+    // A page that comes later sees the same question.
+    await page.reload();
+    await question.first().waitFor();
+    expect(await card(page, /^runner (output|exit code)/).count()).toBe(0);
+    await page.getByRole("button", { name: "Run this code" }).focus();
+    await page.keyboard.press("Enter");
+    await question.first().getByText("Approved.").waitFor();
+    await card(page, /^runner exit code 1/).waitFor();
+    await page.getByRole("button", { name: "Refuse" }).press("Enter");
+    await card(page, /The chat failed/).waitFor();
+    await page.getByText("You refused the code").waitFor();
+  });
+
+  it("can be stopped and run again", async () => {
+    const page = await open(await startWeb("--approve"));
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await card(page, /asks for approval/).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await card(page, /The chat failed/).waitFor();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByRole("button", { name: "Run this code" }).waitFor();
+    expect(await card(page, /The chat failed/).count()).toBe(1);
+  });
+
+  it("has a name for every control, and text that is dark or light enough", async () => {
+    const page = await open(await startWeb());
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await card(page, /The chat is over/).waitFor();
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await page.evaluate(fixture("low-contrast.js"))).toEqual([]);
+    }
+    for (const width of [360, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    }
+    const unnamed = await page.evaluate(fixture("unnamed-controls.js"));
+    expect(unnamed).toEqual([]);
+  });
+});
+
+describe("the page's server", needs("python3"), () => {
+  it("lets only its own page in", async () => {
+    const url = new URL(await startWeb());
+    const token = url.hash.slice(1);
+    const ask = async (path: string, headers: Record<string, string>, body?: string): Promise<number> => {
+      const call = request(new URL(path, url), { headers, method: body === undefined ? "GET" : "POST" });
+      call.end(body);
+      const [response] = (await once(call, "response")) as [IncomingMessage];
+      response.destroy();
+      return response.statusCode ?? 0;
+    };
+    const authorization = `Bearer ${token}`;
+    expect(await ask("/", {})).toBe(200);
+    expect(await ask("/events", { authorization })).toBe(200);
+    expect(await ask("/events", {})).toBe(401);
+    expect(await ask("/events", { authorization: "Bearer wrong" })).toBe(401);
+    expect(await ask("/", { host: "evil.example" })).toBe(403);
+    expect(await ask("/events", { authorization, host: "evil.example" })).toBe(403);
+    expect(await ask("/task", { authorization, origin: "http://evil.example" }, '{"task":"x"}')).toBe(403);
+    expect(await ask("/task", { authorization, origin: "http://127.0.0.1:1" }, '{"task":"x"}')).toBe(403);
+    expect(await ask("/task", { authorization, origin: url.origin }, '{"task":" "}')).toBe(400);
+    expect(await ask("/file?path=../secret", { authorization })).toBe(404);
+    expect(await ask("/answer", { authorization }, "{")).toBe(409);
+    expect(await ask("/page.html", { authorization })).toBe(404);
+  });
+});

@@ -1,0 +1,91 @@
+/**
+ * What the egress proxy costs: the same 100 MB from a server of this machine, through a tunnel of the proxy and straight, and the
+ * same small request. The client and the server are processes of their own, so that each side has what it has in earnest.
+ */
+// needs: python3
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { EgressProxy } from "@fenced/egress";
+import { byTurns, report, timed } from "./measure.ts";
+
+const server = `
+import socket, threading
+listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+print(listener.getsockname()[1], flush=True)
+piece = bytes(1048576)
+def serve(connection):
+    count = int(connection.recv(100))
+    for _ in range(count):
+        connection.sendall(piece)
+    connection.sendall(b"end")
+    connection.close()
+while True:
+    threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
+`;
+
+const client = `
+import socket, sys
+proxy, target, count = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+buffer = bytearray(1048576)
+while sys.stdin.readline():
+    connection = socket.create_connection(("127.0.0.1", proxy or target))
+    if proxy:
+        head = "CONNECT 127.0.0.1:%d HTTP/1.1\\r\\nHost: x\\r\\nProxy-Authorization: Basic %s\\r\\n\\r\\n" % (target, sys.argv[4])
+        connection.sendall(head.encode())
+        answer = b""
+        while not answer.endswith(b"\\r\\n\\r\\n"):
+            answer += connection.recv(1)
+        assert b" 200 " in answer, answer
+    connection.sendall(count.encode())
+    total = 0
+    while True:
+        read = connection.recv_into(buffer)
+        if not read:
+            break
+        total += read
+    assert total == int(count) * 1048576 + 3, total
+    print("done", flush=True)
+`;
+
+const host = spawn("python3", ["-c", server], { stdio: ["ignore", "pipe", "inherit"] });
+const [line] = (await once(createInterface(host.stdout), "line")) as [string];
+const proxy = new EgressProxy({ allow: [`127.0.0.1:${line}`] });
+const { url, port } = await proxy.listen();
+const authorization = Buffer.from(`fenced:${new URL(url).password}`).toString("base64");
+const programs: ChildProcess[] = [host];
+
+/** A client that fetches so many MiB whenever it is asked to. */
+function fetcher(megabytes: number, through: number): () => Promise<number> {
+  const child = spawn("python3", ["-c", client, String(through), line, String(megabytes), authorization], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  programs.push(child);
+  const lines = createInterface(child.stdout);
+  return () =>
+    timed(async () => {
+      const done = once(lines, "line");
+      child.stdin.write("\n");
+      await done;
+    });
+}
+
+try {
+  report("Egress proxy against the same connections without it", [
+    {
+      what: "100 MiB",
+      unit: "ms",
+      ...(await byTurns(9, fetcher(100, 0), fetcher(100, port))),
+      goal: "at most 2x",
+    },
+    {
+      what: "connection and first bytes",
+      unit: "ms",
+      ...(await byTurns(40, fetcher(0, 0), fetcher(0, port))),
+      goal: "none",
+    },
+  ]);
+} finally {
+  for (const child of programs) child.kill();
+  await proxy.close();
+}

@@ -1,0 +1,115 @@
+/**
+ * What a Python block takes that is forked from an interpreter which waits (`warm`), against an `exec` of the daemon in a container of
+ * the same image, in the same run. Needs a daemon and the images `FENCED_BENCH_IMAGE` (default `fenced-test:python`) and
+ * `FENCED_BENCH_ANALYSIS_IMAGE` (default `fenced-test:analysis`), which `scripts/ci/docker.sh up` makes.
+ */
+// needs: docker
+import { finished } from "node:stream/promises";
+import { DockerCommandLineCodeExecutor, type DockerExecutorOptions } from "@fenced/executor-docker";
+import Docker from "dockerode";
+import { byTurns, report, timed, type Comparison } from "./measure.ts";
+
+const image = process.env["FENCED_BENCH_IMAGE"] ?? "fenced-test:python";
+const analysisImage = process.env["FENCED_BENCH_ANALYSIS_IMAGE"] ?? "fenced-test:analysis";
+const docker = new Docker();
+const rounds = 40;
+
+async function run(executor: DockerCommandLineCodeExecutor, code: string): Promise<string> {
+  const result = await executor.executeCodeBlocks([{ language: "python", code }]);
+  if (result.exitCode !== 0) throw new Error(result.output);
+  return result.output.trim();
+}
+
+/** Whether blocks come from the interpreter that waits. */
+const isWarm = `
+import os
+pid = open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[1]
+print("(waits for blocks)" in open("/proc/%s/cmdline" % pid).read())
+`;
+
+/** Memory, in MB, that is the interpreter's alone: what it takes of the container's. */
+const ownMemory = `
+import os
+print(int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6)
+`;
+
+async function awaitWarm(executor: DockerCommandLineCodeExecutor): Promise<void> {
+  const deadline = performance.now() + 60_000;
+  while ((await run(executor, isWarm)) !== "True") {
+    if (performance.now() > deadline) throw new Error("no interpreter waits");
+  }
+}
+
+async function compare(
+  options: DockerExecutorOptions & { readonly image: string },
+  code: string,
+): Promise<{ blocks: Pick<Comparison, "raw" | "ours">; memory: number }> {
+  const container = await docker.createContainer({
+    Image: options.image,
+    Cmd: ["sleep", "100000"],
+    HostConfig: { Init: true },
+  });
+  await container.start();
+  try {
+    await using executor = new DockerCommandLineCodeExecutor({ warm: {}, ...options });
+    await awaitWarm(executor);
+    const raw = async (): Promise<void> => {
+      const exec = await container.exec({ Cmd: ["python3", "-c", code], AttachStdout: true, AttachStderr: true });
+      await finished((await exec.start({ hijack: true })).resume());
+      await exec.inspect();
+    };
+    const blocks = await byTurns(
+      rounds,
+      () => timed(raw),
+      () => timed(() => run(executor, code)),
+    );
+    return { blocks, memory: Number(await run(executor, ownMemory)) };
+  } finally {
+    await container.remove({ force: true, v: true });
+  }
+}
+
+/** From the end of `start()` to the end of the first block. */
+async function firstBlock(warm: DockerExecutorOptions["warm"]): Promise<number> {
+  await using executor = new DockerCommandLineCodeExecutor({ image, ...(warm === undefined ? {} : { warm }) });
+  await executor.start();
+  return await timed(() => run(executor, "print(1)"));
+}
+
+async function starts(warm: DockerExecutorOptions["warm"]): Promise<number> {
+  await using executor = new DockerCommandLineCodeExecutor({ image, ...(warm === undefined ? {} : { warm }) });
+  return await timed(() => executor.start());
+}
+
+const plain = await compare({ image }, "print(1)");
+const pandas = await compare(
+  { image: analysisImage, warm: { preload: ["numpy", "pandas"] } },
+  "import pandas\nprint(pandas.DataFrame({'x': [1, 2]}).x.sum())",
+);
+const rows: Omit<Comparison, "unit">[] = [
+  { what: "python block, `print(1)`, against an exec", ...plain.blocks, goal: "at most 5 ms, ratio at most 0.1" },
+  { what: "block that imports preloaded pandas, against an exec", ...pandas.blocks, goal: "at most 15 ms" },
+  {
+    what: "first block after start, against the same cold",
+    ...(await byTurns(
+      6,
+      () => firstBlock(undefined),
+      () => firstBlock({}),
+    )),
+    goal: "",
+  },
+  {
+    what: "start, against the same cold",
+    ...(await byTurns(
+      6,
+      () => starts(undefined),
+      () => starts({}),
+    )),
+    goal: "",
+  },
+];
+report("Docker executor with warm Python", [
+  ...rows.map((row): Comparison => ({ ...row, unit: "ms" })),
+  { what: "memory of a forked block that does nothing", unit: "MB", raw: [], ours: [plain.memory], goal: "" },
+  { what: "the same with pandas preloaded", unit: "MB", raw: [], ours: [pandas.memory], goal: "" },
+]);

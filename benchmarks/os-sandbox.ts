@@ -1,0 +1,66 @@
+/**
+ * What a sandboxed block costs over an unsandboxed one of the same executor, and its start over that of bubblewrap alone.
+ */
+// needs: python3, bash, bubblewrap
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { byTurns, report, timed } from "./measure.ts";
+
+await using open = new LocalCommandLineCodeExecutor();
+await using fenced = new LocalCommandLineCodeExecutor({ isolation: "os-sandbox" });
+
+async function run(executor: LocalCommandLineCodeExecutor, language: string, code: string): Promise<void> {
+  const result = await executor.executeCodeBlocks([{ language, code }]);
+  if (result.exitCode !== 0) throw new Error(result.output);
+}
+
+const both = (rounds: number, language: string, code: string) =>
+  byTurns(
+    rounds,
+    () => timed(() => run(open, language, code)),
+    () => timed(() => run(fenced, language, code)),
+  );
+
+/** A sandbox with a Python in it that does nothing. */
+async function bare(): Promise<void> {
+  const namespaces = ["--unshare-user", "--unshare-pid", "--unshare-net", "--proc", "/proc"];
+  const places = ["--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64"];
+  const words = [...namespaces, ...places, "--dev", "/dev", "/usr/bin/python3", "-I", "-S", "-c", ""];
+  await once(spawn("bwrap", words, { stdio: "ignore" }), "exit");
+}
+
+async function startAndStop(): Promise<void> {
+  await using executor = new LocalCommandLineCodeExecutor({ isolation: "os-sandbox" });
+  await executor.start();
+}
+
+const gigabyte = `
+import os
+block = b"x" * 65536
+for _ in range(16384):
+    left = block
+    while left:
+        left = left[os.write(1, left):]
+`;
+
+report("OS sandbox against the local executor without one", [
+  { what: "sh block, `:`", unit: "ms", ...(await both(200, "sh", ":")), goal: "< 10 ms over unsandboxed" },
+  {
+    what: "python block, `print(1)`",
+    unit: "ms",
+    ...(await both(60, "python", "print(1)")),
+    goal: "< 10 ms over unsandboxed",
+  },
+  { what: "1 GB of output", unit: "ms", ...(await both(5, "python", gigabyte)), goal: "" },
+  {
+    what: "start and stop, against bubblewrap with an empty Python",
+    unit: "ms",
+    ...(await byTurns(
+      20,
+      () => timed(bare),
+      () => timed(startAndStop),
+    )),
+    goal: "",
+  },
+]);

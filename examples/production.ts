@@ -1,0 +1,62 @@
+// A whole service: uploads, runs as server-sent events, approvals, quotas, idle end, and an end by SIGTERM that leaves nothing.
+// needs: python3
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { InvalidInputError } from "@fenced/core";
+import { readEventStream } from "@fenced/core/web";
+
+const program = fileURLToPath(new URL("production/service.ts", import.meta.url));
+const service = spawn(process.execPath, [...process.execArgv, program], {
+  env: { ...process.env, PORT: "0", GRACE_MS: "500", TOKENS: "a-secret=ann,b-secret=bob" },
+  stdio: ["ignore", "pipe", "inherit"],
+});
+const [line] = (await once(createInterface(service.stdout), "line")) as [string];
+const url = /http:\S+/.exec(line)?.[0] ?? "";
+
+function send(token: string, method: string, path: string, body?: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}` };
+  return fetch(`${url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+}
+const run = async (token: string, code: string): Promise<object[]> => {
+  const events: object[] = [];
+  const response = await send(token, "POST", "/runs", JSON.stringify([{ language: "python", code }]));
+  for await (const event of readEventStream(response)) events.push(event);
+  return events;
+};
+
+assert.equal((await send("wrong", "POST", "/runs", "[]")).status, 401);
+assert.equal((await send("a-secret", "PUT", "/files/data/in.txt", "21")).status, 204);
+const result = await run("a-secret", "print(2 * int(open('data/in.txt').read())); open('out.txt', 'w').write('made')");
+assert.match(JSON.stringify(result.at(-1)), /"output":"42\\n"/);
+assert.equal(await (await send("a-secret", "GET", "/files/out.txt")).text(), "made");
+assert.equal((await send("b-secret", "GET", "/files/out.txt")).status, 404); // not bob's
+assert.equal((await send("a-secret", "GET", "/files/../../etc/passwd")).status, 404);
+
+// The answer to the request for approval comes in another request, and only from the same user.
+const texts: string[] = [];
+for await (const event of readEventStream(
+  await send("a-secret", "POST", "/chats", "```python\nprint('approved')\n```"),
+)) {
+  if ("type" in event && event.type === "CodeApprovalRequestEvent" && "id" in event) {
+    const answer = JSON.stringify({ approved: true });
+    assert.equal((await send("b-secret", "POST", `/approvals/${String(event.id)}`, answer)).status, 400);
+    assert.equal((await send("a-secret", "POST", `/approvals/${String(event.id)}`, answer)).status, 204);
+  }
+  if ("content" in event) texts.push(String(event.content));
+}
+assert.equal(texts.at(-1), "approved\n");
+await assert.rejects(run("a-secret", 7 as never), InvalidInputError);
+
+// SIGTERM while a program runs: it is ended, and the service exits by itself.
+const busy = run("b-secret", "import time; print('busy', flush=True); time.sleep(600)").catch(
+  (error: unknown) => error,
+);
+while (!/"running":1/.test(await (await fetch(`${url}/health`)).text()));
+const exit = once(service, "exit");
+service.kill("SIGTERM");
+const [exitCode] = (await exit) as [number | null];
+console.log("exit code", exitCode, String(await busy));
+assert.equal(exitCode, 0);

@@ -1,0 +1,116 @@
+// The whole of a service that runs code for its users; ../production.ts starts it, uses it and ends it.
+// #region service
+import { CodeExecutorAgent, PendingApprovals } from "@fenced/agentchat";
+import { type CodeBlock, type CodeExecutor, InvalidInputError } from "@fenced/core";
+import { eventStreamResponse, httpStatus, toJson } from "@fenced/core/web";
+import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { ExecutorPool, ExecutorSessions, type PoolExecutorContext } from "@fenced/pool";
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+
+const image = process.env["SANDBOX_IMAGE"];
+const maxUploadBytes = 100 * 1024 * 1024;
+const limits = { timeoutMs: 60_000, totalTimeoutMs: 300_000, maxOutputBytes: 262_144 };
+
+/** One executor for each user: a container. Without an image, for development only, processes of this machine. */
+function create({ onSessionLost }: PoolExecutorContext): CodeExecutor {
+  if (image === undefined) return new LocalCommandLineCodeExecutor({ ...limits, onSessionLost });
+  const memoryBytes = 268_435_456;
+  return new DockerCommandLineCodeExecutor({ ...limits, image, network: "none", memoryBytes, onSessionLost });
+}
+
+/** Two are started before their users come. */
+const pool = new ExecutorPool({ create, min: 2, max: 42, maxWaiting: 40 });
+const sessions = new ExecutorSessions({
+  create: async (_user, signal) => (await pool.acquire({ signal })).executor,
+  idleTimeoutMs: 600_000,
+  maxSessions: 40,
+  maxWaiting: 4,
+  onSessionLost: (user, reason) => console.error(`Session of ${user}: ${reason}`),
+});
+
+/** Whose token it is: put your own sign-in here. TOKENS is "secret-1=ann,secret-2=bob". */
+const tokens = new Map((process.env["TOKENS"] ?? "").split(",").map((pair) => pair.split("=") as [string, string]));
+/** Each user answers for their own code only. */
+const approvals = new Map<string, PendingApprovals>();
+const app = new Hono<{ Variables: { user: string } }>();
+
+const log = {
+  onError(error: unknown): void {
+    if (httpStatus(error) === 500) console.error(error);
+  },
+};
+
+app.onError((error, context) => {
+  log.onError(error);
+  return context.json(toJson(error), httpStatus(error));
+});
+
+app.get("/health", (context) => context.json({ ...sessions.counts, ready: pool.counts.ready }));
+
+app.use(async (context, next) => {
+  const user = tokens.get(context.req.header("authorization")?.replace(/^Bearer /, "") ?? "");
+  if (user === undefined) return context.json({ message: "Sign in first." }, 401);
+  context.set("user", user);
+  return next();
+});
+
+// Runs blocks; what they print is streamed. A user too many, or too many runs at once, is 429.
+app.post("/runs", async (context) => {
+  const blocks = await context.req.json<CodeBlock[]>();
+  return eventStreamResponse((signal) => sessions.runStream(context.var.user, blocks, { signal }), log);
+});
+
+// Runs the code in a text, such as a model's answer, once the user has approved it.
+app.post("/chats", async (context) => {
+  const { user } = context.var;
+  const pendingApprovals = approvals.get(user) ?? new PendingApprovals({ timeoutMs: 300_000 });
+  approvals.set(user, pendingApprovals);
+  const agent = new CodeExecutorAgent({ name: "runner", codeExecutor: sessions.executor(user), pendingApprovals });
+  const task = await context.req.text();
+  return eventStreamResponse((signal) => agent.runStream({ task, signal }), log);
+});
+
+app.post("/approvals/:id", async (context) => {
+  const pending = approvals.get(context.var.user);
+  if (!pending) throw new InvalidInputError("No code waits for an approval", { remedy: "Start a chat first." });
+  pending.answer(context.req.param("id"), await context.req.json());
+  return context.body(null, 204);
+});
+
+app.put("/files/:path{.+}", async (context) => {
+  const { body, headers } = context.req.raw;
+  if (!(Number(headers.get("content-length") ?? Infinity) <= maxUploadBytes) || body === null) {
+    throw new InvalidInputError("The upload has no length, or is too large", { remedy: "Send at most 100 MiB." });
+  }
+  await body.pipeTo(sessions.files(context.var.user).writeStream(context.req.param("path")));
+  return context.body(null, 204);
+});
+
+app.get("/files/:path{.+}", async (context) => {
+  const files = sessions.files(context.var.user);
+  const { size } = await files.stat(context.req.param("path"));
+  return new Response(files.readStream(context.req.param("path")), { headers: { "content-length": String(size) } });
+});
+
+app.delete("/session", async (context) => {
+  await sessions.end(context.var.user);
+  return context.body(null, 204);
+});
+
+pool.start().catch((error: unknown) => log.onError(error));
+const port = Number(process.env["PORT"] ?? 8080);
+const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" }, (address) => {
+  console.log(`Listening on http://127.0.0.1:${address.port}`);
+});
+
+/** Lets runs end for ten seconds, kills the rest, removes all containers, and exits by having nothing left to do. */
+async function shutDown(): Promise<void> {
+  server.close();
+  await sessions.drain({ graceMs: Number(process.env["GRACE_MS"] ?? 10_000) });
+  await pool.drain({ graceMs: 0 });
+  if ("closeAllConnections" in server) server.closeAllConnections();
+}
+for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => void shutDown());
+// #endregion

@@ -1,0 +1,34 @@
+// Runs programs through a supervisor: what an executor for another place is made of, if it can start one process there.
+// needs: python3
+import assert from "node:assert/strict";
+// #region supervisor
+import { spawn } from "node:child_process";
+import { connectSupervisor, supervisorCommand } from "@fenced/executor-kit/supervisor";
+// #endregion
+import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts";
+
+enterTemporaryDirectory();
+let printed = "";
+
+// #region supervisor
+const here = process.cwd();
+// A process of this host. Elsewhere: spawn("docker", ["exec", "-i", "box", ...command]), or kubectl, or ssh.
+const [program, ...words] = supervisorCommand({ directory: `${here}/session`, workspace: here, programs: ["node"] });
+const child = spawn(program, words);
+const { supervisor, inventory } = await connectSupervisor(child);
+if (!supervisor) throw new Error("There is no Python.");
+console.log(inventory.programs.get("node"));
+
+const signal = AbortSignal.timeout(10_000); // kills the program, and whatever it started
+const events = supervisor.run({ argv: ["sh", "-c", "echo $GREETING; exit 3"], env: { GREETING: "hello" }, signal });
+for (let step = await events.next(); ; step = await events.next()) {
+  if (step.done === true) {
+    console.log(step.value.exitCode); // 3
+    break;
+  }
+  if ("data" in step.value) printed += String(step.value.data);
+}
+child.stdin.end(); // ends the supervisor, and with it everything that it started
+// #endregion
+
+assert.equal(printed, "hello\n");

@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { chmod, lstat, open, opendir, rename, rmdir, unlink, type FileHandle } from "node:fs/promises";
+import path from "node:path";
+
+// On Windows these are undefined, which adds nothing to other flags.
+const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+/** Linux's `O_PATH`, which Node does not name: opens also what may not be read. */
+const withoutReading = 0o10000000;
+
+/**
+ * An open directory. On Linux its entries are named through the descriptor, so that code which exchanges a directory for
+ * a link meanwhile leads nobody out of it. Elsewhere they are named by their path.
+ */
+export class PinnedDirectory implements AsyncDisposable {
+  readonly #place: string;
+  readonly #handle: FileHandle | undefined;
+
+  private constructor(place: string, handle: FileHandle | undefined) {
+    this.#place = place;
+    this.#handle = handle;
+  }
+
+  /** Opens a directory; what its last part names must not be a link. */
+  static async open(place: string): Promise<PinnedDirectory> {
+    if (process.platform === "linux") return new PinnedDirectory(place, await open(place, directoryFlags));
+    if ((await lstat(place)).isDirectory()) return new PinnedDirectory(place, undefined);
+    throw Object.assign(new Error(`${place} is not a directory`), { code: "ENOTDIR" });
+  }
+
+  /** The path under which to reach an entry. */
+  entry(name: string): string {
+    return this.#handle ? `/proc/self/fd/${this.#handle.fd}/${name}` : path.join(this.#place, name);
+  }
+
+  /** Opens a directory in this one. */
+  async open(name: string): Promise<PinnedDirectory> {
+    return PinnedDirectory.open(this.entry(name));
+  }
+
+  /** The names in it, as they are read. */
+  async *names(): AsyncGenerator<string, void, void> {
+    for await (const { name } of await opendir(this.entry("."), { bufferSize: 256 })) yield name;
+  }
+
+  /**
+   * Removes an entry, whatever it is, and all that is in it. No link is followed, and what is deep costs no depth here:
+   * each directory is emptied into this one before it is removed.
+   *
+   * @param signal - ends the removal, which code that goes on making files would keep from its end.
+   */
+  async remove(name: string, signal: AbortSignal): Promise<void> {
+    if (await this.#removeOne(name)) return;
+    const removed = `.removed-${randomUUID()}`;
+    // Out of sight at once, and out of the way of what is made under the old name meanwhile.
+    await rename(this.entry(name), this.entry(removed));
+    const left = [removed];
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      signal.throwIfAborted();
+      if (await this.#removeOne(next).catch(isGone)) continue;
+      left.push(next);
+      for (const moved of await this.#empty(next, signal)) left.push(moved);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle?.close();
+  }
+
+  /** @returns false if it is a directory with something in it. */
+  async #removeOne(name: string): Promise<boolean> {
+    try {
+      await unlink(this.entry(name));
+      return true;
+    } catch (error) {
+      // Linux says EISDIR, others EPERM.
+      if (!hasCode(error, "EISDIR", "EPERM")) throw error;
+    }
+    try {
+      await rmdir(this.entry(name));
+      return true;
+    } catch (error) {
+      if (!hasCode(error, "ENOTEMPTY", "EEXIST")) throw error;
+      return false;
+    }
+  }
+
+  /** Removes the files in a directory, and moves its directories here. @returns their new names. */
+  async #empty(name: string, signal: AbortSignal): Promise<string[]> {
+    const moved: string[] = [];
+    try {
+      await using directory = await this.#openToEmpty(name);
+      for await (const each of directory.names()) {
+        signal.throwIfAborted();
+        if (await directory.#removeOne(each).catch(isGone)) continue;
+        const place = `.removed-${randomUUID()}`;
+        await rename(directory.entry(each), this.entry(place));
+        moved.push(place);
+      }
+    } catch (error) {
+      // It was exchanged meanwhile: the next look at it says what for.
+      if (!hasCode(error, "ENOENT", "ENOTDIR", "ELOOP")) throw error;
+    }
+    return moved;
+  }
+
+  async #openToEmpty(name: string): Promise<PinnedDirectory> {
+    try {
+      return await this.open(name);
+    } catch (error) {
+      if (process.platform !== "linux" || !hasCode(error, "EACCES")) throw error;
+    }
+    const closed = await open(this.entry(name), directoryFlags | withoutReading);
+    try {
+      await chmod(`/proc/self/fd/${closed.fd}`, 0o700);
+    } finally {
+      await closed.close();
+    }
+    return this.open(name);
+  }
+}
+
+function isGone(error: unknown): boolean {
+  if (hasCode(error, "ENOENT")) return true;
+  throw error;
+}
+
+/** Whether an error of the file system has one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && typeof error.code === "string" && codes.includes(error.code);
+}

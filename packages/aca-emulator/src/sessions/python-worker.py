@@ -1,0 +1,184 @@
+"""
+The process that runs a session's Python code (Python 3.8 or later, standard library only): it keeps the variables, and
+answers with the value of the last expression, as IPython prints it.
+"""
+
+import ast
+import base64
+import builtins
+import json
+import linecache
+import os
+import sys
+import traceback
+import types
+import warnings
+
+# The most that a value may take in an answer.
+LARGEST_VALUE = 16 * 1024 * 1024
+
+
+class Cells:
+    """Runs pieces of code one after another in one module."""
+
+    def __init__(self, magics):
+        self.module = types.ModuleType("__main__")
+        self.module.__dict__["__builtins__"] = builtins
+        sys.modules["__main__"] = self.module
+        self.magics = magics
+        self.shell = magics.Shell(self.module)
+        self.shell.run = self.evaluate
+        self.module.__dict__["get_ipython"] = lambda: self.shell
+        self.count = 0
+        self.shown = []
+
+    def run(self, code):
+        self.count += 1
+        self.shown = []
+        if "IPython" in code:
+            offer_display(self)
+        try:
+            value = self.evaluate(self.magics.translate(code))
+        except BaseException as error:
+            return self.failed(error, own_part(error.__traceback__))
+        try:
+            return {"status": "Succeeded", "result": self.result(value)}
+        except BaseException as error:
+            return self.failed(error, error.__traceback__)
+
+    def evaluate(self, code):
+        name = "<cell %d>" % self.count
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        tree = ast.parse(code, name)
+        last = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = compile(ast.Expression(tree.body.pop().value), name, "eval", dont_inherit=True)
+        exec(compile(tree, name, "exec", dont_inherit=True), self.module.__dict__)
+        return eval(last, self.module.__dict__) if last else None
+
+    def result(self, value):
+        image = self.image(value)
+        if image is not None:
+            self.shown.append(image)
+        self.shown.extend(self.figures())
+        if self.shown:
+            if len(self.shown[-1]) > LARGEST_VALUE:
+                return "<picture of %d bytes>" % len(self.shown[-1])
+            return {"type": "image", "format": "png", "base64_data": base64.b64encode(self.shown[-1]).decode()}
+        if value is None:
+            return None
+        text = printed(value)
+        if len(text) > LARGEST_VALUE:
+            return text[: LARGEST_VALUE // 2] + "..."
+        try:
+            # Numbers, for one: what is printed is JSON by itself.
+            return json.loads(text, parse_constant=lambda word: word)
+        except (ValueError, RecursionError):
+            return text
+
+    def image(self, value):
+        show = getattr(type(value), "_repr_png_", None)
+        picture = show(value) if callable(show) else None
+        if isinstance(picture, str):
+            return base64.b64decode(picture)
+        return picture if isinstance(picture, bytes) else None
+
+    def figures(self):
+        plots = sys.modules.get("matplotlib.pyplot")
+        pictures = []
+        for number in plots.get_fignums() if plots else []:
+            import io
+
+            buffer = io.BytesIO()
+            plots.figure(number).savefig(buffer, format="png", bbox_inches="tight")
+            pictures.append(buffer.getvalue())
+        if plots:
+            plots.close("all")
+        return pictures
+
+    def failed(self, error, trace):
+        text = "".join(traceback.format_exception(type(error), error, trace))
+        print(text, end="", file=sys.stderr, flush=True)
+        summary = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1]
+        return {"status": "Failed", "error": {"code": "ExecutionFailed", "message": summary[:4000]}}
+
+
+def own_part(trace):
+    """A traceback from the first frame of the code itself."""
+    while trace and not trace.tb_frame.f_code.co_filename.startswith("<cell "):
+        trace = trace.tb_next
+    return trace
+
+
+def printed(value):
+    """A value as IPython shows it."""
+    try:
+        from IPython.lib.pretty import pretty
+
+        return pretty(value)
+    except ImportError:
+        from pprint import pformat
+
+        return repr(value) if isinstance(value, str) else pformat(value, width=79, sort_dicts=False)
+
+
+def offer_display(cells):
+    """Shows what code hands to IPython's display, as the service's kernels do; a substitute where there is no IPython."""
+
+    def display(*values, **_options):
+        for value in values:
+            picture = cells.image(value)
+            if picture is None:
+                print(repr(value))
+            else:
+                cells.shown.append(picture)
+
+    try:
+        import IPython.core.display_functions
+        import IPython.display
+
+        IPython.display.display = IPython.core.display_functions.display = display
+        return
+    except ImportError:
+        pass
+
+    class Image:
+        def __init__(self, data=None, filename=None, format="png", **_options):
+            self.data = open(filename, "rb").read() if data is None else data
+            self.format = format
+
+        def _repr_png_(self):
+            return self.data if self.format == "png" else None
+
+    package, module = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    module.Image, module.display, package.display = Image, display, module
+    package.get_ipython = lambda: cells.shell
+    sys.modules["IPython"], sys.modules["IPython.display"] = package, module
+
+
+def work(tasks, replies, magics):
+    """Runs task after task, until there are no more."""
+    warnings.filterwarnings("ignore", message=".*non-interactive.*")
+    sys.stdin = open(0, encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="surrogateescape", write_through=True)
+    sys.path.insert(0, "")
+    own = os.getpid()
+    cells = Cells(magics)
+    while True:
+        try:
+            line = tasks.readline()
+            if not line:
+                os._exit(0)
+            reply = cells.run(json.loads(line)["code"])
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except KeyboardInterrupt:
+            continue
+        except BaseException as error:
+            reply = {"status": "Failed", "error": {"code": "ExecutionFailed", "message": repr(error)[:4000]}}
+        # A child that the code forked ends here, or it would take the session's next task for itself.
+        if os.getpid() != own:
+            os._exit(0)
+        replies.write(json.dumps(reply).encode() + b"\n")
+        replies.flush()

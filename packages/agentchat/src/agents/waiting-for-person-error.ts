@@ -1,0 +1,34 @@
+import { FencedError, hasErrorMarker } from "@fenced/core";
+import type { TaskResult, WaitingFor } from "./chat-agent.ts";
+
+const marker = Symbol.for("fenced.error.waiting_for_person");
+
+/**
+ * An agent throws it in its turn to say that it cannot go on without a person. The run ends with `waitingFor`, as data: the
+ * turn has not happened, and it is the first of the next run, in this process or in another that loaded the state.
+ *
+ * @example
+ * if (decision === undefined) throw new WaitingForPersonError({ source: this.name, reason: "The order needs approval." });
+ */
+export class WaitingForPersonError extends FencedError {
+  readonly code = "waiting_for_person" as const;
+  readonly waitingFor: WaitingFor;
+
+  constructor(waitingFor: WaitingFor) {
+    super(waitingFor.reason, { remedy: "Save the state, and run again without a task once there is an answer." });
+    this.waitingFor = { source: waitingFor.source, reason: waitingFor.reason };
+    Object.defineProperty(this, marker, { value: true });
+  }
+
+  /** True for this kind of error, whichever installed copy of the package made it. */
+  static override isInstance(value: unknown): value is WaitingForPersonError {
+    return hasErrorMarker(value, marker);
+  }
+}
+
+/** The end of a run that waits for these. */
+export function waitingResult(
+  waitingFor: readonly WaitingFor[],
+): Required<Pick<TaskResult, "stopReason" | "waitingFor">> {
+  return { stopReason: waitingFor.map(({ reason }) => reason).join(" "), waitingFor };
+}

@@ -1,0 +1,73 @@
+import { InvalidInputError, isJsonValue, type JsonObject, type JsonValue, maxJsonDepth } from "@fenced/core";
+import * as z from "zod";
+
+// States are deeper than what a model or a program made, by what stands around it.
+const maxStateDepth = 2 * maxJsonDepth;
+
+/** Any JSON value. Unlike zod's own, it neither overflows the stack nor loses a key named `__proto__`. */
+export const jsonValueSchema: z.ZodType<JsonValue> = z.custom<JsonValue>(
+  (value) => isJsonValue(value, maxStateDepth),
+  `Expected JSON, nested at most ${maxStateDepth} levels deep`,
+);
+
+/** A JSON object. */
+export const jsonObjectSchema: z.ZodType<JsonObject> = z.custom<JsonObject>(
+  (value) => isObject(value) && isJsonValue(value, maxStateDepth),
+  `Expected a JSON object, nested at most ${maxStateDepth} levels deep`,
+);
+
+/** An object whose fields follow a schema, as a map: any key is safe there, `__proto__` too. */
+export function mapSchema<T>(schema: z.ZodType<T>): z.ZodType<Map<string, T>> {
+  return z.preprocess(
+    (value) => (isObject(value) ? Object.entries(value) : value),
+    z.array(z.tuple([z.string(), schema])).transform((entries) => new Map(entries)),
+  );
+}
+
+/** The value of JSON text; `undefined` if it is not JSON, or nested so deep that many readers could not take it. */
+export function parseJson(text: string): JsonValue | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonValue(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A deep copy of plain data as JSON; `undefined` fields are left out.
+ *
+ * @throws InvalidInputError for what JSON cannot hold: functions, bytes, infinite numbers, class instances; and for data
+ * that is nested so deep that it could not be loaded again.
+ */
+export function toJson(value: unknown, depth = 0): JsonValue {
+  if (isScalar(value)) return value;
+  if (depth >= maxStateDepth) {
+    throw new InvalidInputError(`The data is nested more than ${maxStateDepth} levels deep`, {
+      remedy: "Use flatter data: text that holds JSON, for example.",
+    });
+  }
+  if (Array.isArray(value)) return value.map((item) => toJson(item, depth + 1));
+  if (isObject(value)) return toJsonObject(value, depth);
+  throw new InvalidInputError(`A value of type ${typeof value} is not JSON`, {
+    remedy: "Use strings, finite numbers, booleans, null, arrays and plain objects.",
+  });
+}
+
+/** The same for an object. */
+export function toJsonObject(value: object, depth = 0): JsonObject {
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  // Makes own fields of all keys: one named "__proto__" stays data.
+  return Object.fromEntries(fields.map(([key, field]) => [key, toJson(field, depth + 1)]));
+}
+
+function isScalar(value: unknown): value is string | number | boolean | null {
+  if (typeof value === "number") return Number.isFinite(value);
+  return value === null || typeof value === "string" || typeof value === "boolean";
+}
+
+function isObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

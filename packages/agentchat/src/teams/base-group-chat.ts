@@ -1,0 +1,272 @@
+import { setImmediate } from "node:timers/promises";
+import { type ComponentModel, InvalidInputError, type JsonObject } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
+import { isTaskResult, runOptions, type RunOptions, type TaskResult } from "../agents/chat-agent.ts";
+import { taskMessages } from "../agents/task-messages.ts";
+import { waitingResult } from "../agents/waiting-for-person-error.ts";
+import { disposeAll } from "../common/dispose-all.ts";
+import { lastItem } from "../common/last-item.ts";
+import { PauseGate } from "../common/pause-gate.ts";
+import type { AgentMessage } from "../messages/agent-event.ts";
+import type { ChatMessage } from "../messages/chat-message.ts";
+import { selectSpeakerEvent } from "../messages/create-message.ts";
+import { isPiece } from "../messages/message-guards.ts";
+import { watchTeam } from "../telemetry/watch-team.ts";
+import { ChatLog } from "./chat-log.ts";
+import { assertOwnNames, type GroupChatOptions } from "./group-chat-options.ts";
+import { takeTurns } from "./take-turns.ts";
+import { isTeam, type Participant, type Team } from "./team.ts";
+
+type Items<Result> = AsyncGenerator<AgentMessage | TaskResult, Result, void>;
+
+/** The names of those who speak next, at the same time if there are several; none: the chat is over. */
+export type Speakers = readonly string[];
+
+/**
+ * The root of teams. A subclass says who speaks next; this class lets them speak, tells the others, asks the condition, and
+ * saves, pauses and ends it all.
+ *
+ * @example
+ * class PingPong extends BaseGroupChat {
+ *   protected override selectSpeakers(history: readonly AgentMessage[]): Speakers {
+ *     return history.at(-1)?.source === "writer" ? ["critic"] : ["writer"];
+ *   }
+ *   override dumpComponent(): ComponentModel {
+ *     throw new ComponentError("PingPong cannot be dumped", { remedy: "Create it in code." });
+ *   }
+ * }
+ */
+export abstract class BaseGroupChat implements Team {
+  readonly name: string;
+  readonly description: string;
+  readonly #options: GroupChatOptions;
+  readonly #participants: ReadonlyMap<string, Participant>;
+  readonly #log: ChatLog;
+  readonly #gate: PauseGate = new PauseGate();
+  #ownsParticipants = false;
+  #running = false;
+
+  /**
+   * @param options - checked ones.
+   * @throws InvalidInputError if two participants have one name.
+   */
+  constructor(options: GroupChatOptions) {
+    assertOwnNames(options.participants);
+    this.name = options.name ?? new.target.name;
+    this.description = options.description ?? "A team of agents.";
+    this.#options = options;
+    this.#participants = new Map(options.participants.map((participant) => [participant.name, participant]));
+    this.#log = new ChatLog(this.participantNames);
+  }
+
+  /** The names of the participants, in the order in which they were given. */
+  get participantNames(): readonly string[] {
+    return [...this.#participants.keys()];
+  }
+
+  async run(options: RunOptions = {}): Promise<TaskResult> {
+    return lastItem(this.runStream(options), isTaskResult);
+  }
+
+  runStream(options: RunOptions = {}): Items<void> {
+    const { signal, ...checked } = checkOptions(runOptions, options, "runStream");
+    const team = { name: this.name, participants: this.#participants.size };
+    return watchTeam(team, (ended) => this.#run(checked, ended), signal);
+  }
+
+  async pause(): Promise<void> {
+    this.#gate.close();
+    await this.#each(async (one) => (isTeam(one) ? one.pause() : one.onPause?.()));
+  }
+
+  async resume(): Promise<void> {
+    await this.#each(async (one) => (isTeam(one) ? one.resume() : one.onResume?.()));
+    this.#gate.open();
+  }
+
+  async reset(): Promise<void> {
+    this.#assertIdle("be reset");
+    this.#log.reset();
+    await this.resetManager();
+    await this.#options.terminationCondition?.reset();
+    for (const participant of this.#options.participants) await participant.reset();
+  }
+
+  async saveState(): Promise<JsonObject> {
+    this.#assertIdle("save its state");
+    return this.#log.save(await this.#saveParticipants(), await this.saveManager());
+  }
+
+  async loadState(state: JsonObject): Promise<void> {
+    this.#assertIdle("load a state");
+    const { participants, manager, apply } = this.#log.read(state, `team "${this.name}"`);
+    const before = await this.#saveParticipants();
+    try {
+      await this.#loadParticipants(participants);
+      await this.loadManager(manager);
+    } catch (error) {
+      await this.#loadParticipants(before);
+      throw error;
+    }
+    apply();
+  }
+
+  /** @throws ComponentError if a part of the team cannot be dumped. */
+  abstract dumpComponent(): ComponentModel;
+
+  /** Ends the participants that `loadComponent` made for the team. Those that were passed in stay with who passed them. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#ownsParticipants) await disposeAll(this.#options.participants);
+  }
+
+  /**
+   * Says who speaks next. It changes nothing in the team: if the turn fails, the next run asks again. A generator may yield
+   * events on the way.
+   *
+   * @param history - everything that was said and done so far.
+   * @param options - the signal of the run.
+   */
+  protected abstract selectSpeakers(
+    history: readonly AgentMessage[],
+    options: { readonly signal: AbortSignal },
+  ): Speakers | Promise<Speakers> | AsyncGenerator<AgentMessage, Speakers, void>;
+
+  /**
+   * Called with the messages of a task, and with what a participant has said and done in its turn.
+   *
+   * @param _speaker - whose turn is over. Absent for a task, and for what a team says before it waits for a person: its turn
+   *   goes on with the next run.
+   */
+  protected heard(_messages: readonly AgentMessage[], _speaker?: string): void | Promise<void> {}
+
+  /** Called before a run begins, with the messages of its task. What it throws ends the run before anything has changed. */
+  protected checkStart(_task: readonly ChatMessage[]): void {}
+
+  /** Why the chat is over when nobody speaks next. */
+  protected readonly endReason: string = "Nobody speaks next.";
+
+  /** Forgets who has spoken. */
+  protected resetManager(): void | Promise<void> {}
+
+  /** What the subclass remembers, as JSON. */
+  protected saveManager(): JsonObject | Promise<JsonObject> {
+    return {};
+  }
+
+  /** Takes over what `saveManager` gave, whole or not at all. */
+  protected loadManager(_state: JsonObject): void | Promise<void> {}
+
+  /** Makes the team end its participants when it is disposed of. */
+  protected ownParticipants(): void {
+    this.#ownsParticipants = true;
+  }
+
+  async *#run({ task, outputTaskMessages = true }: RunOptions, signal: AbortSignal): Items<void> {
+    signal.throwIfAborted();
+    const input = taskMessages(task);
+    this.#assertIdle("run again");
+    this.checkStart(input);
+    this.#running = true;
+    let result: TaskResult;
+    try {
+      result = yield* this.#chat(input, outputTaskMessages, signal);
+    } finally {
+      this.#running = false;
+    }
+    // The run is over: the reader of the result may save the team, reset it, or go on with it.
+    yield result;
+  }
+
+  async *#chat(input: readonly ChatMessage[], outputTask: boolean, signal: AbortSignal): Items<TaskResult> {
+    const { maxTurns = Infinity, terminationCondition } = this.#options;
+    await terminationCondition?.reset();
+    const messages: AgentMessage[] = outputTask ? [...input] : [];
+    this.#log.add(input, input);
+    await this.heard(input);
+    if (outputTask) yield* input;
+
+    let stopReason = await this.#reasonToStop(input);
+    for (let count = 1; stopReason === undefined; count++) {
+      // Agents that never wait would otherwise keep timers, and the abort that one of them brings, from running.
+      await setImmediate();
+      await this.#gate.pass(signal);
+      signal.throwIfAborted();
+      const speakers = yield* this.#nextSpeakers(messages, signal);
+      if (speakers.length === 0) return { messages, stopReason: this.endReason };
+      const heard = (news: readonly AgentMessage[], speaker?: string): unknown => this.heard(news, speaker);
+      const turn = { log: this.#log, gate: this.#gate, heard, signal };
+      const { news, shown, waitingFor } = yield* takeTurns(speakers, turn);
+      messages.push(...shown);
+      if (waitingFor.length > 0) return { messages, ...waitingResult(waitingFor) };
+      stopReason = await this.#reasonToStop(news);
+      if (count >= maxTurns) stopReason ??= `The limit of ${maxTurns} turns is reached.`;
+    }
+    return { messages, stopReason };
+  }
+
+  async *#nextSpeakers(
+    messages: AgentMessage[],
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentMessage, readonly Participant[], void> {
+    const { emitTeamEvents = false } = this.#options;
+    if (this.#log.waiting.length > 0) return this.#named(this.#log.waiting);
+    const selecting = this.selectSpeakers(this.#log.messages, { signal });
+    const events = Symbol.asyncIterator in selecting ? selecting : noEvents(selecting);
+    let step = await events.next();
+    for (; step.done !== true; step = await events.next()) {
+      if (!emitTeamEvents) continue;
+      if (!isPiece(step.value)) messages.push(step.value);
+      yield step.value;
+    }
+    const speakers = this.#named(step.value);
+    if (emitTeamEvents && speakers.length > 0) {
+      const event = selectSpeakerEvent({ source: this.name, content: step.value });
+      messages.push(event);
+      yield event;
+    }
+    return speakers;
+  }
+
+  async #reasonToStop(news: readonly AgentMessage[]): Promise<string | undefined> {
+    // A run without a task has nothing to look at before its first turn.
+    if (news.length === 0) return undefined;
+    const stop = await this.#options.terminationCondition?.check(news);
+    return stop?.content;
+  }
+
+  #named(names: Speakers): readonly Participant[] {
+    return names.map((name) => {
+      const participant = this.#participants.get(name);
+      if (participant !== undefined) return participant;
+      throw new InvalidInputError(`There is no participant "${name}" in team "${this.name}"`, {
+        remedy: `The participants are ${this.participantNames.join(", ")}.`,
+      });
+    });
+  }
+
+  async #each(tell: (participant: Participant) => Promise<void>): Promise<void> {
+    await Promise.all(this.#options.participants.map(tell));
+  }
+
+  async #saveParticipants(): Promise<Map<string, JsonObject>> {
+    const states = new Map<string, JsonObject>();
+    for (const participant of this.#options.participants) states.set(participant.name, await participant.saveState());
+    return states;
+  }
+
+  async #loadParticipants(states: ReadonlyMap<string, JsonObject>): Promise<void> {
+    for (const one of this.#options.participants) await one.loadState(states.get(one.name) ?? {});
+  }
+
+  #assertIdle(action: string): void {
+    if (!this.#running) return;
+    throw new InvalidInputError(`Team "${this.name}" is running and cannot ${action} now`, {
+      remedy: "Wait for the run to end, abort it, or create a second team with its own agents.",
+    });
+  }
+}
+
+// oxlint-disable-next-line require-yield
+async function* noEvents(speakers: Speakers | Promise<Speakers>): AsyncGenerator<AgentMessage, Speakers, void> {
+  return speakers;
+}

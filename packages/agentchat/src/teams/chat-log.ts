@@ -1,0 +1,99 @@
+import { InvalidInputError, type JsonObject } from "@fenced/core";
+import * as z from "zod";
+import { jsonObjectSchema, mapSchema, toJson } from "../common/json.ts";
+import { parseState } from "../common/parse-state.ts";
+import type { AgentMessage } from "../messages/agent-event.ts";
+import { agentMessageSchema, chatMessageSchema } from "../messages/agent-message-schema.ts";
+import type { ChatMessage } from "../messages/chat-message.ts";
+
+const stateSchema = z.strictObject({
+  messages: z.array(agentMessageSchema),
+  unread: mapSchema(z.array(chatMessageSchema)),
+  waiting: z.array(z.string()),
+  participants: mapSchema(jsonObjectSchema),
+  manager: jsonObjectSchema,
+});
+
+/** A team's state, read and checked. */
+export interface ChatState {
+  readonly participants: ReadonlyMap<string, JsonObject>;
+  readonly manager: JsonObject;
+  /** Takes what was said over. */
+  readonly apply: () => void;
+}
+
+/** What was said in a team, and what of it each participant has not heard yet. */
+export class ChatLog {
+  readonly #names: readonly string[];
+  #messages: AgentMessage[] = [];
+  #unread: Map<string, ChatMessage[]> = new Map();
+  #waiting: readonly string[] = [];
+
+  constructor(names: readonly string[]) {
+    this.#names = names;
+  }
+
+  get messages(): readonly AgentMessage[] {
+    return this.#messages;
+  }
+
+  /** Who takes the first turn of the next run, since it waits for a person. */
+  get waiting(): readonly string[] {
+    return this.#waiting;
+  }
+
+  set waiting(names: readonly string[]) {
+    this.#waiting = names;
+  }
+
+  /** What a participant has not heard yet. */
+  unreadOf(name: string): readonly ChatMessage[] {
+    return this.#unread.get(name) ?? [];
+  }
+
+  /** Keeps messages; all but the one who said them are to hear those that are for others. */
+  add(messages: readonly AgentMessage[], told: readonly ChatMessage[], speaker?: string): void {
+    this.#messages.push(...messages);
+    for (const name of this.#names) {
+      if (name !== speaker) this.#unread.set(name, [...this.unreadOf(name), ...told]);
+    }
+  }
+
+  /** Notes that a participant has heard its first unread messages. */
+  heard(name: string, count: number): void {
+    this.#unread.set(name, this.unreadOf(name).slice(count));
+  }
+
+  reset(): void {
+    this.#messages = [];
+    this.#unread = new Map();
+    this.#waiting = [];
+  }
+
+  save(participants: ReadonlyMap<string, JsonObject>, manager: JsonObject): JsonObject {
+    return {
+      messages: toJson(this.#messages),
+      unread: toJson(Object.fromEntries(this.#unread)),
+      waiting: [...this.#waiting],
+      participants: Object.fromEntries(participants),
+      manager,
+    };
+  }
+
+  /** @throws InvalidInputError if it is not a saved state, or belongs to other participants. */
+  read(state: JsonObject, owner: string): ChatState {
+    const { messages, unread, waiting, participants, manager } = parseState(stateSchema, state, owner);
+    const isMissing = this.#names.some((name) => !participants.has(name));
+    if (isMissing || waiting.some((name) => !this.#names.includes(name))) {
+      throw new InvalidInputError(`The state belongs to a team of ${[...participants.keys()].join(", ")}`, {
+        remedy: "Load it into a team with the same participants in the same order.",
+      });
+    }
+    const apply = (): void => {
+      this.#messages = messages;
+      this.#unread = unread;
+      this.#waiting = waiting;
+    };
+    return { participants, manager, apply };
+  }
+}

@@ -1,0 +1,106 @@
+import { InvalidInputError } from "@fenced/core";
+import { checkOptions, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import * as z from "zod";
+import type { Participant } from "../team.ts";
+import { checkGraph } from "./check-graph.ts";
+import { type Activation, type DiGraph, type DiGraphEdge, type DiGraphNode, diGraphSchema } from "./di-graph.ts";
+
+/** How a node is activated. */
+export interface AddNodeOptions {
+  /** See `DiGraphNode.activation`. Default: `"all"`. */
+  readonly activation?: Activation | undefined;
+}
+
+/** When and how an edge is taken: see `DiGraphEdge`. */
+export type AddEdgeOptions = Omit<DiGraphEdge, "target">;
+
+const nodeOptions: z.ZodType<AddNodeOptions> = optionsSchema({
+  activation: z.enum(["all", "any"]).exactOptional(),
+} satisfies OptionSchemas<AddNodeOptions>);
+
+/**
+ * Makes a graph for a `GraphFlow`, step by step.
+ *
+ * @example
+ * const builder = new DiGraphBuilder()
+ *   .addNode(writer)
+ *   .addNode(critic)
+ *   .addNode(editor)
+ *   .addEdge(writer, critic)
+ *   .addConditionalEdges(critic, { APPROVED: editor, REVISE: writer })
+ *   .setEntryPoint(writer);
+ * const team = new GraphFlow({ participants: builder.getParticipants(), graph: builder.build(), maxTurns: 10 });
+ */
+export class DiGraphBuilder {
+  readonly #participants: Map<string, Participant> = new Map();
+  readonly #nodes: Map<string, { node: DiGraphNode; readonly edges: DiGraphEdge[] }> = new Map();
+  #entryPoint: string | undefined;
+
+  /**
+   * Adds a participant.
+   *
+   * @throws InvalidInputError if another one has its name, or an option is unknown or wrong.
+   */
+  addNode(participant: Participant, options: AddNodeOptions = {}): this {
+    const { name } = participant;
+    const { activation = "all" } = checkOptions(nodeOptions, options, "addNode");
+    const present = this.#participants.get(name);
+    if (present !== undefined && present !== participant) {
+      throw new InvalidInputError(`The graph has another node "${name}"`, { remedy: "Give each one its own name." });
+    }
+    const edges = this.#nodes.get(name)?.edges ?? [];
+    this.#participants.set(name, participant);
+    this.#nodes.set(name, { node: { name, edges, activation }, edges });
+    return this;
+  }
+
+  /**
+   * Adds a way from one participant to another, given themselves or by name.
+   *
+   * @throws InvalidInputError if one of them was not added.
+   */
+  addEdge(source: Participant | string, target: Participant | string, options: AddEdgeOptions = {}): this {
+    this.#edgesOf(source).push({ ...options, target: this.#nameOf(target) });
+    return this;
+  }
+
+  /** Adds ways of which those are taken whose text is in the source's message. */
+  addConditionalEdges(
+    source: Participant | string,
+    targets: Readonly<Record<string, Participant | string>>,
+    options: Omit<AddEdgeOptions, "condition"> = {},
+  ): this {
+    for (const [condition, target] of Object.entries(targets)) this.addEdge(source, target, { ...options, condition });
+    return this;
+  }
+
+  /** Says who begins. Default: all to whom no edge leads. */
+  setEntryPoint(participant: Participant | string): this {
+    this.#entryPoint = this.#nameOf(participant);
+    return this;
+  }
+
+  /** The participants, in the order in which they were added. */
+  getParticipants(): Participant[] {
+    return [...this.#participants.values()];
+  }
+
+  /** @throws InvalidInputError if the graph could not be run: see `GraphFlow`. */
+  build(): DiGraph {
+    const nodes = [...this.#nodes].map(([name, { node, edges }]) => [name, { ...node, edges: [...edges] }] as const);
+    const entryPoint = this.#entryPoint === undefined ? {} : { defaultStartNode: this.#entryPoint };
+    const graph = checkOptions(diGraphSchema, { nodes: Object.fromEntries(nodes), ...entryPoint }, "DiGraphBuilder");
+    checkGraph(graph);
+    return graph;
+  }
+
+  #edgesOf(participant: Participant | string): DiGraphEdge[] {
+    return this.#nodes.get(this.#nameOf(participant))?.edges ?? [];
+  }
+
+  #nameOf(participant: Participant | string): string {
+    const name = typeof participant === "string" ? participant : participant.name;
+    if (this.#nodes.has(name)) return name;
+    throw new InvalidInputError(`The graph has no node "${name}"`, { remedy: "Add it first, with addNode()." });
+  }
+}

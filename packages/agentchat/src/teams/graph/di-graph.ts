@@ -1,0 +1,88 @@
+import { callbackOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import * as z from "zod";
+import type { ChatMessage } from "../../messages/chat-message.ts";
+
+/** `"all"`: once all edges of the group were taken. `"any"`: as soon as one was. */
+export type Activation = "all" | "any";
+
+/** When an edge is taken: when the node's message holds the text, or the function says so. */
+export type EdgeCondition = string | ((message: ChatMessage) => boolean);
+
+/** A way from one participant to another. */
+export interface DiGraphEdge {
+  /** The name of the participant at its end. */
+  readonly target: string;
+  /** When it is taken. Default: always. */
+  readonly condition?: EdgeCondition | undefined;
+  /**
+   * Edges of one group activate their target together; edges of different groups activate it each by itself, as the way in
+   * and the way back of a loop do. Default: the target's name.
+   */
+  readonly activationGroup?: string | undefined;
+  /** How the group activates its target; the same for all edges of the group. Default: the target's `activation`. */
+  readonly activationCondition?: Activation | undefined;
+}
+
+/** A participant and the ways that lead away from it. */
+export interface DiGraphNode {
+  /** The participant's name. */
+  readonly name: string;
+  readonly edges: readonly DiGraphEdge[];
+  /** How edges that lead here and name no `activationCondition` activate it. Default: `"all"`. */
+  readonly activation?: Activation | undefined;
+}
+
+/** Who speaks after whom. Plain data: make it with `DiGraphBuilder`, or write it down. */
+export interface DiGraph {
+  /** The nodes by the names of their participants. */
+  readonly nodes: Readonly<Record<string, DiGraphNode>>;
+  /** Who begins. Default: all participants to whom no edge leads. */
+  readonly defaultStartNode?: string | undefined;
+}
+
+/** An edge with its defaults filled in. */
+export interface CompleteEdge {
+  readonly source: string;
+  readonly target: string;
+  readonly condition: EdgeCondition | undefined;
+  readonly group: string;
+  readonly activation: Activation;
+}
+
+const activation = z.enum(["all", "any"]);
+
+const edgeSchema = optionsSchema({
+  target: z.string(),
+  condition: z.union([z.string().min(1), callbackOption<(message: ChatMessage) => boolean>()]).exactOptional(),
+  activationGroup: z.string().min(1).exactOptional(),
+  activationCondition: activation.exactOptional(),
+} satisfies OptionSchemas<DiGraphEdge>);
+
+const nodeSchema = optionsSchema({
+  name: z.string(),
+  edges: z.array(edgeSchema),
+  activation: activation.exactOptional(),
+} satisfies OptionSchemas<DiGraphNode>);
+
+/** Checks the shape of a graph; `checkGraph` checks its sense. */
+export const diGraphSchema: z.ZodType<DiGraph> = optionsSchema({
+  nodes: z.record(z.string(), nodeSchema),
+  defaultStartNode: z.string().exactOptional(),
+} satisfies OptionSchemas<DiGraph>);
+
+/** All edges, in the order of the nodes. */
+export function edgesOf({ nodes }: DiGraph): CompleteEdge[] {
+  return Object.entries(nodes).flatMap(([source, { edges }]) =>
+    edges.map(({ target, condition, activationGroup = target, activationCondition }) => {
+      const own = Object.hasOwn(nodes, target) ? nodes[target]?.activation : undefined;
+      return { source, target, condition, group: activationGroup, activation: activationCondition ?? own ?? "all" };
+    }),
+  );
+}
+
+/** Who begins. */
+export function startNodes(graph: DiGraph): readonly string[] {
+  if (graph.defaultStartNode !== undefined) return [graph.defaultStartNode];
+  const targets = new Set(edgesOf(graph).map(({ target }) => target));
+  return Object.keys(graph.nodes).filter((name) => !targets.has(name));
+}

@@ -1,0 +1,124 @@
+import {
+  type Component,
+  type ComponentModel,
+  ComponentError,
+  defineComponent,
+  InvalidInputError,
+  type JsonObject,
+} from "@fenced/core";
+import { checkOptions, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import * as z from "zod";
+import type { AgentMessage } from "../../messages/agent-event.ts";
+import { isChatMessage } from "../../messages/message-guards.ts";
+import { BaseGroupChat, type Speakers } from "../base-group-chat.ts";
+import { dumpGroupChat, groupChatConfig, loadGroupChat } from "../group-chat-config.ts";
+import { type GroupChatOptions, groupChatOptions } from "../group-chat-options.ts";
+import { checkGraph, hasCycle } from "./check-graph.ts";
+import { type DiGraph, diGraphSchema, edgesOf } from "./di-graph.ts";
+import { GraphProgress } from "./graph-progress.ts";
+
+/** What a `GraphFlow` is made from. */
+export interface GraphFlowOptions extends GroupChatOptions {
+  /** Who speaks after whom; its nodes are the participants. */
+  readonly graph: DiGraph;
+}
+
+const graphFlowOptions: z.ZodType<GraphFlowOptions> = optionsSchema({
+  ...groupChatOptions,
+  graph: diGraphSchema,
+} satisfies OptionSchemas<GraphFlowOptions>);
+
+/**
+ * Agents that speak in the order of a graph: one after another, side by side where a way forks, once all or any of them
+ * have spoken where ways join, and again where a way leads back. All hear what each one says.
+ *
+ * The chat is over when no way leads on; the next run begins the graph anew. A run that a condition or `maxTurns` ends
+ * before goes on where it stopped.
+ *
+ * @example
+ * const builder = new DiGraphBuilder().addNode(writer).addNode(grammar).addNode(style).addNode(editor);
+ * builder.addEdge(writer, grammar).addEdge(writer, style).addEdge(grammar, editor).addEdge(style, editor);
+ * const team = new GraphFlow({ participants: builder.getParticipants(), graph: builder.build() });
+ */
+export class GraphFlow extends BaseGroupChat {
+  /** Makes the team that `dumpComponent` described. It owns its participants, and ends them when it is disposed of. */
+  static readonly component: Component<GraphFlow> = defineComponent({
+    provider: "@fenced/agentchat:GraphFlow",
+    componentType: "team",
+    schema: z.strictObject({ ...groupChatConfig, graph: diGraphSchema }),
+    load: async (config, context) => {
+      const team = new GraphFlow(await loadGroupChat(config, context));
+      team.ownParticipants();
+      return team;
+    },
+  });
+
+  readonly #options: GraphFlowOptions;
+  readonly #progress: GraphProgress;
+  protected override readonly endReason: string = "The graph has come to its end.";
+
+  /**
+   * @throws InvalidInputError if an option is unknown or wrong, nodes and participants differ, nobody could begin or end, a
+   *   node has edges with and without conditions, edges of one group activate their target in different ways, a cycle has no
+   *   exit, or there are cycles and neither a condition nor `maxTurns`.
+   */
+  constructor(options: GraphFlowOptions) {
+    const checked = checkOptions(graphFlowOptions, options, "GraphFlow");
+    super({ description: "A team of agents that speak in the order of a graph.", ...checked });
+    checkGraph(checked.graph);
+    checkMembers(this.participantNames, checked.graph);
+    if (hasCycle(checked.graph) && checked.terminationCondition === undefined && checked.maxTurns === undefined) {
+      throw new InvalidInputError("The graph has a cycle, and nothing ends the chat", {
+        remedy: "Set a terminationCondition or maxTurns.",
+      });
+    }
+    this.#options = checked;
+    this.#progress = new GraphProgress(checked.graph);
+  }
+
+  /** @throws ComponentError if a condition in the graph is a function, or a part of the team cannot be dumped. */
+  override dumpComponent(): ComponentModel {
+    const { name, description } = this;
+    const { graph } = this.#options;
+    const edge = edgesOf(graph).find(({ condition }) => typeof condition === "function");
+    if (edge !== undefined) {
+      throw new ComponentError(`The edge from "${edge.source}" to "${edge.target}" cannot be dumped`, {
+        remedy: "Its condition is a function: use a text, or create the team in code.",
+      });
+    }
+    return GraphFlow.component.dump({ ...dumpGroupChat({ ...this.#options, name, description }), graph });
+  }
+
+  protected override selectSpeakers(): Speakers {
+    return this.#progress.next();
+  }
+
+  protected override heard(messages: readonly AgentMessage[], speaker?: string): void {
+    if (speaker !== undefined) this.#progress.ended(speaker, messages.findLast(isChatMessage));
+    else if (this.#progress.isOver) this.#progress.restart();
+  }
+
+  protected override resetManager(): void {
+    this.#progress.restart();
+  }
+
+  protected override saveManager(): JsonObject {
+    return this.#progress.save();
+  }
+
+  protected override loadManager(state: JsonObject): void {
+    this.#progress.load(state, `team "${this.name}"`);
+  }
+}
+
+function checkMembers(participants: readonly string[], { nodes }: DiGraph): void {
+  const names = Object.keys(nodes);
+  const missing = names.find((name) => !participants.includes(name));
+  const extra = participants.find((name) => !names.includes(name));
+  if (missing === undefined && extra === undefined) return;
+  const problem =
+    missing === undefined ? `The participant "${extra}" has no node` : `No participant is named "${missing}"`;
+  throw new InvalidInputError(`${problem} in the graph`, {
+    remedy: "Pass the builder's getParticipants() along with its build().",
+  });
+}

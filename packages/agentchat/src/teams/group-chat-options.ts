@@ -1,0 +1,47 @@
+import { InvalidInputError } from "@fenced/core";
+import { objectOption, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
+import * as z from "zod";
+import type { TerminationCondition } from "../conditions/termination-condition.ts";
+import type { Participant } from "./team.ts";
+
+/** What every team is made from. */
+export interface GroupChatOptions {
+  /** Agents and teams, each with a name of its own. They stay the caller's. */
+  readonly participants: readonly Participant[];
+  /** When the chat is over. Reset when a run starts. Default: never. */
+  readonly terminationCondition?: TerminationCondition | undefined;
+  /** How many turns a run takes at most; what several say at the same time is one turn. Default: no limit. */
+  readonly maxTurns?: number | undefined;
+  /**
+   * Yield a `SelectSpeakerEvent` whenever somebody is chosen to speak, and before it what the choice took: a `SelectorEvent`
+   * for each answer of a model. Default: false.
+   */
+  readonly emitTeamEvents?: boolean | undefined;
+  /** Default: the name of the class. */
+  readonly name?: string | undefined;
+  /** What the team is for: shown where a choice is made between participants. Default: a general text. */
+  readonly description?: string | undefined;
+}
+
+/** The schemas of these options, for `optionsSchema`. */
+export const groupChatOptions: OptionSchemas<GroupChatOptions> = {
+  participants: z.array(objectOption<Participant>(["runStream", "saveState"], "an agent or a team")).min(1),
+  terminationCondition: objectOption<TerminationCondition>(
+    ["check", "reset"],
+    "a termination condition",
+  ).exactOptional(),
+  maxTurns: wholeNumberOption({ from: 1 }).exactOptional(),
+  emitTeamEvents: z.boolean().exactOptional(),
+  name: z.string().min(1).exactOptional(),
+  description: z.string().exactOptional(),
+};
+
+/** @throws InvalidInputError if two participants have one name. */
+export function assertOwnNames(participants: readonly Participant[]): void {
+  const names = participants.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return;
+  throw new InvalidInputError(`Two participants are named "${twice}"`, {
+    remedy: "Give each agent and each team in it its own name.",
+  });
+}

@@ -1,0 +1,84 @@
+import type { TaskResult, WaitingFor } from "../agents/chat-agent.ts";
+import { takeTurn } from "../agents/take-turn.ts";
+import { WaitingForPersonError } from "../agents/waiting-for-person-error.ts";
+import { leavableStream } from "../common/leavable-stream.ts";
+import { mergeStreams } from "../common/merge-streams.ts";
+import type { PauseGate } from "../common/pause-gate.ts";
+import type { AgentMessage } from "../messages/agent-event.ts";
+import type { ChatMessage } from "../messages/chat-message.ts";
+import { isChatMessage, isPiece } from "../messages/message-guards.ts";
+import type { ChatLog } from "./chat-log.ts";
+import { teamTurn } from "./team-turn.ts";
+import { isTeam, type Participant } from "./team.ts";
+
+/** What a turn changes, and what holds it up. */
+export interface TakeTurnsOptions {
+  readonly log: ChatLog;
+  readonly gate: PauseGate;
+  /** Called with what a participant has said and done; it is named once its turn is over, not while it waits for a person. */
+  readonly heard: (news: readonly AgentMessage[], speaker?: string) => unknown;
+  readonly signal: AbortSignal;
+}
+
+/** What came of a turn, of one or of several at the same time. */
+export interface TurnOutcome {
+  /** What was said and done, for the condition. */
+  readonly news: AgentMessage[];
+  /** The same, and what those did who wait for a person. */
+  readonly shown: AgentMessage[];
+  readonly waitingFor: WaitingFor[];
+}
+
+interface Turn extends TakeTurnsOptions {
+  readonly outcome: TurnOutcome;
+  readonly waiting: string[];
+}
+
+/** Lets participants speak, side by side if they are several. Only a turn that comes to its answer changes the log. */
+export async function* takeTurns(
+  speakers: readonly Participant[],
+  options: TakeTurnsOptions,
+): AsyncGenerator<AgentMessage, TurnOutcome, void> {
+  const outcome: TurnOutcome = { news: [], shown: [], waitingFor: [] };
+  const waiting: string[] = [];
+  const turns = speakers.map((speaker) =>
+    leavableStream((signal) => speak(speaker, { ...options, signal, outcome, waiting }), options.signal),
+  );
+  for await (const message of mergeStreams(turns)) {
+    if (!isPiece(message)) outcome.shown.push(message);
+    yield message;
+    await options.gate.pass(options.signal);
+  }
+  options.log.waiting = waiting;
+  return outcome;
+}
+
+async function* speak(speaker: Participant, turn: Turn): AsyncGenerator<AgentMessage, void, void> {
+  const { log, heard, signal, outcome, waiting } = turn;
+  const { name } = speaker;
+  const unread = log.unreadOf(name);
+  const keep = (news: readonly AgentMessage[], told: readonly ChatMessage[]): void => {
+    log.heard(name, unread.length);
+    log.add(news, told, name);
+    outcome.news.push(...news);
+  };
+  const onResult = async ({ messages, waitingFor = [] }: TaskResult): Promise<void> => {
+    keep(messages, messages.filter(isChatMessage));
+    outcome.waitingFor.push(...waitingFor);
+    const isOver = waitingFor.length === 0;
+    if (!isOver) waiting.push(name);
+    await heard(messages, isOver ? name : undefined);
+  };
+  const onAnswer = async (news: readonly AgentMessage[], answer: ChatMessage): Promise<void> => {
+    keep(news, [answer]);
+    await heard(news, name);
+  };
+  try {
+    if (isTeam(speaker)) yield* teamTurn(speaker, unread, { signal, onResult });
+    else yield* takeTurn(speaker, unread, { signal, onAnswer });
+  } catch (error) {
+    if (!WaitingForPersonError.isInstance(error)) throw error;
+    outcome.waitingFor.push(error.waitingFor);
+    waiting.push(name);
+  }
+}

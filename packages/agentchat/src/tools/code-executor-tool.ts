@@ -1,0 +1,110 @@
+import {
+  codeBlockSchema,
+  type CodeExecutor,
+  type Component,
+  type ComponentModel,
+  componentModelSchema,
+  defineComponent,
+  describeCodeExecutor,
+  codeResultForModel,
+  type JsonObject,
+} from "@fenced/core";
+import { checkOptions, codeExecutorOption, wholeNumberOption } from "@fenced/core/options";
+import * as z from "zod";
+import { type SignalOptions, signalOption } from "../common/signal-option.ts";
+import type { Tool } from "./tool.ts";
+
+/** How an executor is offered as a tool. */
+export interface CodeExecutorToolOptions {
+  /** Default: `execute_code`. */
+  readonly name?: string | undefined;
+  /** Default: says what the tool does, in which languages, and which functions the code can import. */
+  readonly description?: string | undefined;
+  /** Characters of output that the model gets; of more, head and tail. Default: 30,000. */
+  readonly maxOutputCharacters?: number | undefined;
+}
+
+const argumentsSchema = codeBlockSchema();
+
+const toolOptions = z.strictObject({
+  codeExecutor: codeExecutorOption,
+  name: z.string().min(1).optional(),
+  description: z.string().optional(),
+  maxOutputCharacters: wholeNumberOption({ from: 0, unit: "characters" }).optional(),
+});
+
+const configSchema = z.strictObject({
+  codeExecutor: componentModelSchema,
+  name: z.string().optional(),
+  description: z.string().optional(),
+  maxOutputCharacters: z.number().optional(),
+});
+
+/**
+ * A code executor as a tool of an assistant. Output is cut to head and tail; failures and empty
+ * output are said in words.
+ *
+ * @example
+ * await using executor = new LocalCommandLineCodeExecutor();
+ * const analyst = new AssistantAgent({ name: "analyst", modelClient, tools: [new CodeExecutorTool(executor)] });
+ */
+export class CodeExecutorTool implements Tool, AsyncDisposable {
+  /** Makes the tool that `dumpComponent` described. It owns its executor, and stops it when it is disposed of. */
+  static readonly component: Component<CodeExecutorTool> = defineComponent({
+    provider: "@fenced/agentchat:CodeExecutorTool",
+    componentType: "tool",
+    schema: configSchema,
+    load: async ({ codeExecutor, ...options }, context) => {
+      const tool = new CodeExecutorTool(await context.load<CodeExecutor>(codeExecutor, "codeExecutor"), options);
+      tool.#ownsExecutor = true;
+      return tool;
+    },
+  });
+
+  readonly name: string;
+  readonly parameters: z.ZodType = argumentsSchema;
+  readonly #codeExecutor: CodeExecutor;
+  readonly #description: string | undefined;
+  readonly #maxOutputCharacters: number | undefined;
+  #ownsExecutor = false;
+
+  /**
+   * @param codeExecutor - where the code runs. Started when it is needed; stays the caller's, who stops it.
+   * @throws InvalidInputError if an option is unknown or wrong.
+   */
+  constructor(codeExecutor: CodeExecutor, options: CodeExecutorToolOptions = {}) {
+    const checked = checkOptions(toolOptions, { ...options, codeExecutor }, "CodeExecutorTool");
+    this.name = checked.name ?? "execute_code";
+    this.#codeExecutor = checked.codeExecutor;
+    this.#description = checked.description;
+    this.#maxOutputCharacters = checked.maxOutputCharacters;
+  }
+
+  get description(): string {
+    return this.#description ?? describeCodeExecutor(this.#codeExecutor);
+  }
+
+  /** Runs the code and puts the result in words. */
+  async execute(args: JsonObject, { signal }: SignalOptions): Promise<string> {
+    const block = argumentsSchema.parse(args);
+    const result = await this.#codeExecutor.executeCodeBlocks([block], signalOption(signal));
+    const maxOutputCharacters = this.#maxOutputCharacters ?? 30_000;
+    // Tools answer in text: the model is told how many images it does not see.
+    return codeResultForModel(result, 1, { maxImages: 0, maxOutputCharacters }).text;
+  }
+
+  dumpComponent(): ComponentModel {
+    const settings = {
+      codeExecutor: this.#codeExecutor.dumpComponent(),
+      name: this.name,
+      description: this.#description,
+      maxOutputCharacters: this.#maxOutputCharacters,
+    };
+    return CodeExecutorTool.component.dump(settings);
+  }
+
+  /** Stops the executor if `loadComponent` made it for this tool. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#ownsExecutor) await this.#codeExecutor.stop();
+  }
+}

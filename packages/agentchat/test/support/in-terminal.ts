@@ -1,0 +1,55 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { onTestFinished } from "vitest";
+
+/** How a program ended, and all that it printed. */
+export interface Told {
+  readonly output: string;
+  readonly exitCode: unknown;
+  readonly signal: unknown;
+}
+
+/** Starts a TypeScript program, talks to it, and waits for its end. */
+export async function talk(
+  program: readonly string[],
+  answer: (child: ChildProcessWithoutNullStreams) => void,
+): Promise<Told> {
+  const [command = "", ...args] = [...nodeArguments, ...program];
+  return talkTo(command, args, answer);
+}
+
+/** The same in a terminal, by way of Python; types the keys once something is printed that ends with `question`. */
+export async function talkInTerminal(
+  program: readonly string[],
+  { keys, question = "" }: { readonly keys: string; readonly question?: string },
+): Promise<Told> {
+  const pty = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+  return talkTo("python3", ["-c", pty, ...nodeArguments, ...program], (child) => {
+    let shown = "";
+    let isAsked = false;
+    child.stdout.on("data", (text: Buffer) => {
+      shown += text.toString();
+      if (!isAsked && shown.includes(question)) {
+        isAsked = true;
+        child.stdin.write(keys);
+      }
+    });
+  });
+}
+
+const nodeArguments = [process.execPath, "--conditions=@fenced/source", "--import=tsx"];
+
+async function talkTo(
+  command: string,
+  args: readonly string[],
+  answer: (child: ChildProcessWithoutNullStreams) => void,
+): Promise<Told> {
+  const child = spawn(command, args, { env: { ...process.env, TERM: "dumb" } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let output = "";
+  child.stdout.on("data", (data: Buffer) => (output += data.toString()));
+  child.stderr.on("data", (data: Buffer) => (output += data.toString()));
+  answer(child);
+  const [exitCode, signal]: unknown[] = await once(child, "close");
+  return { output, exitCode, signal };
+}

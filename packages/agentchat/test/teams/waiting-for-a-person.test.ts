@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import {
+  CodeExecutorAgent,
+  isTaskResult,
+  RoundRobinGroupChat,
+  SelectorGroupChat,
+  UserProxyAgent,
+  WaitingForPersonError,
+} from "../../src/index.ts";
+import { collect } from "../support/collect.ts";
+import { texts } from "../support/counter.ts";
+import { Echo, sources } from "../support/echo.ts";
+import { python } from "../support/python.ts";
+import { ScriptedExecutor } from "../support/scripted-executor.ts";
+import { ScriptedModel } from "../support/scripted-model.ts";
+import { throughJson } from "../support/through-json.ts";
+
+const waitingFor = [{ source: "person", reason: '"person" has not answered yet.' }];
+
+function person(answer?: string): UserProxyAgent {
+  return new UserProxyAgent({ name: "person", inputFunc: () => answer });
+}
+
+describe("a run that waits for a person", () => {
+  it("ends as data, and goes on in another team that has the answer", async () => {
+    const make = (answer?: string): RoundRobinGroupChat =>
+      new RoundRobinGroupChat({ participants: [new Echo("a"), person(answer), new Echo("b")], maxTurns: 3 });
+    const first = make();
+    const items = await collect(first.runStream({ task: "go" }));
+    const result = items.find(isTaskResult);
+    expect(result).toMatchObject({ stopReason: '"person" has not answered yet.', waitingFor });
+    expect(result?.messages.map(({ type }) => type)).toEqual(["TextMessage", "TextMessage", "UserInputRequestedEvent"]);
+    const state = throughJson(await first.saveState());
+
+    const second = make();
+    await second.loadState(state);
+    expect(await second.run()).toMatchObject({ waitingFor, messages: [{ type: "UserInputRequestedEvent" }] });
+
+    const third = make("yes");
+    await third.loadState(throughJson(await second.saveState()));
+    const { messages, waitingFor: nobody } = await third.run();
+    expect(nobody).toBeUndefined();
+    expect(texts(messages)).toEqual(["", "yes", "go", "yes"]);
+  });
+
+  it("is not asked for the next speaker again", async () => {
+    const modelClient = new ScriptedModel(["person", "a"]);
+    const answers: string[] = [];
+    const asked = new UserProxyAgent({ name: "person", inputFunc: async () => answers[0] });
+    const team = new SelectorGroupChat({
+      participants: [new Echo("a"), asked, new Echo("b")],
+      modelClient,
+      maxTurns: 2,
+    });
+    expect(await team.run({ task: "go" })).toMatchObject({ waitingFor });
+    answers.push("yes");
+    expect(sources((await team.run()).messages)).toEqual(["person", "person", "a"]);
+    expect(modelClient.requests).toHaveLength(2);
+  });
+
+  it("waits for a person in a team in the team", async () => {
+    const answers: string[] = [];
+    const asked = new UserProxyAgent({ name: "person", inputFunc: () => answers[0] });
+    const inner = new RoundRobinGroupChat({ participants: [new Echo("a"), asked], maxTurns: 2, name: "inner" });
+    const team = new RoundRobinGroupChat({ participants: [inner, new Echo("b")], maxTurns: 2 });
+    const { messages, waitingFor: waiting } = await team.run({ task: "go" });
+    expect([sources(messages), waiting]).toEqual([["user", "a", "person"], waitingFor]);
+    const state = throughJson(await team.saveState());
+    await team.loadState(state);
+    answers.push("yes");
+    expect(sources((await team.run()).messages)).toEqual(["person", "person", "a", "b"]);
+  });
+
+  it("tells a selector all that a team in the team has said, before and after", async () => {
+    const answers: string[] = [];
+    const asked = new UserProxyAgent({ name: "person", inputFunc: () => answers[0] });
+    const inner = new RoundRobinGroupChat({ participants: [new Echo("a"), asked], maxTurns: 2, name: "inner" });
+    const modelClient = new ScriptedModel(["inner", "b"]);
+    const participants = [inner, new Echo("b"), new Echo("c")];
+    const team = new SelectorGroupChat({ participants, modelClient, maxTurns: 2 });
+    expect(await team.run({ task: "go" })).toMatchObject({ waitingFor });
+    answers.push("yes");
+    await team.run();
+    expect(modelClient.requests[1]?.messages[0]?.content).toContain("user: go\n\na: go\n\nperson: yes");
+  });
+
+  it("waits for an approval, runs nothing before it, and goes on from a saved state", async () => {
+    const executor = new ScriptedExecutor();
+    const decisions: { approved: boolean; reason: string }[] = [];
+    const make = (): RoundRobinGroupChat => {
+      const approvalFunc = (): { approved: boolean; reason: string } | undefined => decisions[0];
+      const runner = new CodeExecutorAgent({ name: "runner", codeExecutor: executor, approvalFunc });
+      return new RoundRobinGroupChat({ participants: [runner], maxTurns: 1 });
+    };
+    const first = make();
+    const { waitingFor: waiting } = await first.run({ task: python("print(7)") });
+    expect(waiting).toEqual([{ source: "runner", reason: 'The code of "runner" waits for approval.' }]);
+    expect(executor.runs).toEqual([]);
+    decisions.push({ approved: true, reason: "" });
+    const second = make();
+    await second.loadState(throughJson(await first.saveState()));
+    expect(texts((await second.run()).messages)).toEqual(["ok\n"]);
+    expect(executor.runs).toHaveLength(1);
+  });
+
+  it("is the same with a single agent", async () => {
+    expect(await person().run({ task: "go" })).toMatchObject({ waitingFor, stopReason: waitingFor[0]?.reason });
+    await expect(person().onMessages([])).rejects.toSatisfy(WaitingForPersonError.isInstance);
+  });
+});

@@ -1,0 +1,64 @@
+import type * as z from "zod";
+import type { JsonObject } from "../json-value.ts";
+import type { ComponentClass, ComponentContext } from "./component-class.ts";
+import type { ComponentModel } from "./component-model.ts";
+import { dumpComponentConfig, type DumpComponentConfigOptions } from "./dump-component-config.ts";
+import { parseComponentConfig } from "./parse-component-config.ts";
+
+/** What `defineComponent` makes a component from. */
+export interface ComponentDefinition<T, Config> extends DumpComponentConfigOptions {
+  /** The package and its export: `"@fenced/agentchat:MaxMessageTermination"`. */
+  readonly provider: string;
+  /** See `ComponentModel.componentType`. */
+  readonly componentType: string;
+  /** See `ComponentModel.version`. Default: 1. */
+  readonly version?: number;
+  /** The shape of the config. Write it with `z.strictObject`, so that a misspelt key is an error. */
+  readonly schema: z.ZodType<Config>;
+  /** Makes the component from its checked config. */
+  readonly load: (config: Config, context: ComponentContext) => T | Promise<T>;
+}
+
+/** How a class is made from a `ComponentModel` and becomes one. */
+export interface Component<T> extends ComponentClass<T> {
+  readonly componentType: string;
+  readonly componentVersion: number;
+
+  /**
+   * The model of a component with these settings. Components inside of it are dumped already.
+   *
+   * @throws ComponentError if a setting cannot be dumped, such as a function, or is a secret.
+   */
+  dump(settings: Readonly<Record<string, unknown>>): ComponentModel;
+}
+
+/**
+ * Says how a class is dumped and loaded. The class holds the result as its static field `component`, and calls `dump` in
+ * its `dumpComponent()`.
+ *
+ * @example
+ * class MaxMessageTermination {
+ *   static readonly component: Component<MaxMessageTermination> = defineComponent({
+ *     provider: "@fenced/agentchat:MaxMessageTermination",
+ *     componentType: "termination",
+ *     schema: z.strictObject({ maxMessages: z.int().positive() }),
+ *     load: ({ maxMessages }) => new MaxMessageTermination(maxMessages),
+ *   });
+ *
+ *   dumpComponent(): ComponentModel {
+ *     return MaxMessageTermination.component.dump({ maxMessages: this.#maxMessages });
+ *   }
+ * }
+ */
+export function defineComponent<T, Config>(definition: ComponentDefinition<T, Config>): Component<T> {
+  const { provider, componentType, version = 1, schema, load, secrets = [] } = definition;
+  return {
+    componentType,
+    componentVersion: version,
+    fromConfig: (config: JsonObject, context) => load(parseComponentConfig(schema, config, context.provider), context),
+    dump: (settings) => {
+      const config = dumpComponentConfig(provider, settings, { secrets });
+      return { provider, componentType, version, config };
+    },
+  };
+}

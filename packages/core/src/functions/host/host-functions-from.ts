@@ -1,0 +1,144 @@
+import * as z from "zod";
+import { InvalidInputError } from "../../errors/invalid-input-error.ts";
+import { checkOptions } from "../../options/check-options.ts";
+import { isJavaScriptIdentifier, isPythonIdentifier } from "../names.ts";
+import type { HostCallContext } from "./host-call.ts";
+import type { HostFunction } from "./host-function.ts";
+import { makeHostFunction } from "./make-host-function.ts";
+import { isStandardSchema, type JsonSchema, type SchemaResult, type StandardSchema } from "./standard-schema.ts";
+
+/** A tool of the Vercel AI SDK, as far as it is used here. */
+export interface AiSdkTool {
+  readonly description?: string | undefined;
+  /** A schema of a library, what `jsonSchema()` returns, or a function that gives one of them. */
+  readonly inputSchema?: unknown;
+  readonly outputSchema?: unknown;
+  // The SDK's own type depends on the tool.
+  readonly execute?: ((input: never, options: never) => unknown) | undefined;
+  readonly needsApproval?: unknown;
+}
+
+const toolsArgument = z.object({
+  tools: z.custom<Readonly<Record<string, AiSdkTool>>>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object of tools by name: { get_weather: tool({ ... }) }",
+  ),
+});
+
+/**
+ * The tools of a Vercel AI SDK `ToolSet` as host functions: what you give to `generateText`, and what an MCP client's `tools()`
+ * gives. Their names become identifiers (`get-weather` is `get_weather`). A tool that streams results gives its last one; of a
+ * tool of MCP the program gets the structured content, or the text. A JSON schema with conditions, which is not checked here, is
+ * left to the tool to check.
+ *
+ * @throws InvalidInputError if a tool cannot run here (it has no `execute`), or two would have the same name.
+ *
+ * @example
+ * const executor = new DockerCommandLineCodeExecutor({ functions: hostFunctionsFrom(await mcpClient.tools()) });
+ */
+export function hostFunctionsFrom(tools: Readonly<Record<string, AiSdkTool>>): HostFunction[] {
+  const entries = Object.entries(checkOptions(toolsArgument, { tools }, "hostFunctionsFrom").tools);
+  const names = new Map<string, string>();
+  return entries.map(([toolName, tool]) => {
+    const name = identifier(toolName);
+    const before = names.get(name);
+    if (before !== undefined) {
+      throw new InvalidInputError(`The tools ${before} and ${toolName} would both be the function ${name}`, {
+        remedy: "Rename one of them.",
+      });
+    }
+    names.set(name, toolName);
+    return fromTool(name, toolName, tool);
+  });
+}
+
+function fromTool(name: string, toolName: string, tool: AiSdkTool): HostFunction {
+  const { execute, description = "", needsApproval } = tool;
+  if (typeof execute !== "function") {
+    throw new InvalidInputError(`The tool ${toolName} has no \`execute\`: it does not run in this program`, {
+      remedy: "Leave it out of the tools that code may call.",
+    });
+  }
+  const output = tool.outputSchema === undefined ? undefined : schemaOf(tool.outputSchema, toolName);
+  const definition = {
+    name,
+    description,
+    input: schemaOf(tool.inputSchema ?? { type: "object" }, toolName),
+    ...(output === undefined ? {} : { output }),
+    needsApproval: needsApproval !== undefined && needsApproval !== false,
+    execute: async (input: unknown, { callId, signal }: HostCallContext): Promise<unknown> => {
+      const options = { toolCallId: callId, messages: [], abortSignal: signal };
+      return plainResult(await lastOf(Reflect.apply(execute, tool, [input, options])));
+    },
+  };
+  return makeHostFunction(definition, "lenient");
+}
+
+function identifier(toolName: string): string {
+  const name = toolName.replaceAll(/[^\p{ID_Continue}]+/gu, "_").replace(/^(?=\p{Nd})/u, "_");
+  return isPythonIdentifier(name) && isJavaScriptIdentifier(name) ? name : `${name}_`;
+}
+
+/** The schema that the SDK was given: a library's, one made by `jsonSchema()`, or a function that makes it when it is needed. */
+function schemaOf(given: unknown, toolName: string): StandardSchema | JsonSchema {
+  if (isStandardSchema(given)) return given;
+  const made: unknown = typeof given === "function" ? Reflect.apply(given, undefined, []) : given;
+  if (isStandardSchema(made)) return made;
+  const inner: unknown = isRecord(made) && "jsonSchema" in made ? made["jsonSchema"] : made;
+  if (!isRecord(inner) || typeof inner["then"] === "function") {
+    throw new InvalidInputError(`The schema of the tool ${toolName} is not known yet, or is not a JSON schema`, {
+      remedy: "Await it first, or give the tool a schema of zod or `jsonSchema({ ... })`.",
+    });
+  }
+  const validate: unknown = isRecord(made) ? made["validate"] : undefined;
+  if (typeof validate !== "function") return inner;
+  return withValidator(inner, (value): unknown => Reflect.apply(validate, made, [value]));
+}
+
+/** The validator of an SDK's schema gives `{ success, value, error }`. */
+function withValidator(json: JsonSchema, validate: (value: unknown) => unknown): StandardSchema {
+  const tell = (): JsonSchema => json;
+  const standard = {
+    version: 1 as const,
+    vendor: "ai",
+    jsonSchema: { input: tell, output: tell },
+    validate: async (value: unknown): Promise<SchemaResult<unknown>> => {
+      const result: unknown = await validate(value);
+      if (isRecord(result) && result["success"] === true) return { value: result["value"] };
+      const error: unknown = isRecord(result) ? result["error"] : undefined;
+      return { issues: [{ message: error instanceof Error ? error.message : "not valid" }] };
+    },
+  };
+  return { "~standard": standard };
+}
+
+/** A tool may give its results one after another, each in place of the one before. */
+async function lastOf(result: unknown): Promise<unknown> {
+  const settled: unknown = await result;
+  if (!isAsyncIterable(settled)) return settled;
+  let last: unknown;
+  for await (const item of settled) last = item;
+  return last;
+}
+
+/** What a program can use of a result of MCP, which is made for a model's eyes. Others stay as they are. */
+function plainResult(result: unknown): unknown {
+  if (!isRecord(result) || !Array.isArray(result["content"])) return result;
+  const parts: readonly unknown[] = result["content"];
+  const texts = parts.flatMap((part) => (isText(part) ? [part.text] : []));
+  if (result["isError"] === true) throw new Error(texts.join("\n") || "The tool failed and does not say why");
+  if (result["structuredContent"] !== undefined) return result["structuredContent"];
+  return texts.length === parts.length && texts.length > 0 ? texts.join("\n") : result;
+}
+
+function isText(part: unknown): part is { readonly text: string } {
+  return isRecord(part) && part["type"] === "text" && typeof part["text"] === "string";
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,46 @@
+/**
+ * A schema of any library that follows Standard Schema (zod, valibot, ArkType and others), as far as it is used here. See
+ * https://standardschema.dev.
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  /** What all such schemas have in common. */
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    /** Only there for the compiler. */
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+/** What a schema says about a value. */
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
+
+/** Something that is wrong with a value, and where. */
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** A JSON schema, as a plain object: `{ type: "object", properties: { city: { type: "string" } } }`. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Whether a value is a schema of a library. Some of them are functions with properties. */
+export function isStandardSchema(value: unknown): value is StandardSchema {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  const standard: unknown = Reflect.get(value, "~standard");
+  return typeof standard === "object" && standard !== null && "validate" in standard;
+}
+
+/** All issues on one line, each with the field that it is about: `"city": expected string`. */
+export function describeSchemaIssues(issues: readonly SchemaIssue[]): string {
+  return issues.map(({ message, path = [] }) => `${fieldName(path)}${message}`).join("; ");
+}
+
+function fieldName(path: NonNullable<SchemaIssue["path"]>): string {
+  const keys = path.map((part) => (typeof part === "object" ? part.key : part));
+  const text = keys.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
+  return text === "" ? "" : `"${text.replace(/^\./, "")}": `;
+}

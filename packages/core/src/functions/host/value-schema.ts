@@ -1,0 +1,91 @@
+import * as z from "zod";
+import { InvalidInputError } from "../../errors/invalid-input-error.ts";
+import { isJsonValue, type JsonObject } from "../../json-value.ts";
+import { describeSchemaIssues, isStandardSchema, type JsonSchema, type StandardSchema } from "./standard-schema.ts";
+
+/** What a schema says about a value: what to go on with, or what is wrong. */
+export type CheckedValue = { readonly value: unknown } | { readonly problem: string };
+
+/** A schema of any kind, as far as a host function needs it. */
+export interface ValueSchema {
+  /** As JSON schema, for those who write the calls. `undefined` if the library cannot tell. */
+  readonly json: JsonObject | undefined;
+  readonly check: (value: unknown) => Promise<CheckedValue>;
+}
+
+/** Whose schema it is, for messages, and whether a JSON schema that cannot be checked is an error. */
+interface SchemaUse {
+  readonly owner: string;
+  readonly checks: "exact" | "lenient";
+}
+
+/**
+ * @param side - whether values come to the schema (arguments), or from it (results).
+ * @throws InvalidInputError if it is a JSON schema with a keyword that cannot be checked.
+ */
+export function valueSchema(
+  schema: StandardSchema | JsonSchema,
+  side: "input" | "output",
+  use: SchemaUse,
+): ValueSchema {
+  if (isStandardSchema(schema)) return { json: jsonSchemaOf(schema, side), check: (value) => check(schema, value) };
+  const known = toZod(schema, use);
+  return { json: asJson(schema, use), check: (value) => check(known, value) };
+}
+
+async function check(schema: StandardSchema, value: unknown): Promise<CheckedValue> {
+  const result = await schema["~standard"].validate(value);
+  return result.issues ? { problem: describeSchemaIssues(result.issues) } : { value: result.value };
+}
+
+function toZod(schema: JsonSchema, { owner, checks }: SchemaUse): StandardSchema {
+  try {
+    return z.fromJSONSchema(withDraft(schema));
+  } catch (cause) {
+    if (checks === "lenient") return schema["type"] === "object" ? z.looseObject({}) : z.json();
+    throw new InvalidInputError(
+      `The JSON schema of ${owner} cannot be checked: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { remedy: "Use simpler keywords, or a schema of zod, valibot or another library of Standard Schema.", cause },
+    );
+  }
+}
+
+/** Definitions have another name in older drafts; which draft it is, many schemas do not say, or say wrongly. */
+function withDraft(schema: JsonSchema): JsonSchema {
+  const old = "definitions" in schema && !("$defs" in schema);
+  const draft = old ? "http://json-schema.org/draft-07/schema#" : "https://json-schema.org/draft/2020-12/schema";
+  return { ...schema, $schema: draft };
+}
+
+function asJson(schema: JsonSchema, { owner }: SchemaUse): JsonObject {
+  const copy: unknown = structuredClone<unknown>(schema);
+  if (isJsonObject(copy)) return copy;
+  throw new InvalidInputError(`The JSON schema of ${owner} is not JSON`, { remedy: "Pass a plain object." });
+}
+
+/** Newer libraries tell their schemas as JSON schema themselves; older versions of zod leave that to a function. */
+function jsonSchemaOf(schema: StandardSchema, side: "input" | "output"): JsonObject | undefined {
+  try {
+    const told = convert(schema, side);
+    return isJsonObject(told) ? told : undefined;
+  } catch {
+    // A part of it, such as a transformation, has no form as JSON schema.
+    return undefined;
+  }
+}
+
+function convert(schema: StandardSchema, side: "input" | "output"): unknown {
+  if (isZod(schema)) return z.toJSONSchema(schema, { io: side, unrepresentable: "any" });
+  const converter: unknown = Reflect.get(Object(Reflect.get(schema["~standard"], "jsonSchema")), side);
+  return typeof converter === "function"
+    ? Reflect.apply(converter, undefined, [{ target: "draft-2020-12" }])
+    : undefined;
+}
+
+function isZod(schema: object): schema is z.core.$ZodType {
+  return "_zod" in schema;
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && isJsonValue(value);
+}

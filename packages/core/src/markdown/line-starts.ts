@@ -1,0 +1,53 @@
+import type { LineCursor } from "./line-cursor.ts";
+
+/** Passes the mark of a list item, and returns how far the lines that belong to it are indented. */
+export function passListMarker(cursor: LineCursor, inParagraph: boolean): number | undefined {
+  const marker = /^(?:[*+-]|(\d{1,9})[.)])(?=[ \t]|$)/.exec(cursor.rest);
+  if (marker === null) return undefined;
+  const [{ length }, number] = marker;
+  // Only a list that begins with 1 and has text can begin in the middle of a paragraph.
+  const beginsLate = number !== undefined && Number(number) !== 1;
+  if (inParagraph && (beginsLate || cursor.rest.slice(length).trim() === "")) return undefined;
+
+  const markerIndent = cursor.indent;
+  cursor.skipPast(length);
+  // Text that is indented by more is code in the item.
+  const padding = cursor.blank || cursor.indent >= 5 ? 1 : cursor.indent;
+  cursor.skipIndent(padding);
+  return markerIndent + length + padding;
+}
+
+/** Where in a line `***`, `- - -` or `___` can begin: looked for once, however many list marks stand before it. */
+export class ThematicBreak {
+  readonly #cursor: LineCursor;
+  #found: { readonly char: string; readonly from: number; readonly to: number } | undefined;
+
+  constructor(cursor: LineCursor) {
+    this.#cursor = cursor;
+  }
+
+  /** Whether from `offset` on there are three or more of one mark, and nothing else. */
+  startsAt(offset: number): boolean {
+    if (!"*-_".includes(this.#cursor.char || " ")) return false;
+    this.#found ??= lastMarks(this.#cursor.rest, offset);
+    return this.#cursor.char === this.#found.char && offset >= this.#found.from && offset <= this.#found.to;
+  }
+}
+
+/** The last mark of a line, where it and white space begin to be all there is, and where the third last one stands. */
+function lastMarks(
+  rest: string,
+  offset: number,
+): { readonly char: string; readonly from: number; readonly to: number } {
+  const trimmed = rest.replace(/[ \t]+$/, "");
+  const char = trimmed.at(-1) ?? "";
+  let from = trimmed.length;
+  let to = -1;
+  let count = 0;
+  for (; from > 0 && [char, " ", "\t"].includes(trimmed.charAt(from - 1)); from -= 1) {
+    if (trimmed[from - 1] !== char) continue;
+    count += 1;
+    if (count === 3) to = offset + from - 1;
+  }
+  return { char, from: offset + from, to };
+}

@@ -1,0 +1,1 @@
+export { canonicalHost, type HostPattern, isAddress, matchesHost, parseHostPattern } from "./host-pattern.ts";

@@ -1,0 +1,64 @@
+import * as z from "zod";
+import { canonicalHost, type HostPattern, matchesHost, parseHostPattern } from "../network/host-pattern.ts";
+import type { AllowedNetwork, NetworkCredential, NetworkDecision, NetworkPolicy } from "../network/network-policy.ts";
+import { type OptionSchemas, optionsSchema } from "./check-options.ts";
+import { callbackOption } from "./option-types.ts";
+
+const hostPattern: z.ZodType<string> = z.string().check(({ value, issues }) => {
+  const pattern = parseHostPattern(value);
+  if ("problem" in pattern) issues.push({ code: "custom", input: value, message: pattern.problem });
+});
+
+const headerName = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
+/** Headers that say how a message is sent, which the proxy itself decides. */
+const framing = /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
+
+const credential: z.ZodType<NetworkCredential> = optionsSchema({
+  host: hostPattern.refine((host) => !host.includes("*"), "must be one host, without `*`"),
+  header: z
+    .string()
+    .regex(headerName, 'must be the name of a header, e.g. "authorization"')
+    .refine((name) => !framing.test(name), "must not be a header that says how a message is sent"),
+  value: callbackOption<() => string | Promise<string>>(),
+  ca: z.string().includes("-----BEGIN CERTIFICATE-----", "must be a certificate as PEM").exactOptional(),
+} satisfies OptionSchemas<NetworkCredential>);
+
+/** The schemas of `AllowedNetwork`. */
+export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
+  allow: z.array(hostPattern),
+  credentials: z.array(credential).exactOptional(),
+  resolve: callbackOption<(host: string, signal: AbortSignal) => Promise<readonly string[]>>().exactOptional(),
+  onRequest: callbackOption<(decision: NetworkDecision) => void>().exactOptional(),
+};
+
+/** Adds what is wrong between a policy's parts: a credential for a host that the code may not talk to. */
+export function checkCredentials({ value, issues }: z.core.ParsePayload<AllowedNetwork>): void {
+  const allowed = value.allow.flatMap((entry) => parsed(entry) ?? []);
+  for (const [index, { host }] of (value.credentials ?? []).entries()) {
+    const place = credentialPlace(host);
+    if (place && allowed.some((pattern) => matchesHost(pattern, place.host, place.port))) continue;
+    const message = "must be covered by `allow`: list the host there, too";
+    issues.push({ code: "custom", path: ["credentials", index, "host"], input: host, message });
+  }
+}
+
+function parsed(entry: string): HostPattern | undefined {
+  const pattern = parseHostPattern(entry);
+  return "problem" in pattern ? undefined : pattern;
+}
+
+function credentialPlace(entry: string): { readonly host: string; readonly port: number } | undefined {
+  const pattern = parsed(entry);
+  const host = pattern && canonicalHost(pattern.host);
+  return host === undefined ? undefined : { host, port: pattern?.port ?? 443 };
+}
+
+/**
+ * A `NetworkPolicy`, as an option of what runs code.
+ *
+ * @param hint - what else to do, after "It must be …"; for places that have networks with names.
+ */
+export function networkPolicyOption(hint = ""): z.ZodType<NetworkPolicy> {
+  const policy = optionsSchema(allowedNetworkOptions).check(checkCredentials);
+  return z.union([z.enum(["none", "open"]), policy], `must be "none", "open" or \`{ allow: [hosts] }\`${hint}`);
+}

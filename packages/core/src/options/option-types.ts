@@ -1,0 +1,142 @@
+import * as z from "zod";
+import type { CodeBlock } from "../execution/code-block.ts";
+import type { CodeExecutor } from "../execution/code-executor.ts";
+import type { ModelOutputLimits } from "../execution/code-result-for-model.ts";
+import type { ExecuteOptions } from "../execution/execute-options.ts";
+import { type HostFunction, isHostFunction } from "../functions/host/host-function.ts";
+import type { ChatCompletionClient } from "../models/chat-completion-client.ts";
+import { checkOptions, type OptionSchemas, optionsSchema } from "./check-options.ts";
+
+/** Any function; its parameters and its result are the compiler's to check. */
+export function callbackOption<Callback>(): z.ZodType<Callback> {
+  return z.custom<Callback>((value) => typeof value === "function", "must be a function");
+}
+
+/**
+ * An object with methods of these names: an executor, a model client, a credential. It is passed on as it is, not copied.
+ *
+ * @param what - what it is to the caller, after "must be": `a code executor`.
+ */
+export function objectOption<Kind extends object>(
+  methods: readonly (string & keyof Kind)[],
+  what: string,
+): z.ZodType<Kind> {
+  return z.custom<Kind>(
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      methods.every((method) => typeof Reflect.get(value, method) === "function"),
+    `must be ${what}`,
+  );
+}
+
+/** An `AbortSignal`, of any realm. */
+export const signalOption: z.ZodType<AbortSignal> = objectOption<AbortSignal>(
+  ["addEventListener", "removeEventListener", "throwIfAborted"],
+  "an AbortSignal",
+);
+
+/** A code executor; it is passed on as it is. */
+export const codeExecutorOption: z.ZodType<CodeExecutor> = objectOption<CodeExecutor>(
+  ["executeCodeBlocks", "streamCodeBlocks"],
+  "a code executor",
+);
+
+/** A model client; it is passed on as it is. */
+export const modelClientOption: z.ZodType<ChatCompletionClient> = objectOption<ChatCompletionClient>(
+  ["create"],
+  "a model client",
+);
+
+/** A time limit in milliseconds; `Infinity` for no limit. */
+export const timeLimitOption: z.ZodType<number> = z.custom<number>(
+  (value) => typeof value === "number" && value > 0,
+  "must be a positive number of milliseconds, or Infinity for no limit",
+);
+
+/** A delay in milliseconds that a timer takes. */
+export const millisecondsOption: z.ZodType<number> = z.custom<number>(
+  (value) => typeof value === "number" && value >= 0 && value < 2 ** 31,
+  "must be a number of milliseconds, from 0 to 2147483647",
+);
+
+/** A whole number. */
+export function wholeNumberOption({ from, to = Number.MAX_SAFE_INTEGER, unit }: WholeNumber): z.ZodType<number> {
+  const end = to === Number.MAX_SAFE_INTEGER ? `, at least ${from}` : ` from ${from} to ${to}`;
+  return z.custom<number>(
+    (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= from && value <= to,
+    `must be a whole number${unit === undefined ? "" : ` of ${unit}`}${end}`,
+  );
+}
+
+/** The range of a whole number. */
+export interface WholeNumber {
+  readonly from: number;
+  /** Default: no bound but that of safe integers. */
+  readonly to?: number;
+  /** What is counted: `bytes`. */
+  readonly unit?: string;
+}
+
+/** Names to texts: environment variables, headers, labels. */
+export const stringsOption: z.ZodType<Record<string, string>> = z.record(z.string(), z.string());
+
+/** Environment variables that a process can be given. */
+export const environmentOption: z.ZodType<Record<string, string>> = stringsOption.check(({ value, issues }) => {
+  for (const [name, text] of Object.entries(value)) {
+    if (/^[^=\0]+$/.test(name) && !text.includes("\0")) continue;
+    const message = "must have a name without `=`, and no NUL character in its name or value";
+    issues.push({ code: "custom", path: [name], input: text, message });
+  }
+});
+
+/** The schemas of `ModelOutputLimits`. */
+export const modelOutputLimits: OptionSchemas<ModelOutputLimits> = {
+  maxOutputCharacters: wholeNumberOption({ from: 0, unit: "characters" }).exactOptional(),
+  maxImages: wholeNumberOption({ from: 0 }).exactOptional(),
+  maxImageBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
+};
+
+/** A function that code can call on the host; it is passed on as it is. */
+export const hostFunctionOption: z.ZodType<HostFunction> = z.custom<HostFunction>(
+  isHostFunction,
+  "must be a host function: make one with hostFunction()",
+);
+
+/** What a call of an executor was given. */
+export interface ExecuteArguments {
+  readonly blocks: readonly CodeBlock[];
+  readonly options: ExecuteOptions;
+}
+
+const codeBlocks: z.ZodType<readonly CodeBlock[]> = z
+  .array(z.object({ language: z.string(), code: z.string() }), {
+    error: 'must be an array of code blocks: [{ language: "python", code: "print(1)" }]',
+  })
+  .min(1, "must have at least one block");
+
+/** The schemas of `ExecuteOptions`, for functions that take these and more. */
+export const executeOptionSchemas: OptionSchemas<ExecuteOptions> = {
+  signal: signalOption.exactOptional(),
+  timeoutMs: timeLimitOption.exactOptional(),
+  totalTimeoutMs: timeLimitOption.exactOptional(),
+  env: environmentOption.exactOptional(),
+  stdin: z.string().exactOptional(),
+  functions: z.array(hostFunctionOption).exactOptional(),
+};
+
+const executeOptions: z.ZodType<ExecuteOptions> = optionsSchema(executeOptionSchemas);
+
+const blocksArgument = z.object({ blocks: codeBlocks });
+
+/**
+ * Checks the arguments of `executeCodeBlocks` and `streamCodeBlocks`, for executors without the base class.
+ *
+ * @throws InvalidInputError if there is nothing to run, or an option is unknown or wrong.
+ */
+export function checkExecuteArguments(blocks: unknown, options: unknown): ExecuteArguments {
+  return {
+    blocks: checkOptions(blocksArgument, { blocks }, "executeCodeBlocks").blocks,
+    options: checkOptions(executeOptions, options, "executeCodeBlocks"),
+  };
+}

@@ -1,0 +1,158 @@
+import * as z from "zod";
+import { checkOptions, optionsSchema, type OptionSchemas } from "../options/check-options.ts";
+import { callbackOption, signalOption, timeLimitOption } from "../options/option-types.ts";
+import { errorToJson } from "./json-error.ts";
+import { toJson } from "./to-json.ts";
+
+/** How a stream is sent; nothing is required. */
+export interface EventStreamOptions {
+  /** Milliseconds of silence after which a comment is sent, so that proxies keep the connection. `Infinity`: none. Default: 15,000. */
+  readonly heartbeatMs?: number;
+  /** The request's signal: ends the stream, and what runs, when it is aborted. Default: only the end of the response does. */
+  readonly signal?: AbortSignal;
+  /** Headers to send besides those of server-sent events. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Gets what the stream threw, whole; the client is told what `toJson` tells of it. Default: nobody. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const eventStreamOptions: z.ZodType<EventStreamOptions> = optionsSchema({
+  heartbeatMs: timeLimitOption.exactOptional(),
+  signal: signalOption.exactOptional(),
+  headers: z.record(z.string(), z.string()).exactOptional(),
+  onError: callbackOption<(error: unknown) => void>().exactOptional(),
+} satisfies OptionSchemas<EventStreamOptions>);
+
+/**
+ * Sends a stream as server-sent events: each item is one event whose data is its `toJson`, and an error is the last event, of
+ * type `error`. A client that reads slowly makes the stream wait, and what runs with it. When the client leaves, or `signal`
+ * is aborted, the stream is left, which kills what runs.
+ *
+ * The response is a standard one: Hono, Next.js, Deno and Bun take it as it is; Fastify 5 with `reply.send`.
+ *
+ * @param stream - `streamCodeBlocks`, `runStream`, or any other; or a function that opens it and gets a signal that is aborted
+ * when the client leaves, for streams that do not end by being left alone.
+ * @throws InvalidInputError if an option is unknown or wrong.
+ *
+ * @example
+ * app.post("/run", async (context) =>
+ *   eventStreamResponse(executor.streamCodeBlocks(await blocksOf(context)), { signal: context.req.raw.signal }),
+ * );
+ */
+export function eventStreamResponse(
+  stream: AsyncIterable<object> | ((signal: AbortSignal) => AsyncIterable<object>),
+  options: EventStreamOptions = {},
+): Response {
+  const checked = checkOptions(eventStreamOptions, options, "eventStreamResponse");
+  const left = new AbortController();
+  const items = typeof stream === "function" ? stream(left.signal) : stream;
+  return new Response(new ReadableStream(new EventSource(items, left, checked)), {
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      // Nginx would collect events until it has some kilobytes.
+      "x-accel-buffering": "no",
+      ...checked.headers,
+    },
+  });
+}
+
+const encoder = new TextEncoder();
+
+/** Turns items into events, one each time the response has room for one. */
+class EventSource {
+  readonly #items: AsyncIterator<object>;
+  readonly #left: AbortController;
+  readonly #options: EventStreamOptions;
+  #ended = false;
+
+  constructor(items: AsyncIterable<object>, leaving: AbortController, options: EventStreamOptions) {
+    this.#items = items[Symbol.asyncIterator]();
+    this.#left = leaving;
+    this.#options = options;
+    if (options.signal?.aborted === true) this.#abort();
+    else options.signal?.addEventListener("abort", this.#abort, { once: true });
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const stopBeating = this.#beat(controller);
+    try {
+      const step = await this.#next();
+      if (step.done === true) this.#end(controller);
+      else send(controller, JSON.stringify(toJson(step.value)));
+    } catch (error) {
+      this.#fail(controller, error);
+    } finally {
+      stopBeating();
+    }
+  }
+
+  /** The client left. */
+  async cancel(reason: unknown): Promise<void> {
+    this.#ended = true;
+    this.#left.abort(reason);
+    await this.#leave();
+  }
+
+  // The reader of an aborted stream may be gone, so that nobody pulls: what runs is ended at once.
+  readonly #abort = (): void => {
+    this.#left.abort(this.#options.signal?.reason);
+    this.#leave().catch((error: unknown) => this.#options.onError?.(error));
+  };
+
+  /** The next item; once the stream was left, rejects with the reason, also if the stream does not notice. */
+  #next(): Promise<IteratorResult<object>> {
+    const { signal } = this.#left;
+    return new Promise((resolve, reject) => {
+      // The reason is whatever the caller chose.
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+      const leave = (): void => reject(signal.reason);
+      if (signal.aborted) {
+        leave();
+        return;
+      }
+      signal.addEventListener("abort", leave, { once: true });
+      this.#items
+        .next()
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener("abort", leave));
+    });
+  }
+
+  async #leave(): Promise<void> {
+    this.#options.signal?.removeEventListener("abort", this.#abort);
+    await this.#items.return?.();
+  }
+
+  #fail(controller: ReadableStreamDefaultController<Uint8Array>, error: unknown): void {
+    // A client that left gets nothing any more, and the response is closed already.
+    if (this.#ended) return;
+    if (!this.#left.signal.aborted) this.#options.onError?.(error);
+    send(controller, JSON.stringify(errorToJson(error)));
+    this.#end(controller);
+  }
+
+  #end(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#options.signal?.removeEventListener("abort", this.#abort);
+    controller.close();
+  }
+
+  /** Sends comments while nothing else is sent, as long as the client reads them. */
+  #beat(controller: ReadableStreamDefaultController<Uint8Array>): () => void {
+    const { heartbeatMs = 15_000 } = this.#options;
+    if (heartbeatMs === Infinity) return () => {};
+    const timer = setInterval(
+      () => {
+        if (!this.#ended && (controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(":\n\n"));
+      },
+      Math.min(heartbeatMs, 2_147_483_647),
+    );
+    return () => clearInterval(timer);
+  }
+}
+
+function send(controller: ReadableStreamDefaultController<Uint8Array>, data: string): void {
+  controller.enqueue(encoder.encode(`data: ${data}\n\n`));
+}

@@ -1,0 +1,60 @@
+import { InvalidInputError } from "../errors/invalid-input-error.ts";
+import type { CodeResult } from "../execution/code-result.ts";
+import type { ExecutionEvent } from "../execution/execution-event.ts";
+import { type BlockResultFields, makeBlockResult } from "../execution/make-code-result.ts";
+import { errorFromJson, type JsonError } from "./json-error.ts";
+import { displayFromJson, type JsonCodeResult, type JsonDisplay, resultFromJson } from "./json-result.ts";
+import type { JsonExecutionEvent } from "./to-json.ts";
+
+/**
+ * The result, event or error that became this JSON: base64 text is bytes again. What it does not know comes back as it is:
+ * messages of agents are plain JSON on both sides.
+ *
+ * @throws InvalidInputError if the JSON is a result, event or error with parts missing.
+ *
+ * @example
+ * const result = fromJson((await (await fetch("/run", { method: "POST", body })).json()) as JsonCodeResult);
+ */
+export function fromJson(json: JsonCodeResult): CodeResult;
+export function fromJson(json: JsonExecutionEvent): ExecutionEvent;
+export function fromJson(json: JsonError): Error;
+export function fromJson(json: unknown): unknown;
+export function fromJson(json: unknown): unknown {
+  if (typeof json !== "object" || json === null) return json;
+  try {
+    if (isError(json)) return errorFromJson(json);
+    if (isResult(json)) return resultFromJson(json);
+    if (isDisplayEvent(json)) return { ...json, display: displayFromJson(json.display) };
+    if (isResultEvent(json)) return { ...json, result: resultFromJson(json.result) };
+    if (isBlockEnd(json)) return { ...json, result: makeBlockResult(json.result) };
+    return json;
+  } catch (cause) {
+    throw new InvalidInputError("The JSON is not what toJson writes", {
+      remedy: "Use the same version of @fenced/core on both sides.",
+      cause,
+    });
+  }
+}
+
+function isError(json: object): json is JsonError {
+  return "type" in json && json.type === "error" && "code" in json && "message" in json;
+}
+
+function isResult(json: unknown): json is JsonCodeResult {
+  return typeof json === "object" && json !== null && "exitCode" in json && "displays" in json && "blocks" in json;
+}
+
+function isDisplayEvent(json: object): json is { readonly display: JsonDisplay } {
+  return "type" in json && json.type === "display" && "display" in json;
+}
+
+// An agent's event with a result is plain JSON on both sides.
+function isResultEvent(json: object): json is { readonly result: JsonCodeResult } {
+  return "type" in json && json.type === "result" && "result" in json && isResult(json.result);
+}
+
+// A result that says what each stream printed says all.
+function isBlockEnd(json: object): json is { readonly result: BlockResultFields } {
+  if (!("type" in json) || json.type !== "block-end" || !("result" in json)) return false;
+  return typeof json.result === "object" && json.result !== null && !("stdout" in json.result);
+}

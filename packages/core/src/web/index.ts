@@ -1,0 +1,7 @@
+export { eventStreamResponse, type EventStreamOptions } from "./event-stream-response.ts";
+export { fromJson } from "./from-json.ts";
+export { httpStatus } from "./http-status.ts";
+export type { JsonError } from "./json-error.ts";
+export type { JsonCodeResult, JsonDisplay } from "./json-result.ts";
+export { readEventStream } from "./read-event-stream.ts";
+export { type JsonExecutionEvent, toJson, type ToJsonOptions } from "./to-json.ts";

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { type HostCallContext, hostFunction, InvalidInputError, isHostFunction } from "../../../src/index.ts";
+
+const context: HostCallContext = { callId: "1", signal: new AbortController().signal };
+
+const weather = hostFunction({
+  name: "get_weather",
+  description: "The weather.",
+  input: z.object({ city: z.string(), days: z.int().default(1) }),
+  output: z.object({ celsius: z.number() }),
+  execute: ({ city, days }) => ({ celsius: city.length * days, internal: "not for the program" }),
+});
+
+describe("a host function", () => {
+  test("tells its schemas as JSON schema", () => {
+    expect(isHostFunction(weather)).toBe(true);
+    expect(weather.inputSchema).toMatchObject({ properties: { city: { type: "string" } }, required: ["city"] });
+    expect(weather.outputSchema).toMatchObject({ properties: { celsius: { type: "number" } } });
+  });
+
+  test("checks arguments, fills defaults in, and keeps to its output", async () => {
+    const checked = await weather.checkInput({ city: "Oslo" });
+    expect(checked).toEqual({ value: { city: "Oslo", days: 1 } });
+    await expect(weather.execute("value" in checked ? checked.value : undefined, context)).resolves.toEqual({
+      celsius: 4,
+    });
+  });
+
+  test("names each field that is wrong", async () => {
+    const checked = await weather.checkInput({ city: 7, days: "two" });
+    expect(checked).toEqual({ problem: expect.stringMatching(/"city": .*; "days": /) });
+  });
+
+  test("that returns what its output does not allow throws", async () => {
+    const wrong = hostFunction({
+      name: "wrong",
+      description: "",
+      input: { type: "object" },
+      output: { type: "object", properties: { a: { type: "string" } }, required: ["a"] },
+      execute: () => ({ a: 1 }),
+    });
+    await expect(wrong.execute({}, context)).rejects.toThrow(/wrong returned what its `output` does not allow: "a"/);
+  });
+
+  test("takes a schema of any library of Standard Schema", async () => {
+    const input = {
+      "~standard": {
+        version: 1 as const,
+        vendor: "own",
+        validate: (value: unknown) =>
+          typeof value === "object" && value !== null && "n" in value
+            ? { value: { n: Number(value.n) } }
+            : { issues: [{ message: "is missing", path: [{ key: "n" }] }] },
+      },
+    };
+    const own = hostFunction({ name: "own", description: "", input, execute: ({ n }: { n: number }) => n + 1 });
+    expect(own.inputSchema).toBeUndefined();
+    expect(await own.checkInput({ n: "2" })).toEqual({ value: { n: 2 } });
+    expect(await own.checkInput({})).toEqual({ problem: '"n": is missing' });
+  });
+
+  test("takes a JSON schema with definitions of both drafts", async () => {
+    for (const key of ["$defs", "definitions"]) {
+      const input = {
+        type: "object",
+        properties: { list: { $ref: `#/${key}/list` } },
+        [key]: { list: { type: "array", items: { type: "integer" } } },
+      };
+      const made = hostFunction({ name: "made", description: "", input, execute: () => 1 });
+      expect(await made.checkInput({ list: [1] })).toEqual({ value: { list: [1] } });
+      expect(await made.checkInput({ list: ["x"] })).toEqual({ problem: expect.stringContaining('"list[0]"') });
+    }
+  });
+
+  test.each(["get-weather", "class", "1st", "", "await", "__init__", "HostFunctionError"])(
+    "cannot be called %j",
+    (name) => {
+      const make = () => hostFunction({ name, description: "", input: { type: "object" }, execute: () => 1 });
+      expect(make).toThrow(InvalidInputError);
+      expect(make).toThrow(/"name"/);
+    },
+  );
+
+  test("takes an object, of which every keyword can be checked", () => {
+    const make = (input: object) => () =>
+      hostFunction({ name: "made", description: "", input: { ...input }, execute: () => 1 });
+    expect(make({ type: "string" })).toThrow(/the arguments of made are of the type "string"/);
+    expect(make({ type: "object", if: {}, else: {} })).toThrow(/The JSON schema of made's arguments cannot be checked/);
+  });
+
+  test("knows no other options", () => {
+    const definition = { name: "a", description: "", input: { type: "object" }, execute: () => 1, timeout: 5 };
+    expect(() => hostFunction(definition)).toThrow(/unknown option "timeout"/);
+  });
+});

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { type HostCallContext, hostFunctionsFrom, InvalidInputError } from "../../../src/index.ts";
+
+const context: HostCallContext = { callId: "call-1", signal: new AbortController().signal };
+
+test("tools become functions, with identifiers for names", async () => {
+  const seen: unknown[] = [];
+  const [made] = hostFunctionsFrom({
+    "get-weather": {
+      description: "The weather.",
+      inputSchema: z.object({ city: z.string() }),
+      execute: async ({ city }: { city: string }, options: unknown) => {
+        seen.push(options);
+        return city.length;
+      },
+    },
+  });
+  expect(made).toMatchObject({ name: "get_weather", description: "The weather.", needsApproval: false });
+  expect(await made?.checkInput({ city: 1 })).toEqual({ problem: expect.stringContaining('"city"') });
+  expect(await made?.execute({ city: "Oslo" }, context)).toBe(4);
+  expect(seen).toEqual([{ toolCallId: "call-1", messages: [], abortSignal: context.signal }]);
+});
+
+test("schemas may be what the SDK's jsonSchema() makes, with a validator or without, or come late", async () => {
+  const json = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
+  const validate = (value: unknown) =>
+    value === "good" ? { success: true, value: "better" } : { success: false, error: new Error("not good") };
+  const execute = (input: unknown) => input;
+  const [plain, validated, late] = hostFunctionsFrom({
+    plain: { inputSchema: { jsonSchema: json }, execute },
+    validated: { inputSchema: { jsonSchema: json, validate }, execute },
+    late: { inputSchema: () => ({ jsonSchema: json }), execute },
+  });
+  for (const each of [plain, validated, late]) expect(each?.inputSchema).toEqual(json);
+  const missing = { problem: expect.stringContaining('"a"') };
+  for (const each of [plain, late]) expect(await each?.checkInput({})).toEqual(missing);
+  expect(await validated?.checkInput("good")).toEqual({ value: "better" });
+  expect(await validated?.checkInput("bad")).toEqual({ problem: "not good" });
+});
+
+test("a JSON schema with conditions is left to the tool", async () => {
+  const jsonSchema: object = JSON.parse(
+    '{ "type": "object", "if": { "required": ["a"] }, "then": { "required": ["b"] } }',
+  );
+  const inputSchema = { jsonSchema };
+  const [made] = hostFunctionsFrom({ made: { inputSchema, execute: () => 1 } });
+  expect(made?.inputSchema).toEqual(inputSchema.jsonSchema);
+  expect(await made?.checkInput({ a: 1 })).toEqual({ value: { a: 1 } });
+  expect(await made?.checkInput("text")).toEqual({ problem: expect.any(String) });
+});
+
+test("of results that stream the last one counts, and of MCP's what a program can use", async () => {
+  const content = [{ type: "text", text: "4 degrees" }];
+  const tools = hostFunctionsFrom({
+    streamed: {
+      async *execute() {
+        yield 1;
+        yield 2;
+      },
+    },
+    text: { execute: () => ({ content }) },
+    structured: { execute: () => ({ content, structuredContent: { celsius: 4 } }) },
+    picture: { execute: () => ({ content: [{ type: "image", data: "AA==" }] }) },
+    failed: { execute: () => ({ content: [{ type: "text", text: "no such city" }], isError: true }) },
+  });
+  const [streamed, text, structured, picture, failed] = tools.map((each) => each.execute({}, context));
+  expect(await streamed).toBe(2);
+  expect(await text).toBe("4 degrees");
+  expect(await structured).toEqual({ celsius: 4 });
+  expect(await picture).toEqual({ content: [{ type: "image", data: "AA==" }] });
+  await expect(failed).rejects.toThrow("no such city");
+});
+
+test("tools that need approval say so", () => {
+  const execute = () => 1;
+  const tools = hostFunctionsFrom({ a: { execute, needsApproval: true }, b: { execute, needsApproval: () => false } });
+  expect(tools.map(({ needsApproval }) => needsApproval)).toEqual([true, true]);
+});
+
+test("what cannot run here, or would have another's name, is an error that names it", () => {
+  const execute = () => 1;
+  expect(() => hostFunctionsFrom({ client_side: {} })).toThrow(/client_side has no `execute`/);
+  expect(() => hostFunctionsFrom({ "a-b": { execute }, a_b: { execute } })).toThrow(/a-b and a_b would both be/);
+  expect(() => hostFunctionsFrom({ late: { execute, inputSchema: Promise.resolve({}) } })).toThrow(InvalidInputError);
+});

@@ -1,0 +1,178 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { InvalidInputError, QuotaExceededError } from "../../src/index.ts";
+import { eventStreamResponse, readEventStream } from "../../src/web/index.ts";
+
+/** Serves what `answer` gives over real HTTP; @returns the URL. */
+async function serve(answer: () => Response): Promise<string> {
+  const server = createServer((_, reply) => {
+    const response = answer();
+    reply.writeHead(response.status, Object.fromEntries(response.headers));
+    if (response.body === null) throw new TypeError("There is always a body.");
+    pipeline(Readable.fromWeb(response.body), reply).catch(() => {});
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
+}
+
+async function read(url: string): Promise<object[]> {
+  const events: object[] = [];
+  for await (const event of readEventStream(await fetch(url))) events.push(event);
+  return events;
+}
+
+/** Events without end, and whether the stream was left. */
+function endless(text: string) {
+  const state = { sent: 0, left: false };
+  const stream = async function* (): AsyncGenerator<object> {
+    try {
+      for (;;) {
+        state.sent += 1;
+        yield { type: "stdout", index: 0, text };
+        await sleep(1);
+      }
+    } finally {
+      state.left = true;
+    }
+  };
+  return { state, stream };
+}
+
+describe("eventStreamResponse", () => {
+  it("sends each item as one event, and ends with the stream", async () => {
+    const items = [
+      { type: "stdout", index: 0, text: "two\nlines\u2028\r\n" },
+      { type: "display", index: 0, display: { data: { "image/png": new Uint8Array([1, 2]) }, files: ["/host/a.png"] } },
+    ];
+    const url = await serve(() => eventStreamResponse(Readable.from(items), { headers: { "x-run": "7" } }));
+    const response = await fetch(url);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+      "x-run": "7",
+    });
+    const text = await response.text();
+    expect(text).not.toContain("/host");
+    expect(text.split("\n\n").length).toBe(3);
+    expect(await read(url)).toEqual([
+      items[0],
+      { type: "display", index: 0, display: { data: { "image/png": new Uint8Array([1, 2]) }, files: [] } },
+    ]);
+  });
+
+  it("ends with what the stream threw: for the client what it may know, for the server all of it", async () => {
+    const error = new QuotaExceededError("Too many runs", { remedy: "Wait.", cause: new Error("secret") });
+    const onError = vi.fn<(reason: unknown) => void>();
+    const fails = async function* (): AsyncGenerator<object> {
+      yield { type: "stdout", index: 0, text: "hi" };
+      throw error;
+    };
+    const url = await serve(() => eventStreamResponse(fails(), { onError }));
+    expect(await (await fetch(url)).text()).not.toContain("secret");
+    const events = readEventStream(await fetch(url));
+    expect((await events.next()).value).toMatchObject({ text: "hi" });
+    await expect(events.next()).rejects.toThrow("Too many runs. Wait.");
+    expect(onError).toHaveBeenCalledWith(error);
+  });
+
+  it("leaves the stream when the client leaves", async () => {
+    const { state, stream } = endless("tick\n");
+    const url = await serve(() => eventStreamResponse(stream()));
+    for await (const event of readEventStream(await fetch(url))) {
+      expect(event).toMatchObject({ text: "tick\n" });
+      break;
+    }
+    await vi.waitFor(() => expect(state.left).toBe(true));
+  });
+
+  it("aborts the signal that a function gets when the client leaves, though the stream waits", async () => {
+    let signal: AbortSignal | undefined;
+    const waits = async function* (given: AbortSignal): AsyncGenerator<object> {
+      signal = given;
+      yield { type: "stdout", index: 0, text: "ready" };
+      await once(given, "abort");
+    };
+    const url = await serve(() => eventStreamResponse(waits));
+    for await (const _ of readEventStream(await fetch(url))) break;
+    await vi.waitFor(() => expect(signal?.aborted).toBe(true));
+  });
+
+  it("makes the stream wait for a client that does not read", async () => {
+    const { state, stream } = endless("x".repeat(100_000));
+    const url = await serve(() => eventStreamResponse(stream()));
+    const response = await fetch(url);
+    let sent = -1;
+    // Buffers of both sides fill up first.
+    while (sent !== state.sent) {
+      sent = state.sent;
+      await sleep(300);
+    }
+    expect(sent).toBeLessThan(200);
+    const reader = response.body?.getReader();
+    while (state.sent === sent) await reader?.read();
+    await reader?.cancel();
+    await vi.waitFor(() => expect(state.left).toBe(true));
+  });
+
+  it("sends comments while nothing happens", async () => {
+    const quiet = async function* (signal: AbortSignal): AsyncGenerator<object> {
+      await once(signal, "abort");
+      yield {};
+    };
+    const url = await serve(() => eventStreamResponse(quiet, { heartbeatMs: 5 }));
+    const reader = (await fetch(url)).body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (text.length < 9) text += (await reader?.read())?.value ?? "";
+    expect(text).toMatch(/^(:\n\n)+$/);
+    await reader?.cancel();
+  });
+
+  it("ends when its signal is aborted, and says so", async () => {
+    const stopping = new AbortController();
+    const { state, stream } = endless("tick\n");
+    const url = await serve(() => eventStreamResponse(stream(), { signal: stopping.signal }));
+    const seen: object[] = [];
+    const reading = async (): Promise<void> => {
+      for await (const event of readEventStream(await fetch(url))) {
+        seen.push(event);
+        stopping.abort();
+      }
+    };
+    await expect(reading()).rejects.toThrow("The run was aborted.");
+    expect(seen.length).toBeGreaterThan(0);
+    expect(state.left).toBe(true);
+  });
+
+  it("names an option that it does not know", () => {
+    const options: object = { heartbeat: 5 };
+    expect(() => eventStreamResponse(Readable.from([]), options)).toThrow('Did you mean "heartbeatMs"');
+  });
+});
+
+describe("readEventStream", () => {
+  it("throws the error that came instead of a stream", async () => {
+    const error = JSON.stringify({
+      type: "error",
+      code: "invalid_input",
+      name: "x",
+      message: "No code. Send some.",
+      remedy: "Send some.",
+    });
+    const url = await serve(
+      () => new Response(error, { status: 400, headers: { "content-type": "application/json" } }),
+    );
+    await expect(read(url)).rejects.toThrow(InvalidInputError);
+    const proxy = await serve(() => new Response("Bad gateway", { status: 502 }));
+    await expect(read(proxy)).rejects.toThrow("The server answered with status 502: Bad gateway");
+  });
+});

@@ -1,0 +1,92 @@
+import { BackendUnavailableError } from "@fenced/core";
+import type Docker from "dockerode";
+import { z } from "zod";
+import { answered, dockerReason, isNotFound } from "./daemon-client.ts";
+
+/** What the daemon reports about a download, from time to time. */
+export interface PullProgress {
+  readonly image: string;
+  /** What happens, in the daemon's words: `"Downloading"`, `"Extracting"`, `"Pull complete"`. */
+  readonly status: string;
+  /** The layer that it happens to; missing if it is about the whole image. */
+  readonly layer?: string;
+  /** Bytes of the layer that are done, and that there are; missing while the daemon does not say. */
+  readonly current?: number;
+  readonly total?: number;
+}
+
+/** Which image, and whether it may be downloaded. */
+export interface ImageRequest {
+  readonly image: string;
+  readonly pull: "missing" | "always" | "never";
+  readonly onProgress?: ((progress: PullProgress) => void) | undefined;
+}
+
+const pullEvent = z.object({
+  status: z.string().optional(),
+  id: z.string().optional(),
+  error: z.string().optional(),
+  progressDetail: z.object({ current: z.number().optional(), total: z.number().optional() }).optional(),
+});
+
+/**
+ * Pulls an image, unless the daemon has it.
+ *
+ * @param signal - breaks the download off.
+ * @throws BackendUnavailableError if it is missing and could not be pulled.
+ */
+export async function ensureImage(docker: Docker, request: ImageRequest, signal: AbortSignal): Promise<void> {
+  if (request.pull !== "always" && (await hasImage(docker, request.image))) return;
+  if (request.pull === "never") {
+    throw new BackendUnavailableError(`The daemon has no image "${request.image}", and \`pull\` is "never"`, {
+      remedy: `Run \`docker pull ${request.image}\`, or leave \`pull\` out.`,
+    });
+  }
+  try {
+    await pull(docker, request, signal);
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new BackendUnavailableError(`The image "${request.image}" could not be pulled: ${dockerReason(cause)}`, {
+      remedy:
+        "Check its name and the connection to its registry, run `docker login` if it is private, or build or load it beforehand.",
+      cause,
+    });
+  }
+}
+
+async function hasImage(docker: Docker, image: string): Promise<boolean> {
+  try {
+    await answered(docker.getImage(image).inspect(), "image inspect");
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+async function pull(docker: Docker, { image, onProgress }: ImageRequest, signal: AbortSignal): Promise<void> {
+  // Without a tag the API would download all of them.
+  const tagged = /[:@][^/]*$/.test(image) ? image : `${image}:latest`;
+  const stream = await docker.pull(tagged, { abortSignal: signal });
+  let text = "";
+  for await (const chunk of stream) {
+    const lines = (text + String(chunk)).split("\n");
+    text = lines.pop() ?? "";
+    for (const line of lines) report(line, image, onProgress);
+  }
+  report(text, image, onProgress);
+}
+
+/** The daemon has said "200" already: what goes wrong now stands in the stream. */
+function report(line: string, image: string, onProgress: ImageRequest["onProgress"]): void {
+  if (line.trim() === "") return;
+  const { status = "", id, error, progressDetail } = pullEvent.parse(JSON.parse(line));
+  if (error !== undefined) throw new Error(error);
+  onProgress?.({
+    image,
+    status,
+    ...(id === undefined ? {} : { layer: id }),
+    ...(progressDetail?.current === undefined ? {} : { current: progressDetail.current }),
+    ...(progressDetail?.total === undefined ? {} : { total: progressDetail.total }),
+  });
+}

@@ -1,0 +1,117 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { Agent } from "node:http";
+import { Socket } from "node:net";
+import { Duplex } from "node:stream";
+
+/** A daemon behind `ssh://`. */
+export interface SshTarget {
+  readonly host: string;
+  readonly port?: number;
+  readonly user?: string;
+  /** The daemon's socket over there. Default: what `docker` there takes. */
+  readonly socket?: string;
+}
+
+/** Seconds that the other machine may take to answer. */
+const connectSeconds = 10;
+
+/**
+ * Connects to a daemon in the way that the `docker` program does: by OpenSSH's `ssh`, which runs
+ * `docker system dial-stdio` on the other machine. So the user's keys, agent, known hosts and `~/.ssh/config` hold. It
+ * never asks: a host whose key is not known, or that wants a password, is an error.
+ */
+export class SshAgent extends Agent {
+  readonly #words: readonly string[];
+
+  /** @param words - the arguments of `ssh`: `sshWords(target)`. */
+  constructor(words: readonly string[]) {
+    super({ keepAlive: true });
+    this.#words = words;
+  }
+
+  override createConnection(): Duplex {
+    return new SshConnection(this.#words);
+  }
+}
+
+/** The arguments with which `ssh` connects to a daemon. */
+export function sshWords({ host, port, user, socket }: SshTarget): string[] {
+  const words = ["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${connectSeconds}`];
+  if (user !== undefined) words.push("-l", user);
+  if (port !== undefined) words.push("-p", String(port));
+  words.push("--", host, "docker");
+  // The other machine's shell reads it.
+  if (socket !== undefined) words.push("--host", `'unix://${socket.replaceAll("'", String.raw`'\''`)}'`);
+  return [...words, "system", "dial-stdio"];
+}
+
+/** One connection to the daemon: the standard streams of an `ssh`. Has what Node's HTTP client asks of a socket. */
+class SshConnection extends Duplex {
+  readonly #child: ChildProcessWithoutNullStreams;
+  #errors = "";
+
+  constructor(words: readonly string[]) {
+    super();
+    this.#child = spawn("ssh", words, { stdio: "pipe" });
+    const { stdin, stdout, stderr } = this.#child;
+    // A connection that breaks is told once, by the end of `ssh`.
+    stdin.on("error", () => {});
+    stdout.on("data", (chunk: Buffer) => {
+      if (!this.push(chunk)) stdout.pause();
+    });
+    stderr.on("data", (chunk: Buffer) => {
+      this.#errors = (this.#errors + chunk.toString()).slice(-2000);
+    });
+    this.#child.on("error", (cause) => this.destroy(new Error(`ssh cannot be started: ${cause.message}`, { cause })));
+    this.#child.on("close", (code) => {
+      if (code === 0) this.push(null);
+      else this.destroy(new Error(`ssh: ${this.#errors.trim() || `it ended with exit code ${code}`}`));
+    });
+  }
+
+  override _read(): void {
+    this.#child.stdout.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#child.stdin.write(chunk, done);
+  }
+
+  override _final(done: () => void): void {
+    this.#child.stdin.end(done);
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#child.kill();
+    done(error);
+  }
+
+  setKeepAlive(): this {
+    return this;
+  }
+
+  setNoDelay(): this {
+    return this;
+  }
+
+  setTimeout(): this {
+    return this;
+  }
+
+  ref(): this {
+    return this.#hold("ref");
+  }
+
+  unref(): this {
+    return this.#hold("unref");
+  }
+
+  /** Whether Node stays alive for this connection. */
+  #hold(how: "ref" | "unref"): this {
+    this.#child[how]();
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) {
+      if (stream instanceof Socket) stream[how]();
+    }
+    return this;
+  }
+}

@@ -1,0 +1,29 @@
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { needs } from "@fenced/test-support";
+import { expect, it } from "vitest";
+import { findDaemon, isRootless } from "../src/index.ts";
+
+// Up to Node 22, what a synchronous stat of a socket leaves behind makes the next look-up of a linked package, as pnpm has them,
+// give the link itself, beside which its dependencies are not (nodejs/node#51142).
+it("looking at the daemon's socket leaves imports through links alone", needs("docker"), async () => {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "fenced-test-")));
+  const daemon = await findDaemon(undefined);
+  try {
+    await mkdir(join(directory, "node_modules"));
+    for (const name of ["first", "second"]) {
+      await mkdir(join(directory, name));
+      await writeFile(join(directory, name, "index.js"), "");
+      await symlink(join(directory, name), join(directory, "node_modules", name));
+    }
+    const { resolve } = createRequire(join(directory, "main.js"));
+    expect(resolve("first")).toBe(join(directory, "first", "index.js"));
+    await isRootless(daemon);
+    expect(resolve("second")).toBe(join(directory, "second", "index.js"));
+  } finally {
+    daemon.release();
+    await rm(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,148 @@
+import { type IncomingMessage, type Server, type ServerResponse, validateHeaderValue } from "node:http";
+import { isIP, type Socket } from "node:net";
+import { connect as connectTls, rootCertificates, TLSSocket } from "node:tls";
+import type { NetworkCredential } from "@fenced/core";
+import { parseHostPattern } from "@fenced/core/network";
+import type { Place } from "../destination/allow-list.ts";
+import type { Gatekeeper } from "../destination/gatekeeper.ts";
+import { errorCode, Refusal } from "../destination/refusal.ts";
+import { refuse, refusalOf } from "../http/answer.ts";
+import { checkFraming, forwardRequest } from "../http/forward-request.ts";
+import { requestServer } from "../http/http-door.ts";
+import { Visitor } from "../visitor.ts";
+import { SessionAuthority } from "./session-authority.ts";
+
+/** What the door needs of the proxy. */
+export interface CredentialDoorOptions {
+  readonly gatekeeper: Gatekeeper;
+  readonly credentials: readonly NetworkCredential[];
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+}
+
+/** A connection whose TLS ends here. */
+interface Inside {
+  readonly visitor: Visitor;
+  readonly place: Place;
+  readonly credentials: readonly NetworkCredential[];
+}
+
+/** Ends TLS for the hosts that have a credential, and adds it to each request. */
+export class CredentialDoor {
+  readonly #options: CredentialDoorOptions;
+  readonly #server: Server;
+  readonly #inside = new WeakMap<object, Inside>();
+  #authority: Promise<SessionAuthority> | undefined;
+
+  constructor(options: CredentialDoorOptions) {
+    this.#options = options;
+    this.#server = requestServer((request, response) => this.#forward(request, response));
+  }
+
+  /** The certificate that clients must trust, as PEM; `undefined` if there are no credentials. */
+  async certificate(): Promise<string | undefined> {
+    return this.#options.credentials.length === 0 ? undefined : (await this.#makeAuthority()).pem;
+  }
+
+  /** The credentials for a place; none: a tunnel to it is left alone. */
+  credentialsFor({ host, port }: Place): NetworkCredential[] {
+    return this.#options.credentials.filter((credential) => {
+      const pattern = parseHostPattern(credential.host);
+      return "host" in pattern && pattern.host === host && (pattern.port ?? 443) === port;
+    });
+  }
+
+  /** Speaks TLS with a client that believes to speak with the place. */
+  async enter(outer: Visitor, place: Place, credentials: readonly NetworkCredential[]): Promise<void> {
+    const secureContext = (await this.#makeAuthority()).contextFor(place.host);
+    const stream = new TLSSocket(outer.stream, { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] });
+    const visitor = new Visitor(stream, undefined, this.#options.headTimeoutMs);
+    stream.once("close", () => outer.stream.destroy());
+    outer.stream.once("close", () => stream.destroy());
+    this.#inside.set(stream, { visitor, place, credentials });
+    this.#server.emit("connection", stream);
+  }
+
+  #makeAuthority(): Promise<SessionAuthority> {
+    this.#authority ??= SessionAuthority.create();
+    return this.#authority;
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const inside = this.#inside.get(request.socket);
+    if (!inside) return void response.destroy();
+    const { visitor, place } = inside;
+    try {
+      await visitor.turn(response);
+      checkFraming(request);
+      const host = authority(place);
+      const path = pathOf(request, host);
+      const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
+      const added = await readCredentials(inside);
+      const socket = await this.#openSecurely(inside, await this.#options.gatekeeper.open(place, visit));
+      forwardRequest(request, response, { socket, host, path, added, idleMs: this.#options.idleTimeoutMs });
+    } catch (error) {
+      request.resume();
+      refuse(response, refusalOf(error));
+    }
+  }
+
+  /** TLS to the host, which must show a certificate of its own. */
+  #openSecurely({ place: { host }, credentials }: Inside, socket: Socket): Promise<TLSSocket> {
+    return new Promise((resolve, reject) => {
+      const ca = credentials.flatMap((credential) => credential.ca ?? []);
+      const secured = connectTls({
+        socket,
+        host,
+        ...(isIP(host) === 0 ? { servername: host } : {}),
+        ALPNProtocols: ["http/1.1"],
+        ...(ca.length === 0 ? {} : { ca: [...rootCertificates, ...ca] }),
+      });
+      const timer = setTimeout(() => secured.destroy(new Error("late")), this.#options.connectTimeoutMs);
+      secured.once("close", () => clearTimeout(timer));
+      secured.once("error", (error) => {
+        socket.destroy();
+        reject(new Refusal(502, `no secure connection to ${host}: ${errorCode(error)}`));
+      });
+      secured.once("secureConnect", () => {
+        clearTimeout(timer);
+        secured.on("error", () => {});
+        resolve(secured);
+      });
+    });
+  }
+}
+
+/** As a `Host` header has it. */
+function authority({ host, port }: Place): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  return port === 443 ? name : `${name}:${port}`;
+}
+
+/** @throws Refusal for a request that is not for the host the client is connected to, or would echo its headers. */
+function pathOf({ url = "", method }: IncomingMessage, host: string): string {
+  if (method === "TRACE") throw new Refusal(405, "TRACE would show the credential");
+  if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return url;
+  const target = URL.canParse(url) ? new URL(url) : undefined;
+  if (target?.protocol !== "https:" || target.host !== host) {
+    throw new Refusal(421, `this connection is for ${host} alone`);
+  }
+  return `${target.pathname}${target.search}`;
+}
+
+/** @throws Refusal that says nothing of what went wrong: a message may hold the credential. */
+async function readCredentials({ credentials, place }: Inside): Promise<string[]> {
+  try {
+    const lines = await Promise.all(
+      credentials.map(async ({ header, value }) => {
+        const text = await value();
+        validateHeaderValue(header, text);
+        return [header, text];
+      }),
+    );
+    return lines.flat();
+  } catch {
+    throw new Refusal(502, `the credential for ${place.host} could not be read`);
+  }
+}

@@ -1,0 +1,111 @@
+import { generateKeyPair, randomBytes } from "node:crypto";
+import { isIP } from "node:net";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { promisify } from "node:util";
+import type forgeLibrary from "node-forge";
+import type { pki } from "node-forge";
+
+type Forge = typeof forgeLibrary;
+
+/** A key with its certificate. */
+interface Identity {
+  readonly key: pki.rsa.PrivateKey;
+  readonly certificate: pki.Certificate;
+  readonly pem: string;
+}
+
+/** Long enough for any session, and short enough that a certificate left behind is soon worth nothing. */
+const lifetimeMs = 30 * 24 * 3_600_000;
+/** For clocks that are behind. */
+const earlierMs = 24 * 3_600_000;
+
+/**
+ * A certificate authority that lives and dies with the proxy: its key is in this process alone, and signs nothing but
+ * certificates for the hosts that have a credential.
+ */
+export class SessionAuthority {
+  readonly #forge: Forge;
+  readonly #root: Identity;
+  /** One key for all hosts: who has it has all of them anyway. */
+  readonly #leafKey: { readonly keys: pki.rsa.KeyPair; readonly pem: string };
+  readonly #contexts = new Map<string, SecureContext>();
+
+  private constructor(forge: Forge, root: Identity, leafKey: { keys: pki.rsa.KeyPair; pem: string }) {
+    this.#forge = forge;
+    this.#root = root;
+    this.#leafKey = leafKey;
+  }
+
+  static async create(): Promise<SessionAuthority> {
+    const { default: forge } = await import("node-forge");
+    const [rootKey, leafKey] = await Promise.all([newKey(forge), newKey(forge)]);
+    const name = [{ name: "commonName", value: `Fenced session ${randomBytes(4).toString("hex")}` }];
+    const certificate = blank(forge, rootKey.keys.publicKey);
+    certificate.setSubject(name);
+    certificate.setIssuer(name);
+    certificate.setExtensions([
+      { name: "basicConstraints", cA: true, pathLenConstraint: 0, critical: true },
+      { name: "keyUsage", keyCertSign: true, cRLSign: true, critical: true },
+      { name: "subjectKeyIdentifier" },
+    ]);
+    certificate.sign(rootKey.keys.privateKey, forge.md.sha256.create());
+    const pem = forge.pki.certificateToPem(certificate);
+    return new SessionAuthority(forge, { key: rootKey.keys.privateKey, certificate, pem }, leafKey);
+  }
+
+  /** The certificate to trust, as PEM. */
+  get pem(): string {
+    return this.#root.pem;
+  }
+
+  /** What a server with the name of this host speaks TLS with. */
+  contextFor(host: string): SecureContext {
+    const known = this.#contexts.get(host);
+    if (known) return known;
+    const context = createSecureContext({ key: this.#leafKey.pem, cert: this.#certificateFor(host) });
+    this.#contexts.set(host, context);
+    return context;
+  }
+
+  #certificateFor(host: string): string {
+    const forge = this.#forge;
+    const certificate = blank(forge, this.#leafKey.keys.publicKey);
+    // A common name has at most 64 characters; what counts is the alternative name.
+    certificate.setSubject([{ name: "commonName", value: host.slice(0, 64) }]);
+    certificate.setIssuer(this.#root.certificate.subject.attributes);
+    certificate.setExtensions([
+      { name: "basicConstraints", cA: false, critical: true },
+      { name: "keyUsage", digitalSignature: true, keyEncipherment: true, critical: true },
+      { name: "extKeyUsage", serverAuth: true },
+      { name: "subjectAltName", altNames: [isIP(host) === 0 ? { type: 2, value: host } : { type: 7, ip: host }] },
+      { name: "subjectKeyIdentifier" },
+      {
+        name: "authorityKeyIdentifier",
+        keyIdentifier: this.#root.certificate.generateSubjectKeyIdentifier().getBytes(),
+      },
+    ]);
+    certificate.sign(this.#root.key, forge.md.sha256.create());
+    return forge.pki.certificateToPem(certificate);
+  }
+}
+
+function blank(forge: Forge, publicKey: pki.rsa.PublicKey): pki.Certificate {
+  const certificate = forge.pki.createCertificate();
+  certificate.publicKey = publicKey;
+  // Positive, and never the same twice.
+  certificate.serialNumber = `01${randomBytes(15).toString("hex")}`;
+  certificate.validity.notBefore = new Date(Date.now() - earlierMs);
+  certificate.validity.notAfter = new Date(Date.now() + lifetimeMs);
+  return certificate;
+}
+
+/** By Node, in milliseconds and off this thread; the library would take seconds. */
+async function newKey(forge: Forge): Promise<{ keys: pki.rsa.KeyPair; pem: string }> {
+  const { publicKey, privateKey: pem } = await promisify(generateKeyPair)("rsa", {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs1", format: "pem" },
+  });
+  const keys = { publicKey: forge.pki.publicKeyFromPem(publicKey), privateKey: forge.pki.privateKeyFromPem(pem) };
+  return { keys, pem };
+}

@@ -1,0 +1,163 @@
+import { connect, type Socket } from "node:net";
+import type { NetworkDecision } from "@fenced/core";
+import { canonicalHost, isAddress } from "@fenced/core/network";
+import { AllowList, type Place } from "./allow-list.ts";
+import { errorCode, printable, Refusal } from "./refusal.ts";
+
+/** What a gatekeeper is made of. */
+export interface GatekeeperOptions {
+  readonly allow: readonly string[];
+  readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly connectTimeoutMs: number;
+  readonly onRequest: ((decision: NetworkDecision) => void) | undefined;
+  /** A port that this proxy itself listens on. */
+  readonly isOwn: (address: string, port: number) => boolean;
+}
+
+/** Who asks, and how. */
+export interface Visit {
+  readonly protocol: NetworkDecision["protocol"];
+  readonly method?: string;
+  /** The one who asks has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Decides who is let out, and dials for them. */
+export class Gatekeeper {
+  readonly #allowed: AllowList;
+  readonly #options: GatekeeperOptions;
+
+  constructor(options: GatekeeperOptions) {
+    this.#options = options;
+    this.#allowed = new AllowList(options.allow);
+  }
+
+  /**
+   * The place that was asked for, if it is listed. Says so only where it is not: `open` says what came of it.
+   *
+   * @throws Refusal
+   */
+  admit(host: string, port: number, visit: Visit): Place {
+    const canonical = canonicalHost(host);
+    const place = { host: canonical ?? printable(host), port };
+    return this.#watched(place, visit, () => {
+      if (canonical === undefined) throw new Refusal(400, `"${place.host}" is not a host name or an address`, true);
+      this.#allowed.checkName(place);
+      return place;
+    });
+  }
+
+  /**
+   * A connection to a place that was admitted. Its name is looked up once, and the address that was checked is dialed.
+   *
+   * @throws Refusal
+   */
+  async open(place: Place, visit: Visit): Promise<Socket> {
+    const signal = AbortSignal.any([visit.signal, AbortSignal.timeout(this.#options.connectTimeoutMs)]);
+    const found = await this.#lookUp(place, signal);
+    const addresses = this.#watched(place, visit, () => this.#dialable(place, found));
+    this.#report({ allowed: true, ...about(visit), ...place, address: addresses[0] ?? place.host });
+    return dialFirst(addresses, place, signal);
+  }
+
+  async #lookUp({ host }: Place, signal: AbortSignal): Promise<readonly string[]> {
+    if (isAddress(host)) return [host];
+    try {
+      return await unlessAborted(this.#options.resolve(host, signal), signal);
+    } catch (error) {
+      throw new Refusal(
+        502,
+        `${host} could not be resolved: ${signal.aborted ? "it takes too long" : errorCode(error)}`,
+      );
+    }
+  }
+
+  #dialable({ host, port }: Place, found: readonly string[]): string[] {
+    const addresses = [...new Set(found.map((address) => canonicalHost(address)))].filter(
+      (address) => address !== undefined && isAddress(address),
+    );
+    const kinds: string[] = [];
+    const dialable = addresses.flatMap((address = "") => {
+      const kind = this.#options.isOwn(address, port) ? "this proxy" : this.#allowed.refusedKind(address, port);
+      if (kind !== undefined) kinds.push(kind);
+      return kind === undefined ? [address] : [];
+    });
+    if (dialable.length > 0) return dialable.slice(0, mostAddresses);
+    if (kinds[0] === undefined) throw new Refusal(502, `${host} could not be resolved: it has no address`);
+    const how = isAddress(host) ? "it is" : "it resolves to";
+    throw new Refusal(403, `${host} is not in this executor's network policy: ${how} ${kinds[0]}`, true);
+  }
+
+  /** Reports what the policy refuses, and passes it on. */
+  #watched<Result>(place: Place, visit: Visit, check: () => Result): Result {
+    try {
+      return check();
+    } catch (error) {
+      if (error instanceof Refusal && error.denied) {
+        this.#report({ allowed: false, ...about(visit), ...place, reason: error.message });
+      }
+      throw error;
+    }
+  }
+
+  #report(decision: NetworkDecision): void {
+    try {
+      this.#options.onRequest?.(decision);
+    } catch {
+      // Who only listens does not get to break a connection.
+    }
+  }
+}
+
+/** Of the addresses of one name: a name with thousands would be dialed for hours. */
+const mostAddresses = 8;
+
+function about({ protocol, method }: Visit): Pick<NetworkDecision, "protocol" | "method"> {
+  return { protocol, ...(method === undefined ? {} : { method }) };
+}
+
+/** Addresses are tried one after the other, each for its share of the time. */
+async function dialFirst(addresses: readonly string[], { host, port }: Place, signal: AbortSignal): Promise<Socket> {
+  let failure: unknown;
+  for (const [index, address] of addresses.entries()) {
+    const last = index === addresses.length - 1;
+    const patience = last ? signal : AbortSignal.any([signal, AbortSignal.timeout(firstPatienceMs)]);
+    try {
+      return await dial(address, port, patience);
+    } catch (error) {
+      failure = error;
+      if (signal.aborted) break;
+    }
+  }
+  if (signal.aborted) throw new Refusal(504, `${host} could not be reached: it takes too long`);
+  throw new Refusal(502, `${host} could not be reached: ${errorCode(failure)}`);
+}
+
+const firstPatienceMs = 2500;
+
+function dial(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    const abort = (): void => void socket.destroy(new Error("the connection takes too long"));
+    signal.addEventListener("abort", abort, { once: true });
+    socket.once("error", reject);
+    socket.once("close", () => signal.removeEventListener("abort", abort));
+    socket.once("connect", () => {
+      signal.removeEventListener("abort", abort);
+      socket.off("error", reject);
+      // Until somebody else listens: an error without a listener ends the program.
+      socket.on("error", () => {});
+      resolve(socket);
+    });
+  });
+}
+
+function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(new Error("aborted"));
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

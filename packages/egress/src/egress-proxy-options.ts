@@ -1,0 +1,31 @@
+import type { AllowedNetwork } from "@fenced/core";
+import {
+  allowedNetworkOptions,
+  checkCredentials,
+  millisecondsOption,
+  type OptionSchemas,
+  optionsSchema,
+  wholeNumberOption,
+} from "@fenced/core/options";
+import type { z } from "zod";
+
+/** Settings of an `EgressProxy`. */
+export interface EgressProxyOptions extends AllowedNetwork {
+  /** Connections from clients at a time; more are refused at once. Default: 500. */
+  readonly maxConnections?: number;
+  /** Milliseconds in which the header of a request, or the greeting of SOCKS5, must have come. Default: 15,000. */
+  readonly headTimeoutMs?: number;
+  /** Milliseconds for looking a name up and connecting to it. Default: 15,000. */
+  readonly connectTimeoutMs?: number;
+  /** Milliseconds without a byte either way before a connection is given up. Default: 300,000. */
+  readonly idleTimeoutMs?: number;
+}
+
+/** Checks the options. */
+export const egressProxyOptions: z.ZodType<EgressProxyOptions> = optionsSchema({
+  ...allowedNetworkOptions,
+  maxConnections: wholeNumberOption({ from: 1 }).exactOptional(),
+  headTimeoutMs: millisecondsOption.exactOptional(),
+  connectTimeoutMs: millisecondsOption.exactOptional(),
+  idleTimeoutMs: millisecondsOption.exactOptional(),
+} satisfies OptionSchemas<EgressProxyOptions>).check(checkCredentials);

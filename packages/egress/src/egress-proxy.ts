@@ -1,0 +1,193 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmod } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import type { Duplex } from "node:stream";
+import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
+import { CredentialDoor } from "./credentials/credential-door.ts";
+import { Gatekeeper } from "./destination/gatekeeper.ts";
+import { Refusal } from "./destination/refusal.ts";
+import { resolveHost } from "./destination/resolve-host.ts";
+import { egressProxyOptions, type EgressProxyOptions } from "./egress-proxy-options.ts";
+import { refuseStream } from "./http/answer.ts";
+import { HttpDoor } from "./http/http-door.ts";
+import { enterSocks } from "./socks-door.ts";
+import { joinStreams } from "./tunnel.ts";
+import { Visitor } from "./visitor.ts";
+
+/** Where to listen. */
+export interface ListenOptions {
+  /** A port of 127.0.0.1. Default: a free one. */
+  readonly port?: number;
+  /** The path of a Unix socket to make, in place of a port; only this user may connect to it. */
+  readonly path?: string;
+}
+
+/** Where a proxy listens. */
+export interface ListeningAddress {
+  /**
+   * For `HTTP_PROXY` and the like: `http://fenced:PASSWORD@127.0.0.1:PORT`. Empty for a Unix socket. The password keeps
+   * other users of this machine from using the proxy, and its credentials.
+   */
+  readonly url: string;
+  /** The same as `url` for SOCKS5, with names looked up by the proxy: `socks5h://…`. */
+  readonly socksUrl: string;
+  /** 0 for a Unix socket. */
+  readonly port: number;
+}
+
+/**
+ * A forward proxy that lets its clients talk to the hosts that are listed, and to nothing else. It speaks HTTP (CONNECT
+ * and whole addresses) and SOCKS5 on the same connections, and runs in this process.
+ *
+ * @example
+ * await using proxy = new EgressProxy({ allow: [...packageIndexes, "api.example.com"] });
+ * const { url } = await proxy.listen();
+ * spawn("pip", ["install", "requests"], { env: { ...process.env, HTTPS_PROXY: url } });
+ */
+export class EgressProxy implements AsyncDisposable {
+  readonly #settings: Required<Pick<EgressProxyOptions, "maxConnections" | "headTimeoutMs" | "idleTimeoutMs">>;
+  readonly #gatekeeper: Gatekeeper;
+  readonly #http: HttpDoor;
+  readonly #secrets: CredentialDoor;
+  readonly #visitors = new Set<Visitor>();
+  readonly #servers = new Set<Server>();
+  readonly #ports = new Set<number>();
+  #closed = false;
+
+  /** @throws InvalidInputError if an option is unknown or wrong. */
+  constructor(options: EgressProxyOptions) {
+    const checked = checkOptions(egressProxyOptions, options, "EgressProxy");
+    const { allow, credentials = [], onRequest, resolve = resolveHost, connectTimeoutMs = 15_000 } = checked;
+    const { maxConnections = 500, headTimeoutMs = 15_000, idleTimeoutMs = 300_000 } = checked;
+    this.#settings = { maxConnections, headTimeoutMs, idleTimeoutMs };
+    // Whatever the loopback address: a listener of 127.0.0.1 may answer for others of them.
+    const isOwn = (address: string, port: number): boolean =>
+      this.#ports.has(port) && /^(?:127\.|0\.|::1?$)/.test(address);
+    this.#gatekeeper = new Gatekeeper({ allow, resolve, connectTimeoutMs, onRequest, isOwn });
+    this.#secrets = new CredentialDoor({
+      gatekeeper: this.#gatekeeper,
+      credentials,
+      headTimeoutMs,
+      idleTimeoutMs,
+      connectTimeoutMs,
+    });
+    this.#http = new HttpDoor({
+      gatekeeper: this.#gatekeeper,
+      idleTimeoutMs,
+      tunnel: (...request) => this.#tunnel("connect", ...request),
+    });
+  }
+
+  /** Connections that are open. */
+  get connections(): number {
+    return this.#visitors.size;
+  }
+
+  /**
+   * Takes over a connection, which anything may carry: a socket, an inherited descriptor, a stream out of a container.
+   * The client at its other end needs no password.
+   */
+  handle(connection: Duplex): void {
+    this.#enter(connection, undefined);
+  }
+
+  /**
+   * The certificate, as PEM, of the authority that signs for the hosts with credentials; made for this proxy, in memory
+   * alone. Clients of such a host must trust it. `undefined` if there are no credentials.
+   */
+  certificate(): Promise<string | undefined> {
+    return this.#secrets.certificate();
+  }
+
+  /**
+   * Listens on a port of 127.0.0.1, or on a Unix socket.
+   *
+   * @throws BackendUnavailableError if the port or the path is taken.
+   */
+  async listen({ port = 0, path }: ListenOptions = {}): Promise<ListeningAddress> {
+    if (this.#closed) throw new ExecutorStoppedError("The proxy is closed", { remedy: "Make a new EgressProxy." });
+    const secret = path === undefined ? randomBytes(18).toString("base64url") : undefined;
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#enter(socket, secret));
+    const where = path === undefined ? { host: "127.0.0.1", port } : { path };
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (cause) =>
+        reject(
+          new BackendUnavailableError(`The proxy could not listen: ${cause.message}`, {
+            remedy: "Choose another port or path, or none for a free port.",
+            cause,
+          }),
+        ),
+      );
+      server.listen(where, resolve);
+    });
+    if (path !== undefined) await chmod(path, 0o600);
+    this.#servers.add(server);
+    const address = server.address();
+    if (secret === undefined || typeof address !== "object" || address === null) {
+      return { url: "", socksUrl: "", port: 0 };
+    }
+    this.#ports.add(address.port);
+    const place = `fenced:${secret}@127.0.0.1:${address.port}`;
+    return { url: `http://${place}`, socksUrl: `socks5h://${place}`, port: address.port };
+  }
+
+  /** Ends all connections at once, and listens no more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const closing = [...this.#servers].map((server) => once(server, "close"));
+    for (const server of this.#servers) server.close();
+    this.#servers.clear();
+    for (const { stream } of this.#visitors) stream.destroy();
+    await Promise.all(closing);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #enter(stream: Duplex, secret: string | undefined): void {
+    if (this.#closed) return void stream.destroy();
+    const visitor = new Visitor(stream, secret, this.#settings.headTimeoutMs);
+    const { maxConnections } = this.#settings;
+    if (this.#visitors.size >= maxConnections) {
+      refuseStream(stream, new Refusal(503, `more than ${maxConnections} connections at a time`));
+      return;
+    }
+    this.#visitors.add(visitor);
+    stream.once("close", () => this.#visitors.delete(visitor));
+    stream.once("readable", () => this.#listenTo(visitor));
+  }
+
+  /** The first byte tells SOCKS from HTTP. */
+  #listenTo(visitor: Visitor): void {
+    const { stream } = visitor;
+    const first: unknown = stream.read(1);
+    if (!(first instanceof Buffer)) return void stream.destroy();
+    stream.unshift(first);
+    if (first[0] === 5) void enterSocks(visitor, (...request) => this.#tunnel("socks5", ...request));
+    else this.#http.enter(visitor);
+  }
+
+  async #tunnel(
+    protocol: "connect" | "socks5",
+    visitor: Visitor,
+    host: string,
+    port: number,
+    established: () => void,
+  ): Promise<void> {
+    const visit = { protocol, signal: visitor.signal };
+    const place = this.#gatekeeper.admit(host, port, visit);
+    const credentials = this.#secrets.credentialsFor(place);
+    if (credentials.length > 0) {
+      established();
+      await this.#secrets.enter(visitor, place, credentials);
+      return;
+    }
+    const upstream = await this.#gatekeeper.open(place, visit);
+    if (visitor.stream.destroyed) return void upstream.destroy();
+    established();
+    joinStreams(visitor.stream, upstream, this.#settings.idleTimeoutMs);
+  }
+}

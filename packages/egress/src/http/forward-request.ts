@@ -1,0 +1,86 @@
+import { type IncomingMessage, request as startRequest, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { pipeline } from "node:stream";
+import { errorCode, Refusal } from "../destination/refusal.ts";
+import { refuse } from "./answer.ts";
+import { forwarded, type HeaderLines, valuesOf } from "./header-lines.ts";
+
+/** Where a request goes, and what is added on the way. */
+export interface Onward {
+  /** An open connection, of this request alone. */
+  readonly socket: Socket;
+  /** The value of the `Host` header. */
+  readonly host: string;
+  readonly path: string;
+  /** Added headers; those of the same names from the client are dropped. */
+  readonly added: HeaderLines;
+  /** Milliseconds without a byte before it is given up. */
+  readonly idleMs: number;
+}
+
+/** Bytes of an answer's header. */
+const maxHeaderSize = 65_536;
+
+/**
+ * Passes a request on, and its answer back. Both were parsed and are written anew, so that what two parsers may take for
+ * two requests goes out as what the first one took it for.
+ */
+export function forwardRequest(request: IncomingMessage, response: ServerResponse, onward: Onward): void {
+  const { socket } = onward;
+  // The client may have gone while the connection was made: nothing would end it then but its idle time.
+  if (response.destroyed) return void socket.destroy();
+  const fail = (error: unknown): void => {
+    socket.destroy();
+    refuse(
+      response,
+      error instanceof Refusal ? error : new Refusal(502, `${onward.host} broke off: ${errorCode(error)}`),
+    );
+  };
+  try {
+    const outgoing = startRequest({
+      method: request.method ?? "GET",
+      path: onward.path,
+      headers: requestHeaders(request, onward),
+      createConnection: () => socket,
+      setHost: false,
+      maxHeaderSize,
+    });
+    outgoing.on("error", fail);
+    outgoing.setTimeout(onward.idleMs, () => fail(new Refusal(504, `${onward.host} does not answer`)));
+    outgoing.once("response", (answer) => sendBack(answer, response));
+    response.once("close", () => socket.destroy());
+    // Not `pipeline`: a client that goes is noticed by its response, and one that does not read the answer goes on sending.
+    request.pipe(outgoing);
+  } catch {
+    fail(new Refusal(400, "the request has a path, a method or a header that cannot be passed on"));
+  }
+}
+
+function requestHeaders(request: IncomingMessage, { host, added }: Onward): string[] {
+  const names = added.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+  const kept = forwarded(request.rawHeaders, new Set(["host", ...names]));
+  const chunked = valuesOf(request.rawHeaders, "transfer-encoding").length > 0;
+  return ["Host", host, ...kept, ...added, ...(chunked ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
+}
+
+function sendBack(answer: IncomingMessage, response: ServerResponse): void {
+  try {
+    response.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwarded(answer.rawHeaders));
+  } catch {
+    answer.destroy();
+    refuse(response, new Refusal(502, "the answer has a header that cannot be passed on"));
+    return;
+  }
+  pipeline(answer, response, () => {});
+}
+
+/** @throws Refusal for a body whose end two parsers may see in two places. */
+export function checkFraming({ rawHeaders, httpVersion }: IncomingMessage): void {
+  const encodings = valuesOf(rawHeaders, "transfer-encoding");
+  const lengths = valuesOf(rawHeaders, "content-length");
+  if (encodings.length === 0 && lengths.length <= 1) return;
+  const plain = encodings.length === 1 && encodings[0]?.trim().toLowerCase() === "chunked";
+  if (!plain || lengths.length > 0 || httpVersion !== "1.1") {
+    throw new Refusal(400, "the request's Transfer-Encoding and Content-Length do not say one thing");
+  }
+}

@@ -1,0 +1,9 @@
+export {
+  type AllowedNetwork,
+  type NetworkCredential,
+  type NetworkDecision,
+  type NetworkPolicy,
+  packageIndexes,
+} from "@fenced/core";
+export { EgressProxy, type ListeningAddress, type ListenOptions } from "./egress-proxy.ts";
+export type { EgressProxyOptions } from "./egress-proxy-options.ts";

@@ -1,0 +1,60 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+
+/** Requests on one connection that may wait for the answer to the one before. */
+const mostPipelined = 16;
+
+/** One connection to the proxy, from its first byte to its end. */
+export class Visitor {
+  readonly stream: Duplex;
+  /** The password that the client must give; `undefined`: it needs none. */
+  readonly secret: string | undefined;
+  readonly #patienceMs: number;
+  readonly #controller = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #turns: Promise<unknown> = Promise.resolve();
+  #requests = 0;
+
+  /** @param patienceMs - in which a request must have come; then the connection ends. */
+  constructor(stream: Duplex, secret: string | undefined, patienceMs: number) {
+    this.stream = stream;
+    this.secret = secret;
+    this.#patienceMs = patienceMs;
+    stream.on("error", () => {});
+    stream.once("close", () => {
+      this.arrived();
+      this.#controller.abort();
+    });
+    this.expect();
+  }
+
+  /** Aborted when the connection is gone. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Ends the connection unless something arrives in time. */
+  expect(): void {
+    this.arrived();
+    if (!this.stream.destroyed) this.#timer = setTimeout(() => this.stream.destroy(), this.#patienceMs).unref();
+  }
+
+  /** What was expected has come. */
+  arrived(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Waits until all earlier requests of the connection are answered: each opens a connection of its own. */
+  async turn(response: ServerResponse): Promise<void> {
+    this.arrived();
+    const before = this.#turns;
+    this.#requests += 1;
+    if (this.#requests > mostPipelined) this.stream.destroy();
+    this.#turns = once(response, "close").then(() => {
+      this.#requests -= 1;
+      if (this.#requests === 0) this.expect();
+    });
+    await before;
+  }
+}

@@ -1,0 +1,282 @@
+import { playHost } from "@fenced/test-support/loopback-hosts";
+import { describe, expect, test } from "vitest";
+import { exchange, get, startProxy } from "./support/places.ts";
+
+const refused = /^HTTP\/1\.1 403 (.*)\r\n/;
+
+/** What the proxy answers for a host, over plain HTTP and over CONNECT, in one word each. */
+async function ask(proxy: Awaited<ReturnType<typeof startProxy>>, host: string, port: number): Promise<string[]> {
+  const plain = await exchange(proxy, get(`http://${host}:${port}/`));
+  const tunnel = await exchange(
+    proxy,
+    `CONNECT ${host}:${port} HTTP/1.1\r\nHost: ${host}:${port}\r\n\r\nGET / HTTP/1.1\r\nHost: inner\r\nConnection: close\r\n\r\n`,
+  );
+  return [plain, tunnel].map((answer) =>
+    answer.includes("host of") ? "reached" : answer.startsWith("HTTP/1.1 403 ") ? "refused" : answer.slice(0, 12),
+  );
+}
+
+describe("names", () => {
+  test("a listed name is reached, in every spelling that means the same", async () => {
+    const port = await playHost();
+    const proxy = await startProxy({ allow: ["Api.Example.com.", "bücher.example", "127.0.0.1"] });
+    const spellings = [
+      "api.example.com",
+      "API.EXAMPLE.COM",
+      "api.example.com.",
+      "xn--bcher-kva.example",
+      "XN--BCHER-KVA.example.",
+    ];
+    for (const host of spellings) {
+      expect([host, ...(await ask(proxy, host, port))]).toEqual([host, "reached", "reached"]);
+    }
+    expect(new Set(proxy.lookups)).toEqual(new Set(["api.example.com", "xn--bcher-kva.example"]));
+  });
+
+  test("what is not listed is refused at once, with a sentence, and is not looked up", async () => {
+    const port = await playHost();
+    const proxy = await startProxy({ allow: ["api.example.com", "127.0.0.1"] });
+    const hosts = [
+      "example.com",
+      "evil.com",
+      "xapi.example.com",
+      "a.api.example.com",
+      "api.example.com.evil.com",
+      "api.example.comm",
+      "localhost",
+    ];
+    for (const host of hosts) expect([host, ...(await ask(proxy, host, port))]).toEqual([host, "refused", "refused"]);
+    expect(proxy.lookups).toEqual([]);
+    const answer = await exchange(proxy, "CONNECT api.foo.com:443 HTTP/1.1\r\nHost: api.foo.com:443\r\n\r\n");
+    expect(refused.exec(answer)?.[1]).toBe("api.foo.com is not in this executor's network policy");
+    expect(answer).toMatch(/\r\n\r\napi\.foo\.com is not in this executor's network policy\n$/);
+    expect(proxy.decisions.at(-1)).toEqual({
+      allowed: false,
+      protocol: "connect",
+      host: "api.foo.com",
+      port: 443,
+      reason: "api.foo.com is not in this executor's network policy",
+    });
+  });
+
+  test("a wildcard stands for all names below, and not for the name itself nor for addresses", async () => {
+    const port = await playHost();
+    const proxy = await startProxy({ allow: ["*.example.com", "127.0.0.1"] });
+    for (const host of ["a.example.com", "a.b.example.com", "A.EXAMPLE.com."]) {
+      expect([host, ...(await ask(proxy, host, port))]).toEqual([host, "reached", "reached"]);
+    }
+    for (const host of ["example.com", "aexample.com", "example.com.evil.org", "a.example.org"]) {
+      expect([host, ...(await ask(proxy, host, port))]).toEqual([host, "refused", "refused"]);
+    }
+  });
+
+  test("the star stands for every public host, and for no private address", async () => {
+    const port = await playHost();
+    const proxy = await startProxy({ allow: ["*"], resolve: () => Promise.resolve(["127.0.0.1"]) });
+    expect(await ask(proxy, "anything.example", port)).toEqual(["refused", "refused"]);
+    expect(await ask(proxy, "127.0.0.1", port)).toEqual(["refused", "refused"]);
+    expect(proxy.lookups).toEqual(["anything.example", "anything.example"]);
+    expect(proxy.decisions[0]?.reason).toBe(
+      "anything.example is not in this executor's network policy: it resolves to a loopback address",
+    );
+  });
+
+  test("a port that is not listed is refused, and named", async () => {
+    const port = await playHost();
+    const other = await playHost();
+    const proxy = await startProxy({ allow: [`api.example.com:${port}`, `*.example.org:${port}`, "127.0.0.1"] });
+    expect(await ask(proxy, "api.example.com", port)).toEqual(["reached", "reached"]);
+    expect(await ask(proxy, "api.example.com", other)).toEqual(["refused", "refused"]);
+    expect(proxy.decisions.at(-1)?.reason).toBe(
+      `port ${other} of api.example.com is not in this executor's network policy`,
+    );
+    expect(await ask(proxy, "a.example.org", port)).toEqual(["reached", "reached"]);
+    expect(await ask(proxy, "a.example.org", other)).toEqual(["refused", "refused"]);
+  });
+
+  test("what is no host name is refused", async () => {
+    const proxy = await startProxy({ allow: ["*", "127.0.0.1"] });
+    for (const host of ["a..b", "[fe80::1%25lo]", "[fe80::1%lo]", "[::1", "1.2.3.4.5", `${"a".repeat(64)}.com`]) {
+      const answers = await ask(proxy, host, 80);
+      for (const answer of answers) expect(`${answer} ${host}`).toMatch(/^HTTP\/1\.1 400|^refused /);
+    }
+    expect(proxy.lookups).toEqual([]);
+  });
+});
+
+describe("addresses", () => {
+  const loopback = [
+    "127.0.0.1",
+    "127.1",
+    "127.0.1",
+    "0x7f.0.0.1",
+    "0x7f000001",
+    "2130706433",
+    "017700000001",
+    "0177.0.0.1",
+    "127.0.0.1.",
+    "１２７.０.０.１",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[0:0:0:0:0:FFFF:7F00:0001]",
+  ];
+
+  test("no spelling of a loopback address gets by", async () => {
+    const port = await playHost();
+    const proxy = await startProxy({ allow: ["*.example.com", "*"] });
+    for (const host of [...loopback, "[::1]", "[0:0:0:0:0:0:0:1]", "[::]", "0", "0.0.0.0", "[::127.0.0.1]"]) {
+      const wide = Buffer.from(`CONNECT ${host}:${port} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      expect(await exchange(proxy, wide)).toMatch(/^HTTP\/1\.1 40[03] /);
+    }
+    expect(proxy.decisions.filter(({ allowed }) => allowed)).toEqual([]);
+    expect(proxy.lookups).toEqual([]);
+  });
+
+  test("an address that is listed is reached, in every spelling of it", async () => {
+    const port = await playHost();
+    const proxy = await startProxy({ allow: ["0x7f.1"] });
+    for (const host of loopback.filter((each) => !each.includes("１"))) {
+      expect([host, ...(await ask(proxy, host, port))]).toEqual([host, "reached", "reached"]);
+    }
+    expect(new Set(proxy.decisions.map(({ host, address }) => `${host} ${address ?? ""}`))).toEqual(
+      new Set(["127.0.0.1 127.0.0.1"]),
+    );
+    expect(await ask(proxy, "127.0.0.2", port)).toEqual(["refused", "refused"]);
+  });
+
+  test("an address may be listed for one port", async () => {
+    const port = await playHost();
+    const other = await playHost();
+    const proxy = await startProxy({ allow: ["intranet.example", `127.0.0.1:${port}`] });
+    expect(await ask(proxy, "intranet.example", port)).toEqual(["reached", "reached"]);
+    expect(await ask(proxy, "intranet.example", other)).toEqual(["refused", "refused"]);
+  });
+
+  const special: Record<string, string[]> = {
+    "a loopback address": ["127.0.0.1", "127.255.255.254", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"],
+    "a private address": [
+      "10.0.0.1",
+      "172.16.0.1",
+      "172.31.255.255",
+      "192.168.1.1",
+      "fd12::1",
+      "fec0::1",
+      "::ffff:10.1.2.3",
+      "64:ff9b::a00:1",
+    ],
+    "a link-local address": ["169.254.1.1", "fe80::1", "febf::1"],
+    "a metadata service's address": [
+      "169.254.169.254",
+      "100.100.100.200",
+      "168.63.129.16",
+      "fd00:ec2::254",
+      "::ffff:a9fe:a9fe",
+      "64:ff9b::a9fe:a9fe",
+    ],
+    "an address of a carrier's network": ["100.64.0.1", "100.127.255.255"],
+    "a multicast address": ["224.0.0.1", "239.255.255.255", "ff02::1"],
+    "a tunnel's address": ["2002:7f00:1::1", "2001::1"],
+    "a reserved address": [
+      "0.0.0.0",
+      "0.1.2.3",
+      "192.0.2.1",
+      "198.18.0.1",
+      "240.0.0.1",
+      "255.255.255.255",
+      "::",
+      "::7f00:1",
+      "2001:db8::1",
+      "64:ff9b:1::1",
+      "100::1",
+      "4000::1",
+    ],
+  };
+
+  test.each(Object.entries(special))("a name that resolves to %s is refused", async (kind, addresses) => {
+    const proxy = await startProxy({
+      allow: ["*.example.com"],
+      resolve: (host) => Promise.resolve([addresses[Number(host.split(".")[0])] ?? ""]),
+    });
+    for (const [index, address] of addresses.entries()) {
+      const answer = await exchange(proxy, get(`http://${index}.example.com/`));
+      expect(refused.exec(answer)?.[1]).toBe(
+        `${index}.example.com is not in this executor's network policy: it resolves to ${kind}`,
+      );
+      // The code learns the kind of the address, and not the address.
+      expect(answer).not.toContain(address);
+    }
+  });
+
+  test("the code may not name the proxy itself, although its address is listed", async () => {
+    const proxy = await startProxy({ allow: ["127.0.0.1", "self.example"] });
+    for (const host of ["127.0.0.1", "self.example", "[::ffff:127.0.0.1]"]) {
+      expect([host, ...(await ask(proxy, host, proxy.port))]).toEqual([host, "refused", "refused"]);
+    }
+    expect(proxy.decisions.at(-1)?.reason).toMatch(/it is this proxy$/);
+  });
+});
+
+describe("look-ups", () => {
+  test("a name is looked up once a connection, and the address that was checked is dialed", async () => {
+    const port = await playHost();
+    const answers = [["127.0.0.1"], ["169.254.169.254"], ["127.0.0.1"], ["10.0.0.1"]];
+    const proxy = await startProxy({
+      allow: ["turning.example", "127.0.0.1"],
+      resolve: () => Promise.resolve(answers.shift() ?? []),
+    });
+    expect(await ask(proxy, "turning.example", port)).toEqual(["reached", "refused"]);
+    expect(proxy.lookups).toHaveLength(2);
+    expect(await ask(proxy, "turning.example", port)).toEqual(["reached", "refused"]);
+    expect(proxy.lookups).toHaveLength(4);
+  });
+
+  test("of several addresses only those that may be dialed are, until one answers", async () => {
+    const port = await playHost();
+    const proxy = await startProxy({
+      allow: ["many.example", "127.0.0.1", "127.0.0.9"],
+      resolve: () => Promise.resolve(["10.0.0.1", "127.0.0.9", "::1", "127.0.0.1"]),
+    });
+    expect(await ask(proxy, "many.example", port)).toEqual(["reached", "reached"]);
+    expect(proxy.decisions[0]?.address).toBe("127.0.0.9");
+  });
+
+  test("a name without an address, and one that answers nothing, say so", async () => {
+    const proxy = await startProxy({
+      allow: ["*.example.com"],
+      connectTimeoutMs: 300,
+      resolve: (host) => {
+        if (host.startsWith("slow")) return new Promise(() => {});
+        if (host.startsWith("odd")) return Promise.resolve(["no address", "", "::1%lo"]);
+        return Promise.reject(Object.assign(new Error("secret of the resolver"), { code: "ENOTFOUND" }));
+      },
+    });
+    const answers = await Promise.all(
+      ["none", "slow", "odd"].map((name) => exchange(proxy, get(`http://${name}.example.com/`))),
+    );
+    expect(answers.map((answer) => answer.split("\r\n")[0])).toEqual([
+      "HTTP/1.1 502 none.example.com could not be resolved: ENOTFOUND",
+      "HTTP/1.1 502 slow.example.com could not be resolved: it takes too long",
+      "HTTP/1.1 502 odd.example.com could not be resolved: it has no address",
+    ]);
+    expect(answers.join()).not.toContain("secret");
+  });
+
+  test("a host that does not listen is named, with the reason", async () => {
+    const proxy = await startProxy({ allow: ["down.example", "127.0.0.1"] });
+    const port = await playHost();
+    const closed = port === 1 ? 2 : 1;
+    const answer = await exchange(proxy, get(`http://down.example:${closed}/`));
+    expect(answer).toMatch(/^HTTP\/1\.1 502 down\.example could not be reached: ECONNREFUSED\r\n/);
+  });
+
+  test("a redirect is the client's to follow, and is decided anew", async () => {
+    const port = await playHost((_, response) => {
+      response.writeHead(302, { location: `http://forbidden.example:${port}/` }).end();
+    });
+    const proxy = await startProxy({ allow: ["start.example", "127.0.0.1"] });
+    const answer = await exchange(proxy, get(`http://start.example:${port}/`));
+    expect(answer).toMatch(/^HTTP\/1\.1 302 /);
+    const target = /location: (.*)\r\n/i.exec(answer)?.[1] ?? "";
+    expect(await exchange(proxy, get(target))).toMatch(/^HTTP\/1\.1 403 forbidden\.example is not in/);
+  });
+});

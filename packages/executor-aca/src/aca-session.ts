@@ -1,0 +1,126 @@
+import type { ExecutorCapabilities } from "@fenced/core";
+import {
+  type BackendFiles,
+  RemoteFiles,
+  type BackendSession,
+  type BlockEvent,
+  type BlockOutcome,
+  type BlockRun,
+  type FunctionPlaces,
+} from "@fenced/executor-kit";
+import { AcaFileAccess, type CallSession } from "./files/aca-file-access.ts";
+import { checkPackages } from "./functions/check-packages.ts";
+import { explainError } from "./http/explain-error.ts";
+import { openPool, type OpenPool, type PoolSettings } from "./open-pool.ts";
+import { RemoteRun } from "./remote-run.ts";
+import { isLogName } from "./session/output-log.ts";
+
+/** What a session is made for. */
+export interface AcaSessionSettings extends PoolSettings {
+  readonly keepSession: boolean;
+  /** Whether the value of the last expression is printed. */
+  readonly showsResult: boolean;
+  /** Where pictures are saved. `undefined`: in a directory of the session's own. */
+  readonly outputDir: string | undefined;
+  readonly maxOutputBytes: number;
+  /** The service's session was replaced in the middle of a call: its functions are set up again. */
+  readonly setUpFunctions: () => Promise<void>;
+  /** Told at once when variables get lost. */
+  readonly onLost: (reason: string) => void;
+}
+
+/** A started executor's session in a pool; the service's session in it may be replaced. */
+export class AcaSession implements BackendSession {
+  readonly #settings: AcaSessionSettings;
+  readonly #pool: OpenPool;
+
+  private constructor(settings: AcaSessionSettings, pool: OpenPool) {
+    this.#settings = settings;
+    this.#pool = pool;
+  }
+
+  /** @throws BackendUnavailableError if the pool cannot be reached or refuses. */
+  static async open(settings: AcaSessionSettings, signal: AbortSignal): Promise<AcaSession> {
+    const session = new AcaSession(settings, openPool(settings));
+    try {
+      await explained(session.#pool.connect(signal));
+      session.#pool.place.onLost = settings.onLost;
+      return session;
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  get files(): BackendFiles {
+    return this.#filesUntil();
+  }
+
+  get capabilities(): ExecutorCapabilities {
+    return this.#pool.language.capabilities;
+  }
+
+  /** The identifier of the service's session. */
+  get identifier(): string {
+    return this.#pool.place.identifier;
+  }
+
+  /** Names of the packages that blocks can import without installing anything. */
+  packages(): Promise<readonly string[]> {
+    return explained(this.#pool.packages());
+  }
+
+  async functionPlaces(): Promise<Omit<FunctionPlaces, "owner">> {
+    const { functions } = this.#settings;
+    const needed = functions.some((each) => (each.requirements.pythonPackages ?? []).length > 0);
+    if (needed) checkPackages(functions, await this.packages());
+    return { python: this.#pool.functionsDirectory };
+  }
+
+  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const writeFile = async (): Promise<void> => {
+      if (block.filename !== undefined) await this.#filesUntil(block.signal).write(block.filename, block.code);
+    };
+    await writeFile();
+    const { maxOutputBytes, showsResult, outputDir, setUpFunctions } = this.#settings;
+    const remote = new RemoteRun(block, this.#pool, {
+      maxOutputBytes,
+      showsResult,
+      pictures: async () => outputDir ?? (await this.#pool.scratch.path()),
+      writeFile,
+      setUpFunctions,
+    });
+    try {
+      return yield* remote.events();
+    } catch (error) {
+      throw explainError(error);
+    }
+  }
+
+  async reset(): Promise<void> {
+    const { place } = this.#pool;
+    await explained(place.replace(place.current));
+    place.functionsMissing = false;
+    place.lossUnreported = false;
+  }
+
+  close(): Promise<void> {
+    return explained(this.#pool.close(this.#settings.keepSession));
+  }
+
+  /** @param signal - ends what the files are asked for. */
+  #filesUntil(signal?: AbortSignal): BackendFiles {
+    const { place } = this.#pool;
+    const call: CallSession = async (use) => {
+      await explained(place.session(signal));
+      return place.use(use, signal);
+    };
+    return new RemoteFiles(new AcaFileAccess(call, signal), isLogName);
+  }
+}
+
+async function explained<T>(promise: Promise<T>): Promise<T> {
+  return promise.catch((error: unknown) => {
+    throw explainError(error);
+  });
+}

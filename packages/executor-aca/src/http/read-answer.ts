@@ -1,0 +1,95 @@
+import { BackendUnavailableError, sanitizeTerminalText } from "@fenced/core";
+import type { Dispatcher } from "undici";
+import { z } from "zod";
+import { ConnectionError, ServiceError } from "./service-error.ts";
+
+/** The longest answer that is read into memory, in bytes: output, a picture, a page of a list. */
+const longestAnswer = 64 * 1024 * 1024;
+/** The longest text of an answer that an error shows. */
+const longestText = 4000;
+/** Milliseconds that an answer may take to come in full, once it has begun. */
+const patienceMs = 120_000;
+/** The longest time that the service can ask a client to wait, in milliseconds. */
+const longestPauseMs = 3_600_000;
+
+const errorBody = z.object({
+  error: z.object({ code: z.string().nullish(), message: z.string().nullish() }),
+});
+
+/**
+ * The body of an answer, checked.
+ *
+ * @param token - left out of errors, should whatever answers repeat it.
+ * @throws BackendUnavailableError if it has another shape, ConnectionError if it does not come in full.
+ */
+export async function readJson<T>(response: Dispatcher.ResponseData, schema: z.ZodType<T>, token: string): Promise<T> {
+  const { text, isCut } = await readText(response, longestAnswer).catch((error: unknown) => {
+    throw new ConnectionError(error);
+  });
+  const parsed = isCut ? undefined : schema.safeParse(parseJson(text));
+  if (parsed?.success === true) return parsed.data;
+  const start = shown(text.slice(0, 4 * longestText), token, true).slice(0, 200);
+  const problem = isCut ? `is longer than ${longestAnswer} bytes` : "is not what its API promises";
+  throw new BackendUnavailableError(`The session pool's answer ${problem}: ${start}`, {
+    remedy: "Check `poolManagementEndpoint` and `apiVersion`.",
+    cause: parsed?.error,
+  });
+}
+
+/** The error that an answer is. @param token - left out of the texts. */
+export async function readError(response: Dispatcher.ResponseData, token: string): Promise<ServiceError> {
+  // The status says enough if the rest does not come.
+  const { text, isCut } = await readText(response, 4 * longestText).catch(() => ({ text: "", isCut: false }));
+  const body = errorBody.safeParse(parseJson(text)).data?.error ?? { code: "", message: text.trim() };
+  const challenge = header(response, "www-authenticate") ?? "";
+  const message = shown(body.message ?? "", token, isCut);
+  return new ServiceError(response.statusCode, {
+    code: shown(body.code ?? "", token),
+    reason: [message, shown(challenge, token)].filter((each) => each !== "").join(" "),
+    retryAfterMs: retryAfter(header(response, "retry-after")),
+  });
+}
+
+/** A header's value; the first if it came several times. */
+function header({ headers }: Dispatcher.ResponseData, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** Reads at most `limit` bytes, and no longer than the patience lasts. */
+async function readText({ body }: Dispatcher.ResponseData, limit: number): Promise<{ text: string; isCut: boolean }> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  const timer = setTimeout(() => body.destroy(new Error("The answer does not come to its end")), patienceMs);
+  try {
+    for await (const piece of body as AsyncIterable<Uint8Array>) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > limit) break;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  return { text: Buffer.concat(pieces).toString("utf8"), isCut: length > limit };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A text of the service's as errors may show it. @param isCut - whether it may end within the token. */
+function shown(text: string, token: string, isCut = false): string {
+  const hidden = text.replaceAll(token, "[token]");
+  const whole = isCut ? hidden.slice(0, Math.max(0, hidden.length - token.length)) : hidden;
+  return sanitizeTerminalText(whole.slice(0, longestText));
+}
+
+function retryAfter(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const milliseconds = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(milliseconds) ? undefined : Math.min(Math.max(0, milliseconds), longestPauseMs);
+}

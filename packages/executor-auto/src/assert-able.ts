@@ -1,0 +1,32 @@
+import { BackendUnavailableError, canonicalLanguage, type CodeExecutor, isHostFunction } from "@fenced/core";
+import type { Fence } from "./fences.ts";
+import type { OpenExecutorOptions } from "./open-executor-options.ts";
+
+/**
+ * Checks that an executor can do what the options ask for.
+ *
+ * @throws BackendUnavailableError if it lacks a language, or functions in it.
+ */
+export function assertAble(
+  { capabilities }: CodeExecutor,
+  { title }: Fence,
+  { requiredLanguages = [], functions = [] }: OpenExecutorOptions,
+): void {
+  const hasNot = (what: readonly string[], remedy: string): BackendUnavailableError =>
+    new BackendUnavailableError(`${title} has no ${[...new Set(what)].join(", ")} here`, { remedy });
+  const lacking = requiredLanguages.filter((each) => !capabilities.languages.includes(canonicalLanguage(each)));
+  if (lacking.length > 0) {
+    throw hasNot(lacking, "Install what runs it, choose an image that has it (`image`), or use another fence.");
+  }
+  if (functions.some(isHostFunction) && capabilities.hostFunctions.length === 0) {
+    throw hasNot(["functions of the host"], "Leave them out, or use another fence.");
+  }
+  const travelling = functions.flatMap((each) => (isHostFunction(each) ? [] : [each.language]));
+  const without = travelling.filter((language) => !capabilities.functions.includes(language));
+  if (without.length > 0) {
+    throw hasNot(
+      without.map((language) => `functions in ${language}`),
+      "Leave them out, or use another fence.",
+    );
+  }
+}

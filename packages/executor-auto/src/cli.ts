@@ -1,0 +1,50 @@
+#!/usr/bin/env node
+import { inspect } from "node:util";
+import { FencedError, InvalidInputError } from "@fenced/core";
+import { Command, CommanderError } from "commander";
+import { doctorCommand } from "./cli/doctor-command.ts";
+import { Interruption, onInterruption } from "./cli/interruption.ts";
+import { packageVersion } from "./cli/package-version.ts";
+import { runCommand } from "./cli/run-command.ts";
+import { say, UsageError } from "./cli/usage-error.ts";
+
+/** The exit code when it is not a program that failed, but the place where it should run. As with `docker run`. */
+const brokenExitCode = 125;
+
+const signal = onInterruption();
+const program = new Command("fenced")
+  .description("Runs code that agents write behind the strongest fence that this machine has.")
+  .version(packageVersion())
+  .addCommand(runCommand(signal))
+  .addCommand(doctorCommand(signal))
+  .configureOutput({ writeErr: () => undefined })
+  .exitOverride();
+// Subcommands that were made elsewhere do not inherit it.
+for (const command of program.commands) command.copyInheritedSettings(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  // Whatever broke because of the interruption, that is what ended it.
+  process.exitCode = report(signal.aborted ? signal.reason : error);
+}
+
+/** Tells the user what went wrong, and the shell how. */
+function report(error: unknown): number {
+  if (error instanceof Interruption) return error.exitCode;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    say(
+      error.code === "commander.help"
+        ? program.helpInformation()
+        : `${error.message.replace(/^error: /, "")}\nAll options: fenced --help`,
+    );
+    return 2;
+  }
+  if (error instanceof UsageError || InvalidInputError.isInstance(error)) {
+    say(error.message);
+    return 2;
+  }
+  say(FencedError.isInstance(error) ? error.message : inspect(error));
+  return brokenExitCode;
+}

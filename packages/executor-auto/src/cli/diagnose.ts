@@ -1,0 +1,65 @@
+import type { ExecutorCapabilities } from "@fenced/core";
+import { whatIsWrong } from "../explain.ts";
+import type { FenceName } from "../fenced-executor.ts";
+import { fences } from "../fences.ts";
+import { openExecutor } from "../open-executor.ts";
+import { endExecutor } from "../start-clock.ts";
+import { findTools, type FoundTool } from "./tools.ts";
+
+/** What this machine has to fence code in. */
+export interface Diagnosis {
+  /** The name of the strongest fence that works; `null`: none does. */
+  readonly strongest: FenceName | null;
+  /** The strongest first. */
+  readonly fences: readonly FenceState[];
+  /** Programs and settings that fences and other executors use. */
+  readonly tools: readonly FoundTool[];
+}
+
+/** Whether a fence works, which was tried. */
+interface FenceState {
+  readonly name: FenceName;
+  readonly works: boolean;
+  /** The level of isolation that it gives. */
+  readonly isolation: ExecutorCapabilities["isolation"];
+  readonly problem?: string;
+  readonly remedy?: string;
+}
+
+/** Levels of isolation by fence. */
+const isolations = { docker: "container", "os-sandbox": "os-sandbox", wasm: "wasm" } as const;
+
+/** Tries all fences, and looks for what they and other executors use. Downloads nothing, and leaves nothing behind. */
+export async function diagnose({
+  image,
+  signal,
+}: {
+  readonly image: string | undefined;
+  readonly signal: AbortSignal;
+}): Promise<Diagnosis> {
+  const [states, tools] = await Promise.all([
+    Promise.all(fences.map(async ({ name }) => tryFence(name, image, signal))),
+    findTools(),
+  ]);
+  signal.throwIfAborted();
+  return { strongest: states.find(({ works }) => works)?.name ?? null, fences: states, tools };
+}
+
+async function tryFence(name: FenceName, image: string | undefined, signal: AbortSignal): Promise<FenceState> {
+  const state = { name, isolation: isolations[name] };
+  try {
+    const options = image === undefined ? {} : { image };
+    await endExecutor(await openExecutor(name, { ...options, pull: "never", signal }));
+    return { ...state, works: true };
+  } catch (error) {
+    const { problem, remedy } = whatIsWrong(error);
+    return { ...state, works: false, problem: inOwnWords(problem), remedy: inOwnWords(remedy) };
+  }
+}
+
+/** A message of the library, without the option that was set here. */
+function inOwnWords(message: string): string {
+  return message
+    .replace(', and `pull` is "never"', "")
+    .replace(", or leave `pull` out", "; the first start does it, too");
+}

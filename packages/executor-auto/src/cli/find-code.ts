@@ -1,0 +1,28 @@
+import { canonicalLanguage, type CodeBlock, findFences } from "@fenced/core";
+import { defaultLanguages } from "@fenced/executor-kit";
+
+/** The code in a text. */
+export interface FoundCode {
+  /** Closed fences in languages that executors know, in order. */
+  readonly blocks: readonly CodeBlock[];
+  /** Canonical names of their languages, each once. */
+  readonly languages: readonly string[];
+  /** Sentences about fences that are not run. */
+  readonly notes: readonly string[];
+}
+
+/** Finds the fences of a Markdown text. What only shows something (JSON, output, text) is not code. */
+export function findCode(markdown: string): FoundCode {
+  const fences = findFences(markdown).map((each) => ({ ...each, language: canonicalLanguage(each.language) }));
+  const isKnown = ({ language }: CodeBlock): boolean => Object.hasOwn(defaultLanguages, language);
+  const closed = fences.filter((each) => each.closed);
+  const blocks = closed.filter(isKnown).map(({ language, code }) => ({ language, code }));
+  const others = [...new Set(closed.filter((each) => !isKnown(each)).map(({ language }) => language || "no language"))];
+  const notes = [
+    ...(others.length === 0 ? [] : [`Not run: blocks in ${others.join(", ")}.`]),
+    ...(closed.length === fences.length
+      ? []
+      : ["Not run: a block that is never closed, so that it may be half a program."]),
+  ];
+  return { blocks, languages: [...new Set(blocks.map(({ language }) => language))], notes };
+}

@@ -1,0 +1,19 @@
+import { access } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+
+/** Where a program is, of those on the `PATH`. */
+export async function whereIs(program: string): Promise<string | null> {
+  for (const directory of (process.env["PATH"] ?? "").split(delimiter)) {
+    const file = join(directory, program);
+    if (directory !== "" && (await isThere(file))) return file;
+  }
+  return null;
+}
+
+/** Whether a file is there. */
+export async function isThere(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
+}

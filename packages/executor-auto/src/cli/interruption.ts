@@ -1,0 +1,32 @@
+/** What ends a command before its time. */
+export class Interruption extends Error {
+  /** The shell's convention: 128 plus the signal's number. */
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super("Stopped.");
+    this.name = "Interruption";
+    this.exitCode = exitCode;
+  }
+}
+
+const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+const brokenPipe = 141;
+
+/**
+ * A signal that is aborted with an `Interruption` by Ctrl+C, by SIGTERM and when nobody reads the output any more. A second Ctrl+C
+ * ends this program at once.
+ */
+export function onInterruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(exitCodes[name]);
+      controller.abort(new Interruption(exitCodes[name]));
+    });
+  }
+  process.stdout.on("error", () => controller.abort(new Interruption(brokenPipe)));
+  // Its reader may be gone, which is no reason to exit without stopping executors.
+  process.stderr.on("error", () => {});
+  return controller.signal;
+}

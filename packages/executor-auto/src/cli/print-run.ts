@@ -1,0 +1,32 @@
+import { once } from "node:events";
+import { type CodeBlock, type CodeExecutor, sanitizeTerminalText } from "@fenced/core";
+import { say } from "./usage-error.ts";
+
+/**
+ * Runs blocks, and prints what they print as they print it. The program waits while nobody reads.
+ *
+ * @returns the exit code.
+ */
+export async function printRun(
+  executor: CodeExecutor,
+  blocks: readonly CodeBlock[],
+  signal: AbortSignal,
+): Promise<number> {
+  let exitCode = 0;
+  for await (const event of executor.streamCodeBlocks(blocks, { signal })) {
+    if (event.type === "stdout") await print(process.stdout, event.text, signal);
+    else if (event.type === "stderr") await print(process.stderr, event.text, signal);
+    else if (event.type === "result") {
+      ({ exitCode } = event.result);
+      const { length } = event.result.blocks;
+      if (length < blocks.length) say(`Block ${length} of ${blocks.length} failed; those after it were not run.`);
+    }
+  }
+  return exitCode;
+}
+
+/** A program may not control the terminal. What goes into a file or a pipe stays as it is. */
+async function print(stream: NodeJS.WriteStream, text: string, signal: AbortSignal): Promise<void> {
+  const shown = stream.isTTY ? sanitizeTerminalText(text) : text;
+  if (!stream.write(shown) && stream.writable) await once(stream, "drain", { signal });
+}

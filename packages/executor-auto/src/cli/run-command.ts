@@ -1,0 +1,120 @@
+import type { CodeExecutor } from "@fenced/core";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { importExecutor } from "../import-executor.ts";
+import type { OpenExecutorOptions } from "../open-executor-options.ts";
+import { openExecutor } from "../open-executor.ts";
+import { findCode } from "./find-code.ts";
+import { printRun } from "./print-run.ts";
+import { readText } from "./read-text.ts";
+import { say, UsageError } from "./usage-error.ts";
+
+/** What `fenced run` was told. */
+interface RunFlags {
+  readonly executor: "auto" | "docker" | "os-sandbox" | "wasm" | "local";
+  readonly image?: string;
+  readonly network?: "none" | "open";
+  readonly workDir?: string;
+  readonly timeoutMs?: number;
+  readonly totalTimeoutMs?: number;
+  readonly memoryBytes?: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly quiet: boolean;
+}
+
+const help = `
+Output comes as it is printed. The exit code is that of the program: that of the first block that fails, after which no other one runs;
+124 if its time was up. 125: no fence could be opened, or it broke down. 2: the command line is wrong, or there is no code.
+
+Examples:
+  fenced run answer.md
+  pbpaste | fenced run - --executor docker --image python:3.13-slim`;
+
+/** `fenced run`. */
+export function runCommand(signal: AbortSignal): Command {
+  return new Command("run")
+    .description("Runs the fenced code blocks of a Markdown file, or of a model's answer, in order.")
+    .argument("<file>", "the Markdown file; - for standard input")
+    .addOption(
+      new Option("--executor <name>", "where the code runs; auto: behind the strongest fence; local: without any")
+        .choices(["auto", "docker", "os-sandbox", "wasm", "local"])
+        .default("auto"),
+    )
+    .option("--image <name>", "the image for Docker and Podman")
+    .addOption(
+      new Option("--network <kind>", "none (default), or open: what this machine reaches").choices(["none", "open"]),
+    )
+    .option("--work-dir <directory>", "where the code runs (default: a temporary directory)")
+    .option("--timeout-ms <number>", "time limit of a block, in milliseconds (default: 60000)", wholeFrom1)
+    .option("--total-timeout-ms <number>", "time limit of all blocks together, in milliseconds", wholeFrom1)
+    .option("--memory-bytes <number>", "memory that the code may take", wholeFrom1)
+    .option("--env <name=value>", "an environment variable for the code; repeatable", variable, {})
+    .option("-q, --quiet", "do not say where the code runs", false)
+    .addHelpText("after", help)
+    .action(async (file: string, flags: RunFlags) => {
+      process.exitCode = await run(file, flags, signal);
+    });
+}
+
+async function run(file: string, flags: RunFlags, signal: AbortSignal): Promise<number> {
+  refuseMisplaced(flags);
+  const { blocks, languages, notes } = findCode(await readText(file, signal));
+  if (blocks.length === 0) {
+    throw new UsageError([`There is no code to run in ${file === "-" ? "standard input" : file}.`, ...notes].join(" "));
+  }
+  await using executor = await open(flags, languages, signal);
+  for (const note of flags.quiet ? [] : notes) say(note);
+  return await printRun(executor, blocks, signal);
+}
+
+async function open(flags: RunFlags, requiredLanguages: readonly string[], signal: AbortSignal): Promise<CodeExecutor> {
+  const { executor: name, quiet, image, network, ...given } = flags;
+  if (name === "local") return openLocal(given, quiet);
+  const options: OpenExecutorOptions = {
+    ...given,
+    ...(image === undefined ? {} : { image }),
+    ...(network === undefined ? {} : { network }),
+    requiredLanguages,
+    signal,
+  };
+  const executor = await openExecutor(name, options);
+  if (!quiet) say(executor.fence.reason);
+  return executor;
+}
+
+async function openLocal(
+  options: Pick<RunFlags, "workDir" | "timeoutMs" | "totalTimeoutMs" | "env">,
+  quiet: boolean,
+): Promise<CodeExecutor> {
+  const { LocalCommandLineCodeExecutor } = await importExecutor(
+    "@fenced/executor-local",
+    () => import("@fenced/executor-local"),
+  );
+  // It is said here in other words.
+  process.removeAllListeners("warning");
+  if (!quiet) say("Warning: the code runs on this machine without a fence. It can do everything that you can.");
+  return new LocalCommandLineCodeExecutor(options);
+}
+
+/** An option that would be ignored is a mistake. */
+function refuseMisplaced({ executor, image, network, memoryBytes }: RunFlags): void {
+  if (image !== undefined && executor !== "auto" && executor !== "docker") {
+    throw new UsageError("--image needs --executor docker or auto.");
+  }
+  const limits = { "--network": network, "--memory-bytes": memoryBytes };
+  for (const [name, value] of Object.entries(limits)) {
+    if (executor === "local" && value !== undefined) {
+      throw new UsageError(`${name} needs a fence; --executor local has none.`);
+    }
+  }
+}
+
+function wholeFrom1(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number, at least 1.");
+}
+
+function variable(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const [, name, value] = /^([^=\0]+)=([^\0]*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError("Write it as NAME=value.");
+  return { ...before, [name]: value };
+}

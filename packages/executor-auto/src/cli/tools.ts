@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { isThere, whereIs } from "./find-program.ts";
+import { installCommand, type PackageNames } from "./install-command.ts";
+
+/** A program or a setting, and whether this machine has it. */
+export interface FoundTool {
+  readonly name: string;
+  /** Its version, or where it is; `null`: it is not here. */
+  readonly found: string | null;
+  /** What it is good for: a level of isolation, and where that comes from. */
+  readonly gives: string;
+  /** The command that installs it, if it is missing and one is known. */
+  readonly install?: string;
+}
+
+/** How a tool is looked for. */
+interface Tool {
+  readonly name: string;
+  readonly gives: string;
+  /** Resolves with its version, or where it is; `null`: it is not here. */
+  readonly find: () => Promise<string | null>;
+  readonly packages?: PackageNames;
+}
+
+const onMac = process.platform === "darwin";
+
+const tools: readonly Tool[] = [
+  {
+    name: "Docker",
+    gives: "container",
+    find: async () => versionOf("docker", ["--version"]),
+    packages: { apt: "docker.io", dnf: "moby-engine", brew: "--cask docker" },
+  },
+  {
+    name: "Podman",
+    gives: "container",
+    find: async () => versionOf("podman", ["--version"]),
+    packages: { apt: "podman", dnf: "podman", brew: "podman" },
+  },
+  onMac
+    ? { name: "sandbox-exec", gives: "os-sandbox", find: async () => whereIs("sandbox-exec") }
+    : {
+        name: "bubblewrap",
+        gives: "os-sandbox",
+        find: async () => versionOf("bwrap", ["--version"]),
+        packages: { apt: "bubblewrap", dnf: "bubblewrap" },
+      },
+  {
+    name: "Python",
+    gives: "none by itself; os-sandbox needs it",
+    find: async () => versionOf("python3", ["--version"]),
+    packages: { apt: "python3", dnf: "python3", brew: "python" },
+  },
+  {
+    name: "Jupyter",
+    gives: "none; container with its own image",
+    find: async () =>
+      versionOf("python3", ["-c", "import ipykernel, jupyter_server; print(jupyter_server.__version__)"]),
+    packages: {
+      apt: "jupyter-server python3-ipykernel",
+      dnf: "python3-jupyter-server python3-ipykernel",
+      other: "python3 -m pip install jupyter_server ipykernel",
+    },
+  },
+  {
+    name: "ssh",
+    gives: "remote, on a host of yours",
+    find: async () => versionOf("ssh", ["-V"]),
+    packages: { apt: "openssh-client", dnf: "openssh-clients" },
+  },
+  { name: "kubeconfig", gives: "remote, in a cluster of yours", find: findKubeconfig },
+];
+
+/** Looks for all of them. */
+export async function findTools(): Promise<FoundTool[]> {
+  return Promise.all(
+    tools.map(async ({ name, gives, find, packages }) => {
+      const found = await find();
+      const install = found === null && packages ? await installCommand(packages) : undefined;
+      return { name, found, gives, ...(install === undefined ? {} : { install }) };
+    }),
+  );
+}
+
+const answerMs = 10_000;
+/** Programs may load what they find where they are called, as Python does, and code may have left something there. */
+const cwd = "/";
+
+/** The version that a program tells; `null` if it is not there or does not tell one. */
+async function versionOf(program: string, args: readonly string[]): Promise<string | null> {
+  if ((await whereIs(program)) === null) return null;
+  return new Promise((resolve) => {
+    const limits = { cwd, timeout: answerMs, killSignal: "SIGKILL", maxBuffer: 65_536 } as const;
+    execFile(program, args, limits, (error, stdout, stderr) => {
+      const version = /\d+(?:\.\d+)+/.exec(stdout + stderr)?.[0] ?? null;
+      resolve(error ? null : version);
+    });
+  });
+}
+
+async function findKubeconfig(): Promise<string | null> {
+  const [first] = (process.env["KUBECONFIG"] ?? "").split(delimiter);
+  const file = first === undefined || first === "" ? join(homedir(), ".kube", "config") : first;
+  return (await isThere(file)) ? file : null;
+}

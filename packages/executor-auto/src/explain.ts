@@ -1,0 +1,50 @@
+import { BackendUnavailableError, FencedError } from "@fenced/core";
+import type { PassedOverFence } from "./fenced-executor.ts";
+import { type Fence, fences } from "./fences.ts";
+
+/** Where the code runs, and why not behind a stronger fence. */
+export function explainChoice({ place }: Fence, passedOver: readonly PassedOverFence[]): string {
+  const reasons = passedOver.map(
+    (each) => `${capitalized(titleOf(each))} was passed over: ${firstSentence(each.problem)}`,
+  );
+  return [`The code runs in ${place}.`, ...reasons].join(" ");
+}
+
+/** An error in two parts. */
+export function whatIsWrong(error: unknown): Pick<PassedOverFence, "problem" | "remedy"> {
+  if (!FencedError.isInstance(error)) {
+    return { problem: error instanceof Error ? error.message : String(error), remedy: "Report this." };
+  }
+  const { message, remedy } = error;
+  return { problem: message.endsWith(remedy) ? message.slice(0, -remedy.length).trimEnd() : message, remedy };
+}
+
+/** @returns the error for a machine on which no fence could be opened. */
+export function nothingOpens(passedOver: readonly PassedOverFence[]): BackendUnavailableError {
+  const lines = passedOver.map(
+    (each) => `  - ${capitalized(titleOf(each))}: ${each.problem.replaceAll("\n", "\n    ")} ${each.remedy}\n`,
+  );
+  return new BackendUnavailableError(
+    `No fence could be opened, and code is never run without one:\n${lines.join("")}`,
+    {
+      remedy: "Do one of these. `npx -p @fenced/executor-auto fenced doctor` shows what this machine has.",
+      cause: new AggregateError(passedOver.map(({ error }) => error)),
+    },
+  );
+}
+
+function titleOf({ name }: PassedOverFence): string {
+  return fences.find((each) => each.name === name)?.title ?? name;
+}
+
+/** With a capital first letter. */
+export function capitalized(text: string): string {
+  return text.replace(/^\w/, (letter) => letter.toUpperCase());
+}
+
+/** Lists and details belong in `passedOver`. */
+function firstSentence(text: string): string {
+  const [line = ""] = text.split("\n");
+  const sentence = /^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line;
+  return sentence.endsWith(":") ? `${sentence.slice(0, -1)}.` : sentence;
+}

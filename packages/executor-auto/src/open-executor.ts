@@ -1,0 +1,81 @@
+import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
+import { z } from "zod";
+import { assertAble } from "./assert-able.ts";
+import { explainChoice, nothingOpens, whatIsWrong } from "./explain.ts";
+import type { FencedExecutor, FenceName, PassedOverFence } from "./fenced-executor.ts";
+import { type Fence, fences } from "./fences.ts";
+import { openExecutorOptions, type OpenExecutorOptions } from "./open-executor-options.ts";
+import { endExecutor, StartClock } from "./start-clock.ts";
+
+const fenceArgument = z.object({ fence: z.enum(["auto", "docker", "os-sandbox", "wasm"]) });
+
+/**
+ * Opens a fence for code, and starts the executor behind it. `"auto"` opens the strongest one that this machine has: a container of
+ * Docker or Podman, else a sandbox of the operating system, else an interpreter in WebAssembly. Never an unfenced one.
+ *
+ * Each executor is a package of its own; one that is not installed is passed over. Of a fence that is passed over nothing is left when
+ * the next one is tried.
+ *
+ * @param fence - `"auto"`, or one by name: then nothing else is tried.
+ * @returns a started executor, which the caller stops. Its property `fence` says what was chosen, and why.
+ * @throws InvalidInputError if an option is unknown or wrong.
+ * @throws BackendUnavailableError if no fence could be opened, with what is wrong with each and what to do.
+ * @throws `options.signal.reason` if the signal was aborted.
+ *
+ * @example
+ * await using executor = await openExecutor("auto", { timeoutMs: 10_000 });
+ * console.log(executor.fence.reason); // The code runs in a container of Docker or Podman.
+ * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
+ */
+export async function openExecutor(
+  fence: FenceName | "auto",
+  options: OpenExecutorOptions = {},
+): Promise<FencedExecutor> {
+  const { fence: wanted } = checkOptions(fenceArgument, { fence }, "openExecutor");
+  const checked = checkOptions(openExecutorOptions, options, "openExecutor");
+  const passedOver: PassedOverFence[] = [];
+  for (const candidate of fences.filter(({ name }) => wanted === "auto" || wanted === name)) {
+    checked.signal?.throwIfAborted();
+    const attempt = await tryFence(candidate, checked);
+    if ("executor" in attempt) {
+      const { name } = candidate;
+      const reason = explainChoice(candidate, passedOver);
+      return Object.assign(attempt.executor, { fence: { name, reason, passedOver } });
+    }
+    if (wanted !== "auto") throw attempt.error;
+    passedOver.push({ name: candidate.name, ...whatIsWrong(attempt.error), error: attempt.error });
+  }
+  throw nothingOpens(passedOver);
+}
+
+/** What came of one fence. */
+type Attempt = { readonly executor: CodeExecutor } | { readonly error: unknown };
+
+/**
+ * Starts the executor of one fence.
+ *
+ * @throws InvalidInputError for a mistake of the caller, which no other fence would mend; the signal's reason if that is aborted.
+ */
+async function tryFence(fence: Fence, options: OpenExecutorOptions): Promise<Attempt> {
+  const clock = new StartClock(fence.title, options);
+  let executor: CodeExecutor;
+  try {
+    executor = await fence.make(options, clock.onPullProgress);
+  } catch (error) {
+    if (BackendUnavailableError.isInstance(error)) return { error };
+    throw error;
+  }
+  try {
+    // Before it is started, by what it is meant to do; after that, by what it found.
+    assertAble(executor, fence, options);
+    await clock.start(executor);
+    assertAble(executor, fence, options);
+    options.signal?.throwIfAborted();
+    return { executor };
+  } catch (error) {
+    await endExecutor(executor);
+    options.signal?.throwIfAborted();
+    return { error };
+  }
+}

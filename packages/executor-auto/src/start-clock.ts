@@ -1,0 +1,79 @@
+import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
+import { lateSignal, untilAborted, within } from "@fenced/core/abort";
+import { capitalized } from "./explain.ts";
+import type { DownloadProgress, OpenExecutorOptions } from "./open-executor-options.ts";
+
+type StartLimits = Pick<OpenExecutorOptions, "startTimeoutMs" | "pullTimeoutMs" | "onPullProgress" | "signal">;
+
+/** How long an executor that is given up is waited for, in milliseconds. Most take none. */
+const undoMs = 10_000;
+
+/** Bounds the start of one executor in time. A download that goes on prolongs it. */
+export class StartClock {
+  /** For the executor. */
+  readonly onPullProgress: (progress: DownloadProgress) => void;
+  readonly #title: string;
+  readonly #startMs: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #ending = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #download: { readonly image: string; readonly began: number } | undefined;
+
+  /** @param title - the fence's, for messages. */
+  constructor(
+    title: string,
+    { startTimeoutMs = 30_000, pullTimeoutMs = 300_000, onPullProgress, signal }: StartLimits,
+  ) {
+    this.#title = title;
+    this.#startMs = startTimeoutMs;
+    this.#signal = signal;
+    this.onPullProgress = (progress) => {
+      this.#download ??= { image: progress.image, began: performance.now() };
+      if (performance.now() - this.#download.began < pullTimeoutMs) this.#timer?.refresh();
+      onPullProgress?.(progress);
+    };
+  }
+
+  /**
+   * Starts the executor.
+   *
+   * @throws BackendUnavailableError if that takes too long; the signal's reason if that is aborted; what the executor throws.
+   */
+  async start(executor: CodeExecutor): Promise<void> {
+    const giveUp = (): void => this.#ending.abort(this.#signal?.reason);
+    this.#signal?.throwIfAborted();
+    this.#signal?.addEventListener("abort", giveUp, { once: true });
+    this.#timer = setTimeout(() => this.#ending.abort(this.#late()), this.#startMs);
+    const { signal: ending } = this.#ending;
+    // Aborted if the executor does not even undo in time what it has begun.
+    using overdue = lateSignal(ending, undoMs);
+    try {
+      await untilAborted(executor.start({ signal: ending }), overdue.signal);
+    } finally {
+      clearTimeout(this.#timer);
+      this.#signal?.removeEventListener("abort", giveUp);
+    }
+  }
+
+  #late(): BackendUnavailableError {
+    if (this.#download) {
+      const { image, began } = this.#download;
+      const seconds = Math.round((performance.now() - began) / 1000);
+      return new BackendUnavailableError(`The download of the image "${image}" was not finished after ${seconds} s`, {
+        remedy: `Run \`docker pull ${image}\` once, or raise \`pullTimeoutMs\`.`,
+      });
+    }
+    return new BackendUnavailableError(`${capitalized(this.#title)} did not start within ${this.#startMs / 1000} s`, {
+      remedy: "See whether this machine or its daemon is overloaded, or raise `startTimeoutMs`.",
+    });
+  }
+}
+
+/** Stops an executor for good. One that does not stop in time is left to itself. */
+export async function endExecutor(executor: CodeExecutor): Promise<void> {
+  // What failed to start has said why; that it does not stop either adds nothing.
+  await within(
+    undoMs,
+    executor[Symbol.asyncDispose]().catch(() => {}),
+  );
+}

@@ -1,0 +1,73 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Diagnosis } from "../src/cli/diagnose.ts";
+import { findTools } from "../src/cli/tools.ts";
+import { noDaemon, pathWith, runNode } from "./support.ts";
+
+const cli = "../src/cli.ts";
+
+describe("fenced doctor", () => {
+  it("shows what works, as a table", needs("docker", "bubblewrap"), async () => {
+    const { exitCode, stdout, stderr } = await runNode(cli, ["doctor", "--image", "fenced-test:python"], {}).outcome;
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/^docker +container +works$/m);
+    expect(stdout).toMatch(/^os-sandbox +os-sandbox +works$/m);
+    expect(stdout).toMatch(/^wasm +wasm +works$/m);
+    expect(stdout).toMatch(/^Docker +\d[\d.]+ +container$/m);
+    expect(stdout).toMatch(/^bubblewrap +\d[\d.]+ +os-sandbox$/m);
+    expect(stdout).toContain("The strongest fence here: docker.");
+    expect(exitCode).toBe(0);
+  });
+
+  it("says what is wrong, and how to install what is missing", async () => {
+    // It is looked for, and never run.
+    const env = { ...noDaemon, PATH: await pathWith({ node: process.execPath, "apt-get": process.execPath }) };
+    const { exitCode, stdout } = await runNode(cli, ["doctor", "--json"], env).outcome;
+    const { strongest, fences, tools } = JSON.parse(stdout) as Diagnosis;
+    expect(exitCode).toBe(0);
+    expect(strongest).toBe("wasm");
+    expect(fences.map(({ name, works }) => [name, works])).toEqual([
+      ["docker", false],
+      ["os-sandbox", false],
+      ["wasm", true],
+    ]);
+    expect(fences[0]?.problem).toContain("No Docker daemon answers");
+    expect(fences[1]?.remedy).toContain("apt install bubblewrap");
+    const commands = Object.fromEntries(tools.map(({ name, found, install }) => [name, found ?? install]));
+    const root = process.getuid?.() === 0 ? "" : "sudo ";
+    expect(commands).toMatchObject({
+      Docker: `${root}apt-get install -y docker.io`,
+      Podman: `${root}apt-get install -y podman`,
+      bubblewrap: `${root}apt-get install -y bubblewrap`,
+      Python: `${root}apt-get install -y python3`,
+      Jupyter: `${root}apt-get install -y jupyter-server python3-ipykernel`,
+      ssh: `${root}apt-get install -y openssh-client`,
+    });
+  });
+
+  it("fails where there is no fence", async () => {
+    const missing = "@fenced/executor-docker,@fenced/executor-local,@fenced/executor-wasm";
+    const { exitCode, stdout } = await runNode(cli, ["doctor"], { WITHOUT_PACKAGES: missing }).outcome;
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain("wasm: The package @fenced/executor-wasm is not installed. Run: npm install");
+    expect(stdout).toContain("There is no fence on this machine yet.");
+  });
+
+  it("runs no module that code has left in the directory where it is called", needs("python3"), async () => {
+    const [before, directory] = [process.cwd(), await mkdtemp(join(tmpdir(), "fenced-test-"))];
+    onTestFinished(async () => {
+      process.chdir(before);
+      await rm(directory, { recursive: true });
+    });
+    for (const name of ["ipykernel.py", "jupyter_server.py", "linecache.py"]) {
+      await writeFile(join(directory, name), "open('it-ran', 'w')\n__version__ = '6.6.6'\n");
+    }
+    process.chdir(directory);
+    const tools = await findTools();
+    expect(tools.find(({ name }) => name === "Jupyter")?.found).not.toBe("6.6.6");
+    expect(await readdir(directory)).not.toContain("it-ran");
+  });
+});

@@ -1,0 +1,201 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { InvalidInputError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openExecutor } from "../src/index.ts";
+import { noDaemon, nodeAlone, runNode, silentServer } from "./support.ts";
+
+const image = "fenced-test:python";
+
+/** What `opens.ts` prints. */
+interface Opened {
+  readonly isolation?: string;
+  readonly output?: string;
+  readonly fence?: { readonly name: string; readonly reason: string; readonly passedOver: readonly PassedOver[] };
+  readonly error?: string;
+}
+
+interface PassedOver {
+  readonly name: string;
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** Opens a fence in a program of its own, with these variables. */
+async function open(fence: string, options: object, env: Readonly<Record<string, string>>): Promise<Opened> {
+  const { stdout, stderr } = await runNode("fixtures/opens.ts", [fence, JSON.stringify(options)], env).outcome;
+  expect(stderr).toBe("");
+  return JSON.parse(stdout) as Opened;
+}
+
+describe("the strongest fence", () => {
+  it("is a container where a daemon answers", needs("docker"), async () => {
+    await using executor = await openExecutor("auto", { image });
+    expect(executor.capabilities.isolation).toBe("container");
+    expect(executor.fence).toEqual({
+      name: "docker",
+      reason: "The code runs in a container of Docker or Podman.",
+      passedOver: [],
+    });
+  });
+
+  it("is the OS sandbox where no daemon answers", needs("bubblewrap", "python3"), async () => {
+    const { isolation, output, fence } = await open("auto", {}, noDaemon);
+    expect(isolation).toBe("os-sandbox");
+    expect(output).toBe("42 Linux\n");
+    expect(fence?.reason).toBe(
+      "The code runs in a sandbox of the operating system. Docker was passed over: No Docker daemon answers.",
+    );
+    const [passedOver] = fence?.passedOver ?? [];
+    expect(passedOver).toMatchObject({ name: "docker", remedy: expect.stringContaining("Start Docker or Podman") });
+    expect(passedOver?.problem).toContain("DOCKER_HOST: tcp://127.0.0.1:9");
+  });
+
+  it("is the OS sandbox where the image is missing and must not be pulled", needs("docker", "bubblewrap"), async () => {
+    await using executor = await openExecutor("auto", { image: "fenced-test:missing", pull: "never" });
+    expect(executor.capabilities.isolation).toBe("os-sandbox");
+    expect(executor.fence.passedOver[0]?.problem).toContain('The daemon has no image "fenced-test:missing"');
+  });
+
+  it("is WebAssembly where there is nothing but Node", async () => {
+    const { isolation, output, fence } = await open("auto", {}, { ...noDaemon, ...(await nodeAlone()) });
+    expect(isolation).toBe("wasm");
+    expect(output).toBe("42 Emscripten\n");
+    expect(fence?.passedOver.map(({ name }) => name)).toEqual(["docker", "os-sandbox"]);
+    expect(fence?.passedOver[1]).toMatchObject({
+      problem: expect.stringContaining("bubblewrap is not installed"),
+      remedy: expect.stringContaining("apt install bubblewrap"),
+    });
+  });
+
+  it("is none where nothing works, and each has its remedy; nothing is left behind", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "fenced-auto-"));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const env = { ...noDaemon, ...(await nodeAlone()), TMPDIR: directory };
+    const { error } = await open("auto", {}, { ...env, WITHOUT_PACKAGES: "@fenced/executor-wasm" });
+    expect(error).toContain("No fence could be opened, and code is never run without one");
+    expect(error).toMatch(/ {2}- Docker: No Docker daemon answers\.[^]*Start Docker or Podman/);
+    expect(error).toMatch(/ {2}- The OS sandbox: bubblewrap is not installed.*apt install bubblewrap/);
+    expect(error).toContain("- WebAssembly: The package @fenced/executor-wasm is not installed. Run: npm install");
+    expect((await readdir(directory)).filter((name) => name.startsWith("fenced"))).toEqual([]);
+  });
+
+  it("is one whose package is installed", async () => {
+    const missing = { WITHOUT_PACKAGES: "@fenced/executor-docker,@fenced/executor-local" };
+    const { isolation, fence } = await open("auto", {}, missing);
+    expect(isolation).toBe("wasm");
+    expect(fence?.passedOver.map(({ remedy }) => remedy)).toEqual([
+      "Run: npm install @fenced/executor-docker",
+      "Run: npm install @fenced/executor-local",
+    ]);
+  });
+});
+
+describe("a fence by name", () => {
+  it("is opened, and no other one", async () => {
+    await using executor = await openExecutor("wasm");
+    expect(executor.fence).toEqual({
+      name: "wasm",
+      reason: "The code runs in an interpreter in WebAssembly.",
+      passedOver: [],
+    });
+    expect(executor.capabilities.isolation).toBe("wasm");
+  });
+
+  it("fails with its own reason", async () => {
+    const outcome = openExecutor("os-sandbox", { env: await nodeAlone() });
+    await expect(outcome).rejects.toThrow(/^bubblewrap is not installed/);
+    const other = await open("docker", {}, { WITHOUT_PACKAGES: "@fenced/executor-docker" });
+    expect(other.error).toBe(
+      "BackendUnavailableError: The package @fenced/executor-docker is not installed. Run: npm install @fenced/executor-docker",
+    );
+  });
+});
+
+describe("options", () => {
+  it.each<[object, string]>([
+    [{ timeout: 1 }, 'unknown option "timeout". Did you mean "timeoutMs", in milliseconds?'],
+    [{ netwrok: "none" }, 'Did you mean "network"?'],
+    [{ network: "bridge" }, '"network" is "bridge". It must be "none" or "open"'],
+    [{ memoryBytes: 1 }, "at least 67108864"],
+    [{ startTimeoutMs: 0 }, "whole number of milliseconds"],
+    [{ requiredLanguages: "python" }, '"requiredLanguages" is a string. It must be an array'],
+    [{ docker: "ftp://x" }, "is not the address of a Docker daemon"],
+  ])("%j are refused", async (options, words) => {
+    const outcome = openExecutor("auto", options);
+    await expect(outcome).rejects.toThrow(words);
+    await expect(outcome).rejects.toSatisfy(InvalidInputError.isInstance);
+  });
+
+  it("refuse a fence that there is not, an unfenced one too", async () => {
+    for (const name of ["podman", "local", "none"]) {
+      await expect(openExecutor(name as "auto")).rejects.toThrow(
+        `"fence" is "${name}". It must be "auto", "docker", "os-sandbox" or "wasm".`,
+      );
+    }
+  });
+
+  it.each<[object, string]>([
+    [{ network: "open" }, "WebAssembly has no network"],
+    [{ workDir: "w" }, "WebAssembly keeps files in memory"],
+    [{ memoryBytes: 2 ** 33 }, "WebAssembly has at most 4 GiB of memory"],
+    [{ requiredLanguages: ["py", "Shell"] }, "WebAssembly has no Shell here"],
+  ])("%j rule out WebAssembly", async (options, words) => {
+    await expect(openExecutor("wasm", options)).rejects.toThrow(words);
+  });
+
+  it("reach the executor", async () => {
+    await using executor = await openExecutor("wasm", {
+      env: { COLOUR: "red" },
+      timeoutMs: 3000,
+      memoryBytes: 2 ** 27,
+    });
+    const code = "import os\nprint(os.environ['COLOUR'], flush=True)\nwhile True: pass";
+    const { output, exitCode } = await executor.executeCodeBlocks([{ language: "python", code }]);
+    expect([output, exitCode]).toEqual([expect.stringContaining("red"), 124]);
+    expect(executor.dumpComponent().config).toMatchObject({ memoryBytes: 2 ** 27, timeoutMs: 3000 });
+  });
+
+  it.each(["docker", "os-sandbox"] as const)(
+    "give code in %s no network, and the directory",
+    needs("docker", "bubblewrap"),
+    async (fence) => {
+      const workDir = await mkdtemp(join(tmpdir(), "fenced-auto-"));
+      onTestFinished(() => rm(workDir, { recursive: true }));
+      await using executor = await openExecutor(fence, { image, workDir, requiredLanguages: ["sh"] });
+      const code = "cat /proc/net/dev | grep -c : ; echo here > made";
+      const { output } = await executor.executeCodeBlocks([{ language: "sh", code }]);
+      expect(output).toBe("1\n"); // the loopback interface
+      expect(await readdir(workDir)).toContain("made");
+    },
+  );
+});
+
+describe("a fence that does not come up", () => {
+  it("is passed over when its daemon never answers", needs("bubblewrap"), async () => {
+    const { port } = await silentServer();
+    const docker = `tcp://127.0.0.1:${port}`;
+    await using executor = await openExecutor("auto", { docker, startTimeoutMs: 4000 });
+    expect(executor.fence.name).toBe("os-sandbox");
+    expect(executor.fence.passedOver[0]?.problem).toBe("Docker did not start within 4 s.");
+  });
+
+  it("is passed over when its image does not come", needs("docker"), async () => {
+    const { port } = await silentServer();
+    const options = { image: `127.0.0.1:${port}/python:3`, startTimeoutMs: 500 };
+    await expect(openExecutor("docker", options)).rejects.toThrow("Docker did not start within 0.5 s.");
+  });
+
+  it("is given up with the caller's reason", needs("docker"), async () => {
+    const { port, connected } = await silentServer();
+    const aborting = new AbortController();
+    const { signal } = aborting;
+    const opening = openExecutor("auto", { image: `127.0.0.1:${port}/python:3`, signal });
+    await connected;
+    aborting.abort(new Error("enough"));
+    await expect(opening).rejects.toThrow("enough");
+    await expect(openExecutor("auto", { signal })).rejects.toThrow("enough");
+  });
+});

@@ -1,0 +1,108 @@
+import { readdir, readFile } from "node:fs/promises";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { findCode } from "../src/cli/find-code.ts";
+import { runCommand } from "../src/cli/run-command.ts";
+import { noDaemon, nodeAlone, runNode } from "./support.ts";
+
+const cli = "../src/cli.ts";
+
+/** A Markdown text with these blocks: a language and code each. */
+function markdown(...blocks: readonly (readonly [language: string, code: string])[]): string {
+  return blocks.map(([language, code]) => `Text.\n\n\`\`\`${language}\n${code}\n\`\`\`\n`).join("\n");
+}
+
+describe("fenced run", () => {
+  it("runs the blocks in order, and ends with the exit code of the one that fails", async () => {
+    const text = markdown(
+      ["python", "import sys\nprint('one')\nprint('two', file=sys.stderr)"],
+      ["json", "{}"],
+      ["python", "raise SystemExit(7)"],
+      ["python", "print('never')"],
+    );
+    const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-", "--executor", "wasm"], {}, text).outcome;
+    expect(exitCode).toBe(7);
+    expect(stdout).toBe("one\n");
+    expect(stderr).toBe(
+      "The code runs in an interpreter in WebAssembly.\nNot run: blocks in json.\ntwo\nBlock 2 of 3 failed; those after it were not run.\n",
+    );
+  });
+
+  it("opens a fence that has the languages; one that has not is named", async () => {
+    const env = { ...noDaemon, ...(await nodeAlone()) };
+    const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-"], env, markdown(["bash", "echo 1"])).outcome;
+    expect(exitCode).toBe(125);
+    expect(stdout).toBe("");
+    expect(stderr).toContain("No fence could be opened");
+    expect(stderr).toContain("- WebAssembly: WebAssembly has no bash here.");
+  });
+
+  it("passes options on, and ends with 124 when the time is up", async () => {
+    const text = markdown(["python", "import os\nprint(os.environ['A'], flush=True)\nwhile True: pass"]);
+    const args = ["run", "-", "--executor", "wasm", "--timeout-ms", "500", "--env", "A=b=c", "--quiet"];
+    const { exitCode, stdout, stderr } = await runNode(cli, args, {}, text).outcome;
+    expect([exitCode, stdout]).toEqual([124, "b=c\n"]);
+    expect(stderr).not.toContain("The code runs in");
+  });
+
+  it("prints as the program does; Ctrl+C ends all of it", needs("bubblewrap", "bash"), async () => {
+    const marker = `8765${process.pid}`;
+    const text = markdown(["bash", `echo started\nsleep ${marker} &\nsleep ${marker}`]);
+    const { child, outcome, said } = runNode(cli, ["run", "-", "--executor", "os-sandbox"], {}, text);
+    await said("started");
+    await expect.poll(() => countProcesses(marker), { timeout: 30_000 }).toBe(2);
+    child.kill("SIGINT");
+    const { exitCode, stdout } = await outcome;
+    expect([exitCode, stdout]).toEqual([130, "started\n"]);
+    expect(await countProcesses(marker)).toBe(0);
+  });
+
+  it("runs without a fence only if it is told to, and says so", needs("bash"), async () => {
+    const text = markdown(["sh", "echo here"]);
+    const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-", "--executor", "local"], {}, text).outcome;
+    expect([exitCode, stdout]).toEqual([0, "here\n"]);
+    expect(stderr).toBe("Warning: the code runs on this machine without a fence. It can do everything that you can.\n");
+  });
+
+  it.each<[string[], string]>([
+    [[], "missing required argument 'file'"],
+    [["/nowhere.md"], "Cannot read /nowhere.md: ENOENT"],
+    [["LICENSE"], "There is no code to run in LICENSE."],
+    [["f", "--executor", "moon"], "Allowed choices are auto, docker, os-sandbox, wasm, local."],
+    [["f", "--executor", "wasm", "--image", "i"], "--image needs --executor docker or auto"],
+    [["f", "--executor", "local", "--network", "none"], "--network needs a fence"],
+    [["f", "--executor", "local", "--memory-bytes", "99999999"], "--memory-bytes needs a fence"],
+    [["f", "--timeout-ms", "1s"], "whole number, at least 1"],
+    [["f", "--env", "A"], "Write it as NAME=value."],
+    [["f", "--lang", "x"], "unknown option '--lang'"],
+  ])("refuses %j with the reason", async (args, words) => {
+    const command = runCommand(new AbortController().signal)
+      .configureOutput({ writeErr: () => undefined })
+      .exitOverride();
+    await expect(command.parseAsync(args, { from: "user" })).rejects.toThrow(words);
+  });
+});
+
+describe("the code in a text", () => {
+  it("is what is in a known language, and closed", () => {
+    const text = `${markdown(["Py", "1"], ["", "x"], ["text", "x"], ["shell", "2"])}\n\`\`\`python\nprint(`;
+    expect(findCode(text)).toEqual({
+      blocks: [
+        { language: "python", code: "1" },
+        { language: "sh", code: "2" },
+      ],
+      languages: ["python", "sh"],
+      notes: [
+        "Not run: blocks in no language, text.",
+        "Not run: a block that is never closed, so that it may be half a program.",
+      ],
+    });
+  });
+});
+
+/** How many processes of this machine have the text in their arguments. */
+async function countProcesses(text: string): Promise<number> {
+  const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(processes.map((id) => readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "")));
+  return lines.filter((line) => line.includes(text)).length;
+}

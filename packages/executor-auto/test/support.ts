@@ -1,0 +1,79 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+// Its own path, and not the name on the PATH: some tests take the PATH away.
+const tsx = import.meta.resolve("tsx");
+const withoutPackages = new URL("fixtures/without-packages.mjs", import.meta.url).href;
+
+/** Variables under which no daemon of Docker or Podman answers: that port is one where nobody listens. */
+export const noDaemon = { DOCKER_HOST: "tcp://127.0.0.1:9" };
+
+/** A `PATH` on which there is Node, and nothing else. */
+export async function nodeAlone(): Promise<{ readonly PATH: string }> {
+  return { PATH: await pathWith({ node: process.execPath }) };
+}
+
+/** A `PATH` on which there are these programs, by their names. */
+export async function pathWith(programs: Readonly<Record<string, string>>): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "fenced-path-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  for (const [name, file] of Object.entries(programs)) await symlink(file, join(directory, name));
+  return directory;
+}
+
+/** A program under way. */
+export interface Started {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly outcome: Promise<{ readonly exitCode: number | null; readonly stdout: string; readonly stderr: string }>;
+  /** Waits until standard output has the text. */
+  readonly said: (text: string) => Promise<void>;
+}
+
+/** Runs a program of this package's sources or tests in Node, without a terminal. */
+export function runNode(
+  file: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  stdin = "",
+): Started {
+  const { DOCKER_HOST: _host, ...inherited } = process.env;
+  const program = fileURLToPath(new URL(file, import.meta.url));
+  const words = ["--conditions=@fenced/source", "--import", tsx, "--import", withoutPackages, program, ...args];
+  const child = spawn(process.execPath, words, { env: { ...inherited, ...env } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  child.stdin.on("error", () => {}).end(stdin);
+  const texts = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => (texts[name] += text));
+  }
+  const outcome = once(child, "close").then(([exitCode]: (number | null)[]) => ({
+    exitCode: exitCode ?? null,
+    ...texts,
+  }));
+  const said = async (text: string): Promise<void> => {
+    while (!texts.stdout.includes(text)) await once(child.stdout, "data");
+  };
+  return { child, outcome, said };
+}
+
+/** A server that accepts connections and never says anything. */
+export async function silentServer(): Promise<{ readonly port: number; readonly connected: Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => sockets.add(socket.on("error", () => {})));
+  const connected = once(server, "connection").then(() => {});
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  return { port: address.port, connected };
+}

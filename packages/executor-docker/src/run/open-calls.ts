@@ -1,0 +1,18 @@
+import type { Duplex } from "node:stream";
+import { FunctionSetupError } from "@fenced/core";
+import type { BlockRunner } from "./exec-runner.ts";
+
+/**
+ * Lets programs in a container call functions of the host, through its supervisor.
+ *
+ * @throws FunctionSetupError if it has none.
+ */
+export async function openCalls(runner: BlockRunner, accept: (connection: Duplex) => void): Promise<string> {
+  if (runner.openCalls) return runner.openCalls(accept);
+  throw new FunctionSetupError(
+    "This container has no Python, through which programs could call functions of the host",
+    {
+      remedy: "Use an image that has Python 3.8 or later, or leave the functions of the host out.",
+    },
+  );
+}

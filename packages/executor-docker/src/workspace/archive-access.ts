@@ -1,0 +1,125 @@
+import path from "node:path";
+import { BackendUnavailableError, InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
+import type { FileContent, RemoteFileAccess } from "@fenced/executor-kit";
+import { workspacePath } from "../container/container-options.ts";
+import type { RunningContainer } from "../container/running-container.ts";
+import { notAFile, notThere, type ArchiveEntry, type ContainerArchive } from "./container-archive.ts";
+
+/** Milliseconds that listing the workspace may take; the daemon sends all of its content for that. */
+const listMs = 60_000;
+/** Milliseconds that removing files may take: the code can stop the program that does it. */
+const removeMs = 20_000;
+/** Bytes of a file's name, on Linux. */
+const longestName = 255;
+
+/** The files of a work directory that is only in the container. */
+export class ArchiveAccess implements RemoteFileAccess {
+  readonly #archive: ContainerArchive;
+  readonly #container: RunningContainer;
+
+  constructor(archive: ContainerArchive, container: RunningContainer) {
+    this.#archive = archive;
+    this.#container = container;
+  }
+
+  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+    const place = await this.#archive.resolve(usable(directory), "follow");
+    if ((await this.#archive.info(place))?.kind !== "directory") throw notThere(directory);
+    const top = path.posix.relative(workspacePath, path.posix.dirname(place));
+    for await (const { header } of this.#archive.entries(place, listMs)) {
+      const file = place === workspacePath ? belowTop(header.name) : path.posix.join(top, header.name);
+      if (header.type === "file") yield { path: file, size: header.size };
+    }
+  }
+
+  async stat(file: string): Promise<FileStat> {
+    const info = await this.#archive.info(await this.#archive.resolve(usable(file), "follow"));
+    if (!info) throw notThere(file);
+    const { kind, size, modifiedAt } = info;
+    if (kind !== "file" && kind !== "directory") throw notAFile(file);
+    return { path: file, type: kind, size: kind === "file" ? size : 0, modifiedAt };
+  }
+
+  async *content(file: string): AsyncGenerator<Uint8Array, void, void> {
+    const place = await this.#archive.resolve(usable(file), "follow");
+    const info = await this.#archive.info(place);
+    if (!info) throw notThere(file);
+    if (info.kind !== "file") throw notAFile(file);
+    for await (const { content } of this.#archive.entries(place)) yield* content;
+  }
+
+  async put(file: string, content: FileContent): Promise<void> {
+    const place = await this.#archive.resolve(usable(file), "follow");
+    const parts = path.posix.relative(workspacePath, place).split("/");
+    const entries: ArchiveEntry[] = [];
+    for (let depth = 1; depth < parts.length; depth += 1) {
+      const directory = parts.slice(0, depth).join("/");
+      const info = await this.#archive.info(`${workspacePath}/${directory}`);
+      if (!info) entries.push({ name: directory });
+      else if (info.kind !== "directory") throw notThere(file);
+    }
+    const info = await this.#archive.info(place);
+    if (place === workspacePath || (info && info.kind !== "file")) throw notAFile(file);
+    try {
+      await this.#archive.put(workspacePath, [...entries, { name: parts.join("/"), content }]);
+    } catch (error) {
+      // A part of a file must not be taken for all of it.
+      await removeInContainer(this.#container, place).catch(() => {});
+      throw error;
+    }
+  }
+
+  async remove(file: string): Promise<void> {
+    const place = await this.#archive.resolve(usable(file), "keep");
+    if (!(await this.#archive.info(place))) throw notThere(file);
+    await removeInContainer(this.#container, place);
+  }
+}
+
+/**
+ * Removes a file or directory by a program in the container, as the daemon's API cannot.
+ *
+ * @throws InvalidInputError if the program cannot, BackendUnavailableError if it does not end: the code may have stopped it.
+ */
+export async function removeInContainer({ inventory, runner }: RunningContainer, place: string): Promise<void> {
+  const { programs } = inventory;
+  const remove = programs.get("rm");
+  const python = programs.get("python3") ?? programs.get("python") ?? "python3";
+  const code =
+    "import os, shutil, sys\np = sys.argv[1]\nshutil.rmtree(p) if os.path.isdir(p) and not os.path.islink(p) else os.remove(p)";
+  const argv = remove === undefined ? [python, "-c", code, place] : [remove, "-rf", "--", place];
+  const signal = AbortSignal.timeout(removeMs);
+  let said = "";
+  for (const events = runner.run({ argv, env: {}, signal }); ;) {
+    const { value, done } = await events.next();
+    if (done === true && value.exitCode === 0) return;
+    if (done === true) throw notRemoved(place, signal.aborted, said.trim());
+    if ("data" in value && said.length < mostSaid) said += String(value.data);
+  }
+}
+
+const mostSaid = 2000;
+
+function notRemoved(place: string, late: boolean, said: string): Error {
+  if (late) {
+    return new BackendUnavailableError(`Removing ${place} took more than ${removeMs / 1000} s`, {
+      remedy: "Call restart(), which ends all processes in the container, and try again.",
+    });
+  }
+  return new InvalidInputError(`${place} could not be removed: ${said}`, {
+    remedy: "See whether the user that the code runs as may remove it.",
+  });
+}
+
+/** @throws InvalidInputError for a name that no file system takes; the daemon would only say that it failed. */
+function usable(relative: string): string {
+  if (relative.split("/").every((part) => Buffer.byteLength(part) <= longestName)) return relative;
+  throw new InvalidInputError(`The file system does not accept the name: ${JSON.stringify(relative.slice(0, 100))}`, {
+    remedy: "Use a shorter name of ordinary characters.",
+  });
+}
+
+/** An entry's name without the directory that the archive begins with. */
+export function belowTop(name: string): string {
+  return name.replace(/^[^/]*\/?/, "");
+}

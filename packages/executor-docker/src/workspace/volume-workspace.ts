@@ -1,0 +1,171 @@
+import path from "node:path";
+import { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import type { Container, DockerClient } from "@fenced/docker-daemon";
+import {
+  RemoteFiles,
+  type BackendFiles,
+  type DirectoryFiles,
+  type FileContent,
+  type SessionDirectories,
+} from "@fenced/executor-kit";
+import { workspacePath } from "../container/container-options.ts";
+import type { RunningContainer } from "../container/running-container.ts";
+import { ArchiveAccess, belowTop, removeInContainer } from "./archive-access.ts";
+import { ContainerArchive, type ArchiveEntry } from "./container-archive.ts";
+import type { BlockFile, ContainerWorkspace } from "./container-workspace.ts";
+
+/**
+ * A work directory that this host cannot see: a volume of a daemon elsewhere. Files travel as tar archives. A directory
+ * that the user gave is copied there at the start, and after each block what is there is copied back.
+ */
+export class VolumeWorkspace implements ContainerWorkspace {
+  readonly files: BackendFiles;
+  readonly #container: Container;
+  readonly #archive: ContainerArchive;
+  readonly #running: RunningContainer;
+  readonly #directories: SessionDirectories;
+  readonly #hostFiles: DirectoryFiles;
+  /** The files that both sides have, as they were when they were copied. */
+  readonly #copied = new Map<string, string>();
+  #settling: Promise<string | undefined> = Promise.resolve(undefined);
+  #waiting: Promise<string | undefined> | undefined;
+
+  constructor(docker: DockerClient, container: RunningContainer, directories: SessionDirectories) {
+    this.#container = docker.getContainer(container.id);
+    this.#archive = new ContainerArchive(this.#container, container.inventory.owner);
+    this.#running = container;
+    this.#directories = directories;
+    const isOwn = (file: string): boolean => directories.isOwn(file);
+    this.files = new RemoteFiles(new ArchiveAccess(this.#archive, container), isOwn);
+    this.#hostFiles = directories.files();
+  }
+
+  /** Gives the directory to the user that blocks run as, and copies what the user's directory holds. */
+  async prepare(): Promise<void> {
+    await this.#claim();
+    const entries: ArchiveEntry[] = [];
+    const files = this.#directories.given ? await this.#hostFiles.list() : [];
+    const directories = new Set(files.flatMap(({ path: file }) => parentsOf(file)));
+    entries.push(...[...directories].map((name) => ({ name })));
+    for (const { path: file, size } of files) entries.push({ name: file, content: this.#onHost(file, size) });
+    await this.#archive.put(workspacePath, entries);
+    await this.settle();
+  }
+
+  /** Read by descriptors: another executor's code may share the directory. */
+  #onHost(file: string, size: number): FileContent {
+    const read = (): AsyncIterable<Uint8Array> => firstBytes(this.#hostFiles.content(file), size);
+    return { size, [Symbol.asyncIterator]: () => read()[Symbol.asyncIterator]() };
+  }
+
+  /** A fresh volume is root's. */
+  async #claim(): Promise<void> {
+    try {
+      await this.#archive.put("/", [{ name: workspacePath.slice(1) }]);
+    } catch {
+      // Nothing can be put beside the volume if the rest of the file system is read-only; then root opens it to all.
+      const exec = await this.#container.exec({
+        Cmd: ["chmod", "1777", workspacePath],
+        User: "0:0",
+        AttachStdout: true,
+      });
+      const stream = await exec.start({ hijack: true });
+      await finished(stream.resume()).catch(() => {});
+    }
+  }
+
+  async writeBlock(source: string, extension: string, filename: string | undefined): Promise<BlockFile> {
+    if (filename === undefined) {
+      const name = this.#directories.newName(extension);
+      const bytes = Buffer.from(source);
+      const content = {
+        size: bytes.length,
+        [Symbol.asyncIterator]: () => Readable.from([bytes])[Symbol.asyncIterator](),
+      };
+      await this.#archive.put(workspacePath, [{ name, content }]);
+      return { inContainer: `${workspacePath}/${name}` };
+    }
+    await this.files.write(filename, source);
+    const onHost = path.join(this.#directories.workDirectory, filename);
+    return { inContainer: `${workspacePath}/${filename}`, ...(this.#directories.given ? { onHost } : {}) };
+  }
+
+  async removeBlock({ inContainer }: BlockFile): Promise<void> {
+    await removeInContainer(this.#running, inContainer);
+  }
+
+  async settle(): Promise<string | undefined> {
+    if (!this.#directories.given) return undefined;
+    // A block that ends while a copy is made waits for the next one, and shares it with all that end meanwhile.
+    this.#waiting ??= this.#settling.then(() => {
+      this.#waiting = undefined;
+      this.#settling = this.#copyBack();
+      return this.#settling;
+    });
+    return this.#waiting;
+  }
+
+  /** Copies what has changed; returns a sentence about what was not copied. Never rejects: the block's result counts more. */
+  async #copyBack(): Promise<string | undefined> {
+    const seen = new Set<string>();
+    const left: string[] = [];
+    let room = mostCopied;
+    try {
+      for await (const { header, content } of this.#archive.entries(workspacePath, copyMs)) {
+        const file = belowTop(header.name);
+        if (header.type !== "file" || this.#directories.isOwn(file)) continue;
+        const [size, changed] = [header.size, header.mtime.getTime()];
+        seen.add(file);
+        if (seen.size > mostFiles) throw new Error(`there are more than ${mostFiles} files`);
+        const state = `${size} ${changed}`;
+        if (this.#copied.get(file) === state) continue;
+        if (size > room) {
+          left.push(`${file} (${Math.ceil(size / 1_048_576)} MiB)`);
+          continue;
+        }
+        room -= size;
+        await this.#hostFiles.put(file, content);
+        // Tar knows whole seconds only: what is younger may change again without looking different.
+        this.#copied.set(file, Date.now() - changed > youngMs ? state : "young");
+      }
+    } catch (error) {
+      return notCopied(`not all files were copied: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    for (const file of this.#copied.keys()) {
+      if (seen.has(file)) continue;
+      this.#copied.delete(file);
+      await this.#hostFiles.remove(file).catch(() => {});
+    }
+    if (left.length === 0) return undefined;
+    const names = left.slice(0, 5).join(", ") + (left.length > 5 ? ` and ${left.length - 5} more` : "");
+    return notCopied(`${names} did not fit into the ${mostCopied / 1_048_576} MiB that are copied after a block`);
+  }
+}
+
+/** Bytes that one copy brings to the host: code decides how much there is, and a sparse file costs it nothing. */
+const mostCopied = 536_870_912;
+/** Files that one copy looks at. */
+const mostFiles = 200_000;
+/** Milliseconds that one copy may take. */
+const copyMs = 120_000;
+const youngMs = 10_000;
+
+function parentsOf(file: string): string[] {
+  const parts = file.split("/").slice(0, -1);
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+}
+
+function notCopied(problem: string): string {
+  return `\nThe work directory is not up to date: ${problem}. Remove what is not needed, or write it to /tmp.\n`;
+}
+
+async function* firstBytes(chunks: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array, void, void> {
+  let left = size;
+  for await (const chunk of chunks) {
+    const piece = chunk.subarray(0, left);
+    left -= piece.length;
+    if (piece.length > 0) yield piece;
+    if (left === 0) return;
+  }
+}

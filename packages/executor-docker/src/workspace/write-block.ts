@@ -1,0 +1,21 @@
+import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { type BlockRun, blockSource } from "@fenced/executor-kit";
+import type { BlockFile, ContainerWorkspace } from "./container-workspace.ts";
+
+/**
+ * Writes a block to the work directory.
+ *
+ * @throws BackendUnavailableError if that fails for want of room or rights; WorkspacePathError and others of the block's file name.
+ */
+export async function writeBlock(workspace: ContainerWorkspace, run: BlockRun, extension: string): Promise<BlockFile> {
+  try {
+    return await workspace.writeBlock(blockSource(run.language, run.code), extension, run.filename);
+  } catch (cause) {
+    if (FencedError.isInstance(cause)) throw cause;
+    throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
+      remedy:
+        "Check that its disk is not full, with `files.list()` and `files.remove()`, and that it can be written to.",
+      cause,
+    });
+  }
+}

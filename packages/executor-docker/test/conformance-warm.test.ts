@@ -1,0 +1,34 @@
+import { randomUUID } from "node:crypto";
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { needs, variant } from "@fenced/test-support";
+import { afterAll, describe, it } from "vitest";
+import { dockerSubject } from "./support/docker-subject.ts";
+import { pythonImage } from "./support/images.ts";
+import { WarmExecutor } from "./support/warm-executor.ts";
+
+// Blocks of Python are forked from an interpreter that waits; all else is as in the suite without it.
+describe("Docker Engine", needs("docker"), () => {
+  const image = `${pythonImage}-${randomUUID()}`;
+  testCodeExecutor(
+    { describe, it },
+    {
+      ...dockerSubject("with warm Python", pythonImage, image),
+      create: (options) => new WarmExecutor({ image, network: "none", warm: {}, ...options }),
+    },
+    variant(
+      "standard input",
+      "environment",
+      "encoding",
+      "python functions",
+      "timeout",
+      "abort",
+      "background processes",
+      "life cycle",
+      "leaks",
+    ),
+  );
+  // Otherwise the suite has shown nothing.
+  afterAll(() => {
+    if (WarmExecutor.sessions <= 20) throw new Error("Hardly a session had an interpreter that waits.");
+  });
+});

@@ -1,0 +1,69 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { needs } from "@fenced/test-support";
+import { expect, it, describe } from "vitest";
+import { relayDaemon, type RelayHooks } from "./support/daemon-relay.ts";
+import { docker } from "./support/docker-cli.ts";
+
+const fixture = join(import.meta.dirname, "fixtures/mortal-host.ts");
+const socket = "/var/run/docker.sock";
+
+function startHost(...words: readonly string[]): ChildProcess {
+  const command = ["--import", "tsx", "--conditions=@fenced/source", fixture, ...words];
+  return spawn(process.execPath, command, { stdio: ["ignore", "pipe", "inherit"] });
+}
+
+/** Waits until no container of a host is left, whatever its state. */
+async function untilNoneOf(label: string): Promise<void> {
+  const left = () => docker("ps", "--all", "--quiet", "--filter", `label=fenced-test.host=${label}`);
+  while ((await left()) !== "") await sleep(100);
+}
+
+describe("a host that is killed", { ...needs("docker"), timeout: 60_000 }, () => {
+  it.each<[string, (kill: () => void) => RelayHooks]>([
+    [
+      "while the daemon creates its container",
+      (kill) => ({ before: ({ url = "" }) => (url.includes("/containers/create") ? kill() : undefined) }),
+    ],
+    [
+      "when its container is created and not started",
+      (kill) => ({ answered: ({ url = "" }) => (url.includes("/containers/create") ? kill() : undefined) }),
+    ],
+    [
+      "while its container starts",
+      (kill) => ({ before: ({ url = "" }) => (url.endsWith("/start") ? kill() : undefined) }),
+    ],
+  ])("%s leaves nothing", async (_, hooks) => {
+    const label = randomUUID();
+    let asked = false;
+    await using relay = await relayDaemon(
+      socket,
+      hooks(() => {
+        asked = true;
+        host.kill("SIGKILL");
+      }),
+    );
+    const host = startHost(relay.address, label);
+    await once(host, "exit");
+    expect(asked).toBe(true);
+    // What the daemon was asked for before may still be on its way.
+    await sleep(1000);
+    await untilNoneOf(label);
+  });
+
+  it("leaves nothing though its code has stopped the supervisor", async () => {
+    const host = startHost(`unix://${socket}`, randomUUID(), "kill -STOP -1; sleep 1000");
+    if (!host.stdout) throw new Error("no output");
+    const [name] = (await once(createInterface(host.stdout), "line")) as [string];
+    // Not by `docker exec`, whose own start the code would stop as well.
+    while (!/^T/m.test(await docker("top", name, "-eo", "stat,pid"))) await sleep(100);
+    host.kill("SIGKILL");
+    const left = () => docker("ps", "--all", "--quiet", "--filter", `name=${name}`);
+    while ((await left()) !== "") await sleep(100);
+    expect(await left()).toBe("");
+  });
+});

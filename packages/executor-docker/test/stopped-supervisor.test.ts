@@ -1,0 +1,131 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { DockerCommandLineCodeExecutor } from "../src/index.ts";
+import { createExecutor, run } from "./support/create-executor.ts";
+import { docker } from "./support/docker-cli.ts";
+import { pythonImage } from "./support/images.ts";
+
+/** Has code stop what starts and ends blocks, once its own block has ended. */
+async function stopSupervisor(executor: DockerCommandLineCodeExecutor): Promise<void> {
+  // The shepherd's parent is the supervisor.
+  const code = '(sleep 1; kill -STOP "$(cut -d" " -f4 /proc/$SHEPHERD/stat)") &';
+  await run(executor, "bash", `SHEPHERD=$PPID\n${code}\nsleep 0.1`);
+  // Not by `docker exec`, whose own start the code could stop as well.
+  while (!/^T/m.test(await docker("top", executor.containerName, "-eo", "stat,pid"))) await sleep(100);
+}
+
+/** What a call comes to: its value, or that the place is said to be broken. One that hangs runs into the test's time limit. */
+async function outcome<T>(call: () => Promise<T>): Promise<T | "unavailable"> {
+  try {
+    return await call();
+  } catch (error) {
+    if (BackendUnavailableError.isInstance(error)) return "unavailable";
+    throw error;
+  }
+}
+
+const containerName = `fenced-test-stopped-${process.pid}`;
+let host: string;
+let workDir: string;
+
+const places: readonly [string, () => DockerCommandLineCodeExecutor][] = [
+  ["files in a volume", () => createExecutor()],
+  ["a bound workDir", () => createExecutor({ workDir })],
+  // A container of somebody else's does not have `workDir` bound, so that files travel as archives.
+  ["a workDir by archives", () => createExecutor({ containerName, reuse: true, workDir })],
+];
+
+describe.each(places)(
+  "a supervisor that code has stopped, with %s",
+  { ...needs("docker"), timeout: 120_000 },
+  (place, create) => {
+    const foreign = place === "a workDir by archives";
+    // A container of somebody else's stays, and that something may be left in it is said.
+    const stopped = foreign ? "unavailable" : undefined;
+    beforeEach(async () => {
+      host = await mkdtemp(join(tmpdir(), "fenced-test-"));
+      workDir = await mkdtemp(join(tmpdir(), "fenced-test-"));
+      const words = ["--volume", "/workspace", "--network", "none", pythonImage, "sleep", "1000"];
+      if (foreign) await docker("run", "--detach", "--init", "--name", containerName, ...words);
+    });
+    afterEach(async () => {
+      if (foreign) await docker("rm", "--force", "--volumes", containerName);
+      for (const directory of [host, workDir]) await rm(directory, { recursive: true });
+    });
+
+    it("does not hold up upload", async () => {
+      await writeFile(join(host, "up.txt"), "up");
+      const executor = create();
+      await executor.start();
+      await stopSupervisor(executor);
+      const uploaded = await outcome(async () => {
+        await executor.files.upload([join(host, "up.txt")]);
+        return Buffer.from(await executor.files.read("up.txt")).toString();
+      });
+      expect(["up", "unavailable"]).toContain(uploaded);
+      expect(await outcome(() => executor.stop())).toBe(stopped);
+    });
+
+    it("does not hold up download", async () => {
+      const executor = create();
+      await executor.files.write("given.txt", "given");
+      await stopSupervisor(executor);
+      const downloaded = await outcome(async () => {
+        const [copy = ""] = await executor.files.download(["given.txt"], join(host, "down"));
+        return readFile(copy, "utf8");
+      });
+      expect(["given", "unavailable"]).toContain(downloaded);
+      expect(await outcome(() => executor.stop())).toBe(stopped);
+    });
+
+    it("does not hold up stop, which leaves no container of the executor's", async () => {
+      const executor = create();
+      await executor.start();
+      const { containerName: name } = executor;
+      await stopSupervisor(executor);
+      expect(await outcome(() => executor.stop())).toBe(stopped);
+      const left = await docker("ps", "--all", "--filter", `name=${name}`, "--format", "{{.Names}}");
+      expect(left).toBe(foreign ? name : "");
+    });
+  },
+);
+
+describe(
+  "a supervisor that code has stopped, in a container of somebody else's",
+  { ...needs("docker"), timeout: 120_000 },
+  () => {
+    it("ends all that it started, and itself, should it go on after stop()", async () => {
+      await docker(
+        "run",
+        "--detach",
+        "--init",
+        "--name",
+        containerName,
+        "--network",
+        "none",
+        pythonImage,
+        "sleep",
+        "1000",
+      );
+      try {
+        const processes = () => docker("top", containerName, "-eo", "pid,args");
+        const before = await processes();
+        const executor = createExecutor({ containerName, reuse: true });
+        await run(executor, "bash", "sleep 1001 &");
+        await stopSupervisor(executor);
+        expect(await outcome(() => executor.stop())).toBe("unavailable");
+        expect(await processes()).toContain("sleep 1001");
+        await docker("exec", containerName, "sh", "-c", "kill -CONT -1");
+        while ((await processes()) !== before) await sleep(100);
+        expect(await processes()).toBe(before);
+      } finally {
+        await docker("rm", "--force", "--volumes", containerName);
+      }
+    });
+  },
+);

@@ -1,0 +1,29 @@
+import { randomUUID } from "node:crypto";
+import { loadComponent, type CodeExecutor } from "@fenced/core";
+import type { ExecutorSubject } from "@fenced/executor-testkit";
+import { afterAll, beforeAll } from "vitest";
+import { DockerCommandLineCodeExecutor } from "../../src/index.ts";
+import { docker, dockerResources } from "./docker-cli.ts";
+import { hostCommand } from "./host-command.ts";
+
+/**
+ * Executors for the kit with an image, on the daemon of this machine. For the `describe` around it.
+ *
+ * @param image - a name of its own: by that, these containers are told from those of tests that run at the same time.
+ */
+export function dockerSubject(what: string, source: string, image = `${source}-${randomUUID()}`): ExecutorSubject {
+  beforeAll(() => docker("tag", source, image));
+  afterAll(() => docker("rmi", "--no-prune", image));
+  return {
+    name: `DockerCommandLineCodeExecutor, ${what},`,
+    // No case needs a network, and without one a package index is out of reach at once, wherever the tests run.
+    create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", ...options }),
+    load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../../src/index.ts") }),
+    takesWorkDir: true,
+    hostCommand: hostCommand(image),
+    breakPlace: async (executor) => {
+      if (executor instanceof DockerCommandLineCodeExecutor) await docker("kill", executor.containerName);
+    },
+    listResources: () => dockerResources(image),
+  };
+}

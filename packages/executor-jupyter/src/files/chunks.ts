@@ -1,0 +1,37 @@
+import { InvalidInputError } from "@fenced/core";
+import type { FileContent } from "@fenced/executor-kit";
+
+/** A piece of content, and whether it is the last. */
+export interface Chunk {
+  readonly bytes: Buffer;
+  readonly last: boolean;
+}
+
+/**
+ * A file's content in pieces of `size` bytes, of which only the last may be shorter; at least one, which may be empty.
+ *
+ * @throws InvalidInputError in place of the last, if the content is not as long as it should be.
+ */
+export async function* chunksOf(content: FileContent, size: number): AsyncGenerator<Chunk, void, void> {
+  let waiting: Buffer[] = [];
+  let [length, total] = [0, 0];
+  for await (const piece of content) {
+    total += piece.length;
+    for (let rest = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength); rest.length > 0;) {
+      if (length === size) {
+        yield { bytes: Buffer.concat(waiting), last: false };
+        [waiting, length] = [[], 0];
+      }
+      const part = rest.subarray(0, size - length);
+      waiting.push(part);
+      length += part.length;
+      rest = rest.subarray(part.length);
+    }
+  }
+  if (total !== content.size) {
+    throw new InvalidInputError(`The file has ${total} bytes and not ${content.size}: it was changed meanwhile`, {
+      remedy: "Upload it again; the file in the workspace is as it was.",
+    });
+  }
+  yield { bytes: Buffer.concat(waiting), last: true };
+}

@@ -1,0 +1,158 @@
+import type { Duplex } from "node:stream";
+import { BackendUnavailableError } from "@fenced/core";
+import { untilAborted, within } from "@fenced/core/abort";
+import { encodeFrame, FrameReader, Tunnels } from "@fenced/executor-kit/supervisor";
+import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import { field, textField } from "../fields.ts";
+import type { Kernel } from "./kernel.ts";
+
+/** Milliseconds within which the helper makes its socket. */
+const openingMs = 30_000;
+/** Messages that may be on the way, each way; what was taken is said when half of them were. */
+const mostMessages = 16;
+/** Bytes in one message, unless one frame has more: servers refuse messages of 10 MB. */
+const longestMessage = 2_097_152;
+/** Frames that wait for a kernel that takes none. Their bytes are bounded by the windows of the connections. */
+const mostFrames = 65_536;
+
+/**
+ * Connections of programs in and below a kernel, carried in frames over its control channel. What comes was written by code that
+ * may have changed the helper: a message out of turn, or one that is not of frames, ends all connections and nothing else.
+ */
+export class CallBridge {
+  readonly kernel: Kernel;
+  readonly #accept: (connection: Duplex) => void;
+  /** Messages of an earlier one are of connections that have ended. */
+  #generation = 0;
+  #tunnels: Tunnels | undefined;
+  #reader: FrameReader | undefined;
+  #outgoing: Buffer[] = [];
+  /** Messages that went, and those of them that the helper has taken. */
+  #sent = 0;
+  #arrived = 0;
+  /** Messages that came, and those of them that the helper was told of. */
+  #taken = 0;
+  #told = 0;
+
+  /** @param accept - gets the connections. */
+  constructor(kernel: Kernel, accept: (connection: Duplex) => void) {
+    this.kernel = kernel;
+    this.#accept = accept;
+    kernel.takeFrames({
+      onFrames: (message) => this.#take(message),
+      // What was under way may be lost, and with it a call or an answer: programs are told, and can call again.
+      onReconnected: () => void this.#begin().catch(() => {}),
+      onLost: () => this.#end("the kernel is gone"),
+    });
+  }
+
+  /** Whether connections can be made. */
+  get isOpen(): boolean {
+    return this.#tunnels !== undefined;
+  }
+
+  /**
+   * Has the helper make its socket, or begin anew.
+   *
+   * @returns the socket's address, as programs there take it.
+   * @throws BackendUnavailableError if that is not possible there, or the kernel does not answer.
+   */
+  async open(signal: AbortSignal): Promise<string> {
+    const address = await untilAborted(within(openingMs, this.#begin()), signal);
+    if (address !== undefined) return address;
+    this.#end("it does not answer");
+    throw new BackendUnavailableError(`The kernel does not answer (calls), although ${openingMs} ms have passed`, {
+      remedy: "It may be busy in native code, or stopped: call again later, or call `restart()` for a new kernel.",
+    });
+  }
+
+  #begin(): Promise<string> {
+    this.#end("the connection to the kernel broke");
+    this.#generation += 1;
+    this.#sent = this.#arrived = this.#taken = this.#told = 0;
+    this.#outgoing = [];
+    const tunnels = new Tunnels((type, number, payload) => {
+      this.#send(tunnels, encodeFrame(type, number, payload));
+      // What waits is bounded by the connections' windows, and by the number of frames.
+      return true;
+    });
+    this.#tunnels = tunnels;
+    this.#reader = new FrameReader({
+      output: () => {
+        throw new Error("this is not a frame of a connection");
+      },
+      report: (type, number, payload) => tunnels.report(type, number, payload),
+    });
+    return tunnels.openCalls(this.#accept);
+  }
+
+  /** Ends all connections. Nothing more is taken until the next beginning. */
+  #end(reason: string): void {
+    const tunnels = this.#tunnels;
+    this.#tunnels = this.#reader = undefined;
+    tunnels?.fail(
+      new BackendUnavailableError(`Functions of the host cannot be called from the kernel: ${reason}`, {
+        remedy: "Call `restart()` for a new kernel.",
+      }),
+    );
+  }
+
+  #take({ content, buffers }: IMessage): void {
+    const reason = textField(content, "reason");
+    if (reason !== "") this.#end(reason.slice(0, 1000));
+    if (!this.#reader || field(content, "generation") !== this.#generation) return;
+    const pieces = buffers ?? [];
+    if (pieces.length > 0) this.#taken += 1;
+    try {
+      this.#arrived = this.#countOf(content);
+      if (this.#taken > this.#told + mostMessages) throw new Error("this message was not asked for");
+      for (const piece of pieces) this.#reader.push(bytesOf(piece));
+    } catch {
+      this.#end("something else speaks in the helper's place");
+    }
+    this.#sendSoon();
+  }
+
+  #countOf(content: unknown): number {
+    const count = field(content, "taken");
+    if (typeof count === "number" && count >= this.#arrived && count <= this.#sent) return count;
+    throw new Error("it has not been sent so many messages");
+  }
+
+  #send(sender: Tunnels, frame: Buffer): void {
+    if (sender !== this.#tunnels) return;
+    this.#outgoing.push(frame);
+    if (this.#outgoing.length > mostFrames) this.#end("it takes no answers");
+    this.#sendSoon();
+  }
+
+  /** With the answers that are about to come: most functions take no longer. */
+  #sendSoon(): void {
+    setImmediate(() => this.#flush());
+  }
+
+  /** Sends what there is, but no more messages than the helper has taken. One that only says what was taken counts for none. */
+  #flush(): void {
+    while (this.#tunnels) {
+      const frames = this.#sent - this.#arrived < mostMessages ? this.#nextFrames() : [];
+      if (frames.length === 0 && this.#taken - this.#told < mostMessages / 2) return;
+      if (frames.length > 0) this.#sent += 1;
+      this.#told = this.#taken;
+      const content = { generation: this.#generation, taken: this.#taken };
+      this.kernel.sendFrames(content, frames.length > 0 ? [Buffer.concat(frames)] : []);
+    }
+  }
+
+  #nextFrames(): Buffer[] {
+    let [count, bytes] = [0, 0];
+    for (const { length } of this.#outgoing) {
+      if (count > 0 && bytes + length > longestMessage) break;
+      [count, bytes] = [count + 1, bytes + length];
+    }
+    return this.#outgoing.splice(0, count);
+  }
+}
+
+function bytesOf(piece: ArrayBuffer | ArrayBufferView): Buffer {
+  return ArrayBuffer.isView(piece) ? Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength) : Buffer.from(piece);
+}

@@ -1,0 +1,129 @@
+import { BackendUnavailableError } from "@fenced/core";
+import { untilAborted, within } from "@fenced/core/abort";
+import { textField } from "../fields.ts";
+import type { ServerClient } from "../servers/server-client.ts";
+import { type FrameEvents, KernelLink, type KernelLinkOptions } from "./kernel-link.ts";
+import type { KernelEnd, KernelRequest } from "./kernel-request.ts";
+import { interruptKernel } from "./kernels.ts";
+
+/** Milliseconds that a kernel may take from its start to its first answer. */
+const readyDeadlineMs = 120_000;
+/** Milliseconds after which the question whether the kernel is ready is asked again. */
+const askAgainMs = 1000;
+
+/** What a request to run code says besides the code. */
+export interface ExecuteContent {
+  readonly code: string;
+  /** Expressions to evaluate after the code, by name. */
+  readonly expressions?: Readonly<Record<string, string>>;
+  /** Whether the kernel may ask for input. Default: false. */
+  readonly input?: boolean;
+  /** Whether its output is read. Default: false. */
+  readonly visible?: boolean;
+  /** Whether it is a cell of the user's: it gets the next number, and its code is in the kernel's history. Default: false. */
+  readonly counted?: boolean;
+}
+
+/** A kernel that answers. */
+export class Kernel {
+  readonly id: string;
+  /** The language that it says it runs, in lower case. */
+  readonly language: string;
+  readonly #client: ServerClient;
+  readonly #link: KernelLink;
+
+  private constructor(options: KernelLinkOptions, link: KernelLink, language: string) {
+    this.id = options.kernelId;
+    this.language = language;
+    this.#client = options.client;
+    this.#link = link;
+  }
+
+  /** Connects to a kernel and waits until it answers. */
+  static async connect(options: KernelLinkOptions, signal: AbortSignal): Promise<Kernel> {
+    let link: KernelLink | undefined;
+    try {
+      link = await KernelLink.open(options, signal);
+      const language = await untilReady(link, signal);
+      return new Kernel(options, link, language);
+    } catch (cause) {
+      link?.close();
+      signal.throwIfAborted();
+      throw new BackendUnavailableError(`The kernel ${options.kernelId} does not answer: ${String(cause)}`, {
+        remedy: "See the server's log; a kernel that ends at once often lacks a package.",
+        cause,
+      });
+    }
+  }
+
+  /** Why it is gone, once it is. */
+  get end(): KernelEnd | undefined {
+    return this.#link.end;
+  }
+
+  /** Has `action` called once, as soon as it is gone, unless it was let go of. */
+  whenEnded(action: (end: KernelEnd) => void): void {
+    this.#link.whenEnded(action);
+  }
+
+  /** Has it run code; its outputs come from the request. */
+  execute({ code, expressions, input, visible = false, counted = false }: ExecuteContent): KernelRequest {
+    const content = {
+      code,
+      silent: !visible,
+      store_history: counted,
+      user_expressions: expressions ?? {},
+      allow_stdin: input ?? false,
+      stop_on_error: false,
+    };
+    return this.#link.request("execute_request", "shell", content, { outputs: visible });
+  }
+
+  /** Asks the helper in the kernel something that it answers although code is running. */
+  control(content: Readonly<Record<string, unknown>>): KernelRequest {
+    return this.#link.request("fenced_request", "control", content, { outputs: false });
+  }
+
+  /** Sends frames of connections to the helper. */
+  sendFrames(content: Readonly<Record<string, unknown>>, frames: readonly Uint8Array[]): void {
+    this.#link.sendFrames(content, frames);
+  }
+
+  /** Has frames that the helper sends go to `events`. */
+  takeFrames(events: FrameEvents): void {
+    this.#link.takeFrames(events);
+  }
+
+  /** Gives the kernel the line of input that it asked for. */
+  reply(value: string): void {
+    this.#link.reply(value);
+  }
+
+  /** Interrupts it through the server, and with it what it has started. */
+  async interrupt(): Promise<void> {
+    await interruptKernel(this.#client, this.id);
+  }
+
+  /** Lets go of it; it runs on. */
+  disconnect(): void {
+    this.#link.close();
+  }
+}
+
+/**
+ * Asks until both the answer and its echo on the output channel come: a subscription to outputs that is not yet made
+ * would lose the first of them.
+ */
+async function untilReady(link: KernelLink, signal: AbortSignal): Promise<string> {
+  const giveUp = performance.now() + readyDeadlineMs;
+  while (performance.now() < giveUp) {
+    const { finished } = link.request("kernel_info_request", "shell", {}, { outputs: false });
+    const answer = await untilAborted(within(askAgainMs, finished), signal);
+    if (answer !== undefined) return languageOf(answer);
+  }
+  throw new Error(`no answer after ${readyDeadlineMs} ms`);
+}
+
+function languageOf(answer: Readonly<Record<string, unknown>>): string {
+  return textField(answer["language_info"], "name").slice(0, 100).toLowerCase();
+}

@@ -1,0 +1,190 @@
+"""Reads and writes the workspace. Python 3.8 or later, standard library only."""
+
+import base64
+import errno
+import os
+import shutil
+import stat
+import tempfile
+
+home = workspace = None
+listings = {}
+page_entries, page_characters = 5000, 1 << 20
+
+
+class Outside(Exception):
+    pass
+
+
+class NotAFile(Exception):
+    pass
+
+
+def inside(path, follow=True):
+    root = os.path.realpath(workspace)
+    target = os.path.join(root, path)
+    if not follow and path != ".":
+        target = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    else:
+        target = os.path.realpath(target)
+    if target != root and os.path.commonpath([root, target]) != root:
+        raise Outside()
+    return target
+
+
+def list_files(listing, directory):
+    """A page of a listing, which begins with its first; `end`: there is no other."""
+    walk = listings.pop(listing, None) or walk_files(directory)
+    files, characters = [], 0
+    for path, size in walk:
+        files.append({"path": path, "size": size})
+        characters += len(path)
+        if len(files) >= page_entries or characters >= page_characters:
+            listings[listing] = walk
+            return {"files": files, "end": False}
+    return {"files": files, "end": True}
+
+
+def drop_listing(listing):
+    listings.pop(listing, None)
+
+
+def walk_files(directory):
+    top = inside(directory)
+    if not os.path.isdir(top):
+        raise FileNotFoundError(directory)
+    waiting = [top]
+    while waiting:
+        at = waiting.pop()
+        try:
+            entries = os.scandir(at)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise
+            continue
+        with entries:
+            for entry in entries:
+                try:
+                    info = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue
+                if stat.S_ISDIR(info.st_mode):
+                    waiting.append(entry.path)
+                elif stat.S_ISREG(info.st_mode):
+                    below = os.path.normpath(os.path.join(directory, os.path.relpath(entry.path, top)))
+                    yield below.replace(os.sep, "/"), info.st_size
+
+
+def stat_file(path):
+    info = os.stat(inside(path))
+    if stat.S_ISDIR(info.st_mode):
+        return {"type": "directory", "size": 0, "modified": info.st_mtime}
+    if not stat.S_ISREG(info.st_mode):
+        raise NotAFile()
+    return {"type": "file", "size": info.st_size, "modified": info.st_mtime}
+
+
+def read_file(path, offset, length):
+    # Non-blocking, since a named pipe would hold the kernel for ever.
+    flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(inside(path), os.O_RDONLY | flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise NotAFile()
+        file.seek(offset)
+        data = file.read(length)
+    return {"data": base64.b64encode(data).decode(), "end": len(data) < length}
+
+
+def write_file(upload, path, data, offset, last):
+    """Takes a piece of a file. The file is there when its last piece is, whole or not at all."""
+    target = replaceable(path)
+    part = os.path.join(home, "upload-" + upload)
+    with open(part, "ab" if offset else "wb") as file:
+        if file.tell() != offset:
+            raise RuntimeError("a piece of the file is missing")
+        file.write(base64.b64decode(data))
+    if last:
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            move(part, target)
+        finally:
+            drop_upload(upload)
+
+
+def drop_upload(upload):
+    try:
+        os.unlink(os.path.join(home, "upload-" + upload))
+    except OSError:
+        pass
+
+
+def replaceable(path):
+    target = inside(path)
+    try:
+        if not stat.S_ISREG(os.lstat(target).st_mode):
+            raise NotAFile()
+    except FileNotFoundError:
+        pass
+    return target
+
+
+def move(part, target):
+    """Puts a file in the place of another, whose permissions it takes, at once."""
+    beside = os.path.join(os.path.dirname(target), ".fenced-" + os.path.basename(part))
+    try:
+        if os.path.exists(target):
+            shutil.copymode(target, part)
+        try:
+            os.replace(part, target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            shutil.copy(part, beside)
+            os.replace(beside, target)
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)
+
+
+def remove_file(path):
+    target = inside(path, follow=False)
+    if os.path.isdir(target) and not os.path.islink(target):
+        remove_tree(target)
+    else:
+        os.remove(target)
+
+
+def remove_tree(top):
+    """Removes a directory of any depth: what lies deep is moved up before it is emptied."""
+    holding = tempfile.mkdtemp(prefix=".fenced-", dir=os.path.dirname(top))
+    make_writable(top)
+    try:
+        os.rename(top, os.path.join(holding, "0"))
+        count, left = 1, ["0"]
+        while left:
+            directory = os.path.join(holding, left.pop())
+            make_writable(directory)
+            with os.scandir(directory) as scan:
+                entries = list(scan)
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    make_writable(entry.path)
+                    os.rename(entry.path, os.path.join(holding, str(count)))
+                    left.append(str(count))
+                    count += 1
+                else:
+                    os.unlink(entry.path)
+            os.rmdir(directory)
+    finally:
+        # What could not be removed stays, in one place.
+        try:
+            os.rmdir(holding)
+        except OSError:
+            pass
+
+
+def make_writable(directory):
+    try:
+        os.chmod(directory, 0o700)
+    except OSError:
+        pass

@@ -1,0 +1,211 @@
+"""The module `_fenced`, beside the user's code in a Python kernel: begins and ends a session, and answers what is asked.
+
+Python 3.8 or later, standard library only. It keeps out of the user's variables.
+"""
+
+import errno
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import _fenced_blocks as blocks
+import _fenced_calls as calls
+import _fenced_files as files
+import _fenced_processes as processes
+
+leash_pipe = None
+
+
+class Reply:
+    """Comes back as JSON from an expression that is evaluated after a cell."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return "<Reply>"
+
+    def _repr_mimebundle_(self, **_):
+        return {"application/json": self.value}
+
+
+def call(name, arguments):
+    try:
+        return {"value": actions[name](**arguments)}
+    except files.Outside:
+        return {"error": "outside"}
+    except (files.NotAFile, IsADirectoryError, FileExistsError):
+        return {"error": "not_a_file"}
+    except (FileNotFoundError, NotADirectoryError):
+        return {"error": "not_found"}
+    except Exception as error:
+        if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+            return {"error": "name"}
+        return {"error": "failed", "reason": ("%s: %s" % (type(error).__name__, error))[:1000]}
+
+
+def ask(name, arguments):
+    return Reply(call(name, json.loads(arguments)))
+
+
+def begin(mark, scratch, directory, create, env, modules, leash):
+    processes.note_session()
+    aside = answer_aside()
+    blocks.home = files.home = home = tempfile.mkdtemp(prefix="fenced-kernel-", dir=scratch)
+    os.environ["FENCED_KERNEL"] = mark
+    start_leash(leash, "FENCED_KERNEL=" + mark)
+    os.environ.update(env)
+    if create:
+        directory = tempfile.mkdtemp(prefix="fenced-workspace-", dir=scratch)
+    if directory is not None:
+        os.makedirs(directory, exist_ok=True)
+        os.chdir(directory)
+    files.workspace = os.getcwd()
+    functions = os.path.join(home, "functions")
+    os.makedirs(functions)
+    sys.path.insert(0, functions)
+    if modules is not None:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [functions, os.environ.get("PYTHONPATH")]))
+        for name, source in modules.items():
+            with open(os.path.join(functions, name + ".py"), "w", encoding="utf-8", newline="\n") as file:
+                file.write(source)
+    warnings.filterwarnings("ignore", message="To exit: use")
+    watch_cells()
+    for stream in (sys.stdout, sys.stderr):
+        blocks.watch_output(stream)
+    keep_output()
+    blocks.functions = functions
+    can_call = aside and calls.offer(get_ipython().kernel, home)
+    shells = [name for name in ("bash", "sh") if shutil.which(name)] if os.name == "posix" else []
+    return {
+        "workspace": files.workspace,
+        "functions": functions,
+        "commands": os.path.join(home, "commands"),
+        "shells": shells,
+        "aside": aside,
+        "calls": can_call,
+    }
+
+
+def start_leash(leash, mark):
+    """Ends what the kernel started when the kernel ends, in whatever way."""
+    global leash_pipe
+    if not os.path.isdir("/proc/self") or not os.path.exists("/bin/sh"):
+        return
+    reading, leash_pipe = os.pipe()
+    words = ["/bin/sh", "-c", 'exec 3<&0; (exec 0<&3 3<&-; eval "$0") &', leash, mark, files.home]
+    path = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(
+        words, stdin=reading, stdout=nothing, stderr=nothing, cwd="/", env=path, start_new_session=True
+    ).wait()
+    os.close(reading)
+    pipe = leash_pipe
+    os.register_at_fork(after_in_child=lambda: os.close(pipe))
+    processes.adopt_orphans()
+
+
+def watch_cells():
+    processes.note_cell()
+    try:
+        get_ipython().events.register("pre_run_cell", processes.note_cell)
+    except Exception:
+        pass
+
+
+def keep_output():
+    # ZeroMQ drops what a slow server leaves, the end of the cell included. 0: it keeps all of it.
+    try:
+        import zmq
+
+        thread = get_ipython().kernel.iopub_thread
+        thread.schedule(lambda: thread.socket.setsockopt(zmq.SNDHWM, 0))
+    except Exception:
+        pass
+
+
+def end(remove_workspace):
+    global leash_pipe
+    processes.kill(everything=True)
+    calls.end()
+    # What was asked behind this would make files again.
+    for name in file_actions:
+        actions[name] = refuse
+    remove_quietly(files.home)
+    if remove_workspace:
+        os.chdir(os.path.dirname(files.workspace))
+        remove_quietly(files.workspace)
+    if leash_pipe is not None:
+        os.close(leash_pipe)
+        leash_pipe = None
+
+
+def remove_quietly(directory):
+    try:
+        files.remove_tree(directory)
+    except OSError:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def refuse(**_):
+    raise RuntimeError("the executor was stopped")
+
+
+def offer(module, names):
+    """Makes names of a module that was set up variables, too."""
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    if files.home is None or file is None or not file.startswith(files.home):
+        return False
+    get_ipython().user_ns.update({name: getattr(loaded, name) for name in names})
+    return True
+
+
+def load(module):
+    importlib.invalidate_caches()
+    importlib.import_module(module)
+
+
+def get_ipython():
+    import IPython
+
+    return IPython.get_ipython()
+
+
+def answer_aside():
+    """Answers on the control channel, which is served by a thread of its own, so that a busy kernel answers too."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    if kernel is None or not hasattr(kernel, "control_handlers"):
+        return False
+
+    def on_request(stream, ident, parent):
+        content = parent["content"]
+        value = call(content["name"], content["arguments"])
+        kernel.session.send(stream, "fenced_reply", value, parent, ident)
+
+    kernel.control_handlers["fenced_request"] = on_request
+    return True
+
+
+file_actions = {
+    each.__name__: each
+    for each in (
+        files.list_files,
+        files.drop_listing,
+        files.stat_file,
+        files.read_file,
+        files.write_file,
+        files.drop_upload,
+        files.remove_file,
+    )
+}
+actions = {
+    each.__name__: each
+    for each in (begin, end, processes.kill, processes.interrupt, blocks.push_env, blocks.pop_env, offer, load)
+}
+actions.update(file_actions)

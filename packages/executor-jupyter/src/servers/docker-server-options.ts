@@ -1,0 +1,119 @@
+import {
+  callbackOption,
+  environmentOption,
+  stringsOption,
+  timeLimitOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
+import { z } from "zod";
+
+/** Settings of `DockerJupyterServer`; none is required. Those about Docker are those of `@fenced/executor-docker`. */
+export interface DockerJupyterServerOptions {
+  /**
+   * An image that has a Jupyter server or kernel gateway: it listens on port 8888 and takes its token from the variable
+   * `TOKEN`, as images made for AutoGen do. Default: one is built, once, from the Dockerfile of this package.
+   */
+  readonly image?: string;
+  /** Called with the progress of a download of `image`. Cannot be dumped. */
+  readonly onPullProgress?: (progress: {
+    readonly image: string;
+    readonly status: string;
+    readonly layer?: string;
+    readonly current?: number;
+    readonly total?: number;
+  }) => void;
+  /** What the built image is made from; it needs Python. Default: `python:3.12-slim`. */
+  readonly baseImage?: string;
+  /** Packages that pip installs into the built image, as it takes them: `["matplotlib", "pandas>=2"]`. */
+  readonly pipPackages?: readonly string[];
+  /** Called with what happens while an image is built, line by line. Cannot be dumped. */
+  readonly onProgress?: (line: string) => void;
+  /** The container's name. Default: one that no other has. */
+  readonly containerName?: string;
+  /** Remove the container when it ends. Default: true. */
+  readonly autoRemove?: boolean;
+  /** End the container with the last executor, and when this program ends in whatever way. Default: true. */
+  readonly stopContainer?: boolean;
+  /** Labels of the container, to find it by: `docker ps --filter label=tenant=42`. Default: Fenced's own. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Environment variables of the container. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The port of 127.0.0.1 on which the server is reached. Default: a free one. */
+  readonly exposePort?: number;
+  /** The server's token. Default: a random one. */
+  readonly token?: string;
+  /** A directory of this host that the blocks work in; made if missing. Default: one in the container. */
+  readonly workDir?: string;
+  /** The same directory as the Docker daemon names it, where that differs. Default: `workDir`. */
+  readonly bindDir?: string;
+  /** Milliseconds that the server may take to start, without the image's building. Default: 60,000. */
+  readonly startTimeoutMs?: number;
+  /**
+   * No capabilities, no new privileges, limits for memory and processes, and no root: an image's own user is kept, else it is the
+   * owner of `workDir`, else nobody (65534). Default: true.
+   */
+  readonly hardened?: boolean;
+  /** Bytes of memory, swap included, from 6 MiB. Default: 1 GiB if hardened, else no limit. */
+  readonly memoryBytes?: number;
+  /** CPU limit; fractions are allowed (1.5). Default: no limit. */
+  readonly cpus?: number;
+  /** Processes and threads at a time. Default: 512 if hardened, else no limit. */
+  readonly pidsLimit?: number;
+  /** `user`, `uid` or `uid:gid` in the container. Default: see `hardened`. */
+  readonly user?: string;
+  /**
+   * Mount the root filesystem read-only; only `/workspace` and `/tmp` are writable. `/tmp` is then in memory, at most half of
+   * `memoryBytes`. For images that work in `/workspace`, as the built one does. Default: false.
+   */
+  readonly readOnlyRootFilesystem?: boolean;
+  /**
+   * The network that the container is in. It cannot be `"none"` nor an internal one: the server is reached through a port that
+   * Docker publishes, on 127.0.0.1. Default: the daemon's default bridge.
+   */
+  readonly network?: string;
+  /**
+   * The daemon, as in `DOCKER_HOST` (`"unix:///run/docker.sock"`), or with certificates. It must be on this machine, where its
+   * ports are published. Default: found by itself.
+   */
+  readonly docker?: string | { readonly host: string; readonly certPath?: string; readonly tlsVerify?: boolean };
+}
+
+/** The schemas of the options. */
+export const dockerServerOptions: OptionSchemas<DockerJupyterServerOptions> = {
+  image: z.string().min(1).exactOptional(),
+  onPullProgress: callbackOption<NonNullable<DockerJupyterServerOptions["onPullProgress"]>>().exactOptional(),
+  baseImage: z.string().min(1).exactOptional(),
+  pipPackages: z.array(z.string()).exactOptional(),
+  onProgress: callbackOption<(line: string) => void>().exactOptional(),
+  containerName: z.string().min(1).exactOptional(),
+  autoRemove: z.boolean().exactOptional(),
+  stopContainer: z.boolean().exactOptional(),
+  labels: stringsOption.exactOptional(),
+  env: environmentOption.exactOptional(),
+  exposePort: z.int().min(0).max(65_535).exactOptional(),
+  token: z.string().min(1).exactOptional(),
+  workDir: z.string().min(1).exactOptional(),
+  bindDir: z.string().min(1).exactOptional(),
+  startTimeoutMs: timeLimitOption.exactOptional(),
+  hardened: z.boolean().exactOptional(),
+  memoryBytes: z.int().min(6_291_456).exactOptional(),
+  cpus: z.number().positive().exactOptional(),
+  pidsLimit: z.int().min(8).exactOptional(),
+  user: z.string().min(1).exactOptional(),
+  readOnlyRootFilesystem: z.boolean().exactOptional(),
+  network: z
+    .string()
+    .min(1)
+    .refine((name) => name !== "none", 'cannot be "none": the server is reached through a published port')
+    .exactOptional(),
+  docker: z
+    .union([
+      z.string().min(1),
+      z.strictObject({
+        host: z.string(),
+        certPath: z.string().exactOptional(),
+        tlsVerify: z.boolean().exactOptional(),
+      }),
+    ])
+    .exactOptional(),
+};

@@ -1,0 +1,36 @@
+import { execFile } from "node:child_process";
+import { mkdir, rm } from "node:fs/promises";
+import { promisify } from "node:util";
+import { BackendUnavailableError } from "@fenced/core";
+
+/**
+ * Makes a directory on this host to run blocks in, if it is not there.
+ *
+ * @throws BackendUnavailableError if it cannot be made.
+ */
+export async function makeHostDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true });
+  } catch (cause) {
+    throw new BackendUnavailableError(`The work directory could not be created: ${String(cause)}`, {
+      remedy: "Set `workDir` to a directory that you can write to, and check that the disk is not full.",
+      cause,
+    });
+  }
+}
+
+/** Milliseconds that a removal may take. */
+const removeDeadlineMs = 60_000;
+const removal = 'rm -rf -- "$1" 2> /dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; }';
+
+/**
+ * Removes a directory that code could write to. `rm` goes from directory to directory by open descriptors, so it follows no
+ * link that code puts in its way, and no depth is too deep. What cannot be removed stays: cleaning up costs no result.
+ */
+export async function removeHostDirectory(directory: string): Promise<void> {
+  const removed =
+    process.platform === "win32"
+      ? rm(directory, { recursive: true, force: true, maxRetries: 5 })
+      : promisify(execFile)("/bin/sh", ["-c", removal, "fenced", directory], { cwd: "/", timeout: removeDeadlineMs });
+  await removed.catch(() => {});
+}

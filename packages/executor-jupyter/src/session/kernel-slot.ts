@@ -1,0 +1,311 @@
+import path from "node:path";
+import { BackendUnavailableError, ExecutorStoppedError, FencedError } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
+import { type BackendFiles, DirectoryFiles } from "@fenced/executor-kit";
+import { DisplayBoard } from "../displays/display-board.ts";
+import { ContentsFiles } from "../files/contents-files.ts";
+import { kernelFiles } from "../files/kernel-files.ts";
+import { KernelLostError } from "../kernel/kernel-request.ts";
+import { Kernel } from "../kernel/kernel.ts";
+import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } from "../kernel/kernels.ts";
+import { type HelperReport, PythonHelper } from "../python/python-helper.ts";
+import { makeHostDirectory, removeHostDirectory } from "../servers/host-directory.ts";
+import type { ServerLease } from "../servers/jupyter-server.ts";
+import { ServerClient } from "../servers/server-client.ts";
+import type { SlotSettings } from "./session-settings.ts";
+
+/** The kernel of a slot. */
+export interface SlotKernel {
+  readonly kernel: Kernel;
+  /** There if it is a Python kernel. */
+  readonly helper?: PythonHelper;
+}
+
+/** A hold on a server and a workspace there, with exactly one kernel in it: one that is lost is replaced by the next. */
+export class KernelSlot {
+  readonly displays: DisplayBoard;
+  readonly #settings: SlotSettings;
+  #lease: ServerLease;
+  #client: ServerClient;
+  #live: Promise<SlotKernel> | undefined;
+  #files: BackendFiles | undefined;
+  /** The directory of a kernel other than Python, where only the contents API reaches it. */
+  #contents: ContentsFiles | undefined;
+  /** The workspace as the kernel names it, once it is known. */
+  #workspace: string | undefined;
+  /** Deleted with the session. */
+  #ownWorkspace = false;
+  #language = "";
+  #report: HelperReport | undefined;
+  #stateLost = false;
+  readonly #closing = new AbortController();
+  readonly #discarded = new WeakMap<SlotKernel, Promise<void>>();
+
+  private constructor(settings: SlotSettings, lease: ServerLease, displays: DisplayBoard) {
+    this.#settings = settings;
+    this.#lease = lease;
+    this.#client = new ServerClient(lease.address);
+    this.displays = displays;
+  }
+
+  /** Takes hold of the server and starts the first kernel. */
+  static async open(settings: SlotSettings, signal: AbortSignal): Promise<KernelSlot> {
+    const lease = await settings.server.acquire(signal);
+    const displays = await DisplayBoard.open(settings.outputDir, lease.bound).catch(async (error: unknown) => {
+      await lease.release();
+      throw error;
+    });
+    const slot = new KernelSlot(settings, lease, displays);
+    try {
+      await slot.kernel(signal);
+      return slot;
+    } catch (error) {
+      await slot.close();
+      throw error;
+    }
+  }
+
+  /** The language that the kernel runs. */
+  get language(): string {
+    return this.#language;
+  }
+
+  /** What the helper said when it was put into the kernel; `undefined`: it is not a Python kernel. */
+  get report(): HelperReport | undefined {
+    return this.#report;
+  }
+
+  get files(): BackendFiles {
+    if (this.#files) return this.#files;
+    throw new BackendUnavailableError("The workspace is not there yet", { remedy: "Start the executor first." });
+  }
+
+  /**
+   * The kernel; a new one, if the one before is gone.
+   *
+   * @throws ExecutorStoppedError if the slot was closed, as it may be in the middle of a file operation.
+   */
+  async kernel(signal: AbortSignal): Promise<SlotKernel> {
+    const current = await this.#live?.catch(() => undefined);
+    if (current?.kernel.end) await this.discard(current);
+    if (this.#closing.signal.aborted) {
+      throw stopped();
+    }
+    const opening = (this.#live ??= this.#openPatiently(signal));
+    try {
+      return await opening;
+    } catch (error) {
+      if (this.#live === opening) this.#live = undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Lets a kernel go whose variables can no longer be relied on; the next call gets another. Once is enough.
+   *
+   * @param answers - whether it may still answer: then it is asked to end what it has started.
+   */
+  discard(live: SlotKernel, answers = true): Promise<void> {
+    const discarded = this.#discarded.get(live) ?? this.#discard(live, answers);
+    this.#discarded.set(live, discarded);
+    return discarded;
+  }
+
+  async #discard(live: SlotKernel, answers: boolean): Promise<void> {
+    this.#stateLost = true;
+    this.#live = undefined;
+    if (!live.kernel.end) this.#settings.onLost("The kernel had to be replaced: it could not be interrupted");
+    if (answers && !live.kernel.end) await live.helper?.demand("kill", { everything: true });
+    live.kernel.disconnect();
+    await this.#endKernel(live);
+  }
+
+  /** Whether variables were lost since this was asked last. */
+  takeStateLost(): boolean {
+    const lost = this.#stateLost;
+    this.#stateLost = false;
+    return lost;
+  }
+
+  /** Replaces the kernel by a fresh one. */
+  async reset(signal: AbortSignal): Promise<void> {
+    const live = await this.#live?.catch(() => undefined);
+    this.#live = undefined;
+    if (live) {
+      if (!live.kernel.end) await live.helper?.demand("end", { remove_workspace: false });
+      live.kernel.disconnect();
+      await this.#endKernel(live);
+    }
+    await this.kernel(signal);
+    this.#stateLost = false;
+  }
+
+  /** Ends the kernel, unless it was there before, and deletes what the session made. */
+  async close(): Promise<void> {
+    this.#closing.abort(stopped());
+    const live = await this.#live?.catch(() => undefined);
+    this.#live = undefined;
+    if (live) await this.#leave(live);
+    if (this.#lease.host && this.#ownWorkspace && this.#workspace !== undefined) {
+      await removeHostDirectory(this.#workspace);
+    }
+    if (this.#contents?.isOwn === true) await this.#contents.discard().catch(ignoreUnreachable);
+    await this.displays.close();
+    await this.#client[Symbol.asyncDispose]();
+    await this.#lease.release();
+  }
+
+  async #leave(live: SlotKernel): Promise<void> {
+    const removeWorkspace = this.#ownWorkspace && !this.#lease.host;
+    if (!live.kernel.end) await live.helper?.demand("end", { remove_workspace: removeWorkspace });
+    live.kernel.disconnect();
+    if (this.#settings.kernelId !== undefined) return;
+    // A server that is gone has no kernels any more.
+    await deleteKernel(this.#client, live.kernel.id).catch(ignoreUnreachable);
+  }
+
+  async #endKernel({ kernel }: SlotKernel): Promise<void> {
+    const given = this.#settings.kernelId !== undefined;
+    const done = given ? restartKernel(this.#client, kernel.id) : deleteKernel(this.#client, kernel.id);
+    await done.catch(ignoreUnreachable);
+  }
+
+  /** Kernels that start at once choose their ports at once, and one of them may lose: it gets a second chance. */
+  async #openPatiently(signal: AbortSignal): Promise<SlotKernel> {
+    try {
+      return await this.#open(signal);
+    } catch (error) {
+      const died = error instanceof Error && error.cause instanceof KernelLostError;
+      if (!died || this.#settings.kernelId !== undefined || signal.aborted) throw error;
+      return this.#open(signal);
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<SlotKernel> {
+    await this.#renewLease(signal);
+    await this.#makeHostWorkspace();
+    await this.#makeContentsWorkspace();
+    const id = await this.#startKernel(signal);
+    let kernel: Kernel | undefined;
+    try {
+      // Nobody could delete a kernel that the server has started unheard.
+      signal.throwIfAborted();
+      kernel = await Kernel.connect(
+        {
+          client: this.#client,
+          kernelId: id,
+          reconnectTimeoutMs: this.#settings.reconnectTimeoutMs,
+          serverEnded: this.#lease.ended,
+        },
+        signal,
+      );
+      this.#language = kernel.language;
+      kernel.whenEnded(({ reason }) => this.#settings.onLost(`The kernel is gone: ${reason}`));
+      return kernel.language === "python" ? await this.#installHelper(kernel, signal) : this.#withoutHelper(kernel);
+    } catch (error) {
+      kernel?.disconnect();
+      if (this.#settings.kernelId === undefined) await deleteKernel(this.#client, id).catch(ignoreUnreachable);
+      throw error;
+    }
+  }
+
+  /** A server of this program that died is started again. */
+  async #renewLease(signal: AbortSignal): Promise<void> {
+    if (this.#lease.ended() === undefined) return;
+    const old = this.#lease;
+    this.#lease = await this.#settings.server.acquire(signal);
+    await this.#client[Symbol.asyncDispose]();
+    this.#client = new ServerClient(this.#lease.address);
+    await old.release();
+    // What lay in the old server's directory went with it.
+    if (this.#ownWorkspace && this.#lease.host) this.#workspace = undefined;
+  }
+
+  async #makeHostWorkspace(): Promise<void> {
+    const { host } = this.#lease;
+    const { workDir, id, kernelId } = this.#settings;
+    if (!host || this.#workspace !== undefined || (kernelId !== undefined && workDir === undefined)) return;
+    this.#ownWorkspace = workDir === undefined;
+    const workspace = workDir === undefined ? path.join(host.scratch, "workspaces", id) : path.resolve(workDir);
+    await makeHostDirectory(workspace);
+    this.#workspace = workspace;
+    this.#files = new DirectoryFiles(workspace);
+  }
+
+  /** The helper of a Python kernel makes its workspace; other kernels need one before they start. */
+  async #makeContentsWorkspace(): Promise<void> {
+    const { kernelId, kernelName, workDir, id } = this.#settings;
+    if (this.#lease.host || this.#contents || kernelId !== undefined) return;
+    const language = await kernelLanguage(this.#client, kernelName);
+    if (language === undefined || language === "python") return;
+    const given = workDir ?? (this.#lease.workspace === undefined ? undefined : "");
+    this.#contents = await ContentsFiles.open(() => this.#client, { given, own: `fenced-${id}` });
+    this.#files = this.#contents;
+  }
+
+  async #startKernel(signal: AbortSignal): Promise<string> {
+    const { kernelId, kernelName } = this.#settings;
+    if (kernelId !== undefined) {
+      const found = await findKernel(this.#client, kernelId, 20_000);
+      if (found) return found.id;
+      throw new BackendUnavailableError(`The Jupyter server has no kernel with the id ${JSON.stringify(kernelId)}`, {
+        remedy: "Start one on the server and give its id, or leave `kernelId` out.",
+      });
+    }
+    // The server of this host has the file system's root for its root directory. A Python kernel goes from the root
+    // directory to where it works by itself: a server would start it in the nearest directory that is there.
+    const { host } = this.#lease;
+    const directory = host ? this.#workspace?.replace(/^\/+/, "") : (this.#contents?.directory ?? "");
+    const place = directory === undefined ? {} : { path: directory };
+    return (await startKernel(this.#client, { name: kernelName, signal, ...place })).id;
+  }
+
+  async #installHelper(kernel: Kernel, signal: AbortSignal): Promise<SlotKernel> {
+    const { workDir, kernelId, id, env } = this.#settings;
+    const workspace = this.#workspace ?? workDir ?? this.#lease.workspace;
+    const modules = this.#settings.modules();
+    const { helper, report } = await PythonHelper.install(
+      kernel,
+      {
+        mark: id,
+        ...(this.#lease.host ? { scratch: this.#lease.host.scratch } : {}),
+        ...(workspace === undefined ? {} : { workspace }),
+        createWorkspace: workspace === undefined && kernelId === undefined,
+        env,
+        ...(modules ? { modules } : {}),
+      },
+      signal,
+    );
+    if (workspace === undefined && kernelId === undefined) this.#ownWorkspace = true;
+    // Where this process knows the directory, it goes by no answer of a kernel.
+    this.#workspace ??= report.workspace;
+    this.#report = report;
+    this.#files ??= this.#filesThroughKernel();
+    for (const module of Object.keys(modules ?? {})) await untilAborted(helper.ask("load", { module }), signal);
+    return { kernel, helper };
+  }
+
+  #filesThroughKernel(): BackendFiles {
+    return kernelFiles(async () => {
+      const { helper } = await this.kernel(this.#closing.signal);
+      if (helper) return helper;
+      throw new BackendUnavailableError("The kernel is not a Python kernel any more", { remedy: "Call `restart()`." });
+    });
+  }
+
+  #withoutHelper(kernel: Kernel): SlotKernel {
+    this.#files ??= ContentsFiles.in(() => this.#client, this.#settings.workDir ?? "");
+    return { kernel };
+  }
+}
+
+function stopped(): ExecutorStoppedError {
+  return new ExecutorStoppedError("The executor was stopped during this call", {
+    remedy: "Call again if the code should still run; what it had written to the workspace may be incomplete.",
+  });
+}
+
+/** For what is cleaned up on a server that may be gone, or may refuse. */
+function ignoreUnreachable(error: unknown): void {
+  if (!FencedError.isInstance(error)) throw error;
+}

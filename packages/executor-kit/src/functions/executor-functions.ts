@@ -1,0 +1,148 @@
+import {
+  type ApproveHostCall,
+  assertFunctionSet,
+  type ExecutorCapabilities,
+  type FunctionWithRequirements,
+  type HostCallEvent,
+  type HostFunction,
+  InvalidInputError,
+  isHostFunction,
+} from "@fenced/core";
+import type { BackendSession } from "../backend-session.ts";
+import { HostCalls, type HostChoice, type HostedBlock, nothingChosen } from "../host-calls/host-calls.ts";
+import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
+import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
+import { formatFunctions } from "./format-functions.ts";
+import { runSetup, type SetupConditions, setupPrograms } from "./function-setup.ts";
+
+/** The functions of an executor. */
+interface FunctionSettings {
+  /** Of both kinds. */
+  readonly functions: readonly (FunctionWithRequirements | HostFunction)[];
+  /** The module that blocks import them from. */
+  readonly moduleName: string;
+  readonly approve: ApproveHostCall | undefined;
+  /** Calls of host functions that a block may make. */
+  readonly maxCalls: number;
+  readonly telemetry: ExecutorTelemetry;
+  /** The executor's class, for messages. */
+  readonly owner: string;
+}
+
+/** Where functions are set up. */
+export interface SetupPlace extends Omit<SetupConditions, "languages"> {
+  readonly session: BackendSession;
+  readonly capabilities: ExecutorCapabilities;
+  /** Names the executor; unique in the world. */
+  readonly owner: string;
+}
+
+/** The functions that an executor offers: those that travel to the code, and those that the code calls here. */
+export class ExecutorFunctions {
+  /** Those that travel to the code. */
+  readonly travelling: readonly FunctionWithRequirements[];
+  readonly #settings: FunctionSettings;
+  readonly #own: readonly HostFunction[];
+  /** Made for the first host function: most executors have none. */
+  #hostCalls: HostCalls | undefined;
+
+  /** @throws InvalidInputError if they cannot be in one module, or one needs approval and nobody gives it. */
+  constructor(settings: FunctionSettings) {
+    const { functions } = settings;
+    this.#settings = settings;
+    this.travelling = functions.flatMap((each) => (isHostFunction(each) ? [] : [each]));
+    this.#own = functions.filter(isHostFunction);
+    this.#assert(this.#own);
+    this.chooseOwn();
+  }
+
+  /**
+   * The host functions of one call.
+   *
+   * @param more - those that the call adds.
+   * @throws InvalidInputError if the executor has no host functions, or two functions have the same name.
+   */
+  choose(more: readonly HostFunction[] | undefined, { hostFunctions }: ExecutorCapabilities): HostChoice {
+    if (more && more.length > 0) this.#assert(more);
+    const chosen = this.#choose(more);
+    if (chosen.functions.size > 0 && hostFunctions.length === 0) throw this.#noHostFunctions();
+    return chosen;
+  }
+
+  /** Those of a call that adds none. */
+  chooseOwn(): HostChoice {
+    return this.#choose();
+  }
+
+  /** What a model is told about them. */
+  format(template: string | undefined, { hostFunctions }: ExecutorCapabilities): string {
+    const host = { functions: this.#own, languages: hostFunctions };
+    return formatFunctions(this.travelling, this.#settings.moduleName, template, host);
+  }
+
+  /** Runs a block, whose programs can call host functions until it ends. */
+  run(
+    host: HostChoice,
+    block: HostedBlock,
+    start: (env?: Readonly<Record<string, string>>) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
+  ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
+    return host.functions.size > 0 ? this.#host.run(host, block, start) : start();
+  }
+
+  /**
+   * Makes the modules that blocks import.
+   *
+   * @throws FunctionSetupError with the reason, if that fails.
+   */
+  async setUp(host: HostChoice, { session, capabilities, owner, ...conditions }: SetupPlace): Promise<void> {
+    if (this.travelling.length + host.functions.size === 0) return;
+    const { telemetry, moduleName } = this.#settings;
+    await telemetry.watchLifeCycle("set_up_functions", async () => {
+      if (host.functions.size > 0) await this.#connect(session);
+      const places = { ...(await session.functionPlaces?.()), owner };
+      const choice = {
+        functions: this.travelling,
+        hostFunctions: [...host.functions.values()],
+        everyHostFunction: this.#hostCalls?.every ?? [],
+        moduleName,
+        variant: host.variant,
+        languages: capabilities.languages,
+      };
+      for (const program of setupPrograms(choice, places)) {
+        await runSetup(program, { ...conditions, languages: capabilities.functions });
+      }
+    });
+  }
+
+  get #host(): HostCalls {
+    const { approve, maxCalls, telemetry } = this.#settings;
+    return (this.#hostCalls ??= new HostCalls({ functions: this.#own, approve, maxCalls, telemetry }));
+  }
+
+  #choose(more: readonly HostFunction[] = []): HostChoice {
+    return this.#own.length + more.length === 0 ? nothingChosen : this.#host.choose(more);
+  }
+
+  async #connect(session: BackendSession): Promise<void> {
+    await this.#host.open(async (accept) => {
+      if (!session.openHostCalls) throw this.#noHostFunctions();
+      return session.openHostCalls(accept);
+    });
+  }
+
+  /** Functions of the host are in the modules of both languages. */
+  #assert(hostFunctions: readonly HostFunction[]): void {
+    const inBoth = hostFunctions.flatMap(({ name }) => [
+      { language: "python" as const, name },
+      { language: "javascript" as const, name },
+    ]);
+    assertFunctionSet([...this.travelling, ...inBoth], this.#settings.moduleName);
+  }
+
+  #noHostFunctions(): InvalidInputError {
+    return new InvalidInputError(`${this.#settings.owner} cannot run functions of the host`, {
+      remedy:
+        "Leave them out, or use an executor whose `capabilities.hostFunctions` names languages, such as LocalCommandLineCodeExecutor or DockerCommandLineCodeExecutor.",
+    });
+  }
+}

@@ -1,0 +1,267 @@
+import { randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import type { Duplex } from "node:stream";
+import {
+  type ApproveHostCall,
+  type HostCallError,
+  type HostCallEvent,
+  type HostFunction,
+  isJsonValue,
+  type JsonValue,
+} from "@fenced/core";
+import { followSignals, untilAborted } from "@fenced/core/abort";
+import { inThisContext } from "@fenced/core/telemetry";
+import { encodeFrame } from "../supervisor/wire.ts";
+import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
+import { callFrame, type CallFrame, longestInput, longestOutput } from "./call-frames.ts";
+import { CallSlots } from "./call-slots.ts";
+import { programError } from "./program-error.ts";
+
+/** Calls of a block that run at a time. */
+const mostAtOnce = 32;
+/** Processes of a block that may be connected at a time. */
+const mostConnections = 64;
+
+/** What a block may call, and how. */
+export interface BlockCallSettings {
+  /** By name; no others can be called. */
+  readonly functions: ReadonlyMap<string, HostFunction>;
+  readonly approve: ApproveHostCall | undefined;
+  /** Calls that the block may make in all. */
+  readonly maxCalls: number;
+  /** The block's place in the list of blocks. */
+  readonly index: number;
+  /** The block's own. */
+  readonly signal: AbortSignal;
+  readonly telemetry: ExecutorTelemetry;
+}
+
+/** An event of a call, and who waits for it to be taken. */
+interface QueuedEvent {
+  readonly event: HostCallEvent;
+  readonly taken: () => void;
+}
+
+/** A call that has not ended. */
+interface OpenCall {
+  readonly callId: string;
+  readonly name: string;
+  readonly started: number;
+  readonly ending: AbortController;
+}
+
+/** The calls that one block makes, from all of its processes. */
+export class BlockCalls {
+  /** Names the block to the host. */
+  readonly id: string = randomUUID();
+  readonly #secret: Buffer = Buffer.from(randomBytes(32).toString("hex"));
+  readonly #settings: BlockCallSettings;
+  readonly #slots = new CallSlots(mostAtOnce);
+  readonly #connections = new Set<Duplex>();
+  readonly #open = new Set<OpenCall>();
+  readonly #start: (connection: Connection, frame: CallFrame) => Promise<void>;
+  #events: QueuedEvent[] = [];
+  #wake: () => void = () => {};
+  #count = 0;
+  #closed = false;
+
+  constructor(settings: BlockCallSettings) {
+    this.#settings = settings;
+    // Frames come in nobody's name; calls belong to the block's span.
+    this.#start = inThisContext((connection, frame) => this.#call(connection, frame));
+  }
+
+  /** What a program shows to be let in. */
+  get token(): string {
+    return `${this.id}.${this.#secret.toString()}`;
+  }
+
+  /** Whether it is this block's secret, in a time that says nothing about it. */
+  knows(secret: string): boolean {
+    const given = Buffer.from(secret);
+    const same = given.length === this.#secret.length;
+    return timingSafeEqual(this.#secret, same ? given : Buffer.alloc(this.#secret.length)) && same;
+  }
+
+  /** Answers the calls that come over a connection until it ends, or says what no stub says. */
+  async serve(stream: Duplex, frames: AsyncIterable<CallFrame>): Promise<void> {
+    if (this.#closed || this.#connections.size >= mostConnections) return;
+    const connection: Connection = { stream, calls: new Map() };
+    this.#connections.add(stream);
+    try {
+      for await (const frame of frames) {
+        if (frame.type === callFrame.cancel) connection.calls.get(frame.id)?.abort();
+        else if (frame.type !== callFrame.call || connection.calls.has(frame.id)) return;
+        else if (await this.#slots.take()) void this.#start(connection, frame);
+        else return;
+      }
+    } finally {
+      this.#connections.delete(stream);
+      for (const call of connection.calls.values()) call.abort();
+    }
+  }
+
+  /** What happened and has not been taken, now or when something does. The consumer tells by asking on that it took an event. */
+  async *events(): AsyncGenerator<HostCallEvent, void, void> {
+    for (;;) {
+      const batch = this.#events;
+      this.#events = [];
+      for (const { event, taken } of batch) {
+        yield event;
+        taken();
+      }
+      if (batch.length > 0 || this.#events.length > 0) continue;
+      if (this.#closed) return;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** The program has ended: nothing more is answered, and what runs is aborted. */
+  close(): void {
+    if (this.#closed) return;
+    for (const call of this.#open) {
+      const error = { name: "AbortError", message: "The program ended before the call did" };
+      void this.#end(call, { error });
+      call.ending.abort(new DOMException(error.message, error.name));
+    }
+    this.#closed = true;
+    this.#slots.close();
+    for (const stream of this.#connections) stream.destroy();
+    this.#wake();
+  }
+
+  async #call(connection: Connection, { id, payload }: CallFrame): Promise<void> {
+    const ending = new AbortController();
+    const unfollow = followSignals(ending, [this.#settings.signal]);
+    connection.calls.set(id, ending);
+    try {
+      const { frame, taken } = await this.#answer(payload, ending);
+      await Promise.all([taken, written(connection.stream, encodeFrame(frame.type, id, frame.payload))]);
+    } catch {
+      // What came is not a call of a stub.
+      connection.stream.destroy();
+    } finally {
+      unfollow();
+      connection.calls.delete(id);
+      this.#slots.release();
+    }
+  }
+
+  async #answer(
+    payload: Buffer,
+    ending: AbortController,
+  ): Promise<{ readonly frame: Omit<CallFrame, "id">; readonly taken?: Promise<void> }> {
+    this.#count += 1;
+    const { maxCalls } = this.#settings;
+    if (this.#count > maxCalls) return { frame: errorFrame(refusal("calls", maxCalls)) };
+    const { name, input, problem } = parseCall(payload);
+    if (problem !== undefined) return { frame: errorFrame({ name: "HostCallLimitError", message: problem }) };
+    const call: OpenCall = { callId: randomUUID(), name, started: performance.now(), ending };
+    void this.#push({ type: "host-call", callId: call.callId, name, input });
+    this.#open.add(call);
+    try {
+      const { output, bytes } = await this.#settings.telemetry.watchHostCall(call, input, () => this.#run(call, input));
+      return { frame: { type: callFrame.result, payload: bytes }, taken: this.#end(call, { output }) };
+    } catch (thrown) {
+      const error = programError(thrown);
+      return { frame: errorFrame(error), taken: this.#end(call, { error }) };
+    }
+  }
+
+  /** Checks the arguments, has the call approved, and runs it, but waits no longer than somebody waits for it. */
+  async #run(call: OpenCall, input: JsonValue): Promise<{ readonly output: JsonValue; readonly bytes: Buffer }> {
+    const { functions, approve, index } = this.#settings;
+    const { callId, name, ending } = call;
+    const { signal } = ending;
+    const wanted = functions.get(name);
+    if (!wanted) throw refused("NameError", `There is no function ${JSON.stringify(name)} here`);
+    const checked = await untilAborted(wanted.checkInput(input), signal);
+    if ("problem" in checked) throw refused("ArgumentError", `${name}: ${checked.problem}`);
+    if (approve) {
+      const asked = (async () => approve({ callId, name, index, input, signal }))();
+      const answer: { readonly approved: unknown; readonly reason?: unknown } = await untilAborted(asked, signal);
+      const { approved, reason } = answer;
+      // JavaScript may answer anything: what is not a clear yes is a no.
+      if (approved !== true) throw refused("NotApprovedError", `The call was not approved${asReason(reason)}`);
+    }
+    const result = await untilAborted(wanted.execute(checked.value, { callId, signal }), signal);
+    return serialised(name, result);
+  }
+
+  /** @returns when the event has been taken. */
+  #end(call: OpenCall, outcome: { readonly output: JsonValue } | { readonly error: HostCallError }): Promise<void> {
+    if (!this.#open.delete(call)) return Promise.resolve();
+    const { callId, name, started } = call;
+    return this.#push({ type: "host-result", callId, name, ...outcome, durationMs: performance.now() - started });
+  }
+
+  #push(event: HostCallEvent): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#events.push({ event, taken: resolve });
+      this.#wake();
+    });
+  }
+}
+
+/** One process of the block, and the calls that it waits for. */
+interface Connection {
+  readonly stream: Duplex;
+  readonly calls: Map<number, AbortController>;
+}
+
+/** Waits until the program has taken it, which it may never do; the connection's end is one, too. */
+async function written(stream: Duplex, frame: Buffer): Promise<void> {
+  if (stream.destroyed || stream.write(frame)) return;
+  const left = new AbortController();
+  const { signal } = left;
+  await Promise.race([once(stream, "drain", { signal }), once(stream, "close", { signal })]).catch(() => {});
+  left.abort();
+}
+
+function parseCall(payload: Buffer): { name: string; input: JsonValue; problem?: string } {
+  const end = payload.indexOf("\n");
+  if (end < 0) throw new Error("not a call");
+  const [name, text] = [payload.subarray(0, end).toString(), payload.subarray(end + 1)];
+  if (text.length > longestInput) return { name, input: null, problem: refusal("arguments", longestInput).message };
+  const input: unknown = JSON.parse(text.toString());
+  if (!isJsonValue(input)) return { name, input: null, problem: "The arguments are nested too deeply" };
+  return { name, input };
+}
+
+function serialised(name: string, result: unknown): { readonly output: JsonValue; readonly bytes: Buffer } {
+  let text: unknown;
+  try {
+    text = JSON.stringify(result);
+  } catch (cause) {
+    throw refused("ResultError", `${name} returned what is not JSON: ${programError(cause).message}`);
+  }
+  const bytes = Buffer.from(typeof text === "string" ? text : "null");
+  if (bytes.length > longestOutput) throw refused("HostCallLimitError", refusal("result", longestOutput).message);
+  const output: unknown = isJsonValue(result) ? result : JSON.parse(bytes.toString());
+  if (!isJsonValue(output)) throw refused("ResultError", `${name} returned what is nested too deeply`);
+  return { output, bytes };
+}
+
+function errorFrame(error: HostCallError): Omit<CallFrame, "id"> {
+  return { type: callFrame.error, payload: Buffer.from(JSON.stringify(error)) };
+}
+
+function refusal(what: "calls" | "arguments" | "result", limit: number): HostCallError {
+  const messages = {
+    calls: `A block may call functions of the host ${limit} times: do the rest in the next block`,
+    arguments: `The arguments take more than ${limit} bytes: write them to a file in the working directory, and pass its name`,
+    result: `The result takes more than ${limit} bytes: ask for less, or for a file`,
+  };
+  return { name: "HostCallLimitError", message: messages[what] };
+}
+
+function refused(name: string, message: string): Error {
+  return Object.assign(new Error(message), { name });
+}
+
+function asReason(reason: unknown): string {
+  return typeof reason === "string" && reason !== "" ? `: ${reason}` : "";
+}

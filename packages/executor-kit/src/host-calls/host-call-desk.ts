@@ -1,0 +1,80 @@
+import type { Duplex } from "node:stream";
+import { encodeFrame } from "../supervisor/wire.ts";
+import { BlockCalls, type BlockCallSettings } from "./block-calls.ts";
+import { callFrame, readCallFrames } from "./call-frames.ts";
+
+/** Connections that have not said yet whose they are. */
+const mostStrangers = 64;
+/** Milliseconds that they may take to say it. */
+const greetingMs = 10_000;
+
+/** Lets programs in that show a block's token, and leads them to the block's calls. */
+export class HostCallDesk {
+  readonly #blocks = new Map<string, BlockCalls>();
+  readonly #strangers = new Set<Duplex>();
+  /** Known to nobody: for tokens that name no block, which must not be told sooner. */
+  readonly #nobody: BlockCalls;
+
+  constructor(settings: Pick<BlockCallSettings, "telemetry">) {
+    const signal = AbortSignal.abort();
+    this.#nobody = new BlockCalls({
+      ...settings,
+      functions: new Map(),
+      approve: undefined,
+      maxCalls: 0,
+      index: 0,
+      signal,
+    });
+    this.#nobody.close();
+  }
+
+  /** Opens the calls of one block; close them with it. */
+  open(settings: BlockCallSettings): BlockCalls {
+    const calls = new BlockCalls(settings);
+    this.#blocks.set(calls.id, calls);
+    return calls;
+  }
+
+  /** Nothing of the block's is answered any more. */
+  close(calls: BlockCalls): void {
+    this.#blocks.delete(calls.id);
+    calls.close();
+  }
+
+  /** Takes a connection from a place where blocks run; never throws. */
+  accept(connection: Duplex): void {
+    connection.on("error", () => {});
+    if (this.#strangers.size >= mostStrangers) {
+      connection.destroy();
+      return;
+    }
+    this.#strangers.add(connection);
+    const late = setTimeout(() => connection.destroy(), greetingMs);
+    const known = (): void => {
+      clearTimeout(late);
+      this.#strangers.delete(connection);
+    };
+    connection.once("close", known);
+    void this.#serve(connection, known).catch(() => {
+      // It broke, or what came over it is not what a stub sends.
+      connection.destroy();
+    });
+  }
+
+  async #serve(connection: Duplex, known: () => void): Promise<void> {
+    const frames = readCallFrames(connection);
+    const { value: first, done } = await frames.next();
+    const token = done === true || first.type !== callFrame.hello ? "" : first.payload.toString();
+    const [id = "", secret = ""] = token.split(".");
+    const calls = this.#blocks.get(id);
+    if ((calls ?? this.#nobody).knows(secret) && calls) {
+      known();
+      await calls.serve(connection, frames);
+      connection.destroy();
+    } else {
+      const message = "The block that may call functions of the host has ended, or this is not one";
+      const error = JSON.stringify({ name: "NotConnectedError", message });
+      connection.end(encodeFrame(callFrame.error, 0, Buffer.from(error)));
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { type ApproveHostCall, type HostCallEvent, type HostFunction, InvalidInputError } from "@fenced/core";
+import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
+import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
+import { HostCallDesk } from "./host-call-desk.ts";
+import { withHostCalls } from "./with-host-calls.ts";
+
+/** What an executor lets code call. */
+export interface HostCallsSettings {
+  readonly functions: readonly HostFunction[];
+  readonly approve: ApproveHostCall | undefined;
+  /** Calls that a block may make. */
+  readonly maxCalls: number;
+  readonly telemetry: ExecutorTelemetry;
+}
+
+/** The host functions of one call of the executor. */
+export interface HostChoice {
+  /** By name. */
+  readonly functions: ReadonlyMap<string, HostFunction>;
+  /** Names the modules that have exactly these; `undefined`: the executor's own, and no others. */
+  readonly variant: string | undefined;
+}
+
+/** No host functions at all. */
+export const nothingChosen: HostChoice = { functions: new Map(), variant: undefined };
+
+/** A block whose programs can call the host. */
+export interface HostedBlock {
+  readonly index: number;
+  readonly signal: AbortSignal;
+}
+
+/** Everything about functions of the host that an executor keeps: which there are, and the way to them. */
+export class HostCalls {
+  readonly #settings: HostCallsSettings;
+  readonly #desk: HostCallDesk;
+  readonly #every = new Map<string, HostFunction>();
+  #address = "";
+
+  constructor(settings: HostCallsSettings) {
+    this.#settings = settings;
+    this.#desk = new HostCallDesk(settings);
+  }
+
+  /** All that there have been until now. */
+  get every(): readonly HostFunction[] {
+    return [...this.#every.values()];
+  }
+
+  /**
+   * The functions of one call: the executor's own, and those that the call adds.
+   *
+   * @throws InvalidInputError if one of them needs approval, and nobody is there to give it.
+   */
+  choose(more: readonly HostFunction[] = []): HostChoice {
+    const { functions, approve } = this.#settings;
+    const chosen = new Map([...functions, ...more].map((each) => [each.name, each]));
+    const unapproved = approve ? undefined : [...chosen.values()].find(({ needsApproval }) => needsApproval);
+    if (unapproved) {
+      throw new InvalidInputError(`The function ${unapproved.name} needs approval, and nobody is there to give it`, {
+        remedy: "Give the executor `approveHostCall`, or leave the function out.",
+      });
+    }
+    for (const each of chosen.values()) this.#every.set(each.name, each);
+    return { functions: chosen, variant: more.length === 0 ? undefined : variantOf([...chosen.values()]) };
+  }
+
+  /** Has the place where blocks run connect its programs with this desk. */
+  async open(connect: (accept: (connection: Duplex) => void) => Promise<string>): Promise<void> {
+    this.#address = await connect((connection) => this.#desk.accept(connection));
+  }
+
+  /** Runs a block whose programs can call these functions until it ends. */
+  run(
+    { functions }: HostChoice,
+    { index, signal }: HostedBlock,
+    start: (env: Readonly<Record<string, string>>) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
+  ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
+    const { approve, maxCalls, telemetry } = this.#settings;
+    const calls = this.#desk.open({ functions, approve, maxCalls, index, signal, telemetry });
+    const env = { [addressVariable]: this.#address, [tokenVariable]: calls.token };
+    return withHostCalls(start(env), calls, () => this.#desk.close(calls));
+  }
+}
+
+const [addressVariable, tokenVariable] = ["FENCED_HOST_CALLS", "FENCED_HOST_TOKEN"] as const;
+
+/** Equal for functions whose stubs are equal. */
+function variantOf(functions: readonly HostFunction[]): string {
+  const described = functions.map((each) => [each.name, each.description, each.inputSchema, each.outputSchema]);
+  return createHash("sha256").update(JSON.stringify(described)).digest("hex").slice(0, 16);
+}

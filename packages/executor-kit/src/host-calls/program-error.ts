@@ -1,0 +1,29 @@
+import { FencedError, type HostCallError } from "@fenced/core";
+
+const longestMessage = 4000;
+
+/** A path of this host, and not a part of an address on the web: at the beginning, or after a space, a quote or a bracket. */
+const paths =
+  /(?<=^|[\s"'`([{<=:,])(?:file:\/\/\/?|[A-Za-z]:[\\/]|\\\\|\/(?!\/))[^\s"'`()[\]{}<>,;:|*?]+(?::\d+){0,2}/g;
+
+/** Not `\s`, which crosses lines: a message may repeat a megabyte of line breaks, and the search would take hours. */
+const stackLines = /^[ \t]+at .*$\n?/gm;
+
+/** What a program is told of an error of the host: its name and message, without stack traces and paths. */
+export function programError(error: unknown): HostCallError {
+  const { name, message } = partsOf(error);
+  const withoutStack = message.replaceAll(stackLines, "").replaceAll(paths, "<path>");
+  const text = withoutStack.length > longestMessage ? `${withoutStack.slice(0, longestMessage)}…` : withoutStack;
+  return { name: /^[\w$.]{1,100}$/.test(name) ? name : "Error", message: text };
+}
+
+function partsOf(error: unknown): HostCallError {
+  if (FencedError.isInstance(error)) return { name: error.name, message: error.message };
+  // It may be of another realm, or anything else that was thrown.
+  if (typeof error === "object" && error !== null) {
+    const name: unknown = Reflect.get(error, "name");
+    const message: unknown = Reflect.get(error, "message");
+    return { name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" };
+  }
+  return { name: "Error", message: typeof error === "string" ? error : "" };
+}

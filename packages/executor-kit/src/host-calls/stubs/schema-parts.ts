@@ -1,0 +1,88 @@
+import type { JsonObject, JsonValue } from "@fenced/core";
+
+/** Types nested deeper than this are any value: nobody reads them. */
+const deepestType = 8;
+
+/** A JSON schema at hand, and the whole that it is a part of, to which references refer. */
+export interface SchemaPart {
+  readonly schema: JsonValue | undefined;
+  readonly root: JsonObject;
+  /** How deep it is nested. */
+  readonly depth: number;
+}
+
+/** A field of an object. */
+export interface SchemaField {
+  readonly name: string;
+  readonly part: SchemaPart;
+  readonly required: boolean;
+  readonly description: string | undefined;
+}
+
+/** What kind of values a schema allows, as far as a type says it. */
+export type SchemaKind =
+  | { readonly kind: "any" | "null" | "boolean" | "integer" | "number" | "string" }
+  | { readonly kind: "literals"; readonly values: readonly JsonValue[] }
+  | { readonly kind: "union"; readonly parts: readonly SchemaPart[] }
+  | { readonly kind: "array"; readonly items: SchemaPart }
+  | { readonly kind: "map"; readonly values: SchemaPart }
+  | { readonly kind: "object"; readonly fields: readonly SchemaField[] };
+
+const any = { kind: "any" } as const;
+
+/** The schema of a function's arguments or result, as a part. */
+export function wholeSchema(schema: JsonObject | undefined): SchemaPart {
+  return { schema, root: schema ?? {}, depth: 0 };
+}
+
+/** What kind of values a part allows. */
+export function kindOf(given: SchemaPart): SchemaKind {
+  const part = resolved(given);
+  const { schema, depth } = part;
+  if (!isObject(schema) || depth > deepestType) return any;
+  const inner = (value: JsonValue | undefined): SchemaPart => ({ ...part, schema: value, depth: depth + 1 });
+  if (Array.isArray(schema["enum"])) return { kind: "literals", values: schema["enum"] };
+  if (schema["const"] !== undefined) return { kind: "literals", values: [schema["const"]] };
+  const choices = schema["anyOf"] ?? schema["oneOf"];
+  if (Array.isArray(choices)) return { kind: "union", parts: choices.map(inner) };
+  const { type } = schema;
+  if (Array.isArray(type)) return { kind: "union", parts: type.map((each) => inner({ ...schema, type: each })) };
+  if (type === "array") return { kind: "array", items: inner(schema["items"]) };
+  if (type === "object" || isObject(schema["properties"])) return objectKind(schema, inner);
+  const known = (["null", "boolean", "integer", "number", "string"] as const).find((each) => each === type);
+  return known === undefined ? any : { kind: known };
+}
+
+function objectKind(schema: JsonObject, inner: (value: JsonValue | undefined) => SchemaPart): SchemaKind {
+  const { properties, required, additionalProperties } = schema;
+  const fields = isObject(properties) ? Object.entries(properties) : [];
+  if (fields.length === 0) return { kind: "map", values: inner(additionalProperties) };
+  const needed: readonly JsonValue[] = Array.isArray(required) ? required : [];
+  return {
+    kind: "object",
+    fields: fields.map(([name, value]) => ({
+      name,
+      part: inner(value),
+      required: needed.includes(name),
+      description: isObject(value) && typeof value["description"] === "string" ? value["description"] : undefined,
+    })),
+  };
+}
+
+/** Follows references to definitions of the same schema. */
+function resolved(part: SchemaPart): SchemaPart {
+  let { schema } = part;
+  for (let hops = 0; isObject(schema) && typeof schema["$ref"] === "string"; hops += 1) {
+    const keys = /^#(?:\/(.*))?$/.exec(schema["$ref"]);
+    if (!keys || hops > deepestType) return { ...part, schema: undefined };
+    schema = (keys[1]?.split("/") ?? []).reduce<JsonValue | undefined>(
+      (value, key) => (isObject(value) ? value[key.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined),
+      part.root,
+    );
+  }
+  return { ...part, schema };
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

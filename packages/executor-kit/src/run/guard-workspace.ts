@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { followSignals } from "@fenced/core/abort";
+import type { BackendFiles } from "../workspace/backend-files.ts";
+import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
+
+/** How often the workspace is measured, in milliseconds; less often where measuring takes longer. */
+const lookMs = 100;
+/** At most this part of the time goes into measuring. */
+const measuringShare = 0.2;
+/** What the executor itself may add while a block runs: the block's file. */
+const ownFilesBytes = 1_048_576;
+/** The exit code of a program that the system ends because a file is too large: 128 + SIGXFSZ. */
+const workspaceFullExitCode = 153;
+
+/** What a block is held to. */
+export interface WorkspaceLimit {
+  readonly measure: NonNullable<BackendFiles["diskUsage"]>;
+  readonly maxBytes: number;
+}
+
+/**
+ * Runs a block that is ended when the workspace grows beyond its limit. Where it was beyond it before, the block may run as long
+ * as it adds nothing: it may be the one that removes files.
+ */
+export async function* guardWorkspace(
+  run: (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
+  signal: AbortSignal,
+  { measure, maxBytes }: WorkspaceLimit,
+): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  const ending = new AbortController();
+  const unfollow = followSignals(ending, [signal]);
+  const over = new AbortController();
+  const watching = new AbortController();
+  const allowed = Math.max(maxBytes, (await usage(measure, Infinity)) + ownFilesBytes);
+  const watch = watchUsage(() => usage(measure, allowed), { allowed, signal: watching.signal }).then((grown) => {
+    if (!grown) return;
+    over.abort();
+    // As when its time is up, what it printed and how it ended are reported.
+    ending.abort(timeIsUp);
+  });
+  try {
+    const outcome = yield* run(ending.signal);
+    watching.abort();
+    await watch;
+    const full = over.signal.aborted || (!signal.aborted && (await usage(measure, allowed)) > allowed);
+    if (!full) return outcome;
+    yield { type: "stderr", data: sentence(maxBytes) };
+    return { ...outcome, exitCode: workspaceFullExitCode };
+  } finally {
+    watching.abort();
+    unfollow();
+  }
+}
+
+/** Resolves to whether it grew beyond what is allowed before the signal was aborted. */
+async function watchUsage(
+  look: () => Promise<number>,
+  { allowed, signal }: { readonly allowed: number; readonly signal: AbortSignal },
+): Promise<boolean> {
+  for (let wait = lookMs; ;) {
+    await sleep(wait, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return false;
+    const started = performance.now();
+    if ((await look()) > allowed) return true;
+    wait = Math.max(lookMs, (performance.now() - started) / measuringShare);
+  }
+}
+
+/** What cannot be measured now, because code changes it or the place is gone, counts as nothing. */
+async function usage(measure: WorkspaceLimit["measure"], atMost: number): Promise<number> {
+  return measure(atMost).catch(() => 0);
+}
+
+function sentence(maxBytes: number): string {
+  const size = maxBytes < 1_048_576 ? `${maxBytes} bytes` : `${Math.floor(maxBytes / 1_048_576)} MiB`;
+  return `\nThe program was ended: the files in the working directory take more than ${size}, the most that they may. Remove files that are not needed, and write less.\n`;
+}

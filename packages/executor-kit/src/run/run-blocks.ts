@@ -1,0 +1,199 @@
+import {
+  canonicalLanguage,
+  type CodeBlock,
+  type CodeResult,
+  type ExecuteOptions,
+  type ExecutionEvent,
+  type HostCallEvent,
+  InvalidInputError,
+  makeCodeResult,
+  WorkspacePathError,
+} from "@fenced/core";
+import { afterMs, followSignals } from "@fenced/core/abort";
+import { checkExecuteArguments } from "@fenced/core/options";
+import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
+import { normalizeWorkspacePath } from "../workspace/workspace-path.ts";
+import { type BlockEvent, type BlockOutcome, timeIsUp } from "./block-run.ts";
+import { distinctDecisions } from "./network-log.ts";
+import {
+  type BlockConditions,
+  type FinishedBlock,
+  filenameNotInWorkspace,
+  runOneBlock,
+  timedOutExitCode,
+} from "./run-one-block.ts";
+
+/** What the rich outputs of one result may take. */
+const [mostDisplays, mostDisplayBytes] = [10_000, 268_435_456];
+
+/** Under which conditions blocks run. */
+interface RunConditions extends Pick<BlockConditions, "texts" | "timeoutMs" | "maxOutputBytes" | "begin"> {
+  readonly limits: RunLimits;
+  readonly telemetry: ExecutorTelemetry;
+  /** Starts a block under the signal given. */
+  readonly start: (
+    block: CodeBlock,
+    signal: AbortSignal,
+    index: number,
+  ) => AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>;
+  /** Whether the session was lost since the last result; that is then said. */
+  readonly takeLoss: () => boolean;
+}
+
+/** What ends a call: its signals, which make it reject, and its time, which makes it resolve with what ran until then. */
+export class RunLimits {
+  /** When the call's time is up, on the clock of `performance.now()`; `Infinity`: never. */
+  readonly deadline: number;
+  readonly #rejecting = new AbortController();
+  readonly #unfollow: () => void;
+
+  constructor(signals: readonly (AbortSignal | undefined)[], totalTimeoutMs: number) {
+    this.deadline = performance.now() + totalTimeoutMs;
+    this.#unfollow = followSignals(this.#rejecting, signals);
+  }
+
+  /** Ends the block, and the call with it, which rejects with its reason. */
+  get signal(): AbortSignal {
+    return this.#rejecting.signal;
+  }
+
+  get timeIsUp(): boolean {
+    return performance.now() >= this.deadline;
+  }
+
+  /**
+   * Waits for what a call has to wait for before its blocks.
+   *
+   * @param prepare - must reject with the signal's reason once it is aborted.
+   * @returns `undefined` if the call's time is up first.
+   * @throws the signals' reason if one is aborted first.
+   */
+  async untilTimeIsUp<T>(prepare: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const waiting = new AbortController();
+    const unfollow = followSignals(waiting, [this.signal]);
+    const cancel = afterMs(this.deadline - performance.now(), () => waiting.abort(timeIsUp));
+    try {
+      return await prepare(waiting.signal);
+    } catch (error) {
+      if (error === timeIsUp) return undefined;
+      throw error;
+    } finally {
+      cancel();
+      unfollow();
+    }
+  }
+
+  lift(): void {
+    this.#unfollow();
+  }
+}
+
+/** Runs blocks one after another, up to the first that fails, or until the call's time is up. */
+export async function* runBlocks(
+  blocks: readonly CodeBlock[],
+  conditions: RunConditions,
+): AsyncGenerator<ExecutionEvent, CodeResult, void> {
+  const { start, telemetry, limits } = conditions;
+  const started = performance.now();
+  const finished: FinishedBlock[] = [];
+  const displayRoom = { count: mostDisplays, bytes: mostDisplayBytes };
+  let maxOutputBytes = conditions.maxOutputBytes;
+  for (const [index, block] of blocks.entries()) {
+    limits.signal.throwIfAborted();
+    if (limits.timeIsUp) break;
+    yield { type: "block-start", index, block };
+    limits.signal.throwIfAborted();
+    const timeoutMs = Math.min(conditions.timeoutMs, limits.deadline - performance.now());
+    const { texts, begin } = conditions;
+    const limited = { index, signal: limits.signal, texts, timeoutMs, maxOutputBytes, displayRoom, begin };
+    const end = yield* telemetry.watchBlock({ ...block, index }, () =>
+      runOneBlock((limit) => start(block, limit, index), limited),
+    );
+    finished.push(end);
+    maxOutputBytes -= end.keptBytes;
+    yield { type: "block-end", index, result: end.result };
+    if (end.result.exitCode !== 0) break;
+  }
+  limits.signal.throwIfAborted();
+  return aggregateResult(finished, {
+    complete: finished.length === blocks.length,
+    durationMs: performance.now() - started,
+    lost: conditions.takeLoss(),
+  });
+}
+
+/** The run's result from those of its blocks. A run whose blocks succeeded, but not all of them, ran out of time. */
+export function aggregateResult(
+  finished: readonly FinishedBlock[],
+  { complete, durationMs, lost }: { readonly complete: boolean; readonly durationMs: number; readonly lost: boolean },
+): CodeResult {
+  const blocks = finished.map((block) => block.result);
+  const codeFile = finished[0]?.codeFile;
+  const exitCode = blocks.at(-1)?.exitCode ?? 0;
+  const timeWasUp = exitCode === 0 && !complete;
+  const refused = finished.flatMap((block) => block.network);
+  return makeCodeResult({
+    exitCode: timeWasUp ? timedOutExitCode : exitCode,
+    displays: finished.flatMap((block) => block.displays),
+    ...(codeFile === undefined ? {} : { codeFile }),
+    timedOut: timeWasUp || blocks.some((block) => block.timedOut),
+    truncated: blocks.some((block) => block.truncated),
+    stateLost: lost || finished.some((block) => block.stateLost),
+    ...(refused.length === 0 ? {} : { network: distinctDecisions(refused) }),
+    durationMs,
+    blocks,
+  });
+}
+
+/** @throws InvalidInputError if there is nothing to run, or an option is unknown or wrong. */
+export function validateRun(blocks: readonly CodeBlock[], options: ExecuteOptions, takesStdin: boolean): void {
+  checkExecuteArguments(blocks, options);
+  if (options.stdin !== undefined && !takesStdin) {
+    throw new InvalidInputError("This executor's blocks have no standard input", {
+      remedy: "Leave `stdin` out, or write the data to a file with `files.write`.",
+    });
+  }
+}
+
+/** A block that can run, or the sentence that says why it cannot. */
+type PreparedBlock =
+  | { readonly language: string; readonly code: string; readonly filename?: string }
+  | { readonly problem: string };
+
+/**
+ * Reads a block's language and file name.
+ *
+ * @param languages - canonical names of the languages that can be run.
+ * @param whyMissing - tells why a known language is not among them.
+ */
+export function prepareBlock(
+  { language: given, code }: CodeBlock,
+  languages: readonly string[],
+  whyMissing: (language: string) => string | undefined,
+): PreparedBlock {
+  const language = canonicalLanguage(given);
+  if (!languages.includes(language)) {
+    return {
+      problem: whyMissing(language) ?? `unknown language "${given}"; this executor runs: ${languages.join(", ")}`,
+    };
+  }
+  const named = filenameDirective(code);
+  if (named === undefined) return { language, code };
+  try {
+    return { language, code, filename: normalizeWorkspacePath(named) };
+  } catch (error) {
+    if (WorkspacePathError.isInstance(error)) return { problem: filenameNotInWorkspace };
+    throw error;
+  }
+}
+
+/** The run of a block that fails with a sentence instead of running. */
+export async function* failedBlock(problem: string): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  yield { type: "stderr", data: `${problem}\n` };
+  return { exitCode: 1 };
+}
+
+/** The path that a block names in its first line, as `# filename: path` or `// filename: path`. */
+export function filenameDirective(code: string): string | undefined {
+  return /^(?:#|\/\/)[ \t]*filename:[ \t]*(\S(?:[^\r\n]*\S)?)[ \t]*(?:\r?\n|$)/i.exec(code)?.[1];
+}

@@ -1,0 +1,283 @@
+import { ExecutorStoppedError, type StartOptions } from "@fenced/core";
+import { followSignals, untilAborted } from "@fenced/core/abort";
+import { checkOptions, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
+import PQueue from "p-queue";
+import type * as z from "zod";
+import type { BackendSession } from "./backend-session.ts";
+
+/** How a session is opened, reset and closed. */
+export interface SessionMaker<Session extends BackendSession> {
+  open(signal: AbortSignal): Promise<Session>;
+  reset(session: Session, signal: AbortSignal): Promise<void>;
+  close(session: Session): Promise<void>;
+}
+
+const startOptions: z.ZodType<StartOptions> = optionsSchema({
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<StartOptions>);
+
+/**
+ * The life of an executor: opened by whatever needs it first, until it is stopped; from then on only by `start`, and after
+ * `dispose` by nothing. Sessions never overlap: one is closed before the next is opened.
+ */
+export class SessionLife<Session extends BackendSession> {
+  readonly #maker: SessionMaker<Session>;
+  #epoch: Epoch<Session> | undefined;
+  #session: Session | undefined;
+  #closing: Promise<void> = Promise.resolve();
+  #ending = new AbortController();
+  #disposed = false;
+
+  constructor(maker: SessionMaker<Session>) {
+    this.#maker = maker;
+  }
+
+  /** The open session; `undefined` while there is none. */
+  get session(): Session | undefined {
+    return this.#session;
+  }
+
+  /** The epoch that blocks run in now; `undefined` while there is none. */
+  get epoch(): Epoch<Session> | undefined {
+    return this.#epoch;
+  }
+
+  /** Aborted, with an `ExecutorStoppedError`, by the next stop; not by a restart. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** @throws ExecutorStoppedError after a stop. */
+  open(): Epoch<Session> {
+    this.#ending.signal.throwIfAborted();
+    this.#epoch ??= this.#newEpoch((signal) => this.#maker.open(signal));
+    return this.#epoch;
+  }
+
+  async start(options: StartOptions): Promise<void> {
+    const { signal } = checkOptions(startOptions, options, "start");
+    signal?.throwIfAborted();
+    if (this.#disposed) throw stopped("The executor was disposed of", "Make a new one.");
+    const before = this.#ending;
+    if (before.signal.aborted) this.#ending = new AbortController();
+    const epoch = this.open();
+    try {
+      await epoch.waitForSession(signal);
+    } catch (error) {
+      if (signal?.aborted === true && epoch.abandoned && this.#epoch === epoch) {
+        if (before.signal.aborted) this.#ending = before;
+        await this.#end();
+      }
+      throw error;
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#ending.abort(stopped("The executor is stopped", "Call start() if it is to be used again."));
+    return this.#end();
+  }
+
+  async restart(): Promise<void> {
+    const old = this.#epoch;
+    const session = this.#session;
+    // A session that is still being opened is as fresh as it gets.
+    if (old?.opened === true && session) {
+      const reset = async (signal: AbortSignal): Promise<Session> => {
+        await this.#maker.reset(session, signal);
+        return session;
+      };
+      this.#epoch = this.#newEpoch(reset, old.end());
+    }
+    await this.open().waitForSession();
+  }
+
+  dispose(): Promise<void> {
+    this.#disposed = true;
+    return this.stop();
+  }
+
+  /** Waits for `use` of the open session, but no longer than until the next stop. */
+  async withSession<T>(use: (session: Session) => Promise<T>): Promise<T> {
+    const { signal } = this;
+    const session = await this.open().waitForSession(signal);
+    return untilAborted(use(session), signal);
+  }
+
+  #end(): Promise<void> {
+    const epoch = this.#epoch;
+    if (epoch) {
+      this.#epoch = undefined;
+      this.#closing = epoch.end().then(() => this.#close());
+    }
+    return this.#closing;
+  }
+
+  /** @param before - ends when a session may be opened or reset; it must not reject. */
+  #newEpoch(
+    open: (signal: AbortSignal) => Promise<Session>,
+    before: Promise<void> = this.#closing.catch(() => {}),
+  ): Epoch<Session> {
+    const epoch = new Epoch(async (signal) => {
+      await before;
+      try {
+        signal.throwIfAborted();
+        this.#session = await open(signal);
+        return this.#session;
+      } catch (error) {
+        const closed = this.#close();
+        if (this.#epoch === epoch) {
+          this.#epoch = undefined;
+          this.#closing = closed;
+        }
+        await closed;
+        throw error;
+      }
+    });
+    return epoch;
+  }
+
+  async #close(): Promise<void> {
+    const session = this.#session;
+    this.#session = undefined;
+    if (session) await this.#maker.close(session);
+  }
+}
+
+function stopped(problem: string, remedy: string): ExecutorStoppedError {
+  return new ExecutorStoppedError(problem, { remedy });
+}
+
+/**
+ * One stretch of an executor's life: from a start or restart to the next restart or stop. A restart begins a new epoch in the
+ * same `BackendSession`.
+ */
+export class Epoch<Session extends BackendSession> {
+  /** The session, when blocks can run in it; rejects if it could not be opened or reset. */
+  readonly session: Promise<Session>;
+  readonly turns: Turns = new Turns();
+  readonly #ending = new AbortController();
+  readonly #runs = new Set<Promise<void>>();
+  readonly #functions = new Map<string, Promise<void>>();
+  #settingUp: Promise<void> = Promise.resolve();
+  #opened = false;
+  #waiting = 0;
+
+  constructor(open: (signal: AbortSignal) => Promise<Session>) {
+    // Deferred, so that the maker of this epoch can keep it before `open` looks at it.
+    this.session = Promise.resolve()
+      .then(() => open(this.signal))
+      .then((session) => {
+        this.#opened = true;
+        return session;
+      });
+    // Callers that wait for the session see its failure; if there are none, it must not end the process.
+    this.session.catch(() => {});
+  }
+
+  /** Aborted, with an `ExecutorStoppedError`, when the epoch ends. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Whether blocks can run, or could until the epoch ended. */
+  get opened(): boolean {
+    return this.#opened;
+  }
+
+  /** Whether nobody waits for the session, and it is not open. */
+  get abandoned(): boolean {
+    return this.#waiting === 0 && !this.#opened;
+  }
+
+  /**
+   * Waits for the session.
+   *
+   * @throws the epoch's or the given signal's reason if it is aborted first.
+   */
+  async waitForSession(signal?: AbortSignal): Promise<Session> {
+    const controller = new AbortController();
+    const unfollow = followSignals(controller, [this.signal, signal]);
+    this.#waiting += 1;
+    try {
+      return await untilAborted(this.session, controller.signal);
+    } finally {
+      this.#waiting -= 1;
+      unfollow();
+    }
+  }
+
+  /** Counts a block in; the function that it returns counts it out. */
+  begin(): () => void {
+    let finish: () => void = () => {};
+    const run = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    this.#runs.add(run);
+    return () => {
+      this.#runs.delete(run);
+      finish();
+    };
+  }
+
+  /**
+   * Runs `setUp` before the first block with these functions; again for the next call if it failed. One after another: they share
+   * places.
+   *
+   * @param which - names the functions.
+   */
+  setUpFunctionsOnce(which: string, setUp: () => Promise<void>): Promise<void> {
+    const known = this.#functions.get(which);
+    if (known) return known;
+    const made = this.#settingUp.then(setUp);
+    this.#functions.set(which, made);
+    this.#settingUp = made.catch(() => {
+      if (this.#functions.get(which) === made) this.#functions.delete(which);
+    });
+    return made;
+  }
+
+  /** What was set up is gone: the next call does it again. */
+  forgetFunctions(): void {
+    this.#functions.clear();
+  }
+
+  /** Aborts all that is under way and waits for its end. */
+  async end(): Promise<void> {
+    this.#ending.abort(
+      new ExecutorStoppedError("The executor was stopped or restarted during this call", {
+        remedy: "Call again if the code should still run; what it had written to the workspace may be incomplete.",
+      }),
+    );
+    await this.session.catch(() => {});
+    await Promise.all(this.#runs);
+  }
+}
+
+/** Lets one holder in at a time, first come first served. */
+class Turns {
+  readonly #queue = new PQueue({ concurrency: 1 });
+
+  /**
+   * Waits for its turn.
+   *
+   * @returns the function that ends the turn; it must be called.
+   * @throws `signal.reason` if aborted while waiting.
+   */
+  async take(signal: AbortSignal): Promise<() => void> {
+    const turn = new Promise<() => void>((begin) => {
+      const hold = async (): Promise<void> => {
+        await new Promise<void>((end) => {
+          begin(end);
+        });
+      };
+      void this.#queue.add(hold);
+    });
+    try {
+      return await untilAborted(turn, signal);
+    } catch (error) {
+      // Nobody takes this turn when it comes.
+      void turn.then((end) => end());
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,284 @@
+"""Starts a block under its shepherd, hands on its output, and ends it. Python 3.8 or later, standard library only.
+
+The shepherd is a fork of the supervisor that is the "subreaper" of all that the block starts: whatever loses its parent becomes
+its child. So the tree below it is the block, however its processes hide, and its end says that all of it is dead. A block is
+killed by stopping all of its processes first, so that none can start another one meanwhile.
+"""
+
+import errno
+import os
+import select
+import struct
+import time
+
+import _fenced_processes as processes
+from _fenced_channel import CAPACITY, EXIT, READ, STDERR, STDOUT, channel, data, events, widen
+
+FAILED = 1 << 31
+
+workspace = "/"
+environment = {}
+# Where the command is that calls functions of the host, for blocks that may.
+commands = ""
+# The module that keeps an interpreter waiting, once the host has asked for that.
+warm = None
+inputs, blocks, readers = {}, {}, {}
+
+
+class Block:
+    def __init__(self, number, mark, credit, shepherd, status, pipes):
+        self.number = number
+        self.mark = mark
+        self.credit = credit
+        self.shepherd = shepherd
+        self.status = status
+        self.pipes = pipes
+        self.paused = False
+        self.code = None
+        self.problem = None
+        self.ended = False
+        self.killing = False
+        self.stopped = set()
+        self.empty = 0
+        self.oom = processes.oom_kills()
+
+
+def no_process(number):
+    return "No process could be started: " + os.strerror(number)
+
+
+def report(number, code, memory, killed, problem):
+    known = 2 if memory is None else int(memory)
+    head = struct.pack(">iBB", -1 if code is None else code, known, killed)
+    channel.send(EXIT, number, head + (problem or "").encode())
+
+
+def start(number, mark, credit, argv, environ):
+    given = inputs.pop(number, None)
+    if given is not None:
+        os.lseek(given, 0, os.SEEK_SET)
+    stdin = given if given is not None else os.open("/dev/null", os.O_RDONLY)
+    out, err, status = os.pipe(), os.pipe(), os.pipe()
+    widen(out[1], READ)
+    request = argv, variables(environ)
+    try:
+        shepherd = begin(request, (stdin, out[1], err[1], status[1]), status[0])
+    except OSError as error:
+        for end in (stdin,) + out + err + status:
+            os.close(end)
+        report(number, None, None, False, no_process(error.errno))
+        return
+    for end in (stdin, out[1], err[1], status[1]):
+        os.close(end)
+    block = Block(number, mark, credit, shepherd, status[0], {out[0]: STDOUT, err[0]: STDERR})
+    blocks[number] = block
+    for end in block.pipes:
+        os.set_blocking(end, False)
+        readers[end] = block
+        data.register(end, select.EPOLLIN)
+    os.set_blocking(block.status, False)
+    readers[block.status] = block
+    events.register(block.status, select.EPOLLIN)
+
+
+def variables(environ):
+    found = dict(environment, **environ)
+    if "FENCED_HOST_CALLS" in environ:
+        found["PATH"] = commands + ":" + found["PATH"]
+    return found
+
+
+def begin(request, given, status):
+    """Starts the block's shepherd: the one that a waiting interpreter forks, or a fork of this program."""
+    shepherd = warm.fork(*request, given, status) if warm is not None else None
+    if shepherd is not None:
+        return shepherd
+    shepherd = os.fork()
+    if shepherd == 0:
+        try:
+            herd(request, *given)
+        finally:
+            os._exit(1)
+    return shepherd
+
+
+def herd(request, stdin, out, err, status):
+    keep = sorted((stdin, out, err, status))
+    for lower, upper in zip([-1] + keep, keep + [keep[-1] + 256]):
+        os.closerange(lower + 1, upper)
+    processes.adopt_orphans()
+    try:
+        program = os.fork()
+    except OSError as error:
+        os.write(status, struct.pack(">I", FAILED | error.errno))
+        return
+    if program == 0:
+        try:
+            become(request, stdin, out, err)
+        finally:
+            os._exit(127)
+    for end in (stdin, out, err):
+        os.close(end)
+    while True:
+        try:
+            pid, ended = os.waitpid(-1, 0)
+        except ChildProcessError:
+            os._exit(0)
+        if pid == program:
+            code = 128 + os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
+            os.write(status, struct.pack(">I", code))
+
+
+def become(request, stdin, out, err):
+    os.setsid()
+    for target, source in enumerate((stdin, out, err)):
+        os.dup2(source, target)
+    processes.default_signals()
+    processes.protect(1)
+    try:
+        # The kernel, short of memory, ends blocks and not their supervisor.
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")
+    except OSError:
+        pass
+    argv, environ = request
+    try:
+        os.chdir(workspace)
+        os.execvpe(argv[0], argv, environ)
+    except OSError as error:
+        os.write(2, (argv[0] + " could not be started: " + os.strerror(error.errno) + "\n").encode())
+        os._exit(127 if error.errno == errno.ENOENT else 126)
+
+
+def read_pipe(block, end):
+    try:
+        chunk = os.read(end, READ)
+    except BlockingIOError:
+        return 0
+    if not chunk:
+        forget(block, end)
+        return 0
+    if not block.ended:
+        channel.send(block.pipes[end], block.number, chunk)
+        block.credit -= len(chunk)
+        if block.credit <= 0 and not block.paused:
+            block.paused = True
+            for each in block.pipes:
+                data.unregister(each)
+    return len(chunk)
+
+
+def forget(block, end):
+    del block.pipes[end], readers[end]
+    if not block.paused:
+        data.unregister(end)
+    os.close(end)
+
+
+def give_credit(block, credit):
+    block.credit += credit
+    if block.credit > 0:
+        resume(block)
+
+
+def resume(block):
+    if block.paused:
+        block.paused = False
+        for end in block.pipes:
+            data.register(end, select.EPOLLIN)
+
+
+def end_block(block):
+    for end in list(block.pipes):
+        left = CAPACITY
+        while left > 0:
+            count = read_pipe(block, end)
+            if count == 0:
+                break
+            left -= count
+    block.ended = True
+    # What the block left running may go on writing: it is read and dropped, or it would be stopped by a full pipe.
+    resume(block)
+    now = processes.oom_kills()
+    memory = None if now is None or block.oom is None else now > block.oom
+    report(block.number, block.code, memory, block.killing, block.problem)
+
+
+def read_status(block):
+    try:
+        word = os.read(block.status, 4)
+    except BlockingIOError:
+        return
+    if word:
+        word = struct.unpack(">I", word)[0]
+        if word & FAILED:
+            block.problem = no_process(word ^ FAILED)
+        else:
+            block.code = word
+        if not block.killing:
+            end_block(block)
+        return
+    events.unregister(block.status)
+    del readers[block.status], blocks[block.number]
+    os.close(block.status)
+    try:
+        os.waitpid(block.shepherd, 0)
+    except ChildProcessError:
+        pass
+    if not block.ended:
+        if block.code is None and not block.killing:
+            kill_orphans(block)
+        end_block(block)
+    for end in list(block.pipes):
+        forget(block, end)
+
+
+def kill_orphans(block):
+    """Something killed the shepherd: what is left of the block tells itself by its mark alone."""
+    for _ in range(100):
+        alive = processes.members(block.shepherd, block.mark)
+        if not alive:
+            return
+        processes.stop(alive)
+        processes.kill(alive)
+        time.sleep(0.002)
+
+
+def kill(block):
+    if not block.killing:
+        block.killing = True
+        kill_step(block)
+        kill_step(block)
+
+
+def kill_step(block):
+    alive = processes.members(block.shepherd, block.mark)
+    fresh = alive - block.stopped
+    if fresh:
+        processes.stop(fresh)
+        block.stopped |= fresh
+        return
+    block.stopped = set()
+    processes.kill(alive)
+    block.empty = 0 if alive else block.empty + 1
+    if block.empty > 2:
+        processes.kill([block.shepherd])
+
+
+def kill_on():
+    """Takes the next step with all blocks that are being killed; they need several."""
+    for block in list(blocks.values()):
+        if block.killing:
+            kill_step(block)
+
+
+def end_all():
+    """Kills all blocks, and waits for their end, though not for ever."""
+    for _ in range(1000):
+        for block in list(blocks.values()):
+            block.killing = block.ended = True
+            kill_step(block)
+            if select.select([block.status], [], [], 0.005)[0]:
+                read_status(block)
+        if not blocks:
+            return

@@ -1,0 +1,67 @@
+"""Carries connections of programs to the host over standard streams, and does nothing else. Python 3.8 or later.
+
+Arguments: the directory for the socket, and what to say before the first frame.
+"""
+
+import os
+import sys
+
+import _fenced_channel as channels
+import _fenced_tunnels as tunnels
+from _fenced_channel import channel, events
+
+orders = {
+    channels.TUNNEL_WRITE: tunnels.write,
+    channels.TUNNEL_CREDIT: tunnels.give_credit,
+    channels.TUNNEL_END: tunnels.end,
+    channels.TUNNEL_DROP: tunnels.drop,
+}
+
+
+def take_frames():
+    frames = channel.receive()
+    if frames is None:
+        os._exit(0)
+    for kind, number, payload in frames:
+        if kind == channels.LISTEN:
+            # One that was killed leaves its socket behind.
+            place = os.path.join(sys.argv[1], "calls-%d" % os.getpid())
+            channel.send(channels.LISTENING, 0, os.fsencode(tunnels.listen_for_calls(place)))
+        elif kind in orders:
+            orders[kind](number, payload)
+
+
+def read_ready():
+    for descriptor, _ in channels.data.poll(0):
+        if channel.waiting:
+            return
+        if descriptor in tunnels.tunnels:
+            tunnels.read(descriptor)
+
+
+def serve(descriptor, mask):
+    if descriptor == channel.sink:
+        channel.flush()
+    elif descriptor == channel.source:
+        take_frames()
+    elif descriptor == channels.data.fileno():
+        read_ready()
+    elif descriptor in tunnels.listeners:
+        tunnels.accept(descriptor)
+    elif descriptor in tunnels.tunnels:
+        tunnels.flush(descriptor)
+
+
+def main():
+    os.write(1, os.fsencode(sys.argv[2]) + b"\n")
+    channel.begin()
+    while True:
+        for descriptor, mask in events.poll():
+            serve(descriptor, mask)
+
+
+try:
+    main()
+except OSError:
+    # The host is gone, and the connections with it.
+    os._exit(1)

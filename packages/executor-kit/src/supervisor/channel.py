@@ -1,0 +1,114 @@
+"""Frames to and from the host, and what waits for something to read. Python 3.8 or later, standard library only."""
+
+import fcntl
+import os
+import select
+import struct
+
+try:
+    from _collections import deque
+except ImportError:
+    from collections import deque
+
+RUN, INPUT, KILL, CREDIT, RESET = 1, 2, 3, 4, 5
+LISTEN, TUNNEL_WRITE, TUNNEL_CREDIT, TUNNEL_END, TUNNEL_DROP = 6, 7, 8, 9, 10
+WARM = 11
+HELLO, STDOUT, STDERR, EXIT, DONE = 16, 17, 18, 19, 20
+LISTENING, TUNNEL_OPEN, TUNNEL_DATA, TUNNEL_CLOSED, TUNNEL_TAKEN, TUNNEL_ENDED = 21, 22, 23, 24, 25, 26
+MAGIC = b"FENCED-HOST\n"
+READ = 262144
+CAPACITY = 1048576
+
+# What ends, starts and orders; and, apart, the output of blocks, which is not read while the host does not take it.
+events, data = select.epoll(), select.epoll()
+
+
+class Channel:
+    """To the host: by the standard streams, or by a socket in place of them. While output waits, blocks are not read."""
+
+    def __init__(self):
+        self.source, self.sink = 0, 1
+        self.waiting = deque()
+        self.incoming = bytearray()
+        self.synced = False
+
+    def begin(self):
+        os.set_blocking(1, False)
+        widen(1, CAPACITY)
+        events.register(0, select.EPOLLIN)
+        events.register(data.fileno(), select.EPOLLIN)
+
+    def switch(self, descriptor):
+        self.source = self.sink = descriptor
+        events.register(descriptor, select.EPOLLIN)
+
+    def send(self, kind, block, payload=b""):
+        header = struct.pack(">IBI", len(payload) + 5, kind, block)
+        if self.waiting:
+            self.waiting.append(header + payload)
+            return
+        try:
+            sent = os.writev(self.sink, [header, payload])
+        except BlockingIOError:
+            sent = 0
+        if sent < len(header):
+            self.waiting.append(header[sent:] + payload)
+        elif sent < len(header) + len(payload):
+            self.waiting.append(memoryview(payload)[sent - len(header) :])
+        if self.waiting:
+            events.unregister(data.fileno())
+            if self.sink == self.source:
+                events.modify(self.sink, select.EPOLLIN | select.EPOLLOUT)
+            else:
+                events.register(self.sink, select.EPOLLOUT)
+
+    def flush(self):
+        while self.waiting:
+            piece = self.waiting[0]
+            try:
+                sent = os.write(self.sink, piece)
+            except BlockingIOError:
+                return
+            if sent < len(piece):
+                self.waiting[0] = memoryview(piece)[sent:]
+                return
+            self.waiting.popleft()
+        if self.sink == self.source:
+            events.modify(self.sink, select.EPOLLIN)
+        else:
+            events.unregister(self.sink)
+        events.register(data.fileno(), select.EPOLLIN)
+
+    def receive(self):
+        """The whole frames that are here now; `None`: the host is gone."""
+        chunk = os.read(self.source, READ)
+        if not chunk:
+            return None
+        self.incoming += chunk
+        if not self.synced:
+            # Podman hands the body of the request that attaches to the container to its main process.
+            start = self.incoming.find(MAGIC)
+            if start < 0:
+                return []
+            del self.incoming[: start + len(MAGIC)]
+            self.synced = True
+        frames = []
+        while len(self.incoming) >= 4:
+            length = struct.unpack_from(">I", self.incoming)[0]
+            if len(self.incoming) < length + 4:
+                break
+            kind, number = struct.unpack_from(">BI", self.incoming, 4)
+            frames.append((kind, number, bytes(self.incoming[9 : length + 4])))
+            del self.incoming[: length + 4]
+        return frames
+
+
+def widen(pipe, size):
+    """Programs that write much are woken less often. A refusal costs nothing but that."""
+    try:
+        fcntl.fcntl(pipe, 1031, size)
+    except OSError:
+        pass
+
+
+channel = Channel()

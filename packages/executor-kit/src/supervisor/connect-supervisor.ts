@@ -1,0 +1,256 @@
+import path from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { BackendUnavailableError } from "@fenced/core";
+import type { PlaceInventory } from "../languages/command-languages.ts";
+import type { FileOwner } from "../workspace/directory-handle.ts";
+import { Supervisor } from "./supervisor.ts";
+import { connectDirectly, FrameReader, frameType } from "./wire.ts";
+
+const supervisorMagic = "FENCED1\n";
+const shellMagic = "FENCED0\n";
+const longestGreeting = 1_048_576;
+const answerMs = 60_000;
+const lastWordsMs = 200;
+
+/** The standard streams of the process that `supervisorCommand` started. */
+export interface SupervisorStreams {
+  /** While it is open, the supervisor runs; its end kills all programs and ends it. */
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** What it says goes into errors. Default: it is not read. */
+  readonly stderr?: Readable | null;
+}
+
+/** Settings of `connectSupervisor`; none is required. */
+export interface ConnectOptions {
+  /** Gives up. */
+  readonly signal?: AbortSignal;
+  /**
+   * The socket that a supervisor with a `probe` makes, as this host names it. If the directory turns out to be shared, the
+   * supervisor is talked to over that, and the streams only hold it. Absolute path. Default: none. Linux only.
+   */
+  readonly socket?: string;
+  /**
+   * Told, once, that the supervisor has ended or says nonsense. Call `supervisor.fail` then, with an error that says more if you
+   * know more. Default: `supervisor.fail(error)`.
+   */
+  readonly onLost?: (error: Error) => void;
+}
+
+/** What is there, where the supervisor runs. */
+export interface SupervisorInventory extends PlaceInventory {
+  /** Who programs run as. */
+  readonly owner: FileOwner;
+  /** The process that answered. */
+  readonly process: number;
+  /** The probe file's content as seen there, or why it cannot be read or written. */
+  readonly probe?: string;
+}
+
+/** What answered. */
+export interface SupervisorAnswer {
+  readonly inventory: SupervisorInventory;
+  /** `undefined`: there is no Python, and what answered starts no programs; it only waits for the end of its input. */
+  readonly supervisor: Supervisor | undefined;
+}
+
+/**
+ * Waits for the greeting of a supervisor, at most 60 s, and takes over its streams.
+ *
+ * @throws BackendUnavailableError if it ends or says something else, with what it said, or does not answer; the signal's reason.
+ *
+ * @example
+ * const [program, ...words] = supervisorCommand({ directory: "/tmp/session", workspace: "/workspace" });
+ * const { supervisor } = await connectSupervisor(spawn("docker", ["exec", "-i", "box", program, ...words]));
+ */
+export function connectSupervisor(streams: SupervisorStreams, options: ConnectOptions = {}): Promise<SupervisorAnswer> {
+  const { signal } = options;
+  return new Promise<SupervisorAnswer>((resolve, reject) => {
+    const greeting = new Greeting(streams, options, { resolve, reject });
+    const late = setTimeout(() => greeting.fail(notAnswered()), answerMs);
+    const abort = (): void => greeting.fail(signal?.reason);
+    greeting.settled = () => {
+      clearTimeout(late);
+      signal?.removeEventListener("abort", abort);
+    };
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted === true) abort();
+  });
+}
+
+/** What becomes of the wait for a greeting. */
+interface Outcome {
+  readonly resolve: (answer: SupervisorAnswer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Tells from the first bytes who speaks, and hands the rest on. */
+class Greeting {
+  /** Called once it is known what answered, or that nothing did. */
+  settled: () => void = () => {};
+  readonly #streams: SupervisorStreams;
+  readonly #options: ConnectOptions;
+  readonly #outcome: Outcome;
+  #text = "";
+  #errors = "";
+  #frames: FrameReader | undefined;
+  #supervisor: Supervisor | undefined;
+  #answered = false;
+  #opening = false;
+  #failed = false;
+
+  constructor(streams: SupervisorStreams, options: ConnectOptions, outcome: Outcome) {
+    this.#streams = streams;
+    this.#options = options;
+    this.#outcome = outcome;
+    const { stdin, stdout, stderr } = streams;
+    stderr?.on("data", (bytes: Buffer) => {
+      this.#errors = (this.#errors + bytes.toString()).slice(-2000);
+    });
+    stderr?.on("error", () => {});
+    stdout.on("data", (bytes: Buffer) => this.#attempt(() => this.#take(bytes)));
+    for (const stream of [stdin, stdout]) stream.on("error", (error: Error) => this.fail(error));
+    for (const end of ["end", "close"]) stdout.once(end, () => this.#end());
+  }
+
+  /** Also later, when something is wrong with what comes. */
+  fail(error: unknown): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.settled();
+    this.#streams.stdin.destroy();
+    this.#streams.stdout.destroy();
+    const reason = error instanceof Error ? error : new Error(String(error));
+    if (!this.#answered) this.#outcome.reject(error);
+    else if (this.#options.onLost) this.#options.onLost(reason);
+    else this.#supervisor?.fail(reason);
+  }
+
+  /** What it said last, as an error, may still be on its way. */
+  #end(): void {
+    const { stderr } = this.#streams;
+    const end = (): void => this.fail(this.#ended());
+    const more = stderr !== undefined && stderr !== null && !stderr.readableEnded && !stderr.destroyed;
+    setTimeout(end, more ? lastWordsMs : 0);
+    if (more) stderr.once("end", end);
+  }
+
+  #attempt(action: () => void): void {
+    try {
+      if (!this.#failed) action();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#frames) this.#frames.push(bytes);
+    else this.#greet(bytes);
+  }
+
+  /** Why the stream ended, as far as what came over it tells. */
+  #ended(): BackendUnavailableError {
+    const said = `${this.#errors}${this.#frames ? "" : this.#text}`.trim();
+    return new BackendUnavailableError(`The supervisor ended${said === "" ? "" : `: ${said}`}`, {
+      remedy: "There must be a POSIX shell as `sh`. If there is, call again: that starts a new one.",
+    });
+  }
+
+  #greet(bytes: Buffer): void {
+    // Not decoded as UTF-8: binary frames may follow in the same piece.
+    this.#text += bytes.toString("latin1");
+    if (this.#text.startsWith(supervisorMagic)) {
+      this.#frames = this.#frameReader();
+      this.#frames.push(Buffer.from(this.#text.slice(supervisorMagic.length), "latin1"));
+    } else if (this.#text.startsWith(shellMagic) && this.#text.endsWith("\nend\n")) {
+      const text = Buffer.from(this.#text.slice(shellMagic.length), "latin1").toString();
+      this.#answer({ inventory: readGreeting(text).inventory, supervisor: undefined });
+    }
+    if (this.#text.length > longestGreeting) throw this.#ended();
+  }
+
+  #answer(answer: SupervisorAnswer): void {
+    if (this.#failed) return;
+    this.#answered = true;
+    this.settled();
+    this.#outcome.resolve(answer);
+  }
+
+  #frameReader(): FrameReader {
+    return new FrameReader({
+      output: (type, number, bytes, memory) => this.#supervisor?.output(type, number, bytes, memory),
+      report: (type, number, payload) => {
+        if (type !== frameType.hello) this.#supervisor?.report(type, number, payload);
+        else if (!this.#opening) {
+          // Only the first one: each would be connected to.
+          this.#opening = true;
+          const greeting = readGreeting(payload.toString());
+          void this.#open(greeting);
+        }
+      },
+    });
+  }
+
+  async #open({ inventory, socket }: { inventory: SupervisorInventory; socket: string | undefined }): Promise<void> {
+    const { socket: expected } = this.#options;
+    // Who forges a greeting does not get to choose the socket.
+    const made = expected !== undefined && socket === path.basename(expected);
+    const direct = made ? await this.#connect(expected) : undefined;
+    const lose = (error: Error): void => this.fail(error);
+    this.#supervisor = new Supervisor(direct ?? this.#streams.stdin, { direct: direct !== undefined, lose });
+    this.#answer({ inventory, supervisor: this.#supervisor });
+  }
+
+  async #connect(file: string): Promise<Writable | undefined> {
+    const frames = this.#frameReader();
+    const socket = await connectDirectly(file, (bytes, memory) => this.#attempt(() => frames.push(bytes, memory)));
+    if (!socket) return undefined;
+    socket.on("error", (error) => this.fail(error));
+    socket.on("close", () => this.fail(this.#ended()));
+    // It may have closed before anybody listened.
+    if (socket.destroyed) this.fail(this.#ended());
+    const { stdin } = this.#streams;
+    if (stdin.destroyed) socket.destroy();
+    else stdin.on("close", () => socket.destroy());
+    return socket;
+  }
+}
+
+/**
+ * Reads a greeting: lines of a name and a value.
+ *
+ * @throws BackendUnavailableError if the place is not usable.
+ */
+function readGreeting(text: string): { inventory: SupervisorInventory; socket: string | undefined } {
+  const lines = text.split("\n").map((line) => line.split(" "));
+  const value = (name: string): string | undefined =>
+    lines
+      .find(([first]) => first === name)
+      ?.slice(1)
+      .join(" ");
+  const problem = value("problem");
+  if (problem !== undefined) {
+    throw new BackendUnavailableError(`There is no place for temporary files: ${problem}`, {
+      remedy: "The directory for the session must be one that can be made and written to; it is usually below /tmp.",
+    });
+  }
+  const programs = lines.flatMap(([first, name = "", ...place]): [string, string][] =>
+    // BusyBox has programs without a place, and names them alone.
+    first === "program" && (place[0]?.startsWith("/") === true || place[0] === name) ? [[name, place.join(" ")]] : [],
+  );
+  const [nodeVersion, probe] = [value("node"), value("probe")];
+  const inventory = {
+    programs: new Map(programs),
+    owner: { uid: Number(value("uid")), gid: Number(value("gid")) },
+    process: Number(value("self")),
+    ...(nodeVersion === undefined ? {} : { nodeVersion }),
+    ...(probe === undefined ? {} : { probe }),
+  };
+  return { inventory, socket: value("socket") };
+}
+
+function notAnswered(): BackendUnavailableError {
+  return new BackendUnavailableError(`The supervisor did not answer within ${answerMs / 1000} s`, {
+    remedy: "See whether programs can be started there, and whether its standard input and output are connected.",
+  });
+}

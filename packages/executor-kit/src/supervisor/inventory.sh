@@ -1,0 +1,26 @@
+# shellcheck shell=sh
+# Runs where there is no Python: says who it is and what there is, then waits for the end of its input, which is the end of the
+# program that started it. Uses nothing but what a POSIX shell has built in. Arguments: those of supervisor.py.
+directory=$1 probe=$3
+shift 5
+printf 'FENCED0\n'
+mkdir -p "$directory/home" 2>/dev/null
+printf 'self %s\n' "$$"
+while read -r name number rest; do
+  case $name in
+  Uid:) printf 'uid %s\n' "$number" ;;
+  Gid:) printf 'gid %s\n' "$number" ;;
+  esac
+done </proc/self/status
+question=
+[ -n "$probe" ] && read -r question <"$probe"
+if [ -n "$question" ]; then
+  printf 'probe %s\n' "$question"
+  printf '%sr' "$question" >"$probe"
+fi
+for name; do
+  place=$(command -v "$name") && printf 'program %s %s\n' "$name" "$place"
+done
+command -v node >/dev/null 2>&1 && printf 'node %s\n' "$(node --version)"
+printf 'end\n'
+while read -r _; do :; done

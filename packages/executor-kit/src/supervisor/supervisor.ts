@@ -1,0 +1,271 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Duplex, Writable } from "node:stream";
+import { BackendUnavailableError } from "@fenced/core";
+import type { BlockEvent } from "../run/block-run.ts";
+import { OutputQueue, type SharedMemory } from "../run/output-queue.ts";
+import { type NetworkEntrance, Tunnels } from "./tunnels.ts";
+import { encodeFrame, frameType, hostMagic } from "./wire.ts";
+
+const warmProgram: string = readFileSync(new URL("./warm.py", import.meta.url), "utf8");
+const templateProgram: string = readFileSync(new URL("./template.py", import.meta.url), "utf8");
+
+/** Bytes of a program's output that may be on their way before the program is made to wait. */
+const windowBytes = 524_288;
+/** The supervisor sends more than the window only when a program ends: what its two pipes still held. */
+const mostWaiting = windowBytes + 4_194_304;
+/** Bytes of tunnels that a supervisor may leave unread; an honest one is never sent that many. */
+const mostUnread = 1_048_576;
+const inputPiece = 262_144;
+/** How long a program may take to die, in milliseconds. */
+const killMs = 10_000;
+
+/** A program to run where the supervisor is. */
+export interface SupervisedProgram {
+  /** The program and its arguments; it is looked for on the `PATH` of `env`, else of where the supervisor runs. */
+  readonly argv: readonly string[];
+  /** Variables over those of where the supervisor runs. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What it reads. Default: standard input is empty. */
+  readonly stdin?: string;
+  /** Kills everything that the program started. */
+  readonly signal: AbortSignal;
+}
+
+/** Which programs are forked from a waiting interpreter: those that run one file of Python with these settings. All others start anew. */
+export interface WarmPython {
+  /** The interpreter, as the first word of their `argv`; the second and last one is the file. */
+  readonly python: string;
+  /** Modules that it has imported already; those that cannot be imported are left to the programs. Default: none. */
+  readonly preload?: readonly string[];
+  /** Their `env`. Variables whose name starts with `FENCED_` may differ from program to program. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** How a program ended. */
+export interface ProgramEnd {
+  /** 128 + n if signal n ended it. */
+  readonly exitCode: number;
+  /** The kernel ended processes for want of memory while the program ran. */
+  readonly outOfMemory: boolean;
+}
+
+/**
+ * Runs programs through a supervisor, over one stream for all of them: side by side, with back-pressure for each, and so that
+ * everything that a program started can be killed with it, however its processes hide. `connectSupervisor` makes it.
+ */
+export class Supervisor {
+  /** It is reached over a socket in a shared directory, not through the daemon that carries its standard streams. */
+  readonly direct: boolean;
+  readonly #stream: Writable;
+  readonly #lose: (error: Error) => void;
+  readonly #programs = new Map<number, OutputQueue<ProgramEnd>>();
+  readonly #resets: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
+  readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
+  /** Bytes that were sent for tunnels since there was room for them. */
+  #unread = 0;
+  #lost: Error | undefined;
+  #last = 0;
+
+  /**
+   * @param stream - to the supervisor.
+   * @param lose - told, once, that the supervisor does not do what it was told and cannot be used any more.
+   */
+  constructor(stream: Writable, { direct, lose }: { readonly direct: boolean; readonly lose: (error: Error) => void }) {
+    this.direct = direct;
+    this.#stream = stream;
+    this.#lose = lose;
+    stream.on("drain", () => {
+      this.#unread = 0;
+      this.#tunnels.resume();
+    });
+    stream.write(hostMagic);
+  }
+
+  /**
+   * Starts a program: yields its output, and returns how it ended, once all of its output has been read. Processes that it leaves
+   * running live on until `reset`. Read it to its end, or abort `signal`.
+   *
+   * @throws BackendUnavailableError if the program cannot be started, or does not end within 10 s once it is killed; what `fail`
+   * was given, if the supervisor is lost.
+   */
+  run(program: SupervisedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+    if (this.#lost) throw this.#lost;
+    const number = (this.#last = (this.#last % 0xffff_fffe) + 1);
+    const output = new OutputQueue<ProgramEnd>();
+    this.#programs.set(number, output);
+    let killed: NodeJS.Timeout | undefined;
+    const kill = (): void => {
+      this.#send(frameType.kill, number);
+      killed ??= setTimeout(() => this.#lose(notEnded()), killMs);
+    };
+    this.#start(number, program);
+    program.signal.addEventListener("abort", kill, { once: true });
+    if (program.signal.aborted) kill();
+    const left = (): void => {
+      clearTimeout(killed);
+      program.signal.removeEventListener("abort", kill);
+      this.#programs.delete(number);
+    };
+    return output.events({ taken: this.#creditor(number), left });
+  }
+
+  /**
+   * Kills everything that programs left running; those that run end as killed.
+   *
+   * @throws BackendUnavailableError if it does not succeed within 10 s.
+   */
+  async reset(): Promise<void> {
+    if (this.#lost) throw this.#lost;
+    const late = setTimeout(() => reject(notReset()), killMs);
+    let reject: (error: Error) => void = () => {};
+    const done = new Promise<void>((resolve, fail) => {
+      reject = fail;
+      this.#resets.push({ resolve, reject });
+    });
+    this.#send(frameType.reset, 0);
+    await done.finally(() => clearTimeout(late));
+  }
+
+  /**
+   * Keeps a Python interpreter waiting, and forks programs of Python from it. It starts while no program runs; until it is
+   * ready, and where it cannot be used, each program starts an interpreter of its own.
+   */
+  keepWarm({ python, preload = [], env }: WarmPython): void {
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    const fields = [warmProgram, templateProgram, python, preload.length, ...preload, ...variables];
+    this.#send(frameType.warm, 0, Buffer.from(fields.join("\0")));
+  }
+
+  /**
+   * Lets programs connect with this one, over a socket that the supervisor makes; they need no network for it.
+   *
+   * @param accept - gets each connection. It replaces the one that was given before.
+   * @returns the address as programs there see it: `unix:/tmp/session/calls`.
+   * @throws BackendUnavailableError if the socket cannot be made.
+   */
+  openCalls(accept: (connection: Duplex) => void): Promise<string> {
+    if (this.#lost) throw this.#lost;
+    return this.#tunnels.openCalls(accept);
+  }
+
+  /**
+   * Lets programs connect with a proxy in this process, over a port of the loopback interface where the supervisor runs; the place
+   * needs no network for it.
+   *
+   * @param accept - gets each connection, at most 256 at a time. It replaces the one that was given before.
+   * @param authorities - certificates, as PEM, for programs to trust besides those that the place trusts. Default: none.
+   * @throws BackendUnavailableError if the port cannot be made.
+   */
+  openNetwork(accept: (connection: Duplex) => void, authorities?: string): Promise<NetworkEntrance> {
+    if (this.#lost) throw this.#lost;
+    return this.#tunnels.openNetwork(accept, authorities);
+  }
+
+  /** Nothing more comes from the supervisor: programs that run fail with `error`, and so does every later call. */
+  fail(error: Error): void {
+    if (this.#lost) return;
+    this.#lost = error;
+    for (const output of this.#programs.values()) output.fail(error);
+    for (const { reject } of this.#resets.splice(0)) reject(error);
+    this.#tunnels.fail(error);
+  }
+
+  /**
+   * Takes a piece of a program's output.
+   *
+   * @internal
+   */
+  output(type: "stdout" | "stderr", number: number, bytes: Buffer, memory?: SharedMemory): void {
+    const output = this.#programs.get(number);
+    output?.push(type, bytes, memory);
+    if (output && output.waiting > mostWaiting) throw new Error("the supervisor sends more than it may");
+  }
+
+  /**
+   * Takes a report of the supervisor.
+   *
+   * @internal
+   */
+  report(type: number, number: number, payload: Buffer): void {
+    if (type === frameType.done) this.#resets.shift()?.resolve();
+    if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
+    if (type !== frameType.exit) return;
+    const output = this.#programs.get(number);
+    const problem = payload.subarray(6).toString();
+    if (problem !== "") output?.fail(notStarted(problem));
+    else output?.end(readEnd(payload));
+  }
+
+  #start(number: number, { argv, env, stdin }: SupervisedProgram): void {
+    if (stdin !== undefined) {
+      const bytes = Buffer.from(stdin);
+      for (let start = 0; start < bytes.length || start === 0; start += inputPiece) {
+        this.#send(frameType.input, number, bytes.subarray(start, start + inputPiece));
+      }
+    }
+    // By the mark the supervisor finds what has escaped from the tree of processes.
+    const mark = `FENCED_BLOCK=${randomUUID()}`;
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    const fields = [mark, windowBytes, argv.length, ...argv, ...variables, mark];
+    this.#send(frameType.run, number, Buffer.from(fields.join("\0")));
+  }
+
+  #creditor(number: number): (bytes: number) => void {
+    let taken = 0;
+    return (bytes) => {
+      taken += bytes;
+      if (taken < windowBytes / 4) return;
+      const credit = Buffer.alloc(4);
+      credit.writeUInt32BE(taken);
+      taken = 0;
+      this.#send(frameType.credit, number, credit);
+    };
+  }
+
+  #send(type: number, number: number, payload?: Uint8Array): void {
+    if (!this.#lost && this.#stream.writable) this.#stream.write(encodeFrame(type, number, payload));
+  }
+
+  /** Returns whether there is room for more. Tunnels wait for it; what they say besides is little, unless somebody provokes it. */
+  #sendThrough(type: number, number: number, payload?: Uint8Array): boolean {
+    if (this.#lost || !this.#stream.writable) return true;
+    const frame = encodeFrame(type, number, payload);
+    const room = this.#stream.write(frame);
+    this.#unread = room ? 0 : this.#unread + frame.length;
+    if (this.#unread > mostUnread) this.#lose(notRead());
+    return room;
+  }
+}
+
+/** A negative code: nobody knows it, since something killed the program's shepherd. */
+function readEnd(payload: Buffer): ProgramEnd {
+  const code = payload.readInt32BE(0);
+  const exitCode = code < 0 ? 137 : code;
+  return { exitCode, outOfMemory: exitCode === 137 && payload.readUInt8(4) === 1 };
+}
+
+function notStarted(problem: string): BackendUnavailableError {
+  return new BackendUnavailableError(problem, {
+    remedy:
+      "Call restart(), which ends all processes there, or raise the limits of processes (`pidsLimit`) and memory.",
+  });
+}
+
+function notRead(): BackendUnavailableError {
+  return new BackendUnavailableError("The supervisor does not read what it is sent", {
+    remedy: "Call again: that starts afresh.",
+  });
+}
+
+function notEnded(): BackendUnavailableError {
+  return new BackendUnavailableError(`A block did not end within ${killMs / 1000} s after it was killed`, {
+    remedy: "Call again: that starts afresh.",
+  });
+}
+
+function notReset(): BackendUnavailableError {
+  return new BackendUnavailableError(`Not all processes ended within ${killMs / 1000} s after they were killed`, {
+    remedy: "Call stop() and start().",
+  });
+}

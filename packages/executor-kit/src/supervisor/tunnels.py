@@ -1,0 +1,221 @@
+"""Connections of programs here, each handed on to the host in frames. Python 3.8 or later.
+
+There are two kinds: calls of functions of the host, over a socket of the session's own, and the network, over a port of the
+loopback interface at which the host's proxy answers. Both directions have a window: neither the host nor a program sends more
+than the other has taken.
+"""
+
+import os
+import select
+import struct
+
+from _fenced_channel import (
+    READ,
+    TUNNEL_CLOSED,
+    TUNNEL_DATA,
+    TUNNEL_ENDED,
+    TUNNEL_OPEN,
+    TUNNEL_TAKEN,
+    channel,
+    data,
+    events,
+)
+
+CALLS, NETWORK = 0, 1
+# Of each kind, so that a program that opens many of one does not take the other's.
+MOST = {CALLS: 128, NETWORK: 256}
+WINDOW = 262144
+
+# Kinds and sockets by descriptor, and tunnels by descriptor and by number.
+listeners = {}
+tunnels, numbers = {}, {}
+last = 0
+
+
+class Tunnel:
+    def __init__(self, number, kind, descriptor):
+        self.number = number
+        self.kind = kind
+        self.descriptor = descriptor
+        self.credit = WINDOW
+        self.reading = True
+        # The program has said everything; the host has.
+        self.heard = False
+        self.ending = False
+        self.waiting = bytearray()
+
+
+def listen(kind, made):
+    made.listen(64)
+    made.setblocking(False)
+    listeners[made.fileno()] = (kind, made)
+    events.register(made.fileno(), select.EPOLLIN)
+
+
+def listener(kind):
+    """The socket of this kind, if it is there."""
+    return next((made for each, made in listeners.values() if each == kind), None)
+
+
+def listen_for_calls(place):
+    """Makes the socket for calls, once; returns the answer for the host."""
+    if listener(CALLS) is not None:
+        return "socket " + place
+    try:
+        import _socket
+
+        made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        before = os.umask(0o077)
+        try:
+            made.bind(place)
+        finally:
+            os.umask(before)
+        listen(CALLS, made)
+    except (ImportError, OSError) as error:
+        return "problem " + str(error)
+    return "socket " + place
+
+
+def accept(door):
+    global last
+    kind, made = listeners[door]
+    try:
+        descriptor = made._accept()[0]
+    except OSError:
+        return
+    if sum(tunnel.kind == kind for tunnel in tunnels.values()) >= MOST[kind]:
+        os.close(descriptor)
+        return
+    os.set_blocking(descriptor, False)
+    last = last % 0xFFFFFFFE + 1
+    tunnels[descriptor] = numbers[last] = Tunnel(last, kind, descriptor)
+    data.register(descriptor, select.EPOLLIN)
+    channel.send(TUNNEL_OPEN, last, bytes([kind]))
+
+
+def read(descriptor):
+    tunnel = tunnels[descriptor]
+    try:
+        chunk = os.read(descriptor, min(READ, tunnel.credit))
+    except BlockingIOError:
+        return
+    except OSError:
+        finish(tunnel)
+        return
+    if not chunk:
+        heard_all(tunnel)
+        return
+    channel.send(TUNNEL_DATA, tunnel.number, chunk)
+    tunnel.credit -= len(chunk)
+    if tunnel.credit <= 0:
+        pause(tunnel)
+
+
+def heard_all(tunnel):
+    """On the network a program that has said everything may still wait for the answer."""
+    if tunnel.kind == CALLS or (tunnel.ending and not tunnel.waiting):
+        finish(tunnel)
+        return
+    pause(tunnel)
+    tunnel.heard = True
+    channel.send(TUNNEL_ENDED, tunnel.number)
+
+
+def pause(tunnel):
+    if tunnel.reading:
+        tunnel.reading = False
+        data.unregister(tunnel.descriptor)
+
+
+def give_credit(number, payload):
+    tunnel = numbers.get(number)
+    if tunnel is None:
+        return
+    tunnel.credit += struct.unpack(">I", payload)[0]
+    if not tunnel.reading and not tunnel.heard and tunnel.credit > 0:
+        tunnel.reading = True
+        data.register(tunnel.descriptor, select.EPOLLIN)
+
+
+def write(number, payload):
+    tunnel = numbers.get(number)
+    if tunnel is None or not payload:
+        return
+    if not tunnel.waiting:
+        events.register(tunnel.descriptor, select.EPOLLOUT)
+    tunnel.waiting += payload
+    flush(tunnel.descriptor)
+
+
+def flush(descriptor):
+    tunnel = tunnels[descriptor]
+    if not tunnel.waiting:
+        return
+    try:
+        sent = os.write(descriptor, tunnel.waiting)
+    except BlockingIOError:
+        return
+    except OSError:
+        finish(tunnel)
+        return
+    del tunnel.waiting[:sent]
+    channel.send(TUNNEL_TAKEN, tunnel.number, struct.pack(">I", sent))
+    if not tunnel.waiting:
+        events.unregister(descriptor)
+        if tunnel.ending:
+            said_all(tunnel)
+
+
+def end(number, _):
+    """The host has said everything: the program learns that once it has it."""
+    tunnel = numbers.get(number)
+    if tunnel is None:
+        return
+    tunnel.ending = True
+    if tunnel.kind == CALLS:
+        pause(tunnel)
+        tunnel.heard = True
+    if not tunnel.waiting:
+        said_all(tunnel)
+
+
+def said_all(tunnel):
+    if tunnel.heard:
+        finish(tunnel)
+        return
+    import _socket
+
+    connection = _socket.socket(fileno=tunnel.descriptor)
+    try:
+        connection.shutdown(_socket.SHUT_WR)
+    except OSError:
+        pass
+    finally:
+        connection.detach()
+
+
+def drop(number, _):
+    tunnel = numbers.get(number)
+    if tunnel is None:
+        return
+    if tunnel.kind == NETWORK:
+        # Breaks off, or the program would take what it has for all there is.
+        import _socket
+
+        connection = _socket.socket(fileno=tunnel.descriptor)
+        connection.setsockopt(_socket.SOL_SOCKET, _socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.detach()
+    close(tunnel)
+
+
+def finish(tunnel):
+    channel.send(TUNNEL_CLOSED, tunnel.number)
+    close(tunnel)
+
+
+def close(tunnel):
+    pause(tunnel)
+    if tunnel.waiting:
+        events.unregister(tunnel.descriptor)
+    del tunnels[tunnel.descriptor], numbers[tunnel.number]
+    os.close(tunnel.descriptor)

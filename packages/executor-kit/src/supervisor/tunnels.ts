@@ -1,0 +1,243 @@
+import { Duplex } from "node:stream";
+import { BackendUnavailableError } from "@fenced/core";
+import { frameType } from "./wire.ts";
+
+/** What connections are for, as frames have it. */
+const kinds = { calls: 0, network: 1 } as const;
+type TunnelKind = (typeof kinds)[keyof typeof kinds];
+
+/** Bytes that may be on their way to a program before it has taken some; where the supervisor runs, they take memory. */
+const windowBytes: Readonly<Record<TunnelKind, number>> = { [kinds.calls]: 1_048_576, [kinds.network]: 262_144 };
+/** Bytes that the supervisor may send before they are taken, with what it had begun. */
+const mostWaiting = 1_048_576;
+/** Bytes that were taken before the supervisor is told so: less than it may send ahead. */
+const creditStep = 65_536;
+const longestPiece = 65_536;
+/** Connections at a time. An honest supervisor has fewer. */
+const mostTunnels = 512;
+
+/** Sends a frame to the supervisor; returns whether there is room for more. */
+export type SendFrame = (type: number, number: number, payload?: Uint8Array) => boolean;
+
+/** Where programs find the proxy. */
+export interface NetworkEntrance {
+  /** A port of 127.0.0.1, where the supervisor runs. */
+  readonly port: number;
+  /** A file, where the supervisor runs, with all certificates for programs to trust, if any were to be added. */
+  readonly authorities?: string;
+}
+
+/** Who waits for a way in. */
+interface Opening {
+  readonly resolve: (answer: string) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Connections of programs where the supervisor is, each as a stream of this process. Any other helper there may speak the same
+ * frames, over what carries bytes in order.
+ */
+export class Tunnels {
+  readonly #sendFrame: SendFrame;
+  readonly #open = new Map<number, Tunnel>();
+  readonly #opening: Opening[] = [];
+  readonly #accept = new Map<number, (connection: Duplex) => void>();
+  /** Those that could send more, if there were room; they take turns. */
+  readonly #waiting = new Set<Tunnel>();
+  #full = false;
+
+  /** @param send - takes each frame for the other side, in order. */
+  constructor(send: SendFrame) {
+    this.#sendFrame = send;
+  }
+
+  async openCalls(accept: (connection: Duplex) => void): Promise<string> {
+    const answer = await this.#listen(kinds.calls, accept);
+    const [, what, place = ""] = /^(socket|address) (.+)$/s.exec(answer) ?? [];
+    if (what === undefined) throw notListening("The socket for functions of the host", answer);
+    return what === "socket" ? `unix:${place}` : place;
+  }
+
+  async openNetwork(accept: (connection: Duplex) => void, authorities = ""): Promise<NetworkEntrance> {
+    const answer = await this.#listen(kinds.network, accept, Buffer.from(authorities));
+    const [, port, file = ""] = /^port (\d{1,5}) ([^\0]*)$/.exec(answer) ?? [];
+    if (port === undefined) throw notListening("The port for the proxy", answer);
+    return { port: Number(port), ...(file === "" ? {} : { authorities: file }) };
+  }
+
+  /**
+   * Takes what the supervisor says.
+   *
+   * @throws Error if it cannot be true.
+   */
+  report(type: number, number: number, payload: Buffer): void {
+    if (type === frameType.listening) this.#opening.shift()?.resolve(payload.toString());
+    else if (type === frameType.tunnelOpen) this.#begin(number, payload.readUInt8(0));
+    else if (type === frameType.tunnelData) this.#open.get(number)?.arrived(payload);
+    else if (type === frameType.tunnelTaken) this.#open.get(number)?.taken(payload.readUInt32BE(0));
+    else if (type === frameType.tunnelEnded) this.#open.get(number)?.ended();
+    else this.#open.get(number)?.finish();
+  }
+
+  /** There is room again. */
+  resume(): void {
+    this.#full = false;
+    for (const tunnel of this.#waiting) {
+      this.#waiting.delete(tunnel);
+      tunnel.sendOn();
+      if (this.#isFull()) return;
+    }
+  }
+
+  /** The supervisor is lost, and all connections with it. */
+  fail(error: Error): void {
+    for (const { reject } of this.#opening.splice(0)) reject(error);
+    for (const tunnel of this.#open.values()) tunnel.destroy();
+  }
+
+  #listen(kind: TunnelKind, accept: (connection: Duplex) => void, payload?: Uint8Array): Promise<string> {
+    this.#accept.set(kind, accept);
+    return new Promise((resolve, reject) => {
+      this.#opening.push({ resolve, reject });
+      this.#send(frameType.listen, kind, payload);
+    });
+  }
+
+  #begin(number: number, kind: number): void {
+    const accept = this.#accept.get(kind);
+    if (this.#open.has(number) || !accept) throw new Error("the supervisor opens a connection that cannot be");
+    if (this.#open.size >= mostTunnels) {
+      this.#send(frameType.tunnelDrop, number);
+      return;
+    }
+    const tunnel: Tunnel = new Tunnel(kind === kinds.network ? kinds.network : kinds.calls, {
+      send: (type, payload) => this.#send(type, number, payload),
+      hasRoom: () => this.#hasRoom(tunnel),
+      left: () => {
+        this.#open.delete(number);
+        this.#waiting.delete(tunnel);
+      },
+    });
+    this.#open.set(number, tunnel);
+    accept(tunnel);
+  }
+
+  #isFull(): boolean {
+    return this.#full;
+  }
+
+  #hasRoom(tunnel: Tunnel): boolean {
+    if (this.#full) this.#waiting.add(tunnel);
+    return !this.#full;
+  }
+
+  #send(type: number, number: number, payload?: Uint8Array): void {
+    if (!this.#sendFrame(type, number, payload)) this.#full = true;
+  }
+}
+
+/** A connection's part of the stream to the supervisor. */
+interface TunnelLine {
+  readonly send: (type: number, payload?: Uint8Array) => void;
+  /** Whether a piece may be sent; if not, `sendOn` is called when it may. */
+  readonly hasRoom: () => boolean;
+  /** Told when nothing more comes of the connection. */
+  readonly left: () => void;
+}
+
+/** One connection. */
+class Tunnel extends Duplex {
+  readonly #line: TunnelLine;
+  readonly #window: number;
+  #owed = 0;
+  #onWay = 0;
+  #rest: Buffer = Buffer.alloc(0);
+  #wrote: (() => void) | undefined;
+  /** The program has said everything. */
+  #heard = false;
+  #over = false;
+
+  constructor(kind: TunnelKind, line: TunnelLine) {
+    // On the network a side that has ended still hears what the other says.
+    super({ allowHalfOpen: kind === kinds.network });
+    this.#window = windowBytes[kind];
+    this.#line = line;
+  }
+
+  /** A piece has come. */
+  arrived(bytes: Buffer): void {
+    this.#owed += bytes.length;
+    if (this.#heard || this.readableLength + bytes.length > mostWaiting) this.destroy();
+    else this.push(bytes);
+  }
+
+  /** The program has taken so many bytes. */
+  taken(bytes: number): void {
+    this.#onWay = Math.max(0, this.#onWay - bytes);
+    this.sendOn();
+  }
+
+  /** The program says no more, and may still listen. */
+  ended(): void {
+    if (!this.#heard) this.push(null);
+    this.#heard = true;
+  }
+
+  /** The program is gone: nothing more comes, and what is sent goes nowhere. */
+  finish(): void {
+    this.#over = true;
+    if (this.allowHalfOpen && !(this.#heard && this.writableEnded)) this.destroy();
+    else this.ended();
+    this.sendOn();
+  }
+
+  /** Sends what waits, as far as the program takes it and there is room. */
+  sendOn(): void {
+    while (!this.#over && this.#rest.length > 0 && this.#onWay < this.#window) {
+      if (!this.#line.hasRoom()) return;
+      const piece = this.#rest.subarray(0, Math.min(longestPiece, this.#window - this.#onWay));
+      this.#rest = this.#rest.subarray(piece.length);
+      this.#onWay += piece.length;
+      this.#line.send(frameType.tunnelWrite, piece);
+    }
+    if (!this.#over && this.#rest.length > 0) return;
+    this.#rest = Buffer.alloc(0);
+    const wrote = this.#wrote;
+    this.#wrote = undefined;
+    wrote?.();
+  }
+
+  override _read(): void {
+    if (this.#owed < creditStep) return;
+    const credit = Buffer.alloc(4);
+    credit.writeUInt32BE(this.#owed);
+    this.#owed = 0;
+    this.#line.send(frameType.tunnelCredit, credit);
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, wrote: () => void): void {
+    this.#rest = chunk;
+    this.#wrote = wrote;
+    this.sendOn();
+  }
+
+  override _final(ended: () => void): void {
+    if (!this.#over) this.#line.send(frameType.tunnelEnd);
+    ended();
+  }
+
+  override _destroy(error: Error | null, destroyed: (error: Error | null) => void): void {
+    if (!this.#over) this.#line.send(frameType.tunnelDrop);
+    this.#over = true;
+    this.#line.left();
+    this.sendOn();
+    destroyed(error);
+  }
+}
+
+function notListening(what: string, answer: string): BackendUnavailableError {
+  return new BackendUnavailableError(`${what} could not be made: ${answer.replace(/^problem /, "").slice(0, 1000)}`, {
+    remedy:
+      "The session's directory there, usually below /tmp, must be one in which files and sockets can be made, and the loopback interface must be up.",
+  });
+}

@@ -1,0 +1,194 @@
+"""Keeps an interpreter waiting from which Python blocks are forked, and replaces it. Python 3.8 or later, standard library only.
+
+It starts only while nothing runs that a block has started, so that no hostile program sees it before it has closed its memory to
+others. What it cannot do, or not in time, is done cold.
+"""
+
+import fcntl
+import os
+import select
+import struct
+
+import _fenced_blocks as blocks
+import _fenced_processes as processes
+import _socket
+from _fenced_channel import events
+
+START = 'exec(__import__("sys").argv[1], {"__name__": "_fenced_template"})'
+LONGEST = 65536
+WAIT = 2000
+# Others may have the interpreter say or do something when it starts, or hold settings that are read only then.
+KNOWN = ("UNBUFFERED", "UTF8", "PATH", "HASHSEED", "IOENCODING", "DONTWRITEBYTECODE", "NOUSERSITE", "USERBASE")
+
+program = python = ""
+preload = []
+settled = last = None
+template = None
+failures = 0
+
+
+class Template:
+    def __init__(self, pid, control):
+        self.pid = pid
+        self.control = control
+        self.ready = False
+
+
+def configure(payload):
+    """What blocks will mostly be like: their interpreter, the modules to import, and their variables."""
+    global program, python, preload, settled, failures
+    program, python, count, *words = [os.fsdecode(each) for each in payload.split(b"\0")]
+    preload, given = words[: int(count)], words[int(count) :]
+    settled = lasting(blocks.variables(dict(each.split("=", 1) for each in given)))
+    failures = 0
+    end()
+
+
+def lasting(variables):
+    """Those that do not differ from block to block."""
+    return {name: value for name, value in variables.items() if not name.startswith("FENCED_")}
+
+
+def suitable(variables):
+    for name in variables:
+        if name.startswith("PYTHON") and name[6:] not in KNOWN:
+            return False
+        if name.startswith(("LD_", "MALLOC_", "GLIBC_")):
+            return False
+    # It starts in another directory than blocks do.
+    places = variables.get("PYTHONPATH", "/").split(":") + [variables.get("PYTHONUSERBASE", "/")]
+    return all(place.startswith("/") for place in places)
+
+
+def keep():
+    """Starts an interpreter if there should be one and none is there."""
+    if template is None and failures < 2 and settled is not None and suitable(settled):
+        if not blocks.blocks and not children():
+            start()
+
+
+def children():
+    """What blocks left running, and whatever lost its parent."""
+    return [pid for pid, parent in processes.processes().items() if parent == processes.SELF]
+
+
+def start():
+    global template, failures
+    ours, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    try:
+        pid = os.fork()
+    except OSError:
+        failures += 1
+        ours.close()
+        other.close()
+        return
+    if pid == 0:
+        try:
+            become(other.fileno())
+        finally:
+            os._exit(127)
+    other.close()
+    ours.setblocking(False)
+    template = Template(pid, ours)
+    events.register(ours.fileno(), select.EPOLLIN)
+
+
+def become(control):
+    """Its streams are of the kinds that those of blocks are: Python looks at them when it starts."""
+    os.setsid()
+    nothing, (reading, writing) = os.open("/dev/null", os.O_RDONLY), os.pipe()
+    kept = [fcntl.fcntl(each, fcntl.F_DUPFD, 16) for each in (nothing, writing, writing, control, reading)]
+    for target, source in enumerate(kept):
+        os.dup2(source, target)
+    os.closerange(len(kept), kept[-1] + 256)
+    processes.default_signals()
+    # Where nobody can put a module.
+    os.chdir("/proc")
+    os.execvpe(python, [python, "-c", START, program, blocks.workspace] + preload, settled)
+
+
+def hear():
+    """What the interpreter says: that it is ready, or that it cannot do this here; or that it has ended."""
+    global settled, failures
+    try:
+        word = template.control.recv(16)
+    except BlockingIOError:
+        return
+    except OSError:
+        word = b""
+    if word == b"ready":
+        template.ready = True
+        failures = 0
+        return
+    if word == b"no":
+        settled = None
+    elif not template.ready:
+        failures += 1
+    end()
+
+
+def end():
+    """Kills the interpreter, and what it has started that no block is known of."""
+    global template
+    if template is None:
+        return
+    old, template = template, None
+    events.unregister(old.control.fileno())
+    processes.stop([old.pid])
+    known = {block.shepherd for block in blocks.blocks.values()}
+    for _ in range(1000):
+        unknown = strays(old.pid, known)
+        if not unknown:
+            break
+        processes.kill(unknown)
+    processes.kill([old.pid])
+    old.control.close()
+    try:
+        os.waitpid(old.pid, 0)
+    except ChildProcessError:
+        pass
+
+
+def strays(pid, known):
+    table = processes.processes()
+    found = {each for each, parent in table.items() if parent == pid and each not in known}
+    return found | {each for each, parent in table.items() if parent in found}
+
+
+def fork(argv, variables, given, status):
+    """Has the interpreter start a block with these descriptors; returns its shepherd, or `None` if nothing was started."""
+    global settled, last
+    if settled is None or len(argv) != 2 or argv[0] != python:
+        return None
+    wanted = lasting(variables)
+    if wanted != settled:
+        if wanted == last:
+            # Twice the same: they will mostly be like this from now on.
+            settled = wanted
+            end()
+        last = wanted
+        return None
+    if template is None or not template.ready:
+        return None
+    words = b"\0".join(
+        [os.fsencode(each) for each in argv] + [os.fsencode("%s=%s" % each) for each in variables.items()]
+    )
+    if len(words) > LONGEST or not request(words, given):
+        return None
+    waiting = select.poll()
+    waiting.register(status, select.POLLIN)
+    waiting.register(template.control.fileno(), select.POLLIN)
+    if status not in dict(waiting.poll(WAIT)):
+        # It has ended, was stopped, or hangs. If the block has begun nevertheless, it has been killed now.
+        end()
+        if not select.select([status], [], [], 0)[0]:
+            return None
+    return struct.unpack(">I", os.read(status, 4))[0]
+
+
+def request(words, given):
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("=4i", *given))
+    try:
+        return template.control.sendmsg([words], [rights]) == len(words)
+    except OSError:
+        return False

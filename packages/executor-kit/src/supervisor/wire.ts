@@ -1,0 +1,204 @@
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import type { SharedMemory } from "../run/output-queue.ts";
+
+/** What a frame between host and supervisor is about. To the supervisor up to 15, back from 16. */
+export const frameType = {
+  run: 1,
+  input: 2,
+  kill: 3,
+  credit: 4,
+  reset: 5,
+  listen: 6,
+  tunnelWrite: 7,
+  tunnelCredit: 8,
+  tunnelEnd: 9,
+  tunnelDrop: 10,
+  warm: 11,
+  hello: 16,
+  stdout: 17,
+  stderr: 18,
+  exit: 19,
+  done: 20,
+  listening: 21,
+  tunnelOpen: 22,
+  tunnelData: 23,
+  tunnelClosed: 24,
+  tunnelTaken: 25,
+  tunnelEnded: 26,
+} as const;
+
+/** What comes before the first frame to the supervisor. */
+export const hostMagic = "FENCED-HOST\n";
+
+/** Length (4 bytes, of all that follows), type (1), number of the block or call (4), all big-endian. */
+export const headerSize = 9;
+/** No report of the supervisor is longer; something else writes to its output. */
+const longestReport = 1_048_576;
+
+/** A frame as bytes. */
+export function encodeFrame(type: number, number: number, payload: Uint8Array = new Uint8Array()): Buffer {
+  const frame = Buffer.allocUnsafe(headerSize + payload.length);
+  frame.writeUInt32BE(payload.length + headerSize - 4, 0);
+  frame.writeUInt8(type, 4);
+  frame.writeUInt32BE(number, 5);
+  frame.set(payload, headerSize);
+  return frame;
+}
+
+/** Who takes what a `FrameReader` reads. */
+export interface FrameConsumer {
+  /** A piece of a block's output, in memory of the chunk that it came in. */
+  output(type: "stdout" | "stderr", block: number, bytes: Buffer, memory: SharedMemory | undefined): void;
+  /** A whole frame of another type. */
+  report(type: number, block: number, payload: Buffer): void;
+}
+
+/** Reads frames from chunks that are cut anywhere. Output is handed on as it comes, without waiting for its frame. */
+export class FrameReader {
+  readonly #consumer: FrameConsumer;
+  readonly #header = Buffer.alloc(headerSize);
+  #headerUsed = 0;
+  #left = 0;
+  #report: Buffer[] = [];
+
+  constructor(consumer: FrameConsumer) {
+    this.#consumer = consumer;
+  }
+
+  /**
+   * @param memory - that of the chunk, if it is used again.
+   * @throws Error if this is not a frame of the supervisor.
+   */
+  push(chunk: Buffer, memory?: SharedMemory): void {
+    for (let rest = chunk; rest.length > 0;) {
+      if (this.#headerUsed < headerSize) {
+        const taken = rest.copy(this.#header, this.#headerUsed);
+        this.#headerUsed += taken;
+        rest = rest.subarray(taken);
+        if (this.#headerUsed === headerSize) this.#begin();
+      } else {
+        const piece = rest.subarray(0, this.#left);
+        rest = rest.subarray(piece.length);
+        this.#take(piece, memory);
+      }
+    }
+  }
+
+  get #type(): number {
+    return this.#header.readUInt8(4);
+  }
+
+  get #isOutput(): boolean {
+    return this.#type === frameType.stdout || this.#type === frameType.stderr;
+  }
+
+  #begin(): void {
+    this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
+    const known = this.#type >= frameType.hello && this.#type <= frameType.tunnelEnded;
+    if (!known || this.#left < 0 || (!this.#isOutput && this.#left > longestReport)) {
+      throw new Error("what came from the supervisor is not what it writes");
+    }
+    if (this.#left === 0) this.#end();
+  }
+
+  #take(piece: Buffer, memory: SharedMemory | undefined): void {
+    this.#left -= piece.length;
+    if (this.#isOutput) {
+      const stream = this.#type === frameType.stdout ? "stdout" : "stderr";
+      this.#consumer.output(stream, this.#header.readUInt32BE(5), piece, memory);
+    } else {
+      this.#report.push(memory ? Buffer.from(piece) : piece);
+    }
+    if (this.#left === 0) this.#end();
+  }
+
+  #end(): void {
+    this.#headerUsed = 0;
+    if (this.#isOutput) return;
+    const payload = Buffer.concat(this.#report);
+    this.#report = [];
+    this.#consumer.report(this.#type, this.#header.readUInt32BE(5), payload);
+  }
+}
+
+/** Linux: names a file without opening it, whatever it is. Node has no constant for it. See open(2). */
+const O_PATH = 0o10000000;
+/** The most that one read takes. */
+const bufferSize = 262_144;
+/** Buffers kept for later reads; more are left to the garbage collector. */
+const mostFree = 8;
+
+/**
+ * Connects to the socket that the supervisor has made in a shared directory, so that what it says need not pass through a
+ * daemon, which copies everything three times. Never follows a link: who else has the directory could lead this process to
+ * another socket of this host, that of the daemon say.
+ *
+ * @param take - gets what comes; keeps pieces of it only while it holds their memory.
+ * @returns `undefined` if that does not work, as between a virtual machine and its host.
+ */
+export async function connectDirectly(
+  file: string,
+  take: (bytes: Buffer, memory: SharedMemory) => void,
+): Promise<Socket | undefined> {
+  if (process.platform !== "linux") return undefined;
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(file, O_PATH | constants.O_NOFOLLOW);
+    if (!(await handle.stat()).isSocket()) return undefined;
+    // By the handle it is that very file, and its name has no length that does not fit into an address.
+    return await connected(`/proc/self/fd/${handle.fd}`, take);
+  } catch {
+    return undefined;
+  } finally {
+    await handle?.close();
+  }
+}
+
+function connected(file: string, take: (bytes: Buffer, memory: SharedMemory) => void): Promise<Socket> {
+  const buffers = new ReadBuffers();
+  const socket = connect({
+    path: file,
+    onread: {
+      buffer: () => buffers.next,
+      callback: (count) => {
+        buffers.filled(count, take);
+        return true;
+      },
+    },
+  });
+  return new Promise((resolve, reject) => {
+    socket.once("connect", () => {
+      socket.resume();
+      resolve(socket);
+    });
+    socket.once("error", reject);
+  });
+}
+
+/** Buffers for a connection, used again and again: a gigabyte of output makes no garbage. */
+class ReadBuffers {
+  readonly #free: Buffer<ArrayBuffer>[] = [];
+  #next = Buffer.allocUnsafeSlow(bufferSize);
+
+  /** The buffer for the next read. */
+  get next(): Buffer {
+    return this.#next;
+  }
+
+  /** Hands out what was read into `next`. */
+  filled(count: number, take: (bytes: Buffer, memory: SharedMemory) => void): void {
+    const buffer = this.#next;
+    let holders = 0;
+    const hold = (): void => {
+      holders += 1;
+    };
+    const release = (): void => {
+      holders -= 1;
+      if (holders === 0 && this.#free.length < mostFree) this.#free.push(buffer);
+    };
+    take(buffer.subarray(0, count), { hold, release });
+    if (holders > 0) this.#next = this.#free.pop() ?? Buffer.allocUnsafeSlow(bufferSize);
+  }
+}

@@ -1,0 +1,94 @@
+import { InvalidInputError, type FileInfo } from "@fenced/core";
+
+/** How much of a workspace this process takes into memory. Code decides what is there, so none of it can be trusted. */
+export interface FileLimits {
+  /** Bytes that `files.read()` returns at most. */
+  readonly readBytes: number;
+  /** Entries that `files.list()` looks at, hidden files and directories included. */
+  readonly listEntries: number;
+  /** Characters of all paths that one listing looks at, since code can make each path very long. */
+  readonly listCharacters: number;
+}
+
+/** The limits of every executor: far above what programs leave behind, far below what a host cannot hold. */
+export const fileLimits: FileLimits = {
+  readBytes: 536_870_912,
+  listEntries: 500_000,
+  listCharacters: 67_108_864,
+};
+
+/**
+ * Collects the content of a file, as `files.read()` returns it. The source is left as soon as there is too much.
+ *
+ * @param file - the path as the caller gave it, for errors.
+ * @throws InvalidInputError if there is more than `limits.readBytes`.
+ */
+export async function collectContent(
+  file: string,
+  content: AsyncIterable<Uint8Array>,
+  { readBytes }: Pick<FileLimits, "readBytes"> = fileLimits,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of content) {
+    length += chunk.length;
+    if (length > readBytes) throw tooLarge(file, readBytes);
+    chunks.push(chunk);
+  }
+  const whole = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return whole;
+}
+
+/** The error for a file that has more than `maxBytes` and is to be read into memory. */
+export function tooLarge(file: string, maxBytes: number): InvalidInputError {
+  return new InvalidInputError(`${JSON.stringify(file)} has more than ${maxBytes} bytes, the most that read() takes`, {
+    remedy:
+      "Use `files.readStream()`, which takes any size and any part of it, or `files.download()`, which copies it to disk.",
+  });
+}
+
+/** A list of files that is being made, as `files.list()` returns it. */
+export class FileListing {
+  readonly #limits: FileLimits;
+  readonly #directory: string;
+  readonly #files: FileInfo[] = [];
+  #entries = 0;
+  #characters = 0;
+
+  /** @param directory - the directory as the caller gave it, for errors. */
+  constructor(directory: string, limits: FileLimits = fileLimits) {
+    this.#directory = directory;
+    this.#limits = limits;
+  }
+
+  /**
+   * Counts an entry that was looked at. Call it for what is left out, too: directories, links, hidden files.
+   *
+   * @throws InvalidInputError if there are too many, or their paths are too long together.
+   */
+  count(path: string): void {
+    this.#entries += 1;
+    this.#characters += path.length;
+    if (this.#entries <= this.#limits.listEntries && this.#characters <= this.#limits.listCharacters) return;
+    throw new InvalidInputError(`There are too many files below ${JSON.stringify(this.#directory)} to list`, {
+      remedy:
+        `A listing holds ${this.#limits.listEntries} entries, directories included, and ` +
+        `${this.#limits.listCharacters} characters of paths. List a directory with fewer, or remove some with \`files.remove()\`.`,
+    });
+  }
+
+  /** Adds a file that `count` has counted. */
+  add(file: FileInfo): void {
+    this.#files.push(file);
+  }
+
+  /** The files so far, sorted by path. */
+  sorted(): FileInfo[] {
+    return this.#files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+  }
+}

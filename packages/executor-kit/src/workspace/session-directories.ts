@@ -1,0 +1,220 @@
+import { randomUUID } from "node:crypto";
+import { closeSync, constants, fchownSync, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { chown, mkdir, realpath, rmdir, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { BackendUnavailableError, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
+import { functionsPackageMarker } from "../functions/function-modules.ts";
+import type { LeashOptions } from "../processes/leash.ts";
+import { DirectoryFiles } from "./directory-files.ts";
+import { openRegularFile, type FileOwner } from "./directory-handle.ts";
+import { PinnedDirectory } from "./pinned-directory.ts";
+import { removeEntry, removeTree } from "./walk-tree.ts";
+
+/** No file of an executor's own is larger. */
+const longestOwnFile = 1_048_576;
+const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** Whose directories they are. */
+export interface SessionOwner {
+  /** The executor's id; unique in the world. */
+  readonly id: string;
+  /** The user's work directory, an absolute path; made if missing, and kept. `undefined`: a temporary one. */
+  readonly workDirectory: string | undefined;
+  readonly functions: readonly FunctionWithRequirements[];
+  /** The functions' module; if there are any in JavaScript, its package in `node_modules` is the session's. */
+  readonly functionsModule: string;
+}
+
+/** The directories of this host that a session uses, and the session's own files in them. */
+export class SessionDirectories {
+  /** Deleted with the session. */
+  readonly sessionDirectory: string;
+  /** The work directory is the user's, and is kept. */
+  readonly given: boolean;
+  /** What all of the session's own files in the work directory are called at first. */
+  readonly filePrefix: string;
+  readonly #of: SessionOwner;
+  #workDirectory: string;
+  #owner: FileOwner = { uid: -1, gid: -1 };
+  #giveTo: FileOwner | undefined;
+  #hasPackage: boolean;
+
+  private constructor(sessionDirectory: string, of: SessionOwner) {
+    this.sessionDirectory = sessionDirectory;
+    this.given = of.workDirectory !== undefined;
+    this.filePrefix = `.fenced-${of.id.slice(0, 8)}-`;
+    this.#of = of;
+    this.#hasPackage = of.functions.some(({ language }) => language === "javascript");
+    this.#workDirectory = of.workDirectory ?? path.join(sessionDirectory, "workspace");
+  }
+
+  /** Says where the directories will be, and makes nothing, so that a leash can be told first. */
+  static async plan(of: SessionOwner): Promise<SessionDirectories> {
+    return new SessionDirectories(path.join(await realpath(tmpdir()), `fenced-${randomUUID()}`), of);
+  }
+
+  /** What a leash has to delete. */
+  get leashed(): Pick<LeashOptions, "remove" | "removePrefixes" | "removeOwned"> {
+    return {
+      remove: [this.sessionDirectory],
+      removePrefixes: [path.join(this.#workDirectory, this.filePrefix)],
+      removeOwned: path.join(this.#workDirectory, "node_modules", this.#of.functionsModule),
+    };
+  }
+
+  /**
+   * Makes the directories.
+   *
+   * @throws BackendUnavailableError if they cannot be made.
+   */
+  async make(): Promise<void> {
+    try {
+      // Not `recursive`, which would take one that somebody else made.
+      await mkdir(this.sessionDirectory, { mode: 0o700 });
+      await mkdir(this.#workDirectory, { recursive: true });
+      this.#workDirectory = await realpath(this.#workDirectory);
+      const { uid, gid } = await stat(this.#workDirectory);
+      this.#owner = { uid, gid };
+    } catch (cause) {
+      throw new BackendUnavailableError(`The work directory could not be created: ${String(cause)}`, {
+        remedy: "Set `workDir` to a directory that can be written to, and check that the disk is not full.",
+        cause,
+      });
+    }
+  }
+
+  /** The directory that is, or stands for, the blocks' work directory. Without symbolic links, once it is made. */
+  get workDirectory(): string {
+    return this.#workDirectory;
+  }
+
+  /** Who owns the work directory. */
+  get owner(): FileOwner {
+    return this.#owner;
+  }
+
+  /**
+   * Gives all that the session writes to the work directory from now on to the user that blocks run as, and the directory
+   * too if it is the session's own.
+   */
+  async giveTo(owner: FileOwner): Promise<void> {
+    this.#giveTo = owner;
+    if (!this.given) await chown(this.#workDirectory, owner.uid, owner.gid);
+  }
+
+  /** The work directory's files, as blocks see them, but for those that `isOwn`. */
+  files(): DirectoryFiles {
+    const owner = this.#giveTo;
+    const isHidden = (file: string): boolean => this.isOwn(file);
+    return new DirectoryFiles(this.#workDirectory, { isHidden, ...(owner === undefined ? {} : { owner }) });
+  }
+
+  /** The functions' package in `node_modules` is the session's from now on: functions of the host are in it. */
+  claimFunctionsPackage(): void {
+    this.#hasPackage = true;
+  }
+
+  /** Whether a relative path is one of the session's own files, or of the package of its functions. */
+  isOwn(relativePath: string): boolean {
+    const { functionsModule } = this.#of;
+    if (relativePath.startsWith(this.filePrefix)) return true;
+    return this.#hasPackage && relativePath.startsWith(`node_modules/${functionsModule}/`);
+  }
+
+  /** A name in the work directory that nobody else has. */
+  newName(extension: string): string {
+    return `${this.filePrefix}${randomUUID().slice(0, 12)}.${extension}`;
+  }
+
+  /**
+   * Writes a file of the session's own into the work directory, under a name that nobody else has.
+   *
+   * @returns the name.
+   * @throws the system's error.
+   */
+  writeOwn(content: string, extension: string): string {
+    const name = this.newName(extension);
+    writeOwnFile(path.join(this.#workDirectory, name), content, this.#giveTo);
+    return name;
+  }
+
+  /** The text of a file that `writeOwn` wrote. */
+  async readOwn(name: string): Promise<string> {
+    return readOwnFile(path.join(this.#workDirectory, name));
+  }
+
+  /** Removes a file that `writeOwn` wrote, or what code put in its place; never throws. */
+  async removeOwn(name: string): Promise<void> {
+    await removeOwnFile(path.join(this.#workDirectory, name));
+  }
+
+  /** Removes the functions' package that this session made in a work directory that stays, and all that does not stay. */
+  async remove(): Promise<void> {
+    await removeFunctionsPackage(this.#workDirectory, this.#of.functionsModule, this.#of.id);
+    await removeTree(this.sessionDirectory);
+  }
+}
+
+/**
+ * Makes a file of the executor's own where code can change things: a new one, or none. What is written and given away is the
+ * open file, whatever code puts in its place meanwhile. Synchronous, since a block waits for it, and the thread pool would take
+ * longer than the disk.
+ *
+ * @param owner - who gets it. Default: this process's user.
+ * @throws the system's error: `EEXIST` if there is anything of that name.
+ */
+export function writeOwnFile(place: string, content: string, owner?: FileOwner): void {
+  const fd = openSync(place, newFile, 0o644);
+  try {
+    writeFileSync(fd, content);
+    if (owner) fchownSync(fd, owner.uid, owner.gid);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Reads a file of the executor's own, which code may have replaced by a link, a named pipe or gigabytes.
+ *
+ * @throws the system's error, or InvalidInputError if it is not what was written there.
+ */
+export async function readOwnFile(place: string): Promise<string> {
+  const handle = await openRegularFile(place, constants.O_RDONLY, place);
+  try {
+    if ((await handle.stat()).size > longestOwnFile) {
+      throw new InvalidInputError(`${place} was replaced by something large`, { remedy: "Call stop() and start()." });
+    }
+    const content = handle.createReadStream({ autoClose: false, end: longestOwnFile });
+    return await text(content);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Removes a file of the executor's own, or whatever code put in its place; never throws, since no result may be lost by it. */
+export async function removeOwnFile(place: string): Promise<void> {
+  try {
+    unlinkSync(place);
+  } catch {
+    await removeTree(place).catch(() => {});
+  }
+}
+
+/**
+ * Removes the package of JavaScript functions that `owner` made in a work directory, and its `node_modules` if nothing else is
+ * in it. Leaves alone what somebody else put there.
+ */
+export async function removeFunctionsPackage(workDirectory: string, module: string, owner: string): Promise<void> {
+  try {
+    await using directory = await PinnedDirectory.open(workDirectory);
+    await using modules = await directory.child("node_modules");
+    await using place = await modules.child(module);
+    if ((await readOwnFile(place.entry(functionsPackageMarker))) !== owner) return;
+    await removeEntry(modules, module);
+    await rmdir(directory.entry("node_modules"));
+  } catch {
+    // There is none, code made something else of it, or node_modules holds more.
+  }
+}

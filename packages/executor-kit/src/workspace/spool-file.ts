@@ -1,0 +1,60 @@
+import { mkdtemp, open, rm, type FileHandle } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+/** The content of a file that is sent. Each iteration reads it anew, so that it can be sent again. */
+export interface FileContent extends AsyncIterable<Uint8Array> {
+  /** Bytes. It fails, or comes shorter than this, if the file was changed meanwhile. */
+  readonly size: number;
+}
+
+/** Content of a known size that `read` gives. */
+export function contentOf(size: number, read: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>): FileContent {
+  return {
+    size,
+    async *[Symbol.asyncIterator]() {
+      yield* read();
+    },
+  };
+}
+
+/** A file of this host that has no name any more, for content whose size is only known at its end. It ends with this program. */
+export class SpoolFile {
+  readonly #handle: FileHandle;
+  #size = 0;
+
+  private constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  static async make(): Promise<SpoolFile> {
+    const directory = await mkdtemp(path.join(tmpdir(), "fenced-upload-"));
+    try {
+      return new SpoolFile(await open(path.join(directory, "content"), "wx+", 0o600));
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+
+  /** Bytes so far. */
+  get size(): number {
+    return this.#size;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    await this.#handle.writeFile(bytes);
+    this.#size += bytes.length;
+  }
+
+  content(): FileContent {
+    const size = this.#size;
+    // Some places take each piece by a program of its own.
+    const all = { autoClose: false, start: 0, end: size - 1, highWaterMark: 1_048_576 };
+    return contentOf(size, () => (size === 0 ? [] : this.#handle.createReadStream(all)));
+  }
+
+  /** Never rejects; may be called twice. */
+  async remove(): Promise<void> {
+    await this.#handle.close().catch(() => {});
+  }
+}

@@ -1,0 +1,224 @@
+import { opendir, rmdir, unlink } from "node:fs/promises";
+import path from "node:path";
+import { BackendUnavailableError } from "@fenced/core";
+import { errorCode, isNoDirectory, PinnedDirectory } from "./pinned-directory.ts";
+
+/** What is done at the directories of a tree. */
+export interface TreeVisit {
+  /**
+   * Looks at a directory.
+   *
+   * @param below - its path below the top, with a `/` at its end; empty: the top itself.
+   * @returns the names of the directories in it to go into.
+   */
+  enter(directory: PinnedDirectory, below: string): Promise<string[]>;
+  /** Opens `name` in `directory`; `undefined`: it is left out. */
+  open(directory: PinnedDirectory, name: string): Promise<PinnedDirectory | undefined>;
+  /** All below `name` in `directory` was visited. */
+  leave?(directory: PinnedDirectory, name: string): Promise<void>;
+  /** When to give up, as `performance.now()` counts. */
+  readonly deadline: number;
+}
+
+/** A step from one directory, and what is still to be visited in that, to the one of this name and path. */
+interface Step {
+  readonly name: string;
+  readonly identity: string;
+  readonly left: string[];
+  readonly below: string;
+}
+
+/**
+ * Visits the directories below `top`, and `top` itself, in constant space and without ever following a link: each is opened
+ * by the descriptor of the one that it is in, and the way up is by `..`, taken only if that is where the walk came from. So
+ * a tree may be as deep as the file system allows, and code that moves directories meanwhile leads the walk nowhere: what is no
+ * longer there is left out.
+ *
+ * @throws BackendUnavailableError at the deadline, since code can add to a tree for ever.
+ */
+export async function walkTree(top: PinnedDirectory, visit: TreeVisit): Promise<void> {
+  const way: Step[] = [];
+  let here = top;
+  try {
+    let left = await visit.enter(top, "");
+    for (;;) {
+      if (performance.now() > visit.deadline) throw tooSlow();
+      const name = left.pop();
+      if (name !== undefined) {
+        const next = await visit.open(here, name);
+        if (!next) continue;
+        const below = `${way.at(-1)?.below ?? ""}${name}/`;
+        way.push({ name, identity: await here.identity(), left, below });
+        here = await replace(here, next, top);
+        left = await visit.enter(here, below);
+        continue;
+      }
+      const step = way.pop();
+      if (!step) return;
+      const parent = await parentOf(here, step.identity, way, top);
+      if (!parent) continue;
+      here = await replace(here, parent, top);
+      left = step.left;
+      await visit.leave?.(here, step.name);
+    }
+  } finally {
+    if (here !== top) await here[Symbol.asyncDispose]();
+  }
+}
+
+async function replace(old: PinnedDirectory, next: PinnedDirectory, top: PinnedDirectory): Promise<PinnedDirectory> {
+  if (old !== top && old !== next) await old[Symbol.asyncDispose]();
+  return next;
+}
+
+/** The directory of this identity, in which `directory` was found; `undefined` if neither way leads there any more. */
+async function parentOf(
+  directory: PinnedDirectory,
+  identity: string,
+  way: readonly Step[],
+  top: PinnedDirectory,
+): Promise<PinnedDirectory | undefined> {
+  if (way.length === 0) return top;
+  const above = await directory.parent().catch(() => undefined);
+  if (above && (await above.identity()) === identity) return above;
+  await above?.[Symbol.asyncDispose]();
+  return descend(top, way, identity);
+}
+
+async function descend(
+  top: PinnedDirectory,
+  way: readonly Step[],
+  identity: string,
+): Promise<PinnedDirectory | undefined> {
+  let here = top;
+  for (const { name } of way) {
+    const next = await here.child(name).catch(() => undefined);
+    if (here !== top) await here[Symbol.asyncDispose]();
+    if (!next) return undefined;
+    here = next;
+  }
+  if ((await here.identity()) === identity) return here;
+  await here[Symbol.asyncDispose]();
+  return undefined;
+}
+
+function tooSlow(): BackendUnavailableError {
+  return new BackendUnavailableError("Going through the directories took too long", {
+    remedy: "A program may be adding to them without end: end it with restart() or stop(), then try again.",
+  });
+}
+
+/** How long removing a tree may take, in milliseconds, while code adds to it. */
+const removalMs = 120_000;
+/** How often a directory is emptied again that code has put something into meanwhile. */
+const mostRounds = 20;
+/** Files that are removed side by side. */
+const batchSize = 64;
+/** Directories that are kept in memory of one directory; those beyond are found in the next round. */
+const mostNames = 100_000;
+
+/**
+ * Removes an entry of a directory, with all that is in it. It never leaves the directory, whatever links code puts there
+ * meanwhile; opens no file, so that no named pipe holds it up; and has no limit of depth.
+ *
+ * @throws the system's error, such as `ENOENT`.
+ * @throws BackendUnavailableError if code adds to it faster than it is removed.
+ */
+export async function removeEntry(directory: PinnedDirectory, name: string): Promise<void> {
+  const deadline = performance.now() + removalMs;
+  if ((await removeFile(directory, name)) === "gone") throw Object.assign(new Error(`no ${name}`), { code: "ENOENT" });
+  for (let round = 0; round < mostRounds; round += 1) {
+    const child = await openToRemove(directory, name);
+    if (child) {
+      try {
+        await walkTree(child, { enter: removeFiles, open: openToRemove, leave: removeDirectory, deadline });
+      } finally {
+        await child[Symbol.asyncDispose]();
+      }
+      await removeDirectory(directory, name);
+    }
+    if ((await removeFile(directory, name)) !== "directory") return;
+  }
+  throw new BackendUnavailableError(`${JSON.stringify(name)} could not be removed: code keeps adding files to it`, {
+    remedy: "End the program that does so, with restart() or stop(), then try again.",
+  });
+}
+
+/**
+ * Removes a file or a directory of this host, if it is there; see `removeEntry`.
+ *
+ * @param place - an absolute path in whose directory code must not be able to change anything but this.
+ */
+export async function removeTree(place: string): Promise<void> {
+  try {
+    await using directory = await PinnedDirectory.open(path.dirname(place));
+    await removeEntry(directory, path.basename(place));
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+  }
+}
+
+/** Removes what is no directory; returns the names of the directories. */
+async function removeFiles(directory: PinnedDirectory): Promise<string[]> {
+  const directories: string[] = [];
+  let batch: Promise<void>[] = [];
+  const remove = async (name: string): Promise<void> => {
+    if ((await removeFile(directory, name)) === "directory") directories.push(name);
+  };
+  for await (const entry of await opendir(directory.entry("."), { bufferSize: 256 })) {
+    if (entry.isDirectory()) directories.push(entry.name);
+    else if (batch.push(remove(entry.name)) === batchSize) batch = await settled(batch);
+    if (directories.length >= mostNames) break;
+  }
+  await settled(batch);
+  return directories;
+}
+
+async function settled(batch: readonly Promise<void>[]): Promise<[]> {
+  // All of them, or one that fails would leave others at work.
+  for (const outcome of await Promise.allSettled(batch)) if (outcome.status === "rejected") throw outcome.reason;
+  return [];
+}
+
+async function removeFile(directory: PinnedDirectory, name: string): Promise<"removed" | "gone" | "directory"> {
+  try {
+    await allowed(directory, () => unlink(directory.entry(name)));
+    return "removed";
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "ENOENT") return "gone";
+    if (code === "EISDIR" || (code === "EPERM" && process.platform !== "linux")) return "directory";
+    throw error;
+  }
+}
+
+/** Leaves one that is not empty, or that code exchanged for something else, for the next round. */
+async function removeDirectory(directory: PinnedDirectory, name: string): Promise<void> {
+  try {
+    await allowed(directory, () => rmdir(directory.entry(name)));
+  } catch (error) {
+    if (!["ENOENT", "ENOTDIR", "ENOTEMPTY", "EEXIST"].includes(errorCode(error) ?? "")) throw error;
+  }
+}
+
+async function openToRemove(directory: PinnedDirectory, name: string): Promise<PinnedDirectory | undefined> {
+  try {
+    return await directory.child(name).catch(async (error: unknown) => {
+      if (errorCode(error) !== "EACCES") throw error;
+      await directory.makeChildWritable(name);
+      return directory.child(name);
+    });
+  } catch (error) {
+    if (isNoDirectory(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Directories may have lost the permissions that removing takes, such as those of Go's module cache. */
+async function allowed(directory: PinnedDirectory, change: () => Promise<void>): Promise<void> {
+  await change().catch(async (error: unknown) => {
+    if (errorCode(error) !== "EACCES") throw error;
+    await directory.makeWritable();
+    await change();
+  });
+}

@@ -1,0 +1,37 @@
+import { InvalidInputError } from "@fenced/core";
+import { describe, expect, it } from "vitest";
+import { programError } from "../../src/host-calls/program-error.ts";
+
+describe("what a program is told of an error", () => {
+  it.each([
+    ["ENOENT: no such file or directory, open '/home/me/key.txt'", "ENOENT: no such file or directory, open '<path>'"],
+    ["in file:///srv/app/main.js:10:3 (/srv/app/x.js:1:2)", "in <path> (<path>)"],
+    [String.raw`cannot read C:\Users\me\key.txt`, "cannot read <path>"],
+    [String.raw`cannot read \\server\share\key`, "cannot read <path>"],
+    ["failed\n    at run (/srv/app/main.js:1:2)\n    at async main\nlater", "failed\nlater"],
+    [
+      "GET https://api.example.com/v1/users failed with 500 and/or 1/2",
+      "GET https://api.example.com/v1/users failed with 500 and/or 1/2",
+    ],
+  ])("keeps of %j: %j", (message, expected) => {
+    expect(programError(new TypeError(message))).toEqual({ name: "TypeError", message: expected });
+  });
+
+  it("is bounded, and a name is a name", () => {
+    const long = programError(Object.assign(new Error("x".repeat(10_000)), { name: "a b\nc" }));
+    expect(long.name).toBe("Error");
+    expect(long.message).toHaveLength(4001);
+  });
+
+  it.each(["\n", "\r", "\u2028", " ", "\t\n"])("takes no time that grows faster than its length: %j", (space) => {
+    expect(programError(new Error(`${space.repeat(1_000_000)}x`)).message).toHaveLength(4001);
+  });
+
+  it("is something for whatever is thrown", () => {
+    expect(programError("plain")).toEqual({ name: "Error", message: "plain" });
+    for (const thrown of [undefined, null, 7, {}, Object.create(null)]) {
+      expect(programError(thrown)).toEqual({ name: "Error", message: "" });
+    }
+    expect(programError(new InvalidInputError("Wrong", { remedy: "Mend it." })).name).toBe("InvalidInputError");
+  });
+});

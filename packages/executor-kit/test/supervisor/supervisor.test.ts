@@ -1,0 +1,247 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { access, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError } from "@fenced/core";
+import { listProcesses } from "@fenced/executor-kit";
+import {
+  connectSupervisor,
+  supervisorCommand,
+  type ConnectOptions,
+  type ProgramEnd,
+  type SupervisedProgram,
+  type Supervisor,
+  type SupervisorAnswer,
+  type SupervisorConfig,
+} from "@fenced/executor-kit/supervisor";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryDirectory } from "../support/temporary-directory.ts";
+
+interface Opened extends SupervisorAnswer {
+  readonly child: ChildProcess;
+  /** The session's directory, and the one in which programs run. */
+  readonly directory: string;
+  readonly workspace: string;
+}
+
+async function open(
+  config: Partial<SupervisorConfig> = {},
+  options: ConnectOptions = {},
+  env = process.env,
+): Promise<Opened> {
+  const workspace = await temporaryDirectory();
+  const directory = path.join(await temporaryDirectory(), "session");
+  const [program, ...words] = supervisorCommand({ directory, workspace, ...config });
+  const child = spawn(program, words, { stdio: ["pipe", "pipe", "pipe"], env });
+  onTestFinished(async () => {
+    child.stdin.destroy();
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  });
+  return { child, directory, workspace, ...(await connectSupervisor(child, options)) };
+}
+
+async function opened(config: Partial<SupervisorConfig> = {}, options: ConnectOptions = {}) {
+  const { supervisor, ...rest } = await open(config, options);
+  if (!supervisor) throw new Error("There is no Python.");
+  return { supervisor, ...rest };
+}
+
+async function run(
+  supervisor: Supervisor,
+  script: string,
+  more: Partial<SupervisedProgram> = {},
+): Promise<{ stdout: string; stderr: string; end: ProgramEnd }> {
+  const texts = { stdout: "", stderr: "" };
+  const { signal } = new AbortController();
+  for (const events = supervisor.run({ argv: ["sh", "-c", script], env: {}, signal, ...more }); ;) {
+    const { value, done } = await events.next();
+    if (done === true) return { ...texts, end: value };
+    if (value.type === "stdout" || value.type === "stderr") texts[value.type] += String(value.data);
+  }
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+async function isAlive(pid: number): Promise<boolean> {
+  return (await listProcesses()).some((each) => each.pid === pid);
+}
+
+describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), () => {
+  it("says what is there, and runs programs with their input, environment and exit code", async () => {
+    const { supervisor, inventory, workspace } = await opened({ programs: ["sh", "no-such-program"] });
+    expect(inventory.programs.get("sh")).toMatch(/\/sh$/);
+    expect(inventory.programs.has("no-such-program")).toBe(false);
+    expect(inventory.owner).toEqual({ uid: process.getuid?.(), gid: process.getgid?.() });
+    const script = "pwd; cat; echo $GIVEN >&2; exit 7";
+    const { stdout, stderr, end } = await run(supervisor, script, { stdin: "input", env: { GIVEN: "variable" } });
+    expect([stdout, stderr]).toEqual([`${workspace}\ninput`, "variable\n"]);
+    expect(end).toEqual({ exitCode: 7, outOfMemory: false });
+    expect((await run(supervisor, "", { argv: ["no-such-program"] })).end.exitCode).toBe(127);
+    expect((await run(supervisor, "kill -TERM $$")).end.exitCode).toBe(143);
+  });
+
+  it("runs programs side by side, each byte of which arrives", async () => {
+    const { supervisor } = await opened();
+    const lengths = [1, 70_000, 3_000_000, 0];
+    const runs = lengths.map((length) => run(supervisor, `head -c ${length} /dev/zero | tr '\\0' x`));
+    expect((await Promise.all(runs)).map(({ stdout }) => stdout.length)).toEqual(lengths);
+  });
+
+  it("makes a program wait whose output nobody takes", async () => {
+    const { supervisor, workspace } = await opened();
+    const controller = new AbortController();
+    const script = "while :; do head -c 65536 /dev/zero; printf x >> count; done";
+    const events = supervisor.run({ argv: ["sh", "-c", script], env: {}, signal: controller.signal });
+    await events.next();
+    const count = async (): Promise<number> => (await stat(path.join(workspace, "count"))).size;
+    let before = -1;
+    // It stands still when the window is full.
+    for (let now = 0; now !== before; now = await count()) {
+      before = now;
+      await sleep(200);
+    }
+    expect(before).toBeLessThan(64);
+    controller.abort();
+    for (let step = await events.next(); step.done !== true;) step = await events.next();
+  });
+
+  it("kills everything that a program started when its signal aborts, and nothing else", async () => {
+    const { supervisor, workspace } = await opened();
+    const other = run(supervisor, "sleep 0.5; echo other");
+    const controller = new AbortController();
+    const script =
+      "(setsid env -i sh -c 'echo $$ > pid; exec sleep 300' &) ; while [ ! -s pid ]; do sleep 0.01; done; echo; sleep 300";
+    const events = supervisor.run({ argv: ["sh", "-c", script], env: {}, signal: controller.signal });
+    await events.next();
+    const pid = Number(await readFile(path.join(workspace, "pid"), "utf8"));
+    expect(await isAlive(pid)).toBe(true);
+    controller.abort();
+    expect(await events.next()).toMatchObject({ done: true, value: { exitCode: 137 } });
+    expect(await isAlive(pid)).toBe(false);
+    expect((await other).stdout).toBe("other\n");
+  });
+
+  it("kills a process whose first thread has ended, which looks like a zombie", async () => {
+    const { supervisor } = await opened();
+    const controller = new AbortController();
+    const program = `
+import ctypes, os, threading, time
+def run():
+    while open("/proc/self/stat").read().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    os.write(1, str(os.getpid()).encode())
+    time.sleep(1000)
+threading.Thread(target=run).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+`;
+    const events = supervisor.run({
+      argv: ["sh", "-c", `setsid python3 -c '${program}' & wait`],
+      env: {},
+      signal: controller.signal,
+    });
+    const first = await events.next();
+    const pid = Number("data" in first.value ? String(first.value.data) : "");
+    expect(await isAlive(pid)).toBe(true);
+    controller.abort();
+    expect(await events.next()).toMatchObject({ done: true, value: { exitCode: 137 } });
+    expect(await isAlive(pid)).toBe(false);
+  });
+
+  it("lets live what a program leaves running, until a reset", async () => {
+    const { supervisor } = await opened();
+    const { stdout } = await run(supervisor, "sleep 300 > /dev/null & echo $!");
+    expect(await isAlive(Number(stdout))).toBe(true);
+    await supervisor.reset();
+    expect(await isAlive(Number(stdout))).toBe(false);
+    expect((await run(supervisor, "echo again")).stdout).toBe("again\n");
+  });
+
+  it("ends with its input, and takes its programs and its directory with it", async () => {
+    const { supervisor, child, directory } = await opened();
+    const { stdout } = await run(supervisor, "sleep 300 > /dev/null & echo $!");
+    await access(directory);
+    const lost = errorOf(run(supervisor, "echo $$; sleep 300"));
+    child.stdin?.end();
+    await once(child, "exit");
+    expect(await lost).toSatisfy(BackendUnavailableError.isInstance);
+    expect(await isAlive(Number(stdout))).toBe(false);
+    await expect(access(directory)).rejects.toThrow("ENOENT");
+  });
+
+  it("that is killed fails what runs, and every later call", async () => {
+    const lost: Error[] = [];
+    const { supervisor, child } = await opened(
+      {},
+      {
+        onLost: (error) => {
+          lost.push(error);
+          supervisor.fail(new Error("explained"));
+        },
+      },
+    );
+    const failed = errorOf(run(supervisor, "sleep 300"));
+    child.kill("SIGKILL");
+    expect(await failed).toEqual(new Error("explained"));
+    expect(lost).toHaveLength(1);
+    expect(() => supervisor.run({ argv: ["true"], env: {}, signal: new AbortController().signal })).toThrow(
+      "explained",
+    );
+    await expect(supervisor.reset()).rejects.toThrow("explained");
+  });
+
+  it("is talked to over a socket where the directory is shared, and over its streams where a link is there", async () => {
+    const shared = await temporaryDirectory();
+    const probe = path.join(shared, ".fenced-test-probe");
+    await writeFile(probe, "question");
+    const { supervisor, inventory } = await opened({ workspace: shared, probe }, { socket: `${probe}.sock` });
+    expect([supervisor.direct, inventory.probe, await readFile(probe, "utf8")]).toEqual([
+      true,
+      "question",
+      "questionr",
+    ]);
+    expect((await run(supervisor, "head -c 1000000 /dev/zero")).stdout.length).toBe(1_000_000);
+
+    const elsewhere = path.join(await temporaryDirectory(), ".fenced-test-probe.sock");
+    await symlink(`${probe}.sock`, elsewhere);
+    const second = path.join(shared, ".fenced-test-second");
+    await writeFile(second, "question");
+    const other = await opened({ workspace: shared, probe: second }, { socket: elsewhere });
+    expect(other.supervisor.direct).toBe(false);
+    expect((await run(other.supervisor, "echo streams")).stdout).toBe("streams\n");
+  });
+
+  it("where there is no Python, only says what there is", async () => {
+    const bin = await temporaryDirectory();
+    for (const name of ["sh", "mkdir"]) await symlink(`/bin/${name}`, path.join(bin, name));
+    const { supervisor, inventory, child } = await open({ programs: ["sh", "python3"] }, {}, { PATH: bin });
+    expect(supervisor).toBeUndefined();
+    expect([...inventory.programs.keys()]).toEqual(["sh"]);
+    expect(inventory.process).toBe(child.pid);
+  });
+
+  it("that is something else is an error with what it said", async () => {
+    const child = spawn("sh", ["-c", "echo hello; echo 'no such pod' >&2"]);
+    await expect(connectSupervisor(child)).rejects.toThrow(/The supervisor ended: no such pod\s+hello/);
+    const noise = spawn("sh", ["-c", "printf 'FENCED1\\n'; exec cat /dev/zero"]);
+    await expect(connectSupervisor(noise)).rejects.toThrow("not what it writes");
+    if (noise.exitCode === null && noise.signalCode === null) await once(noise, "exit");
+  });
+
+  it("is not waited for once the signal aborts", async () => {
+    const directory = await temporaryDirectory();
+    await mkdir(path.join(directory, "workspace"));
+    const silent = spawn("sleep", ["300"]);
+    onTestFinished(() => void silent.kill("SIGKILL"));
+    const controller = new AbortController();
+    const connecting = errorOf(connectSupervisor(silent, { signal: controller.signal }));
+    controller.abort(new Error("given up"));
+    expect(await connecting).toEqual(new Error("given up"));
+  });
+});

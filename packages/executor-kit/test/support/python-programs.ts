@@ -1,0 +1,58 @@
+/** Programs of Python that end, fail and print in their own way; their standard input has two lines. */
+export const pythonPrograms: Readonly<Record<string, string>> = {
+  "an exception": "def f():\n    raise ValueError('text')\n\ntry:\n    f()\nexcept ValueError:\n    1 / 0",
+  "a syntax error": "x = (\n",
+  "an encoding declared": "# -*- coding: latin-1 -*-\nprint(ascii('\\xe9é'))",
+  "a NUL character": "print(1)\n\0",
+  nothing: "",
+  "exit codes": "import sys\nsys.exit(7)",
+  "an exit with a text": "import sys\nsys.exit('reason')",
+  "an exit without a code": "raise SystemExit",
+  "an exit past clean-up": "import atexit, os\natexit.register(print, 'never')\nos._exit(9)",
+  "clean-up": "import atexit\natexit.register(lambda: print('bye'))\nprint('hello', end=' ')",
+  "an exit within clean-up": "import atexit, sys\natexit.register(sys.exit, 3)",
+  "an interrupt": "raise KeyboardInterrupt",
+  SIGINT: "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time; time.sleep(100)",
+  SIGTERM: "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
+  SIGSEGV: "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
+  "a handled signal":
+    "import os, signal\nsignal.signal(signal.SIGUSR1, lambda *_: print('handled'))\nos.kill(os.getpid(), signal.SIGUSR1)",
+  SIGCHLD:
+    "import os, signal\nsignal.signal(signal.SIGCHLD, lambda *_: print('child'))\nif os.fork() == 0: os._exit(4)\nprint(os.wait()[1])",
+  "an alarm": "import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0.05)\ntime.sleep(100)",
+  "standard input": "import sys\nprint(input())\nprint(sys.stdin.read(), sys.stdin.tell())",
+  "binary streams":
+    "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read(3))\nsys.stderr.write('\\udcff' if 0 else 'é')",
+  "a closed output": "import os, sys\nsys.stdout.close()\nos.close(1)",
+  "an output that cannot be flushed":
+    "import os, sys\nsys.stdout = open(1, 'w', closefd=False)\nprint('x')\nos.close(1)",
+  "threads that outlive the program":
+    "import threading, time\ndef late():\n    time.sleep(0.05)\n    print('late')\nthreading.Thread(target=late).start()\nprint('end')",
+  "an exit in a thread":
+    "import sys, threading\nt = threading.Thread(target=sys.exit, args=(5,))\nt.start()\nt.join()\nprint('on')",
+  "an exception in a thread":
+    "import threading\nt = threading.Thread(target=lambda: 1 / 0, name='t')\nt.start()\nt.join()",
+  "a subprocess":
+    "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import sys; print(sys.argv); sys.exit(6)'], capture_output=True))\nprint(subprocess.getoutput('echo $PPID | wc -w'))",
+  "multiprocessing by fork":
+    "import multiprocessing as m\ndef f(x): return x * x\nif __name__ == '__main__':\n    with m.get_context('fork').Pool(2) as p: print(p.map(f, [1, 2, 3]))",
+  "multiprocessing by spawn":
+    "import multiprocessing as m\ndef f(q): q.put((__name__, 6 * 7))\nif __name__ == '__main__':\n    c = m.get_context('spawn'); q = c.Queue(); p = c.Process(target=f, args=(q,)); p.start(); print(q.get()); p.join(); print(p.exitcode)",
+  asyncio:
+    "import asyncio, signal\nasync def main():\n    p = await asyncio.create_subprocess_exec('true')\n    print(await p.wait())\nasyncio.run(main())",
+  "endless recursion": "def f(): f()\ntry: f()\nexcept RecursionError as e: print(e)\nf()",
+  "the stack as it prints it":
+    "import traceback, inspect, warnings\ndef f():\n    traceback.print_stack()\n    print(len(inspect.stack()))\n    warnings.warn('w', stacklevel=2)\nf()\nwarnings.warn('top', stacklevel=2)",
+  "an object that complains":
+    "class A:\n    def __del__(self): raise ValueError('x')\nA()\nimport sys\nprint(sys.exc_info())",
+  "a hook for exceptions":
+    "import sys\nsys.excepthook = lambda *a: print(a[:2], [t.tb_lineno for t in [a[2]]], a[2].tb_next)\n1 / 0",
+  "a failing hook": "import sys\nsys.excepthook = 1\n1 / 0",
+  "a dump by faulthandler":
+    "import faulthandler, sys\nfaulthandler.enable()\nfaulthandler.dump_traceback(all_threads=False)",
+  "the extensions that waiting needs":
+    "import ctypes, socket, signal, array\nprint(ctypes.c_int(5), ctypes.CDLL(None).getpid() > 0, ctypes.sizeof(ctypes.c_void_p))\na, b = socket.socketpair()\na.sendall(b'x')\nprint(b.recv(1), socket.AF_UNIX, hasattr(socket, 'SCM_RIGHTS'))\ntry: socket.getaddrinfo('256.1.1.1', None, flags=socket.AI_NUMERICHOST)\nexcept socket.gaierror as e: print(type(e), isinstance(e, OSError))",
+  "a module of its own directory": "import neighbour\nprint(neighbour.__file__, neighbour.VALUE)",
+  "pickle and __main__":
+    "import pickle, sys\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))).__module__, sys.modules['__main__'].A is A)",
+};

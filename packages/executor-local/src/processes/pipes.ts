@@ -1,0 +1,270 @@
+import { execFile } from "node:child_process";
+// Always with `bigint`, as the rule asks for.
+// oxlint-disable-next-line no-restricted-imports
+import { closeSync, constants, fstatSync, openSync, readSync, unlinkSync } from "node:fs";
+import net from "node:net";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { type BlockEvent, errorCode, type StreamName } from "@fenced/executor-kit";
+
+/** Bytes that one read takes at most: what a pipe holds on Linux by default. */
+const readSize = 65_536;
+/** Chunks that wait for a slow consumer before the program is made to wait. */
+const highWaterMark = 4;
+/** Smaller chunks are copied, so that the buffer can be read into again at once. */
+const smallChunk = 8192;
+/** No pipe holds more (Linux: `/proc/sys/fs/pipe-max-size`), so no more can be left in one when its program ends. */
+const pipeCapacity = 1_048_576;
+
+interface Source {
+  readonly type: StreamName;
+  readonly socket: net.Socket;
+  /** The pipe's descriptor; missing for a socket. */
+  readonly fd?: number;
+}
+
+/**
+ * Reads a program's output streams and hands it on in order of arrival, no faster than it is taken. Pipes are read
+ * into a few buffers that are used again and again: a gigabyte of output makes no garbage.
+ *
+ * A process that the program leaves running may go on writing, a server's log for example. It must neither be held up
+ * nor get an error for it, so such a pipe is read on, to nobody, until it ends.
+ */
+export class OutputReader {
+  readonly #sources: Source[] = [];
+  readonly #free: Buffer[] = [];
+  #queue: { readonly event: BlockEvent; readonly buffer?: Buffer }[] = [];
+  #waiting = 0;
+  #paused = false;
+  #finished = false;
+  #wake: () => void = () => {};
+  readonly #leftOpen: Set<net.Socket>;
+
+  /** @param leftOpen - gets the pipes that outlive their program, to be destroyed at the end of the session. */
+  constructor(leftOpen: Set<net.Socket>) {
+    this.#leftOpen = leftOpen;
+  }
+
+  /** Reads the pipe at `fd`, which is closed at the end. */
+  addPipe(type: StreamName, fd: number): void {
+    let buffer = this.#takeBuffer();
+    const read = (count: number): boolean => {
+      if (this.#finished) return true;
+      const chunk = buffer.subarray(0, count);
+      if (count < smallChunk) {
+        this.#push({ type, data: Buffer.from(chunk) });
+      } else {
+        this.#push({ type, data: chunk }, buffer);
+        buffer = this.#takeBuffer();
+      }
+      return !this.#paused;
+    };
+    const options: net.SocketConstructorOpts & { readonly onread: net.OnReadOpts } = {
+      fd,
+      readable: true,
+      writable: false,
+      onread: { buffer: () => buffer, callback: read },
+    };
+    const socket = new net.Socket(options);
+    this.#add({ type, fd, socket });
+    socket.resume();
+  }
+
+  /** Reads one of a child's own streams. */
+  addSocket(type: StreamName, socket: net.Socket): void {
+    this.#add({ type, socket });
+    socket.on("data", (data: Buffer) => this.#push({ type, data }));
+  }
+
+  /** What arrives until `finish` is called, and what was left then. The bytes of an event last until the next one. */
+  async *events(): AsyncGenerator<BlockEvent, void, void> {
+    for (;;) {
+      const batch = this.#queue;
+      this.#queue = [];
+      for (const { event, buffer } of batch) {
+        yield event;
+        this.#waiting -= 1;
+        if (buffer) this.#free.push(buffer);
+      }
+      if (this.#queue.length > 0) continue;
+      if (this.#finished) return;
+      this.#resume();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /**
+   * The program has ended: takes what it left in its pipes, but does not wait for their end, since a process that it
+   * left running may hold them open.
+   */
+  async finish(): Promise<void> {
+    const sockets = this.#sources.filter((source) => source.fd === undefined);
+    await Promise.all(sockets.map(async ({ socket }) => settled(socket)));
+    if (this.#finished) return;
+    this.#finished = true;
+    for (const { socket, type, fd } of this.#sources) {
+      const open = !socket.destroyed && !socket.readableEnded;
+      if (fd !== undefined && open && this.#drain(type, fd)) this.#leaveOpen(socket);
+      else socket.destroy();
+    }
+    this.#wake();
+  }
+
+  #add(source: Source): void {
+    this.#sources.push(source);
+    // A pipe that breaks has nothing more to say; the program's end tells how it went.
+    source.socket.on("error", () => {});
+  }
+
+  #push(event: BlockEvent, buffer?: Buffer): void {
+    this.#queue.push(buffer ? { event, buffer } : { event });
+    this.#waiting += 1;
+    if (this.#waiting >= highWaterMark && !this.#paused) {
+      this.#paused = true;
+      for (const { socket } of this.#sources) socket.pause();
+    }
+    this.#wake();
+  }
+
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    for (const { socket } of this.#sources) socket.resume();
+  }
+
+  #takeBuffer(): Buffer {
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(readSize);
+  }
+
+  /** Takes what is in a pipe now. Returns whether somebody can still write to it. */
+  #drain(type: StreamName, fd: number): boolean {
+    for (let left = pipeCapacity; left > 0;) {
+      const chunk = Buffer.allocUnsafeSlow(Math.min(left, readSize));
+      const count = readAvailable(fd, chunk);
+      if (count === undefined) return true;
+      if (count === 0) return false;
+      left -= count;
+      this.#push({ type, data: chunk.subarray(0, count) });
+    }
+    return true;
+  }
+
+  #leaveOpen(socket: net.Socket): void {
+    this.#leftOpen.add(socket);
+    socket.once("close", () => {
+      this.#leftOpen.delete(socket);
+    });
+    socket.unref();
+    socket.resume();
+  }
+}
+
+/** A socket cannot be asked whether it is empty: waits for its end, or until nothing has come for a moment. */
+async function settled(socket: net.Socket): Promise<void> {
+  for (let seen = -1; seen !== socket.bytesRead && !socket.readableEnded && !socket.destroyed;) {
+    seen = socket.bytesRead;
+    await sleep(50);
+  }
+}
+
+/** Bytes read at once from a non-blocking descriptor; `undefined` if there are none now, 0 if there never will be. */
+function readAvailable(fd: number, into: Buffer): number | undefined {
+  try {
+    return readSync(fd, into);
+  } catch (error) {
+    if (errorCode(error) === "EAGAIN") return undefined;
+    throw error;
+  }
+}
+
+/** Both ends of a pipe, as descriptors that the taker must close. */
+export interface Pipe {
+  readonly readEnd: number;
+  readonly writeEnd: number;
+}
+
+const batchSize = 32;
+
+/**
+ * Real pipes for the output of blocks. Node connects children by sockets, which programs cannot open again: with them
+ * `echo oops > /dev/stderr` fails. Node cannot make a pipe, but it can open a named one, of which `mkfifo` makes many
+ * at once.
+ */
+export class PipeSupply {
+  readonly #directory: string;
+  readonly #names: string[] = [];
+  #made = 0;
+  #making: Promise<boolean> | undefined;
+
+  /** @param directory - where the names stand until their pipes are taken. */
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Makes a batch ahead of need; returns whether the system can. */
+  async fill(): Promise<boolean> {
+    this.#making ??= this.#make().finally(() => {
+      this.#making = undefined;
+    });
+    return this.#making;
+  }
+
+  /** A fresh pipe; `undefined` where the system has none. */
+  async take(): Promise<Pipe | undefined> {
+    // A block may have removed all the names that were there.
+    for (let broken = 0; broken <= batchSize;) {
+      const name = this.#names.pop();
+      if (this.#names.length < batchSize / 4) void this.fill();
+      if (name === undefined) {
+        // Others who wait for this batch may be quicker to empty it.
+        if (!(await this.fill())) return undefined;
+        continue;
+      }
+      const pipe = openPipe(name);
+      if (pipe) return pipe;
+      broken += 1;
+    }
+    return undefined;
+  }
+
+  /** Waits until no batch is being made. */
+  async settle(): Promise<void> {
+    await this.#making;
+  }
+
+  async #make(): Promise<boolean> {
+    if (process.platform === "win32") return false;
+    const names = Array.from({ length: batchSize }, (_, index) =>
+      path.join(this.#directory, `pipe-${this.#made + index}`),
+    );
+    this.#made += batchSize;
+    try {
+      await promisify(execFile)("mkfifo", ["-m", "600", ...names]);
+      this.#names.push(...names);
+      return true;
+    } catch {
+      // Without mkfifo, or when the session's directory is being removed, blocks write to sockets.
+      return false;
+    }
+  }
+}
+
+/** `undefined` if a block removed or replaced it, or if there are no more descriptors. */
+function openPipe(name: string): Pipe | undefined {
+  let readEnd: number | undefined;
+  try {
+    readEnd = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    if (!fstatSync(readEnd, { bigint: true }).isFIFO()) throw new Error("not a pipe");
+    // Under its name code may have put another pipe, which nobody reads: that would hold this program up.
+    const same = process.platform === "linux" ? `/proc/self/fd/${readEnd}` : name;
+    const writeEnd = openSync(same, constants.O_WRONLY);
+    unlinkSync(name);
+    return { readEnd, writeEnd };
+  } catch {
+    if (readEnd !== undefined) closeSync(readEnd);
+    return undefined;
+  }
+}

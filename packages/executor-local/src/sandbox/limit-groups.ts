@@ -1,0 +1,193 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { release } from "node:os";
+import path from "node:path";
+import { BackendUnavailableError } from "@fenced/core";
+import { ControlGroup } from "@fenced/executor-kit";
+
+/** What a sandbox may use; `undefined`: the default, where the system can hold it. */
+export interface WantedLimits {
+  readonly memoryBytes: number | undefined;
+  readonly pidsLimit: number | undefined;
+}
+
+/** How the limits of a sandbox are held. */
+export interface SandboxLimits {
+  /** Bytes of memory, for messages. */
+  readonly memoryBytes: number;
+  /** Bytes of files in `/tmp`, and again in `/dev/shm`. */
+  readonly temporaryBytes: number;
+  /** Limits that each process is given, where there is no control group for them. */
+  readonly each: { readonly processes?: number; readonly data?: number };
+  /** Control groups to start the sandbox in; made. */
+  readonly groups: readonly ControlGroup[];
+  /** Files in which the kernel counts processes that it ended for want of memory, and where the supervisor looks for them. */
+  readonly events: readonly { readonly source: string; readonly place: string }[];
+}
+
+const defaultMemoryBytes = 1_073_741_824;
+const defaultPidsLimit = 512;
+
+type Controller = "memory" | "pids";
+
+/** A control group of this process, and which controllers its inner groups can have. */
+interface GroupHome {
+  readonly directory: string;
+  readonly version: 1 | 2;
+  readonly controllers: readonly Controller[];
+}
+
+/** The control groups of a sandbox, not made yet, so that a leash can be told first. */
+export class LimitGroups {
+  readonly #homes: readonly GroupHome[];
+  readonly #name: string;
+
+  private constructor(homes: readonly GroupHome[], name: string) {
+    this.#homes = homes;
+    this.#name = name;
+  }
+
+  /** @param name - of the groups; unique in the world. */
+  static async plan(name: string): Promise<LimitGroups> {
+    return new LimitGroups(await findHomes(), name);
+  }
+
+  /** The groups, whether they are made or not. */
+  get all(): ControlGroup[] {
+    return this.#homes.map(({ directory }) => ControlGroup.at(path.join(directory, this.#name)));
+  }
+
+  /**
+   * Makes the groups that the system lets this process make.
+   *
+   * @throws BackendUnavailableError if a limit that the user gave cannot be held.
+   */
+  async make(wanted: WantedLimits): Promise<SandboxLimits> {
+    const memoryBytes = wanted.memoryBytes ?? defaultMemoryBytes;
+    const pids = wanted.pidsLimit ?? defaultPidsLimit;
+    const held = new Set<Controller>();
+    const groups: ControlGroup[] = [];
+    const events: SandboxLimits["events"][number][] = [];
+    for (const home of this.#homes) {
+      const group = ControlGroup.at(path.join(home.directory, this.#name));
+      if (!(await makeGroup(group, home))) continue;
+      const set = await setLimits(group, home, { memoryBytes, pids });
+      if (set.length === 0) {
+        await group.remove();
+        continue;
+      }
+      groups.push(group);
+      for (const each of set) held.add(each);
+      if (set.includes("memory")) events.push(memoryEvents(group, home));
+    }
+    const byProcess = !held.has("pids") && limitsProcessesPerSandbox();
+    if (wanted.pidsLimit !== undefined && !held.has("pids") && !byProcess) throw notHeld();
+    return {
+      memoryBytes,
+      temporaryBytes: Math.floor(memoryBytes / 2),
+      each: { ...(byProcess ? { processes: pids } : {}), ...(held.has("memory") ? {} : { data: memoryBytes }) },
+      groups,
+      events,
+    };
+  }
+
+  /** Removes the groups; all that ran in them must have ended. */
+  async remove(): Promise<void> {
+    await Promise.all(this.all.map(async (group) => group.remove()));
+  }
+}
+
+/**
+ * Whether the kernel counts a sandbox's processes by themselves (Linux 5.14), so that a limit of each process is one for the
+ * sandbox. It lets the host's root have any number.
+ */
+function limitsProcessesPerSandbox(): boolean {
+  const [major = 0, minor = 0] = release().split(".").map(Number);
+  return process.getuid?.() !== 0 && (major > 5 || (major === 5 && minor >= 14));
+}
+
+async function makeGroup(group: ControlGroup, { directory, version, controllers }: GroupHome): Promise<boolean> {
+  if (version === 2) {
+    // Refused where processes are in the group itself; then its inner groups have no controllers, unless they are on already.
+    const words = controllers.map((each) => `+${each}`).join(" ");
+    await writeFile(path.join(directory, "cgroup.subtree_control"), words).catch(() => {});
+  }
+  return group.makeAny();
+}
+
+/** Returns the limits that the group holds from now on. */
+async function setLimits(
+  group: ControlGroup,
+  home: GroupHome,
+  limits: { readonly memoryBytes: number; readonly pids: number },
+): Promise<Controller[]> {
+  const set: Controller[] = [];
+  for (const each of home.controllers) if (await setLimit(each, group, home, limits)) set.push(each);
+  return set;
+}
+
+async function setLimit(
+  controller: Controller,
+  { directory }: ControlGroup,
+  { version }: GroupHome,
+  { memoryBytes, pids }: { readonly memoryBytes: number; readonly pids: number },
+): Promise<boolean> {
+  const set = async (file: string, value: number): Promise<boolean> =>
+    writeFile(path.join(directory, file), String(value), { flag: "r+" }).then(
+      () => true,
+      () => false,
+    );
+  if (controller === "pids") return set("pids.max", pids);
+  const done = await set(version === 2 ? "memory.max" : "memory.limit_in_bytes", memoryBytes);
+  // Swap counts as memory; a kernel without swap accounting has no such file.
+  await (version === 2 ? set("memory.swap.max", 0) : set("memory.memsw.limit_in_bytes", memoryBytes));
+  return done;
+}
+
+function memoryEvents({ directory }: ControlGroup, { version }: GroupHome): SandboxLimits["events"][number] {
+  const [file, place] =
+    version === 2 ? ["memory.events", "memory.events"] : ["memory.oom_control", "memory/memory.oom_control"];
+  return { source: path.join(directory, file), place: `/sys/fs/cgroup/${place}` };
+}
+
+/** This process's own groups that have controllers for memory and processes. */
+async function findHomes(): Promise<GroupHome[]> {
+  const [own, mounts] = await Promise.all(
+    ["/proc/self/cgroup", "/proc/self/mountinfo"].map(async (file) => readFile(file, "utf8").catch(() => "")),
+  );
+  const homes = (own ?? "").split("\n").flatMap((line): GroupHome[] => {
+    const [, number, names = "", place = ""] = /^(\d+):([^:]*):(\/.*)$/.exec(line) ?? [];
+    const version = number === "0" && names === "" ? 2 : 1;
+    const controllers = (["memory", "pids"] as const).filter(
+      (each) => version === 2 || names.split(",").includes(each),
+    );
+    const directory = mountOf(mounts ?? "", version === 2 ? undefined : names, place);
+    return number === undefined || directory === undefined ? [] : [{ directory, version, controllers }];
+  });
+  // Where both versions are mounted, the controllers are with the first.
+  const first = homes.filter(({ version, controllers }) => version === 1 && controllers.length > 0);
+  return first.length > 0 ? first : homes.filter(({ version }) => version === 2);
+}
+
+/** Where a control group is in the file system. */
+function mountOf(mounts: string, controllers: string | undefined, place: string): string | undefined {
+  for (const line of mounts.split("\n")) {
+    const [, root, mount, type, options = ""] = /^\d+ \d+ \S+ (\S+) (\S+) .* - (cgroup2?) \S+ (\S+)/.exec(line) ?? [];
+    if (root === undefined || mount === undefined || type !== (controllers === undefined ? "cgroup2" : "cgroup")) {
+      continue;
+    }
+    const all = options.split(",");
+    if (controllers?.split(",").every((each) => all.includes(each)) === false) continue;
+    return path.join(mount, path.posix.relative(root, place));
+  }
+  return undefined;
+}
+
+function notHeld(): BackendUnavailableError {
+  return new BackendUnavailableError(
+    "`pidsLimit` cannot be held here: this program is root, or the kernel is older than 5.14",
+    {
+      remedy:
+        "Run as an ordinary user, or let this program make control groups with the controller `pids`: as root outside of containers. Without the option there is no limit.",
+    },
+  );
+}

@@ -1,0 +1,60 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { InvalidInputError } from "@fenced/core";
+import type { SessionDirectories } from "@fenced/executor-kit";
+import type { VirtualEnv } from "../virtual-env.ts";
+import { findInstallations } from "./find-installations.ts";
+import { seatbeltProfile } from "./seatbelt-profile.ts";
+import { resolveShares } from "./shared-paths.ts";
+
+/** What the sandbox of a session on macOS is made for. */
+export interface SeatbeltWishes {
+  readonly readable: readonly string[];
+  readonly writable: readonly string[];
+  readonly network: "none" | "open";
+  readonly memoryBytes: number | undefined;
+  readonly pidsLimit: number | undefined;
+}
+
+/** How blocks get into the sandbox. */
+export interface Seatbelt {
+  /** The command that starts another one in the sandbox. */
+  readonly wrap: (command: readonly [string, ...string[]]) => [string, ...string[]];
+  /** Variables of blocks, over those of this program. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Directories of the session that code may change. Not the session's whole directory: the profile is in it. */
+const ownDirectories = ["home", "tmp", "functions", "packages"] as const;
+
+/**
+ * Writes the profile of a session, and makes its home and temporary directory.
+ *
+ * @param programs - those that languages need, and the `PATH` to find them on.
+ * @throws InvalidInputError if something cannot be shared, or a limit is given that macOS does not hold.
+ */
+export async function prepareSeatbelt(
+  wishes: SeatbeltWishes & { readonly virtualEnv: VirtualEnv | undefined },
+  search: { readonly programs: readonly string[]; readonly searchPath: string },
+  { sessionDirectory, workDirectory }: SessionDirectories,
+): Promise<Seatbelt> {
+  if (wishes.memoryBytes !== undefined || wishes.pidsLimit !== undefined) {
+    throw new InvalidInputError("`memoryBytes` and `pidsLimit` are not held on macOS", {
+      remedy: "Leave them out, or use a container, with @fenced/executor-docker.",
+    });
+  }
+  const shared = await resolveShares({ ...wishes, workDirectory });
+  const writable = shared.filter(({ mode }) => mode === "write").map(({ source }) => source);
+  const { places } = await findInstallations({ ...search, virtualEnv: wishes.virtualEnv, untrusted: writable });
+  const own = ownDirectories.map((name) => path.join(sessionDirectory, name));
+  for (const each of own) await mkdir(each, { recursive: true });
+  const profile = path.join(sessionDirectory, "profile.sb");
+  const readable = shared.filter(({ mode }) => mode === "read").map(({ source }) => source);
+  const rules = { network: wishes.network, readable: [...places, ...readable], writable: [...writable, ...own] };
+  await writeFile(profile, seatbeltProfile(rules));
+  const [home = "", temporary = ""] = own;
+  return {
+    wrap: (command) => ["/usr/bin/sandbox-exec", "-f", profile, ...command],
+    env: { HOME: home, TMPDIR: temporary },
+  };
+}

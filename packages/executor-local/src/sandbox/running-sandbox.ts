@@ -1,0 +1,191 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import { bubblewrapCommand, filterDescriptor, infoDescriptor, type SandboxPlan } from "./bubblewrap-command.ts";
+import { explainStart, unsupportedSystem } from "./sandbox-problems.ts";
+import { systemCallFilter } from "./system-call-filter.ts";
+
+/** How long a sandbox may take to end by itself, and once it is killed, in milliseconds. */
+const [endMs, killMs] = [2000, 10_000];
+const longestWords = 4000;
+
+/** A sandbox whose supervisor answers. Its first process is the supervisor: with that, the kernel ends all others. */
+export class RunningSandbox {
+  readonly inventory: SupervisorInventory;
+  readonly supervisor: Supervisor;
+  readonly #process: SandboxProcess;
+  #lost: Error | undefined;
+  #onLost: (reason: string) => void = () => {};
+
+  private constructor(started: SandboxProcess, inventory: SupervisorInventory, supervisor: Supervisor) {
+    this.#process = started;
+    this.inventory = inventory;
+    this.supervisor = supervisor;
+  }
+
+  /**
+   * Starts a sandbox.
+   *
+   * @param env - the variables of its first process, which all programs in it can read.
+   * @throws BackendUnavailableError that says what keeps it from starting, and what to do.
+   */
+  static async open(
+    plan: SandboxPlan,
+    env: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<RunningSandbox> {
+    const started = new SandboxProcess(plan, env);
+    let sandbox: RunningSandbox | undefined;
+    let early: Error | undefined;
+    const onLost = (error: Error): void => {
+      early = error;
+      sandbox?.lose(error);
+    };
+    try {
+      const { inventory, supervisor } = await connectSupervisor(started.streams, { signal, onLost });
+      if (!supervisor) throw explainStart("execvp python3");
+      await started.checkGroups();
+      sandbox = new RunningSandbox(started, inventory, supervisor);
+      if (early) sandbox.lose(early);
+      return sandbox;
+    } catch (error) {
+      await started.end();
+      signal.throwIfAborted();
+      throw FencedError.isInstance(error) && !started.failed ? error : explainStart(started.said, error);
+    }
+  }
+
+  /** Why no block can run in it any more; `undefined` as long as they can. */
+  get lost(): Error | undefined {
+    return this.#lost;
+  }
+
+  /** Has `action` called once, as soon as it is known that no block can run in it any more. */
+  whenLost(action: (reason: string) => void): void {
+    if (this.#lost) action(this.#lost.message);
+    else this.#onLost = action;
+  }
+
+  /** Ends all processes in it, and waits until they are dead. */
+  async end(): Promise<void> {
+    this.#onLost = () => {};
+    await this.#process.end();
+  }
+
+  /** Fails the blocks that run. */
+  lose(cause: Error): void {
+    if (this.#lost) return;
+    this.#lost = new BackendUnavailableError(`The sandbox is lost: ${cause.message}`, {
+      remedy: "Call again: that starts a new one. If it happens again, raise `memoryBytes`.",
+      cause,
+    });
+    this.supervisor.fail(this.#lost);
+    this.#process.kill();
+    this.#onLost(this.#lost.message);
+  }
+}
+
+/** Bubblewrap, which lives as long as the sandbox. */
+class SandboxProcess {
+  readonly streams: { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable };
+  readonly #child: ChildProcess;
+  readonly #plan: SandboxPlan;
+  readonly #ended: Promise<void>;
+  #said = "";
+  #info = "";
+
+  constructor(plan: SandboxPlan, env: Readonly<Record<string, string>>) {
+    if (process.arch !== "x64" && process.arch !== "arm64") throw unsupportedSystem();
+    this.#plan = plan;
+    let command: readonly [string, ...string[]] = bubblewrapCommand(plan);
+    for (const group of plan.limits.groups) command = group.wrap(command, env);
+    const [program, ...words] = command;
+    const stdio = ["pipe", "pipe", "pipe", "pipe", "pipe"] as const;
+    this.#child = spawn(program, words, { cwd: "/", env, stdio: [...stdio], detached: true });
+    this.#ended = new Promise((resolve) => {
+      this.#child.once("exit", () => resolve());
+      this.#child.once("error", (error) => {
+        this.#said += String(error);
+        resolve();
+      });
+    });
+    const { stdin, stdout, stderr, stdio: all } = this.#child;
+    const [filter, info] = [all[filterDescriptor], all[infoDescriptor]];
+    if (!stdin || !stdout || !stderr || !(filter instanceof Writable) || !(info instanceof Readable)) {
+      throw explainStart("");
+    }
+    this.streams = { stdin, stdout, stderr };
+    stderr.on("data", (bytes: Buffer) => {
+      this.#said = (this.#said + bytes.toString()).slice(-longestWords);
+    });
+    info.on("data", (bytes: Buffer) => {
+      this.#info = (this.#info + bytes.toString()).slice(0, longestWords);
+    });
+    for (const stream of [stdin, filter, info]) stream.on("error", () => {});
+    filter.end(systemCallFilter(process.arch));
+  }
+
+  /** What it and the first process wrote to standard error. */
+  get said(): string {
+    return this.#said;
+  }
+
+  /** It ended by itself, with an error. */
+  get failed(): boolean {
+    return this.#child.exitCode !== null && this.#child.exitCode !== 0;
+  }
+
+  /** @throws BackendUnavailableError if the sandbox is not in the control groups that hold its limits. */
+  async checkGroups(): Promise<void> {
+    for (const { directory } of this.#plan.limits.groups) {
+      const members = await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "");
+      if (members.split("\n").includes(String(this.#child.pid))) continue;
+      throw new BackendUnavailableError(`The sandbox could not enter its control group ${directory}`, {
+        remedy: "Let this program move processes there, or run it where it may not make control groups at all.",
+      });
+    }
+  }
+
+  /** Kills the first process, and with it all of the sandbox. */
+  kill(): void {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const [, first] = /"child-pid": (\d+)/.exec(this.#info) ?? [];
+    try {
+      // Bubblewrap waits for it, so that the number is nobody else's.
+      if (first !== undefined) process.kill(Number(first), "SIGKILL");
+      else this.#child.kill("SIGKILL");
+    } catch {
+      // It is dead.
+    }
+  }
+
+  /**
+   * Resolves when all processes are dead.
+   *
+   * @throws BackendUnavailableError if the system does not end them.
+   */
+  async end(): Promise<void> {
+    this.streams.stdin.destroy();
+    if (!(await this.#endsWithin(endMs))) this.kill();
+    if (!(await this.#endsWithin(killMs))) throw this.#notEnded();
+    const { stdout, stderr } = this.streams;
+    for (const stream of [stdout, stderr]) stream.destroy();
+  }
+
+  async #endsWithin(milliseconds: number): Promise<boolean> {
+    const late = new AbortController();
+    const ended = this.#ended.then(() => true);
+    const waited = sleep(milliseconds, false, { signal: late.signal }).catch(() => false);
+    return Promise.race([ended, waited]).finally(() => late.abort());
+  }
+
+  #notEnded(): BackendUnavailableError {
+    return new BackendUnavailableError(`The sandbox did not end within ${killMs / 1000} s after it was killed`, {
+      remedy: `See what holds its processes, those below process ${this.#child.pid}; a device or a network disk, mostly.`,
+    });
+  }
+}

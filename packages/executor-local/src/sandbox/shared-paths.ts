@@ -1,0 +1,80 @@
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { InvalidInputError } from "@fenced/core";
+
+/** A file or directory of the host that programs in a sandbox see under its own path. */
+export interface SharedPath {
+  /** What is shared: without symbolic links. Absolute path. */
+  readonly source: string;
+  /** Where it is in the sandbox. Absolute path. */
+  readonly place: string;
+  readonly mode: "read" | "write";
+}
+
+/** What the user shares. */
+export interface Shares {
+  /** Absolute path without symbolic links. */
+  readonly workDirectory: string;
+  readonly readable: readonly string[];
+  readonly writable: readonly string[];
+}
+
+/** Directories of which a sandbox has its own; sharing them would open it or break it. */
+const whole: readonly string[] = ["/", "/tmp"];
+const trees: readonly string[] = ["/proc", "/sys", "/dev"];
+
+/** Why a path cannot be shared with a sandbox; `undefined` if it can. */
+export function unshareable(place: string): string | undefined {
+  const absolute = path.resolve(place);
+  if (whole.includes(absolute)) {
+    return `must not be ${absolute}, of which the sandbox has its own: name a directory in it`;
+  }
+  const tree = trees.find((each) => isWithin(absolute, each));
+  return tree === undefined ? undefined : `must not be in ${tree}, of which the sandbox has its own`;
+}
+
+/** Whether a path is a directory or lies in it. Absolute paths. */
+export function isWithin(place: string, directory: string): boolean {
+  return place === directory || place.startsWith(directory === "/" ? "/" : `${directory}/`);
+}
+
+/**
+ * Looks up what is shared, outer directories first.
+ *
+ * @throws InvalidInputError if something is not there, cannot be shared, or is reached through a symbolic link that code in
+ * an earlier sandbox may have made.
+ */
+export async function resolveShares({ workDirectory, readable, writable }: Shares): Promise<SharedPath[]> {
+  const shared: SharedPath[] = [{ source: workDirectory, place: workDirectory, mode: "write" }];
+  for (const each of writable) shared.push(await resolveShare(each, "writable"));
+  for (const each of readable) shared.push(await resolveShare(each, "readable"));
+  const open = shared.filter(({ mode }) => mode === "write");
+  for (const { place, source } of shared) {
+    const outer = open.find((each) => each.place !== place && isWithin(place, each.place));
+    if (outer && source !== path.join(outer.source, path.relative(outer.place, place))) throw throughLink(place, outer);
+    const reason = unshareable(source);
+    if (reason !== undefined) throw notShared(place, `it ${reason}`, "Choose another directory.");
+  }
+  return shared.toSorted((one, other) => one.place.length - other.place.length);
+}
+
+async function resolveShare(given: string, option: "readable" | "writable"): Promise<SharedPath> {
+  const place = path.resolve(given);
+  try {
+    return { source: await realpath(place), place, mode: option === "readable" ? "read" : "write" };
+  } catch (cause) {
+    throw notShared(place, String(cause), `Correct the option \`${option}\`, or make the file or directory first.`);
+  }
+}
+
+function throughLink(place: string, { place: outer }: SharedPath): InvalidInputError {
+  return notShared(
+    place,
+    `it is reached through a symbolic link in ${outer}, which the code may write to`,
+    "Give the path that the link leads to, if you trust it.",
+  );
+}
+
+function notShared(place: string, reason: string, remedy: string): InvalidInputError {
+  return new InvalidInputError(`${place} cannot be shared with the sandbox: ${reason}`, { remedy });
+}

@@ -1,0 +1,22 @@
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { needs, variant } from "@fenced/test-support";
+import { describe, it } from "vitest";
+import { sandboxSubject } from "../support/sandbox-subject.ts";
+
+// The supervisor runs the blocks, as in Docker, whose suite is whole: here, what a sandbox can change.
+describe("executor-local", needs("python3", "bash", "node", "bubblewrap"), () => {
+  testCodeExecutor(
+    { describe, it },
+    sandboxSubject,
+    variant(
+      "environment",
+      "python functions",
+      "host functions",
+      "abort",
+      "background processes",
+      "life cycle",
+      "lost session",
+      "leaks",
+    ),
+  );
+});

@@ -1,0 +1,144 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import net from "node:net";
+import path from "node:path";
+import { promisify } from "node:util";
+import { LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { bubblewrapsOf } from "../support/sandbox-subject.ts";
+import { temporaryDirectory } from "../support/temporary-directory.ts";
+
+function sandboxed(options: LocalExecutorOptions = {}): LocalCommandLineCodeExecutor {
+  return new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", ...options });
+}
+
+async function printed(executor: LocalCommandLineCodeExecutor, language: string, code: string): Promise<string> {
+  const { output } = await executor.executeCodeBlocks([{ language, code }]);
+  return output;
+}
+
+describe("options of a sandbox", () => {
+  it.each([
+    [{ network: "none" }, '"network" is not valid. It needs `isolation: "os-sandbox"`'],
+    [{ isolation: "none", readable: ["/srv"] }, 'needs `isolation: "os-sandbox"`'],
+    [{ isolation: "os-sandbox", readable: ["/proc/1"] }, "must not be in /proc"],
+    [{ isolation: "os-sandbox", writable: ["/"] }, "must not be /, of which the sandbox has its own"],
+    [{ isolation: "os-sandbox", workDir: "/tmp" }, "must not be /tmp"],
+    [{ isolation: "os-sandbox", memoryBytes: 1000 }, "must be a whole number of bytes, at least 33554432"],
+    [{ isolation: "os-sandbox", pidsLimit: 1 }, "must be a whole number, at least 16"],
+    [{ isolation: "os-sandbox", network: { allow: ["pypi.org"] } }, 'must be "none" or "open"'],
+    [{ isolation: "sandbox" }, 'must be "none" or "os-sandbox"'],
+  ])("are checked: %j", (options, message) => {
+    expect(() => {
+      Reflect.construct(LocalCommandLineCodeExecutor, [options]);
+    }).toThrow(message);
+  });
+
+  it("are kept in a dumped component, and capabilities say what stands between", () => {
+    const options = { isolation: "os-sandbox", network: "open", pidsLimit: 100 } as const;
+    const executor = new LocalCommandLineCodeExecutor(options);
+    expect(executor.dumpComponent().config).toEqual(options);
+    expect(executor.capabilities.isolation).toBe("os-sandbox");
+    expect(new LocalCommandLineCodeExecutor().capabilities.isolation).toBe("none");
+  });
+});
+
+describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
+  it("shows what is readable, lets code change what is writable, and nothing beside it", async () => {
+    const directory = await temporaryDirectory();
+    for (const name of ["read", "write", "hidden"]) {
+      await mkdir(path.join(directory, name));
+      await writeFile(path.join(directory, name, "file"), name);
+    }
+    const [readable, writable] = ["read", "write"].map((name) => path.join(directory, name));
+    await using executor = sandboxed({ readable: [readable ?? ""], writable: [writable ?? ""] });
+    const code = `cd ${directory}; cat read/file write/file; echo; echo changed > write/file; (echo changed > read/file) 2>/dev/null || echo refused; ls`;
+    expect(await printed(executor, "bash", code)).toBe("readwrite\nrefused\nread\nwrite\n");
+    expect(await readFile(path.join(directory, "write/file"), "utf8")).toBe("changed\n");
+    expect(await readFile(path.join(directory, "read/file"), "utf8")).toBe("read");
+  });
+
+  it("shows a readable part of the workspace, but not through a link that code may have made", async () => {
+    const workDir = await temporaryDirectory();
+    await mkdir(path.join(workDir, "kept"));
+    const readable = [path.join(workDir, "kept")];
+    {
+      await using executor = sandboxed({ workDir, readable });
+      expect(await printed(executor, "bash", "touch kept/new 2>&1; echo $?")).toMatch(/Read-only file system\n1\n$/);
+    }
+    await symlink("/etc", path.join(workDir, "link"));
+    await using executor = sandboxed({ workDir, readable: [path.join(workDir, "link")] });
+    await expect(executor.start()).rejects.toThrow(/is reached through a symbolic link in .* Give the path/);
+  });
+
+  it("is not replaced by one that shows what code has put a link to in the place of a shared path", async () => {
+    const workDir = await temporaryDirectory();
+    await mkdir(path.join(workDir, "part/kept"), { recursive: true });
+    await using executor = sandboxed({ workDir, readable: [path.join(workDir, "part/kept")] });
+    const up = "../".repeat(path.join(workDir, "part").split("/").length - 1);
+    const code = `mv part moved && mkdir part && ln -s ${up}etc part/kept && ls part/kept/passwd`;
+    expect(await printed(executor, "bash", code)).toBe("part/kept/passwd\n");
+    for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
+    const next = async (): Promise<string> => printed(executor, "bash", "cat /etc/passwd");
+    // Until it is noticed that the sandbox is gone, blocks fail for that.
+    await expect.poll(() => next().catch(String), { timeout: 10_000 }).toMatch(/is reached through a symbolic link in/);
+    await rm(path.join(workDir, "part"), { recursive: true });
+    await rename(path.join(workDir, "moved"), path.join(workDir, "part"));
+    expect(await next()).toMatch(/^sandbox:/);
+  });
+
+  it("says which shared path is missing", async () => {
+    await using executor = sandboxed({ readable: ["/no/such/directory"] });
+    await expect(executor.start()).rejects.toThrow(/\/no\/such\/directory cannot be shared .*`readable`/);
+  });
+
+  it("runs blocks side by side in one sandbox: they share /tmp, the loopback and processes", async () => {
+    await using executor = sandboxed();
+    const server = `import http.server, threading\nopen("/tmp/shared", "w").write("shared")\nprint("ready", flush=True)\nhttp.server.HTTPServer(("127.0.0.1", 8000), http.server.SimpleHTTPRequestHandler).serve_forever()`;
+    await executor.executeCodeBlocks([
+      {
+        language: "bash",
+        code: `cat > server.py <<'END'\n${server}\nEND\npython3 server.py > log 2>&1 & until grep -q ready log; do :; done`,
+      },
+    ]);
+    const client = `import time, urllib.request\nfor _ in range(100):\n    try:\n        text = urllib.request.urlopen("http://127.0.0.1:8000/server.py").read()\n        break\n    except OSError:\n        time.sleep(0.05)\nprint(open("/tmp/shared").read(), b"serve_forever" in text)`;
+    expect(await printed(executor, "python", client)).toBe("shared True\n");
+    await executor.restart();
+    expect(await printed(executor, "bash", "pgrep -fc '[s]erver.py'; ls /tmp/shared server.py")).toContain("0\n");
+  });
+
+  it('reaches the host\'s network with network: "open" only', async () => {
+    const server = net.createServer((socket) => socket.end("hello"));
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const code = `import socket\nprint(socket.create_connection(("127.0.0.1", ${port}), 3).recv(9))`;
+    await using open = sandboxed({ network: "open" });
+    await using closed = sandboxed();
+    expect(await printed(open, "python", code)).toBe("b'hello'\n");
+    expect(await printed(closed, "python", code)).toContain("Connection refused");
+    await once(server.close(), "close");
+  });
+
+  it("runs the Python of a virtual environment, and does not run one that code may have changed outside of it", async () => {
+    const directory = await temporaryDirectory();
+    const trusted = path.join(directory, "venv");
+    await promisify(execFile)("/usr/bin/python3", ["-m", "venv", "--without-pip", trusted]);
+    {
+      await using executor = sandboxed({ virtualEnv: trusted });
+      expect(await printed(executor, "python", "import sys; print(sys.prefix)")).toBe(`${trusted}\n`);
+    }
+    const workDir = path.join(directory, "work");
+    await mkdir(workDir);
+    const inside = path.join(workDir, "venv");
+    await promisify(execFile)("/usr/bin/python3", ["-m", "venv", "--without-pip", inside]);
+    const evil = `#!/bin/sh\ntouch ${path.join(directory, "escaped")}\nexec /usr/bin/python3 "$@"\n`;
+    await promisify(execFile)("rm", [path.join(inside, "bin/python3"), path.join(inside, "bin/python")]);
+    for (const name of ["python", "python3"]) await writeFile(path.join(inside, "bin", name), evil, { mode: 0o755 });
+    await using executor = sandboxed({ workDir, virtualEnv: inside });
+    expect(await printed(executor, "python", "print(1 + 1)")).toContain("2\n");
+    await expect(readFile(path.join(directory, "escaped"))).rejects.toThrow("ENOENT");
+  });
+});

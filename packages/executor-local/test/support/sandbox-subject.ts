@@ -1,0 +1,31 @@
+import { readFile } from "node:fs/promises";
+import { loadComponent, type CodeExecutor } from "@fenced/core";
+import { hasVariable, listProcesses } from "@fenced/executor-kit";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import type { ExecutorSubject } from "@fenced/executor-testkit";
+import { hostCommand } from "./host-command.ts";
+
+/** Sandboxed executors for the kit. */
+export const sandboxSubject: ExecutorSubject = {
+  name: "LocalCommandLineCodeExecutor, in an OS sandbox,",
+  create: (options) => new LocalCommandLineCodeExecutor({ ...options, isolation: "os-sandbox" }),
+  load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("@fenced/executor-local") }),
+  takesWorkDir: true,
+  hostCommand: hostCommand("sandbox-host.ts"),
+  breakPlace: async (executor) => {
+    for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
+  },
+};
+
+/** The processes of bubblewrap on this host that hold the executor's sandbox. */
+export async function bubblewrapsOf(executor: CodeExecutor): Promise<number[]> {
+  const result = await executor.executeCodeBlocks([{ language: "sh", code: "echo $FENCED_SESSION" }]);
+  const session = result.stdout.trim();
+  const pids: number[] = [];
+  for (const { pid } of await listProcesses()) {
+    if (!hasVariable(pid, "FENCED_SESSION", session)) continue;
+    const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
+    if (name === "bwrap\n") pids.push(pid);
+  }
+  return pids;
+}

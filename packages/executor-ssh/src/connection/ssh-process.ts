@@ -1,0 +1,104 @@
+import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
+// oxlint-disable-next-line no-restricted-imports
+import { closeSync, openSync, readSync, rmSync, statSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { hostEnvironment } from "@fenced/executor-kit";
+import type { SshExecutorOptions } from "../ssh-executor-options.ts";
+import { sshArguments, type SshCall } from "./ssh-arguments.ts";
+
+/** How long the outputs of a process that has ended may stay open, in milliseconds. */
+const openOutputsMs = 1000;
+
+/** A run of `ssh` that uses a connection. */
+export interface SshProcess {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  /** What ssh itself has said so far. */
+  readonly said: () => string;
+  /** Kills it, with the programs that it connects through. */
+  readonly kill: () => void;
+}
+
+/** Starts `ssh`, with `mark` in its environment and in that of the programs that it starts. */
+export function startSsh(
+  options: SshExecutorOptions,
+  call: SshCall,
+  mark: { readonly name: string; readonly value: string },
+): SshProcess {
+  const child = spawn("ssh", sshArguments(options, call), {
+    // A key that is pressed in this program's terminal is not meant for the connection.
+    detached: true,
+    env: { ...environmentOfSsh(), [mark.name]: mark.value },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  child.stdin.on("error", () => {});
+  let errors = "";
+  if (call.role === "master") {
+    child.stderr.on("data", (bytes: Buffer) => {
+      errors = (errors + bytes.toString()).slice(-2000);
+    });
+  }
+  child.on("exit", () => {
+    killGroup(child);
+    closeOutputs(child);
+  });
+  let last: string | undefined;
+  child.on("close", () => {
+    last = endOfFile(call.log);
+    rmSync(call.log, { force: true });
+  });
+  return {
+    child,
+    said: () => `${errors}\n${last ?? endOfFile(call.log)}`,
+    kill: () => {
+      // After its end the number may be a stranger's.
+      if (child.exitCode === null && child.signalCode === null) killGroup(child);
+    },
+  };
+}
+
+/** A `ProxyCommand` or `ProxyJump` is in ssh's group. It may outlive ssh, and hold its outputs. */
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // All are gone.
+  }
+}
+
+/** Does not wait for what holds the outputs of a process that has ended, once all is read that it wrote. */
+function closeOutputs({ stdin, stdout, stderr }: SshProcess["child"]): void {
+  const outputs = [stdout, stderr];
+  const late = setInterval(() => {
+    if (outputs.some((each) => each.isPaused() && !each.readableEnded)) return;
+    clearInterval(late);
+    for (const each of [stdin, ...outputs]) each.destroy();
+  }, openOutputsMs);
+  let open = outputs.length;
+  for (const each of outputs) each.once("close", () => (open -= 1) === 0 && clearInterval(late));
+}
+
+/** Where an agent and tickets are found. */
+const neededBySsh = ["SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_RUNTIME_DIR", "KRB5CCNAME"];
+
+/** Without what ssh's configuration has it send, as Debian's does: the language that ssh speaks does not matter here. */
+function environmentOfSsh(): Record<string, string> {
+  const all = Object.entries(hostEnvironment(neededBySsh));
+  return Object.fromEntries(all.filter(([name]) => !/^(?:LANG|LANGUAGE|LC_.*)$/.test(name)));
+}
+
+/** What ssh logs is the other side's to choose, its length too. */
+function endOfFile(file: string): string {
+  const bytes = Buffer.alloc(4000);
+  try {
+    const start = Math.max(0, Number(statSync(file, { bigint: true }).size) - bytes.length);
+    const descriptor = openSync(file, "r");
+    try {
+      return bytes.toString("utf8", 0, readSync(descriptor, bytes, 0, bytes.length, start));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return "";
+  }
+}

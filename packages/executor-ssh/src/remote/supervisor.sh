@@ -1,0 +1,218 @@
+# shellcheck shell=sh disable=SC2015
+#
+# Keeps a session on the remote host: makes its directory, says what there is, ends blocks when told to, and ends and
+# deletes everything when its standard input ends, as it does when the connection breaks.
+#
+# Standard input brings lines: `beat` (the other side lives), `leader CALL PID` (a block's session has this leader),
+# `kill CALL`, `reset` (end all blocks). `done LINE` answers the last two.
+#
+# The code that runs here is this user's too and may change every file of the session. So what matters is kept in
+# variables, and of files only names are used: making or removing a directory neither blocks nor follows a link.
+
+# Ends a family of processes: those with the mark $1 in their environment, the leaders $2 (PID:START, with START empty if
+# the process is surely ours), and all that descends from these or belongs to their sessions. It is stopped member by
+# member until a look finds none that runs, and killed then. One that has not stopped yet may still be starting another.
+end() {
+  round=0
+  while [ "$round" -lt 200 ]; do
+    round=$((round + 1))
+    members=$(family "$1" "$2") || continue
+    [ -n "$members" ] || return 0
+    running=
+    for member in $members; do
+      case $member in *+) running="$running ${member%+}" ;; esac
+    done
+    [ "$round" -lt 10 ] || sleep 0.05
+    # shellcheck disable=SC2046,SC2086 # Lists of numbers.
+    if [ -n "$running" ] && [ "$round" -lt 20 ]; then
+      kill -STOP $running 2>/dev/null
+    else
+      kill -KILL $(printf %s "$members" | tr + ' ') 2>/dev/null
+    fi
+  done
+  return 1
+}
+
+# Prints the numbers of a family's processes, with a plus sign behind those that are not stopped.
+family() {
+  {
+    printf '%s\n' "$2"
+    grep -lsF -e "$1" /proc/[0-9]*/environ
+    # A name may contain anything, brackets and line ends too. Here each line tells whose it is.
+    LC_ALL=C grep -sH '' /proc/[0-9]*/stat
+  } | awk '
+    function look(pid, text,   field) {
+      if (!sub(/.*[)]/, "", text)) return
+      split(text, field, " ")
+      # A process whose first thread has ended looks like a zombie, but its other threads run on.
+      if ((field[1] == "Z" && field[18] <= 1) || field[1] == "X") return
+      running[pid] = field[1] == "T" || field[1] == "t" ? "" : "+"
+      parent[pid] = field[2]
+      group[pid] = field[3]
+      session[pid] = field[4]
+      started[pid] = field[20]
+    }
+    function add(pid) {
+      found[pid] = 1
+      size++
+    }
+    function grow(   pid, before) {
+      do {
+        before = size
+        for (pid in parent)
+          if (!(pid in found) && ((parent[pid] in found) || (session[pid] in leader) || (group[pid] in leader))) add(pid)
+      } while (size != before)
+    }
+    NR == 1 {
+      leaders = $0
+      next
+    }
+    { split($0, part, "/") }
+    part[4] == "environ" { marked[part[3]] = 1 }
+    part[4] ~ /^stat:/ { stat[part[3]] = stat[part[3]] " " $0 }
+    END {
+      for (pid in stat) look(pid, stat[pid])
+      for (pid in marked) if (pid in parent) add(pid)
+      count = split(leaders, list, " ")
+      for (i = 1; i <= count; i++) {
+        split(list[i], part, ":")
+        if (!(part[1] in parent)) leader[part[1]] = 1
+        # Another process may have the number by now.
+        else if (part[2] == "" || part[2] == started[part[1]]) {
+          leader[part[1]] = 1
+          if (!(part[1] in found)) add(part[1])
+        }
+      }
+      grow()
+      for (pid in found) print pid running[pid]
+    }'
+}
+
+# Remembers the leader of a call's session, and when it started.
+remember() {
+  call=$1 pid=$2 stat=
+  { IFS= read -r stat <"/proc/$pid/stat"; } 2>/dev/null
+  # shellcheck disable=SC2086 # The fields behind the name.
+  set -- ${stat##*) }
+  leaders="$leaders $call:$pid:${20:-ended}"
+}
+
+leaders_of() {
+  for each in $leaders; do
+    case $each in "$1"*) printf '%s ' "${each#*:}" ;; esac
+  done
+}
+
+kill_call() {
+  # A program of the call that starts later sees it.
+  mkdir "$directory/killed/$1" 2>/dev/null
+  end "FENCED_SSH_CALL=$id.$1." "$(leaders_of "$1:")"
+  [ -n "$keep" ] || rm -rf "./$prefix${1#block}."*
+}
+
+clean_up() {
+  end "FENCED_SSH_CALL=$id." "$(leaders_of '')${watch:+ $watch:}"
+  rm -rf "./${prefix}part-"*
+  [ -n "$keep" ] || rm -rf "./$prefix"*
+  remove_functions
+  cd / || :
+  rm -rf "$directory" 2>/dev/null || [ -L "$directory" ] || {
+    chmod -R u+rwx "$directory"
+    rm -rf "$directory"
+  } 2>/dev/null
+}
+
+# The JavaScript functions, if this session made them. A pipe in the marker's place must hold nothing up.
+remove_functions() {
+  place=./node_modules/$module
+  [ ! -L ./node_modules ] && [ ! -L "$place" ] && [ -f "$place/$marker" ] || return 0
+  [ "$(timeout -s KILL 5 head -c 200 "$place/$marker" 2>/dev/null)" = "$owner" ] || return 0
+  rm -rf "$place"
+  rmdir ./node_modules 2>/dev/null
+}
+
+# Ends everything when the other side is silent, as it is when the network is cut and nobody tells.
+watch() {
+  while FENCED_SSH_CALL="$id.watch." sleep "$silence"; rmdir "$directory/beat" 2>/dev/null; do :; done
+  kill -KILL "$1"
+  clean_up
+}
+
+problem() {
+  [ -z "$directory" ] || rm -rf "$directory"
+  printf 'problem %s\n' "$(printf %s "$1" | head -c 600 | tr '\n' ' ')"
+  exit 1
+}
+
+check_host() {
+  [ "$(uname -s)" = Linux ] && [ -r /proc/self/stat ] || problem "it is not Linux, or has no /proc"
+  for tool in awk cat chmod dd env find grep head mkdir mktemp mv readlink rm setsid sleep stat timeout tr; do
+    command -v "$tool" >/dev/null 2>&1 || problem "the program $tool is missing"
+  done
+}
+
+make_directories() {
+  directory=$(mktemp -d "${TMPDIR:-/tmp}/fenced-remote-XXXXXXXX" 2>&1) || {
+    said=$directory directory=
+    problem "no temporary directory can be made: $said"
+  }
+  case $directory in *[!A-Za-z0-9/._-]*) problem "TMPDIR has a name that cannot be used: $directory" ;; esac
+  mkdir "$directory/killed" "$directory/beat" "$directory/functions" "$directory/packages" ||
+    problem "$directory cannot be written to"
+  # shellcheck disable=SC2088 # No shell has expanded the tilde.
+  case $given in
+  '') workspace=$directory/workspace ;;
+  '~/'*) workspace=$HOME/${given#??} ;;
+  *) workspace=$given ;;
+  esac
+  said=$(mkdir -p -- "$workspace" 2>&1) || problem "the work directory cannot be made: $said"
+  # It stays this process's own directory, so that clean-up needs no path that code can bend.
+  cd -P -- "$workspace" 2>/dev/null && [ -w . ] || problem "the work directory $workspace cannot be used"
+  workspace=$(pwd -P)
+}
+
+greet() {
+  printf 'dir %s\nworkspace %s\n' "$directory" "$workspace"
+  # By their paths: a block may have a PATH of its own.
+  printf 'path %s\n' "$(printf %s "$PATH" | tr '\n' ' ')"
+  printf 'setsid %s\nshell %s\n' "$(command -v setsid)" "$(command -v sh)"
+  (
+    [ -z "$path" ] || PATH=$path
+    for name; do
+      place=$(command -v "$name" 2>/dev/null) && printf 'program %s %s\n' "$name" "$place"
+    done
+    command -v node >/dev/null 2>&1 && printf 'node %s\n' "$(node --version 2>/dev/null)"
+  )
+  printf 'ready\n'
+}
+
+# main ID NONCE PREFIX KEEP MODULE OWNER MARKER WORK_DIRECTORY PATH SILENCE PROGRAMS...
+main() {
+  id=$1 nonce=$2 prefix=$3 keep=$4 module=$5 owner=$6 marker=$7 given=$8 path=$9
+  shift 9
+  silence=$1
+  shift
+  directory='' leaders='' watch=''
+  trap '' HUP INT TERM PIPE
+  printf '\036fenced-%s:hello\n' "$nonce"
+  check_host
+  make_directories
+  greet "$@"
+  watch "$$" </dev/null >/dev/null 2>&1 &
+  watch=$!
+  while read -r verb call pid; do
+    case $verb in
+    beat) mkdir "$directory/beat" 2>/dev/null ;;
+    leader) remember "$call" "$pid" ;;
+    kill) { kill_call "$call"; printf 'done kill %s\n' "$call"; } & ;;
+    reset)
+      end "FENCED_SSH_CALL=$id.block" "$(leaders_of block)"
+      leaders=
+      printf 'done reset\n'
+      ;;
+    esac
+  done
+  clean_up
+}
+
+main "$@"

@@ -1,0 +1,113 @@
+import net from "node:net";
+import type { Duplex } from "node:stream";
+import { BackendUnavailableError } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
+import { encodeFrame, FrameReader, hostMagic, Tunnels } from "@fenced/executor-kit/supervisor";
+import type { SshConnection } from "../connection/ssh-connection.ts";
+import type { SshProcess } from "../connection/ssh-process.ts";
+import { carrierFor } from "../remote/remote-program.ts";
+
+/** Milliseconds within which the carrier makes its socket. */
+const openingMs = 30_000;
+/** Bytes that a login shell may print before the carrier speaks. */
+const longestNoise = 262_144;
+
+/**
+ * Carries connections of programs on the remote host to this one, over a further session of the connection: whatever sshd forbids,
+ * it allows those. Code there can end the carrier, or write in its place: that ends all connections, and nothing else.
+ */
+export class CallCarrier {
+  readonly #process: SshProcess;
+  readonly #tunnels: Tunnels;
+  readonly #reader: FrameReader;
+  readonly #greeting: Buffer;
+  #noise: Buffer | undefined = Buffer.alloc(0);
+  #ended = false;
+
+  private constructor(process: SshProcess, greeting: string) {
+    this.#process = process;
+    this.#greeting = Buffer.from(`${greeting}\n`);
+    const { child } = process;
+    this.#tunnels = new Tunnels((type, number, payload) => child.stdin.write(encodeFrame(type, number, payload)));
+    this.#reader = new FrameReader({
+      output: () => {
+        throw new Error("this is not a frame of a connection");
+      },
+      report: (type, number, payload) => this.#tunnels.report(type, number, payload),
+    });
+    child.stdin.write(hostMagic);
+    child.stdout.on("data", (bytes: Buffer) => this.#take(bytes));
+    child.stdin.on("drain", () => this.#tunnels.resume());
+    child.stderr.resume();
+    child.on("error", (error) => this.#end(String(error)));
+    child.on("close", () => this.#end("its program ended"));
+    // The blocks keep Node alive, and nothing else.
+    child.unref();
+    for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
+  }
+
+  /**
+   * Starts it, with connections going to `accept`.
+   *
+   * @param python - the interpreter there.
+   * @returns it, and the socket's address as programs there take it.
+   * @throws BackendUnavailableError if it does not start.
+   */
+  static async open(
+    connection: SshConnection,
+    { python, accept }: { readonly python: string; readonly accept: (connection: Duplex) => void },
+    signal: AbortSignal,
+  ): Promise<{ readonly carrier: CallCarrier; readonly address: string }> {
+    const greeting = `fenced-calls-${connection.nonce}`;
+    const process = connection.run("calls", carrierFor(python, connection.greeting.directory, greeting));
+    process.child.stdin.uncork();
+    const carrier = new CallCarrier(process, greeting);
+    const late = setTimeout(() => carrier.#end(`it has not begun within ${openingMs / 1000} s`), openingMs);
+    try {
+      return { carrier, address: await untilAborted(carrier.#tunnels.openCalls(accept), signal) };
+    } catch (error) {
+      carrier.#end("it was given up");
+      throw error;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  /** Whether connections can be made. */
+  get isOpen(): boolean {
+    return !this.#ended;
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#end("the session was reset");
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#ended) return;
+    try {
+      const frames = this.#noise ? this.#skipNoise(Buffer.concat([this.#noise, bytes])) : bytes;
+      if (frames) this.#reader.push(frames);
+    } catch {
+      this.#end("something else speaks in its place");
+    }
+  }
+
+  #skipNoise(bytes: Buffer): Buffer | undefined {
+    const at = bytes.indexOf(this.#greeting);
+    if (at < 0 && bytes.length > longestNoise) throw new Error("it does not greet");
+    this.#noise = at < 0 ? bytes : undefined;
+    return at < 0 ? undefined : bytes.subarray(at + this.#greeting.length);
+  }
+
+  #end(reason: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#tunnels.fail(
+      new BackendUnavailableError(`Functions of the host cannot be called from the remote host: ${reason}`, {
+        remedy: "Check that Python 3.8 or later works there, and that sshd allows a further session (MaxSessions).",
+      }),
+    );
+    this.#process.kill();
+  }
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { BackendUnavailableError, canonicalLanguage } from "@fenced/core";
+import {
+  findPlaceLanguages,
+  functionsPackageMarker,
+  Leash,
+  programsOf,
+  RemoteFiles,
+  type LanguageCommand,
+  type PlaceLanguages,
+} from "@fenced/executor-kit";
+import { SshConnection } from "./connection/ssh-connection.ts";
+import { SshFileAccess } from "./files/ssh-file-access.ts";
+import { RemoteCall, type CallRequest } from "./run/remote-call.ts";
+import type { SshExecutorOptions } from "./ssh-executor-options.ts";
+
+/** Silence after which the remote host takes this program for dead, in seconds. Its death is noticed at once. */
+const silenceSeconds = 60;
+/** The longest path of a temporary directory below which ssh can make its socket, in bytes. */
+const longestParent = 50;
+
+/** What a connection is made for. */
+export interface LinkRequest {
+  readonly options: SshExecutorOptions;
+  /** The executor's id. */
+  readonly owner: string;
+  readonly functionsModule: string;
+  readonly table: Readonly<Record<string, LanguageCommand>>;
+  /** The link that can be used now: this one, or the one after it if its connection broke. */
+  readonly ready: () => Promise<SshLink>;
+}
+
+/** A connection to the remote host, and what it is used for until it is closed or breaks. */
+export class SshLink {
+  readonly languages: PlaceLanguages;
+  readonly files: RemoteFiles;
+  readonly connection: SshConnection;
+  readonly #filePrefix: string;
+  readonly #directory: string;
+  readonly #leash: Leash;
+  #blocks = 0;
+  #fileCalls = 0;
+
+  private constructor(request: LinkRequest, parts: LinkParts, connection: SshConnection) {
+    const { options, table, functionsModule } = request;
+    this.connection = connection;
+    this.#filePrefix = parts.filePrefix;
+    this.#directory = parts.directory;
+    this.#leash = parts.leash;
+    const given = new Set(Object.keys(options.languages ?? {}).map(canonicalLanguage));
+    this.languages = findPlaceLanguages(table, given, connection.greeting.inventory, {
+      name: `the host ${options.host}`,
+      remedy: "install it there, or put it on the PATH with `env`",
+    });
+    const caller = {
+      host: options.host,
+      call: async (words: readonly string[], quietMs: number) => {
+        const link = await request.ready();
+        return link.call({ name: `file${(link.#fileCalls += 1)}`, words, quietMs });
+      },
+    };
+    this.files = new RemoteFiles(
+      new SshFileAccess(caller),
+      (file) => file.startsWith(parts.filePrefix) || file.startsWith(`node_modules/${functionsModule}/`),
+    );
+  }
+
+  /**
+   * Connects to the host, and makes the session's directory there.
+   *
+   * @throws BackendUnavailableError if the host cannot be reached or used.
+   */
+  static async open(request: LinkRequest, signal: AbortSignal): Promise<SshLink> {
+    const parts = await makeParts(request.owner);
+    const { id, directory, mark, nonce, filePrefix } = parts;
+    const { options, owner, functionsModule, table } = request;
+    const supervisor = {
+      id,
+      nonce,
+      workDir: options.workDir,
+      filePrefix,
+      keepFiles: options.cleanupTempFiles === false,
+      functionsModule,
+      owner,
+      functionsMarker: functionsPackageMarker,
+      programs: programsOf(table),
+      path: options.env?.["PATH"],
+      silenceSeconds,
+    };
+    try {
+      return new SshLink(request, parts, await SshConnection.open({ options, directory, mark, supervisor }, signal));
+    } catch (error) {
+      await removeParts(parts);
+      throw error;
+    }
+  }
+
+  /** The session's directory on the remote host. */
+  get directory(): string {
+    return this.connection.greeting.directory;
+  }
+
+  /** The work directory there. */
+  get workspace(): string {
+    return this.connection.greeting.workspace;
+  }
+
+  /** A number for a block. */
+  nextBlock(): number {
+    return (this.#blocks += 1);
+  }
+
+  /** A name for a file in the work directory that is the session's own. */
+  fileFor(block: number, extension: string): string {
+    return `${this.#filePrefix}${block}.${extension}`;
+  }
+
+  /**
+   * Runs a block, or asks for a file.
+   *
+   * @throws BackendUnavailableError if the connection is gone.
+   */
+  call(request: CallRequest): RemoteCall {
+    return new RemoteCall(this.connection, request);
+  }
+
+  /** Ends and deletes everything, here and there. */
+  async close(): Promise<void> {
+    try {
+      await this.connection.close();
+    } finally {
+      await removeParts({ directory: this.#directory, leash: this.#leash });
+    }
+  }
+}
+
+/** What a connection has on this host. */
+interface LinkParts {
+  readonly id: string;
+  readonly nonce: string;
+  readonly filePrefix: string;
+  readonly directory: string;
+  readonly mark: { readonly name: string; readonly value: string };
+  readonly leash: Leash;
+}
+
+async function makeParts(owner: string): Promise<LinkParts> {
+  const id = randomUUID();
+  const mark = { name: "FENCED_SSH", value: id };
+  const directory = path.join(await parentDirectory(), `fenced-ssh-${id.slice(0, 8)}`);
+  // Before there is anything to delete, so that nothing stays whenever this program dies.
+  const leash = new Leash({ mark, remove: [directory] });
+  try {
+    await mkdir(directory, { mode: 0o700 });
+  } catch (cause) {
+    await leash.release();
+    throw new BackendUnavailableError(`Cannot create a directory for the connection: ${String(cause)}`, {
+      remedy: "Make sure that the temporary directory can be written to and its disk is not full.",
+      cause,
+    });
+  }
+  return {
+    id,
+    nonce: randomUUID(),
+    // Several sessions may share a work directory.
+    filePrefix: `.fenced-${owner.slice(0, 8)}${id.slice(0, 4)}-`,
+    directory,
+    mark,
+    leash,
+  };
+}
+
+async function removeParts({ directory, leash }: Pick<LinkParts, "directory" | "leash">): Promise<void> {
+  await rm(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  await leash.release();
+}
+
+async function parentDirectory(): Promise<string> {
+  const own = await realpath(tmpdir());
+  return Buffer.byteLength(own) <= longestParent ? own : "/tmp";
+}

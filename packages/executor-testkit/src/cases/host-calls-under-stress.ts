@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import { type HostCallContext, type HostFunction, hostFunction, type JsonObject } from "@fenced/core";
+import type { ConformanceCase } from "../conformance-case.ts";
+import { hostFunctionsIn, processes } from "../needs.ts";
+import { deferred } from "../observe/deferred.ts";
+import { followStream } from "../observe/follow-stream.ts";
+import { add, assertCallable } from "./hostile-host-calls.ts";
+
+const inPython = [hostFunctionsIn("python")];
+const python = (code: string) => ({ language: "python", code });
+
+const text = (execute: (value: string, count: number) => unknown): HostFunction =>
+  hostFunction({
+    name: "text",
+    description: "Takes or gives text.",
+    input: { type: "object", properties: { value: { type: "string" }, count: { type: "integer" } } },
+    execute: ({ value, count }: JsonObject) => execute(typeof value === "string" ? value : "", Number(count ?? 0)),
+  });
+
+/** Has a coroutine run in a thread of its own: where sessions keep variables a loop may run in the first one already. */
+const runInLoop = `import asyncio, threading
+def run_in_loop(main):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(asyncio.run(main())))
+    thread.start()
+    thread.join()
+    return results[0]
+`;
+
+/** A function that never returns, and tells when it was called and when its signal was aborted. */
+function endless() {
+  const called = deferred<HostCallContext>();
+  const aborted = deferred();
+  const execute = (_: unknown, context: HostCallContext): Promise<never> => {
+    context.signal.addEventListener("abort", () => aborted.resolve());
+    called.resolve(context);
+    return new Promise(() => {});
+  };
+  const made = hostFunction({ name: "endless", description: "Never returns.", input: { type: "object" }, execute });
+  return { function: made, called: called.promise, aborted: aborted.promise };
+}
+
+/** Sizes, many calls, and every way in which a call can end. */
+export const hostCallsUnderStress: readonly ConformanceCase[] = [
+  {
+    name: "take arguments to 1 MiB and give results to 4 MiB; of more an exception says to use a file",
+    needs: inPython,
+    async run(kit) {
+      const executor = await kit.create({
+        functions: [text((value, count) => (count > 0 ? "x".repeat(count) : value.length))],
+      });
+      const code = `from functions import text, HostFunctionError
+print(text(value="x" * (1048576 - len('{"value": ""}'))))
+print(len(text(count=4194304 - 2)))
+for arguments in ({"value": "x" * 1048576}, {"count": 4194304}):
+    try:
+        text(**arguments)
+    except HostFunctionError as error:
+        print(error.name, "file" in str(error))
+`;
+      const { output } = await kit.succeed(executor, python(code));
+      assert.equal(output, `${1_048_576 - 13}\n4194302\nHostCallLimitError True\nHostCallLimitError True\n`);
+    },
+  },
+  {
+    name: "run side by side, 32 at a time, and each answer finds its call",
+    needs: inPython,
+    async run(kit) {
+      let [running, most] = [0, 0];
+      const full = deferred();
+      const slow = hostFunction({
+        name: "slow",
+        description: "Waits for 31 others.",
+        input: { type: "object", properties: { number: { type: "integer" } }, required: ["number"] },
+        execute: async ({ number }) => {
+          running += 1;
+          most = Math.max(most, running);
+          if (running === 32) full.resolve();
+          await full.promise;
+          running -= 1;
+          return number;
+        },
+      });
+      const executor = await kit.create({ functions: [slow] });
+      const code = `${runInLoop}
+from functions import slow
+async def main():
+    return await asyncio.gather(*[slow.aio(number) for number in range(48)])
+print(run_in_loop(main) == list(range(48)))
+`;
+      assert.equal((await kit.succeed(executor, python(code))).output, "True\n");
+      assert.equal(most, 32);
+    },
+  },
+  {
+    name: "are counted: more than `maxHostCalls` in a block are an exception, and the next block begins anew",
+    needs: inPython,
+    async run(kit) {
+      const executor = await kit.create({ functions: [add()], maxHostCalls: 2 });
+      const code = `from functions import add, HostFunctionError
+print(add(1, 1), add(1, 2))
+try:
+    add(1, 3)
+except HostFunctionError as error:
+    print(error.name)
+`;
+      const result = await kit.succeed(executor, [python(code), python(code)]);
+      assert.equal(result.output, "2 3\nHostCallLimitError\n".repeat(2));
+    },
+  },
+  {
+    name: "in flight are aborted when the call of the executor is",
+    needs: inPython,
+    async run(kit) {
+      const forever = endless();
+      const executor = await kit.create({ functions: [forever.function, add()] });
+      const controller = new AbortController();
+      const block = python("from functions import endless\nendless()\n");
+      const run = executor.executeCodeBlocks([block], { signal: controller.signal });
+      const rejected = assert.rejects(kit.within("the aborted call", run), { message: "enough" });
+      await kit.within("the host call", forever.called);
+      controller.abort(new Error("enough"));
+      await kit.within("the abort of the function", forever.aborted);
+      await rejected;
+      await assertCallable(kit, executor);
+    },
+  },
+  {
+    name: "in flight are aborted when the block's time is up, and their result says so",
+    needs: inPython,
+    async run(kit) {
+      const forever = endless();
+      const executor = await kit.create({ functions: [forever.function, add()] });
+      // Outside of the block's time: the set-up, which comes with the first call.
+      await assertCallable(kit, executor);
+      const block = python("from functions import endless\nendless()\n");
+      const followed = followStream(executor.streamCodeBlocks([block], { timeoutMs: 3000 }));
+      const result = await kit.within("the call", followed.result);
+      await kit.within("the abort of the function", forever.aborted);
+      assert.equal(result.timedOut, true);
+      const ends = followed.events.flatMap((event) => (event.type === "host-result" ? [event.error?.name] : []));
+      assert.equal(ends.length, 1);
+      await assertCallable(kit, executor);
+    },
+  },
+  {
+    name: "in flight are aborted when the program ends, which waits for none",
+    needs: [...inPython, processes],
+    async run(kit) {
+      const forever = endless();
+      const executor = await kit.create({ functions: [forever.function, add()] });
+      const code = `import os, threading
+from functions import add, endless
+threading.Thread(target=endless, daemon=True).start()
+# Behind it on the same connection.
+print(add(1, 2), flush=True)
+os._exit(7)
+`;
+      const result = await kit.run(executor, python(code));
+      assert.deepEqual([result.exitCode, result.output], [7, "3\n"]);
+      await kit.within("the abort of the function", forever.aborted);
+      await assertCallable(kit, executor);
+    },
+  },
+  {
+    name: "can be given up by a task, whose call is aborted while others go on",
+    needs: inPython,
+    async run(kit) {
+      const forever = endless();
+      const executor = await kit.create({ functions: [forever.function, add()] });
+      const code = `${runInLoop}
+from functions import add, endless
+async def main():
+    try:
+        await asyncio.wait_for(endless.aio(), 0.2)
+    except asyncio.TimeoutError:
+        print("gave up", await add.aio(1, 2))
+run_in_loop(main)
+`;
+      assert.equal((await kit.succeed(executor, python(code))).output, "gave up 3\n");
+      await kit.within("the abort of the function", forever.aborted);
+    },
+  },
+  {
+    name: "can be called by threads, and by child processes in every way to make them",
+    needs: [...inPython, processes],
+    async run(kit) {
+      const executor = await kit.create({ functions: [add()] });
+      const code = `import os, subprocess, sys, threading
+from functions import add
+add(0, 0)
+sums = []
+threads = [threading.Thread(target=lambda n=n: sums.append(add(n, n))) for n in range(8)]
+[each.start() for each in threads]
+[each.join() for each in threads]
+print(sorted(sums), flush=True)
+child = "from functions import add; print(add(1, 2))"
+subprocess.run([sys.executable, "-c", child], check=True)
+subprocess.run([sys.executable, "-c", child], check=True, start_new_session=True)
+if os.fork() == 0:
+    print(add(3, 4), flush=True)
+    os._exit(0)
+os.wait()
+print(add(5, 6))
+`;
+      const { output } = await kit.succeed(executor, python(code));
+      assert.equal(output, "[0, 2, 4, 6, 8, 10, 12, 14]\n3\n3\n7\n11\n");
+    },
+  },
+  {
+    name: "do not mind what a program prints or reads, or that it closes every descriptor that it finds",
+    needs: [...inPython, processes],
+    async run(kit) {
+      const executor = await kit.create({ functions: [add()] });
+      const code = `import os, sys
+from functions import add
+print(add(1, 1), sys.stdin.readline().strip(), flush=True)
+for number in (1, 2):
+    os.write(number, bytes(range(256)) * 16 + b'{"type": "result", "id": 1}\\n')
+os.closerange(3, 4096)
+print(add(1, 2), flush=True)
+os.closerange(3, 4096)
+held = [os.open(os.devnull, os.O_RDWR) for _ in range(64)]
+print(add(1, 3), flush=True)
+`;
+      const result = await kit.succeed(executor, python(code), { stdin: "input\n" });
+      assert.match(result.stdout, /^2 input\n/);
+      assert.match(result.stdout, /\n3\n4\n$/);
+    },
+  },
+];

@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { FileNotFoundError, InvalidInputError, type CodeBlock, type CodeExecutor } from "@fenced/core";
+import type { CaseContext } from "../case-context.ts";
+import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
+import { language, processes, specialFiles, startsProcesses } from "../needs.ts";
+import { settles } from "../observe/settles.ts";
+
+const python = (code: string): CodeBlock => ({ language: "python", code });
+
+/** A block that leaves a program running, and waits until that has made the file `ready`. */
+const inBackground = (program: string): CodeBlock =>
+  python(`
+import os, subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", ${JSON.stringify(program)}], start_new_session=True,
+    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+while not os.path.exists("ready"): time.sleep(0.02)
+os.remove("ready")
+`);
+
+/**
+ * Exchanges `tree/swapped` and `link`, which leads to `outside`, for some minutes, where the system can without a moment in which
+ * one is missing. A link that was removed is made anew.
+ */
+const exchange = (outside: string) => `
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+end = time.time() + 120
+number = 0
+open("ready", "w").close()
+while time.time() < end:
+    try: libc.renameat2(-100, b"tree/swapped", -100, b"link", 2)
+    except AttributeError: break
+    if os.path.islink("link") or os.path.islink("tree/swapped"): continue
+    number += 1
+    try:
+        if os.path.lexists("link"): os.rename("link", "old%d" % number)
+        os.symlink(${JSON.stringify(outside)}, "link")
+    except OSError: pass
+`;
+
+/** Puts something else in the place of each file of the executor's own that comes up, for some minutes. */
+const replaceOwnFiles = (outside: string) => `
+import os, time
+end = time.time() + 60
+number = 0
+open("ready", "w").close()
+while time.time() < end:
+    for name in os.listdir("."):
+        if not name.startswith(".") or name.startswith(".new"): continue
+        number += 1
+        new = ".new%d" % number
+        try:
+            if number % 3 == 0: os.mkfifo(new)
+            elif number % 3 == 1: os.symlink(${JSON.stringify(`${outside}/precious`)}, new)
+            else: os.mkdir(new)
+            try: os.rename(new, name)
+            except OSError:
+                os.remove(name); os.rename(new, name)
+        except OSError: pass
+`;
+
+/** Every file below the work directory, this program's own included, becomes a named pipe. */
+const pipesEverywhere = `
+import os
+for top, directories, names in os.walk("."):
+    for name in names:
+        os.remove(os.path.join(top, name)); os.mkfifo(os.path.join(top, name))
+for place in ("node_modules/functions", "functions"):
+    os.makedirs(place, exist_ok=True)
+    for name in (".fenced-functions", "package.json", "index.js", "__init__.py"):
+        if not os.path.exists(os.path.join(place, name)): os.mkfifo(os.path.join(place, name))
+print("done", flush=True)
+`;
+
+/** How many files lie beside the precious one: a removal that goes astray takes some of them. */
+const manyFiles = 50;
+
+/** A directory outside of the workspace with files in it that must stay as they are. */
+interface Precious {
+  readonly place: string;
+  /** Says what is there. */
+  readonly look: () => Promise<string>;
+}
+
+/** On this host, where the host's own calls would go astray; where there is another host, on that. */
+async function precious(kit: CaseContext, executor: CodeExecutor): Promise<Precious> {
+  if (kit.capabilities.isolation !== "remote") {
+    const place = await kit.directory();
+    await writeFile(join(place, "precious"), "precious", { mode: 0o600 });
+    for (let number = 0; number < manyFiles; number += 1) await writeFile(join(place, `more${number}`), "");
+    const look = async (): Promise<string> => {
+      const { mode, uid, gid } = await stat(join(place, "precious"));
+      return [await readFile(join(place, "precious"), "utf8"), mode, uid, gid, await readdir(place)].join(" ");
+    };
+    return { place, look };
+  }
+  const place = await kit.outside(executor);
+  const file = JSON.stringify(`${place}/precious`);
+  const more = `for number in range(${manyFiles}): open(${JSON.stringify(place)} + "/more%d" % number, "w").close()`;
+  await kit.succeed(executor, python(`open(${file}, "w").write("precious")\n${more}`));
+  const look = python(
+    `import os\ns = os.stat(${file})\nprint(open(${file}).read(), oct(s.st_mode), s.st_uid, s.st_gid, sorted(os.listdir(os.path.dirname(${file}))))`,
+  );
+  return { place, look: async () => (await kit.succeed(executor, look)).output };
+}
+
+/** The first bytes of a file, by a stream. */
+async function contentOf(executor: CodeExecutor, file: string): Promise<Uint8Array> {
+  const reader = executor.files.readStream(file).getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return value ?? new Uint8Array();
+}
+
+const stays: ConformanceCase = {
+  name: "files of the host's own calls stay in the workspace while code exchanges directories and links",
+  needs: [language("python"), startsProcesses],
+  async run(kit) {
+    const executor = await kit.create();
+    const { place, look } = await precious(kit, executor);
+    const before = await look();
+    await kit.succeed(
+      executor,
+      python(`import os\nos.makedirs("tree/swapped")\nos.symlink(${JSON.stringify(place)}, "link")`),
+    );
+    await kit.succeed(executor, inBackground(exchange(place)));
+    for (let round = 0; round < 12; round += 1) {
+      await settles(kit, "files.write", executor.files.write("tree/swapped/own", "own"));
+      const read = await settles(kit, "files.read", executor.files.read("tree/swapped/precious"));
+      assert.equal(read, undefined, "files.read() followed a link out of the workspace");
+      const streamed = settles(kit, "files.readStream", contentOf(executor, "tree/swapped/precious"));
+      assert.equal(await streamed, undefined, "files.readStream() followed a link out of the workspace");
+      const stats = await settles(kit, "files.stat", executor.files.stat("tree/swapped/precious"));
+      assert.equal(stats, undefined, "files.stat() followed a link out of the workspace");
+      const writer = executor.files.writeStream("tree/swapped/streamed").getWriter();
+      writer.closed.catch(() => {});
+      await settles(kit, "files.writeStream", writer.write(Buffer.from("not precious")));
+      await settles(kit, "abort() of files.writeStream", writer.abort());
+      await settles(kit, "files.list", executor.files.list());
+      await settles(kit, "files.remove", executor.files.remove("tree"));
+      for (let again = 0; again < 4; again += 1) {
+        await settles(kit, "files.write", executor.files.write("tree/swapped/more", "more"));
+        await settles(kit, "files.remove", executor.files.remove("tree"));
+      }
+      await settles(kit, "files.write", executor.files.write("tree/swapped/more", "more"));
+    }
+    assert.equal(await look(), before, "what is outside of the workspace stays as it is");
+  },
+};
+
+const keepsResult: ConformanceCase = {
+  name: "a block that puts a directory in the place of its own program keeps its result",
+  needs: [language("python"), processes],
+  async run(kit) {
+    const executor = await kit.create();
+    const code = `import os, sys\nfile = os.path.abspath(sys.argv[0])\nos.remove(file)\nos.makedirs(file + "/deep")\nprint("done")`;
+    const result = await kit.run(executor, python(code));
+    assert.equal(result.exitCode, 0, result.output);
+    assert.equal(result.output, "done\n");
+    await kit.succeedWith(executor, kit.language.print("next"));
+    assert.deepEqual(await executor.files.list(), []);
+  },
+};
+
+const survivesPipes: ConformanceCase = {
+  name: "named pipes in the place of all files, the executor's own included, hold nothing up",
+  needs: [language("python"), specialFiles],
+  async run(kit) {
+    const executor = await kit.create();
+    await executor.files.write("given.txt", "given");
+    const result = await kit.run(executor, python(pipesEverywhere), { timeoutMs: 20_000 });
+    assert.equal(result.output, "done\n");
+    await kit.rejects(InvalidInputError, "files.read", executor.files.read("given.txt"));
+    await kit.rejects(InvalidInputError, "files.write", executor.files.write("given.txt", "x"));
+    assert.deepEqual(await kit.within("files.list", executor.files.list()), []);
+    const next = await kit.run(executor, python("print('next')"), { timeoutMs: 20_000 });
+    assert.equal(next.output, "next\n");
+    await kit.within("files.remove", executor.files.remove("given.txt"));
+    await kit.within("stop()", executor.stop());
+  },
+};
+
+const survivesReplacing: ConformanceCase = {
+  name: "a program that replaces each of the executor's own files by pipes, links and directories harms nothing outside",
+  needs: [language("python"), processes],
+  async run(kit) {
+    const executor = await kit.create();
+    const { place, look } = await precious(kit, executor);
+    const before = await look();
+    await kit.succeed(executor, inBackground(replaceOwnFiles(place)));
+    // What these do is for the code that replaced them to say; that each call ends is not.
+    for (let round = 0; round < 4; round += 1) {
+      await settles(kit, "executeCodeBlocks", executor.executeCodeBlocks([python("print(1)")], { timeoutMs: 1500 }));
+      await settles(kit, "files.list", executor.files.list());
+    }
+    await kit.within("restart()", executor.restart());
+    assert.equal(await look(), before);
+    await kit.within("stop()", executor.stop());
+  },
+};
+
+const special: ConformanceCase = {
+  name: "sockets, pipes and links to devices are no files",
+  needs: [language("python"), specialFiles],
+  async run(kit) {
+    const executor = await kit.create();
+    const code = `import os, socket\nos.mkfifo("pipe")\ns = socket.socket(socket.AF_UNIX)\ns.bind("socket")\ns.close()\nos.symlink("/dev/zero", "zero")`;
+    await kit.succeed(executor, python(code));
+    assert.deepEqual(await kit.within("files.list", executor.files.list()), []);
+    for (const name of ["pipe", "socket", "zero"]) {
+      const read = await settles(kit, `files.read of a ${name}`, executor.files.read(name));
+      assert.equal(read, undefined, `files.read("${name}") must fail`);
+      const streamed = await settles(kit, `files.readStream of a ${name}`, contentOf(executor, name));
+      assert.equal(streamed, undefined, `files.readStream("${name}") must fail`);
+      const stats = await settles(kit, `files.stat of a ${name}`, executor.files.stat(name));
+      assert.equal(stats, undefined, `files.stat("${name}") must fail`);
+      await settles(kit, `files.write to a ${name}`, executor.files.write(name, "x"));
+      await settles(kit, `files.remove of a ${name}`, executor.files.remove(name));
+    }
+  },
+};
+
+const sparse: ConformanceCase = {
+  name: "a sparse file of 100 GB is not taken into memory",
+  needs: [language("python")],
+  async run(kit) {
+    const executor = await kit.create();
+    const made = await kit.run(
+      executor,
+      python(`import os\nopen("sparse", "w").close()\nos.truncate("sparse", 10**11)\nprint("made")`),
+    );
+    // Where the file system or a limit refuses such a file, there is nothing to be read.
+    if (made.exitCode !== 0) return;
+    await kit.rejects(InvalidInputError, "files.read", executor.files.read("sparse"), /readStream/);
+    assert.equal((await executor.files.stat("sparse")).size, 10 ** 11);
+    const reader = executor.files.readStream("sparse").getReader();
+    assert.equal((await kit.within("the first bytes", reader.read())).value?.[0], 0);
+    await kit.within("leaving the stream", reader.cancel());
+    await kit.within("files.remove", executor.files.remove("sparse"));
+    await kit.rejects(FileNotFoundError, "files.read", executor.files.read("sparse"));
+  },
+};
+
+/** The host's own file calls, on files that code changes meanwhile or made to do harm. */
+export const hostileFiles: ConformanceGroup = {
+  name: "hostile files",
+  cases: [stays, keepsResult, survivesPipes, survivesReplacing, special, sparse],
+};

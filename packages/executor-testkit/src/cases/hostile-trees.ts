@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import type { CodeBlock } from "@fenced/core";
+import type { ConformanceGroup, Need } from "../conformance-case.ts";
+import { language } from "../needs.ts";
+import { settles } from "../observe/settles.ts";
+
+const python = (code: string): CodeBlock => ({ language: "python", code });
+
+/** What starts and ends blocks runs where the code does, and is not this program or its server. */
+const supervised: Need = ({ capabilities, subject }) =>
+  capabilities.isolation === "container" || capabilities.isolation === "os-sandbox" || subject.live === true
+    ? undefined
+    : "what starts the blocks may be this program itself";
+
+/** Directories that go on and on, and what starts the blocks stopped. */
+export const hostileTrees: ConformanceGroup = {
+  name: "hostile trees and processes",
+  cases: [
+    {
+      name: "a tree of 2,500 levels is listed and removed, or refused, and stop() removes what is left",
+      needs: [language("python")],
+      async run(kit) {
+        const executor = await kit.create();
+        const code = `import os\nhere = os.getcwd()\nfor level in range(2500):\n    os.mkdir("d"); os.chdir("d")\nopen("f", "w").close()\nos.chdir(here)`;
+        const made = await kit.run(executor, python(code));
+        // A file system may refuse a tree as deep as that; what there is then must go like any other.
+        const refused = made.exitCode !== 0;
+        const files = await settles(kit, "files.list", executor.files.list());
+        if (files !== undefined && !refused) assert.equal(files.length, 1);
+        await settles(kit, "files.remove", executor.files.remove("d"));
+        const again = await kit.run(executor, python(code.replaceAll('"d"', '"e"')));
+        assert.equal(again.exitCode !== 0, refused, again.output);
+        await kit.within("stop()", executor.stop());
+      },
+    },
+    {
+      name: "a directory of 3,000 files is listed whole",
+      needs: [language("python")],
+      async run(kit) {
+        const executor = await kit.create();
+        await kit.succeed(
+          executor,
+          python(`import os\nos.mkdir("wide")\nfor number in range(3000): open("wide/%d" % number, "w").close()`),
+        );
+        assert.equal((await kit.within("files.list", executor.files.list("wide"))).length, 3000);
+        await kit.within("files.remove", executor.files.remove("wide"));
+        assert.deepEqual(await executor.files.list(), []);
+      },
+    },
+    {
+      name: "a stopped supervisor holds up no call for ever",
+      needs: [language("python"), supervised],
+      async run(kit) {
+        const executor = await kit.create();
+        await executor.files.write("a.txt", "a");
+        const code = `import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(0.2)`;
+        const run = executor.executeCodeBlocks([python(code)], { timeoutMs: 2000 });
+        await settles(kit, "executeCodeBlocks", run);
+        await settles(kit, "files.read", executor.files.read("a.txt"));
+        await settles(kit, "files.remove", executor.files.remove("a.txt"));
+        await kit.within("stop()", executor.stop());
+      },
+    },
+  ],
+};

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CodeExecutor } from "@fenced/core";
+import type { CaseContext } from "../case-context.ts";
+import type { ConformanceGroup } from "../conformance-case.ts";
+import { breakable, live } from "../needs.ts";
+import { followStream } from "../observe/follow-stream.ts";
+import { beating, untilRunning } from "../observe/until-running.ts";
+
+/** A container that is killed, a kernel that dies, a connection that breaks. */
+export const lostSession: ConformanceGroup = {
+  name: "lost session",
+  cases: [
+    {
+      name: "the next result says that the session was lost while idle, and the one after it does not",
+      needs: [breakable],
+      async run(kit) {
+        const reasons: string[] = [];
+        const executor = await kit.create({ onSessionLost: (reason) => reasons.push(reason) });
+        await kit.succeedWith(executor, kit.language.print("before"));
+        await breakPlace(kit, executor);
+        // Until it is known, a call may still go to what is dead.
+        if (live(kit) === undefined) await kit.eventually("onSessionLost is called", () => reasons[0]);
+        const after = await kit.succeedWith(executor, kit.language.print("after"));
+        assert.equal(after.output, "after\n");
+        assert.equal(after.stateLost, true);
+        assert.equal(reasons.length, 1, `onSessionLost was called ${reasons.length} times: ${reasons.join("; ")}`);
+        assert.ok((reasons[0] ?? "").length > 10, "the reason is a sentence");
+        assert.equal((await kit.succeedWith(executor, kit.language.print("later"))).stateLost, false);
+      },
+    },
+    {
+      name: "onSessionLost is called while nothing runs, and what it throws does no harm",
+      needs: [breakable, live],
+      async run(kit) {
+        let reason: string | undefined;
+        const executor = await kit.create({
+          onSessionLost: (said) => {
+            reason = said;
+            throw new Error("an application's own mistake");
+          },
+        });
+        await kit.succeedWith(executor, kit.language.print("before"));
+        await breakPlace(kit, executor);
+        await kit.eventually("onSessionLost is called", () => reason);
+        assert.equal((await kit.succeedWith(executor, kit.language.print("after"))).stateLost, true);
+      },
+    },
+    {
+      name: "is said by the result of the call that it ended, or by the next",
+      needs: [breakable, live],
+      async run(kit) {
+        const { language } = kit;
+        const reasons: string[] = [];
+        const executor = await kit.create({ onSessionLost: (reason) => reasons.push(reason) });
+        const program = language.program(...beating(language, "main"));
+        const followed = followStream(executor.streamCodeBlocks([program]));
+        followed.result.catch(() => {});
+        await untilRunning(kit, executor, followed, "main");
+        await breakPlace(kit, executor);
+        const ended = await kit.within(
+          "the call under way",
+          followed.result.catch(() => undefined),
+        );
+        const next = await kit.succeedWith(executor, language.print("after"));
+        assert.deepEqual([ended?.stateLost === true, next.stateLost].filter(Boolean), [true], "one result says so");
+        assert.equal(reasons.length, 1, reasons.join("; "));
+      },
+    },
+    {
+      name: "is not what stop() and restart() are",
+      async run(kit) {
+        const reasons: string[] = [];
+        const executor = await kit.create({ onSessionLost: (reason) => reasons.push(reason) });
+        await kit.succeedWith(executor, kit.language.print("before"));
+        await kit.within("restart()", executor.restart());
+        assert.equal((await kit.succeedWith(executor, kit.language.print("next"))).stateLost, false);
+        await kit.within("stop()", executor.stop());
+        await kit.within("start()", executor.start());
+        assert.equal((await kit.succeedWith(executor, kit.language.print("last"))).stateLost, false);
+        await kit.within("stop()", executor.stop());
+        // What ends late would be told late.
+        await sleep(500);
+        assert.deepEqual(reasons, []);
+      },
+    },
+  ],
+};
+
+async function breakPlace(kit: CaseContext, executor: CodeExecutor): Promise<void> {
+  await kit.within("breakPlace", Promise.resolve(kit.subject.breakPlace?.(executor)));
+}

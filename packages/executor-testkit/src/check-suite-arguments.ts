@@ -1,0 +1,52 @@
+import { callbackOption, checkOptions, objectOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import * as z from "zod";
+import type { ExecutorSubject } from "./executor-subject.ts";
+import type { FixtureLanguage } from "./languages/fixture-language.ts";
+import type { SuiteOptions } from "./suite-options.ts";
+import type { TestRunner } from "./test-runner.ts";
+
+const subjectSchemas: OptionSchemas<ExecutorSubject> = {
+  name: z.string().min(1),
+  create: callbackOption<ExecutorSubject["create"]>(),
+  load: callbackOption<ExecutorSubject["load"]>(),
+  takesWorkDir: z.boolean(),
+  hostCommand: z.tuple([z.string()], z.string()),
+  listResources: callbackOption<NonNullable<ExecutorSubject["listResources"]>>().exactOptional(),
+  breakPlace: callbackOption<NonNullable<ExecutorSubject["breakPlace"]>>().exactOptional(),
+  live: z.boolean().exactOptional(),
+  closesOutput: z.boolean().exactOptional(),
+  patienceMs: z.number().positive().exactOptional(),
+  language: objectOption<FixtureLanguage>(["program", "print"], "programs in a language").exactOptional(),
+};
+
+const runnerSchema = z.object({ runner: objectOption<TestRunner>(["describe", "it"], "{ describe, it }") });
+const subjectSchema = optionsSchema(subjectSchemas);
+const suiteOptions: z.ZodType<SuiteOptions> = optionsSchema({
+  groups: z.array(z.string()).exactOptional(),
+  concurrent: z.boolean().exactOptional(),
+} satisfies OptionSchemas<SuiteOptions>);
+
+/**
+ * Checks the arguments of `testCodeExecutor`.
+ *
+ * @returns the options.
+ * @throws InvalidInputError if a part of the subject or an option is unknown or wrong.
+ */
+export function checkSuiteArguments(runner: unknown, subject: unknown, options: unknown): SuiteOptions {
+  checkOptions(runnerSchema, { runner }, "testCodeExecutor");
+  checkOptions(subjectSchema, withInherited(subject), "testCodeExecutor");
+  return checkOptions(suiteOptions, options, "testCodeExecutor");
+}
+
+/** A subject may be an object of a class, whose methods no loop over its names finds. */
+function withInherited(subject: unknown): unknown {
+  if (typeof subject !== "object" || subject === null) return subject;
+  const names = new Set([...Object.keys(subjectSchemas), ...Object.keys(subject)]);
+  return Object.fromEntries([...names].map((name): [string, unknown] => [name, valueOf(subject, name)]));
+}
+
+/** A command that a getter gives may not be known yet, when the place that it names is started by a hook of the tests. */
+function valueOf(subject: object, name: string): unknown {
+  const isGetter = Object.getOwnPropertyDescriptor(subject, name)?.get !== undefined;
+  return isGetter && name === "hostCommand" ? ["known when it is needed"] : Reflect.get(subject, name);
+}

@@ -1,0 +1,35 @@
+import type { CodeBlock, CodeExecutor, CodeResult } from "@fenced/core";
+
+/** A block that has begun. */
+export interface BegunBlock {
+  /** Its result; what it rejects with may be looked at later. */
+  readonly result: Promise<CodeResult>;
+}
+
+/**
+ * Starts a block, and waits until it has printed something: for a test that then does something to the place where it runs.
+ *
+ * @throws what the run rejects with before the block has printed anything.
+ *
+ * @example
+ * const { result } = await beginBlock(executor, { language: "sh", code: "echo started; sleep 1000" });
+ * await docker("kill", executor.containerName);
+ * await assert.rejects(result);
+ */
+export async function beginBlock(executor: CodeExecutor, block: CodeBlock): Promise<BegunBlock> {
+  let printed: () => void = () => {};
+  const begun = new Promise<void>((resolve) => {
+    printed = resolve;
+  });
+  const run = async (): Promise<CodeResult> => {
+    for await (const event of executor.streamCodeBlocks([block])) {
+      if (event.type === "stdout") printed();
+      if (event.type === "result") return event.result;
+    }
+    throw new Error("the stream ended without a result");
+  };
+  const result = run();
+  result.catch(() => {});
+  await Promise.race([begun, result]);
+  return { result };
+}

@@ -1,0 +1,188 @@
+"""Runs blocks in one namespace, one after the other. It is part of the snapshot that the interpreter starts from."""
+
+import ast
+import asyncio
+import builtins
+import errno
+import inspect
+import io
+import json
+import linecache
+import os
+import sys
+import time
+import traceback
+import types
+
+# What blocks often import is loaded already.
+import collections  # noqa: F401
+import contextlib  # noqa: F401
+import csv  # noqa: F401
+import dataclasses  # noqa: F401
+import datetime  # noqa: F401
+import functools  # noqa: F401
+import itertools  # noqa: F401
+import math  # noqa: F401
+import pathlib  # noqa: F401
+import random
+import re  # noqa: F401
+import statistics  # noqa: F401
+import string  # noqa: F401
+import subprocess  # noqa: F401
+import typing  # noqa: F401
+
+_compile_flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_main = types.ModuleType("__main__")
+_sleep_device = None
+_number = 0
+
+
+class _Selector:
+    """What an event loop waits with, where nothing but time can be waited for."""
+
+    def select(self, timeout):
+        if timeout is None:
+            raise RuntimeError("The program waits for something that can never happen.")
+        if timeout > 0:
+            _sleep(timeout)
+        return []
+
+
+class _EventLoop(asyncio.BaseEventLoop):
+    """An event loop of this thread alone, without sockets."""
+
+    def __init__(self):
+        super().__init__()
+        self._selector = _Selector()
+
+    def _process_events(self, events):
+        pass
+
+    def _write_to_self(self):
+        pass
+
+
+class _Policy(asyncio.events._BaseDefaultEventLoopPolicy):
+    def _loop_factory(self):
+        return _EventLoop()
+
+
+def _sleep(seconds):
+    """Sleeps without using the processor, as `time.sleep` of this interpreter does."""
+    seconds = float(seconds)
+    if seconds != seconds:
+        raise ValueError("Invalid value NaN (not a number)")
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    os.write(_sleep_device, b"%.3f" % (seconds * 1000))
+
+
+def _no_system(command):
+    raise OSError(errno.ENOTSUP, "There are no programs here to run")
+
+
+def prepare(env):
+    """Called when the interpreter has started, before the first block."""
+    global _sleep_device
+    os.environ.clear()
+    os.environ.update(json.loads(env))
+    _sleep_device = os.open("/dev/sleep", os.O_WRONLY)
+    time.sleep = _sleep
+    os.system = _no_system
+    sys.modules["__main__"] = _main
+    _main.__builtins__ = builtins
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
+    # There is nothing behind these that helps a program, and much that a hostile one would look at first.
+    for name in ("js", "pyodide_js"):
+        sys.modules[name] = None
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "JsFinder"]
+    import pyodide.code
+
+    if hasattr(pyodide.code, "run_js"):
+        del pyodide.code.run_js
+    # The interpreter's own loop counts as running all the time.
+    asyncio.events._set_running_loop(None)
+    asyncio.events._set_event_loop_policy(_Policy())
+    sys.path.insert(0, "")
+    # The snapshot's numbers would be those of all sessions.
+    random.seed()
+
+
+def run(source, file, stdin, env):
+    """Runs a block. Its exit code is what the program's would be, or -1 if the interpreter cannot go on."""
+    global _number
+    _number += 1
+    name = file or "<block %d>" % _number
+    sys.argv = [file or ""]
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8", "surrogatepass")), encoding="utf-8")
+    outer = _enter_environment(json.loads(env))
+    try:
+        return _execute(source, name)
+    finally:
+        _leave_environment(outer)
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass
+
+
+def _enter_environment(env):
+    outer = {name: os.environ.get(name) for name in env}
+    os.environ.update(env)
+    return outer
+
+
+def _leave_environment(outer):
+    for name, value in outer.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _execute(source, name):
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    try:
+        code = compile(source, name, "exec", flags=_compile_flags, dont_inherit=True)
+        result = eval(code, _main.__dict__)
+        if inspect.iscoroutine(result):
+            _event_loop().run_until_complete(result)
+        return 0
+    except SystemExit as end:
+        return _exit_code(end.code)
+    except KeyboardInterrupt:
+        _report()
+        return 130
+    except BaseException:
+        _report()
+        return 1
+
+
+def _event_loop():
+    try:
+        loop = asyncio.events._get_event_loop_policy()._local._loop
+    except AttributeError:
+        loop = None
+    if loop is None or loop.is_closed():
+        loop = _EventLoop()
+        asyncio.set_event_loop(loop)
+    return loop
+
+
+def _exit_code(code):
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _report():
+    """Prints the error, without the part of the traceback that is not the program's."""
+    kind, error, trace = sys.exc_info()
+    while trace is not None and trace.tb_frame.f_code.co_filename == "<fenced>":
+        trace = trace.tb_next
+    traceback.print_exception(kind, error, trace)

@@ -1,0 +1,138 @@
+import { createHash } from "node:crypto";
+import disk from "node:fs";
+import { harden, hardenAgain } from "./harden.mjs";
+import { forgetNodes, hostFileSystem } from "./host-file-system.mjs";
+import { limitMemory } from "./limit-memory.mjs";
+import { frameType, packed, receive, send, sendAll, unpacked } from "./wire.mjs";
+
+/**
+ * Runs Python blocks, one after the other, as the host sends them. The host has started this process with an empty environment, no
+ * right to any file but the interpreter's own, and no way to make code from text.
+ *
+ * @typedef {object} Plan
+ * @property {string} directory - where the interpreter's files are.
+ * @property {number} memoryBytes
+ * @property {string} program - `blocks.py`.
+ * @property {Readonly<Record<string, string>>} env - the environment of the Python program, which is not this process's.
+ * @property {boolean} snapshot - descriptor 4 is a snapshot, behind the SHA-256 of it.
+ */
+
+const snapshotFile = 4;
+const digestBytes = 32;
+/** The exit code of this process when the snapshot is not what was once written. */
+const badSnapshot = 86;
+const workspace = "/workspace";
+const exit = process.exit.bind(process);
+
+/** @type {Plan} */
+const plan = JSON.parse(process.argv[1] ?? "");
+// The interpreter takes it for its own name.
+process.argv[1] = "python";
+const snapshot = plan.snapshot ? readSnapshot() : undefined;
+const digest = (/** @type {Uint8Array} */ bytes) => createHash("sha256").update(bytes).digest();
+if (snapshot && !digest(snapshot.content).equals(snapshot.digest)) exit(badSnapshot);
+const hash = createHash("sha256");
+harden();
+limitMemory(plan.memoryBytes);
+const { loadPyodide } = await import(`file://${plan.directory}/pyodide.mjs`);
+const python = await loadPyodide({
+  indexURL: plan.directory,
+  jsglobals: Object.create(null),
+  env: { HOME: "/home/pyodide" },
+  ...(snapshot ? { _loadSnapshot: snapshot.content } : { _makeSnapshot: true }),
+});
+if (snapshot) serve();
+else makeSnapshot();
+
+function readSnapshot() {
+  const bytes = Buffer.alloc(disk.fstatSync(snapshotFile).size);
+  // By its position: other processes read the same open file.
+  for (let at = 0; at < bytes.length;) {
+    const count = disk.readSync(snapshotFile, bytes, at, bytes.length - at, at);
+    if (count === 0) break;
+    at += count;
+  }
+  return { digest: bytes.subarray(0, digestBytes), content: bytes.subarray(digestBytes) };
+}
+
+/** Sends what the host keeps: the interpreter's memory, with everything imported that runs blocks. */
+function makeSnapshot() {
+  python.runPython(
+    [
+      "import sys, types",
+      'sys.modules["_fenced"] = types.ModuleType("_fenced")',
+      `exec(compile(${JSON.stringify(plan.program)}, "<fenced>", "exec"), sys.modules["_fenced"].__dict__)`,
+      "del sys, types",
+    ].join("\n"),
+  );
+  const made = python.makeMemorySnapshot();
+  sendAll(frameType.snapshot, hash.update(made).digest());
+  sendAll(frameType.snapshot, made);
+  send(frameType.ready);
+  exit(0);
+}
+
+function serve() {
+  const { FS } = python;
+  connectStreams();
+  FS.mkdirTree(workspace);
+  const files = hostFileSystem(FS, python.ERRNO_CODES);
+  FS.mount(files, {}, workspace);
+  FS.chdir(workspace);
+  const blocks = python.pyimport("_fenced");
+  blocks.prepare(JSON.stringify(plan.env));
+  const { run } = blocks;
+  hardenAgain();
+  send(frameType.ready);
+  for (;;) {
+    const message = receive();
+    if (!message) return exit(0);
+    forgetNodes(FS, files);
+    const { fields } = unpacked(message.body);
+    send(
+      frameType.done,
+      ...packed(outcome(() => run(fields.code, fields.file, fields.stdin, JSON.stringify(fields.env)))),
+    );
+  }
+}
+
+/**
+ * @param {() => number} run
+ * @returns {{ exitCode: number, over?: true }} `over`: the interpreter has ended with the block.
+ */
+function outcome(run) {
+  try {
+    return { exitCode: run() };
+  } catch (error) {
+    const { name, status, message } = /** @type {{ name?: string, status?: number, message?: string }} */ (error ?? {});
+    if (name === "ExitStatus" || name === "Exit") return { exitCode: (status ?? 1) & 0xff, over: true };
+    sendAll(frameType.stderr, Buffer.from(`The interpreter broke down: ${message}\n`));
+    return { exitCode: 134, over: true };
+  }
+}
+
+/** What the program prints goes to the host as it comes, and the program waits until it is taken. */
+function connectStreams() {
+  const writer = (/** @type {number} */ type) => ({
+    write(/** @type {Uint8Array} */ bytes) {
+      sendAll(type, bytes);
+      return bytes.length;
+    },
+  });
+  python.setStdout(writer(frameType.stdout));
+  python.setStderr(writer(frameType.stderr));
+  python.setStdin({ stdin: () => null });
+  const { FS } = python;
+  const clock = new Int32Array(new SharedArrayBuffer(4));
+  const operations = {
+    /** @type {(stream: unknown, buffer: Uint8Array, offset: number, length: number) => number} */
+    write(_stream, buffer, offset, length) {
+      const milliseconds = Number(Buffer.from(buffer.subarray(offset, offset + length)).toString());
+      Atomics.wait(clock, 0, 0, Number.isFinite(milliseconds) ? milliseconds : 0);
+      return length;
+    },
+  };
+  const device = FS.makedev(86, 0);
+  FS.registerDevice(device, operations);
+  FS.mkdev("/dev/sleep", device);
+}

@@ -1,0 +1,180 @@
+import { FileNotFoundError, InvalidInputError, WorkspacePathError, type FileInfo, type FileStat } from "@fenced/core";
+import type { FileContent, RemoteFileAccess } from "@fenced/executor-kit";
+import { StorageError } from "./storage.ts";
+import { partsOf, type Directory, type FileNode, type Node, type Tree } from "./tree.ts";
+
+/** Where the code sees the tree. */
+export const workspacePath = "/workspace";
+
+const mostLinks = 40;
+const pieceBytes = 1_048_576;
+
+/** The files of a session, as the host's own calls use them: links are followed, but never out of the tree. */
+export class TreeAccess implements RemoteFileAccess {
+  readonly seeks = true;
+  readonly measurable = true;
+  readonly #tree: Tree;
+
+  constructor(tree: Tree) {
+    this.#tree = tree;
+  }
+
+  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+    const path = this.#follow(directory);
+    const node = this.#find(path, directory);
+    if (node.kind !== "directory") throw new FileNotFoundError(`${quote(directory)} is not a directory`, { remedy });
+    yield* filesBelow(node, path === "" ? "" : `${path}/`);
+  }
+
+  async stat(file: string): Promise<FileStat> {
+    const node = this.#find(this.#follow(file), file);
+    const modifiedAt = new Date(node.modifiedAt);
+    if (node.kind === "file") return { path: file, type: "file", size: node.content.size, modifiedAt };
+    return { path: file, type: "directory", size: 0, modifiedAt };
+  }
+
+  async *content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {
+    const node = this.#find(this.#follow(file), file);
+    if (node.kind !== "file") {
+      throw new InvalidInputError(`${quote(file)} is a directory`, { remedy: "Name a file in it." });
+    }
+    this.#tree.open(node);
+    try {
+      for (let at = start; at < node.content.size; at += pieceBytes) yield node.content.read(at, pieceBytes);
+    } finally {
+      this.#tree.close(node);
+    }
+  }
+
+  async put(file: string, content: FileContent): Promise<void> {
+    const path = this.#follow(file);
+    const temporary = this.#tree.makeDetached();
+    try {
+      let at = 0;
+      for await (const piece of content) {
+        temporary.content.write(at, piece);
+        at += piece.length;
+      }
+      this.#place(path, temporary);
+    } catch (error) {
+      temporary.content.resize(0);
+      throw asInputError(error, file);
+    }
+  }
+
+  async remove(file: string): Promise<void> {
+    const parts = file.split("/");
+    const name = parts.pop() ?? "";
+    const parent = this.#follow(parts.join("/"));
+    try {
+      this.#tree.removeAll(parent === "" ? name : `${parent}/${name}`);
+      this.#tree.changes += 1;
+    } catch (error) {
+      throw asFileError(error, file);
+    }
+  }
+
+  #place(path: string, file: FileNode): void {
+    const parts = partsOf(path);
+    for (let count = 1; count < parts.length; count += 1) {
+      const parent = parts.slice(0, count).join("/");
+      if (!this.#has(parent)) this.#tree.makeDirectory(parent);
+    }
+    if (this.#has(path)) this.#tree.unlink(path);
+    this.#tree.attach(path, file);
+    this.#tree.changes += 1;
+  }
+
+  #has(path: string): boolean {
+    try {
+      this.#tree.find(path);
+      return true;
+    } catch (error) {
+      if (error instanceof StorageError && error.code === "ENOENT") return false;
+      throw error;
+    }
+  }
+
+  #find(path: string, given: string): Node {
+    try {
+      return this.#tree.find(path);
+    } catch (error) {
+      throw asFileError(error, given);
+    }
+  }
+
+  /**
+   * The path without links; what is not there stays as it is.
+   *
+   * @throws WorkspacePathError if a link leads out.
+   */
+  #follow(given: string): string {
+    let links = 0;
+    const followed: { readonly name: string; readonly node: Node | undefined }[] = [];
+    const coming = given.split("/").toReversed();
+    for (let part = coming.pop(); part !== undefined; part = coming.pop()) {
+      if (part === "" || part === ".") continue;
+      if (part === "..") {
+        if (followed.pop() === undefined) throw leavesWorkspace(given);
+        continue;
+      }
+      const parent = followed.length === 0 ? this.#tree.root : followed.at(-1)?.node;
+      const node = parent?.kind === "directory" ? parent.entries.get(part) : undefined;
+      if (node?.kind !== "link") {
+        followed.push({ name: part, node });
+        continue;
+      }
+      links += 1;
+      if (links > mostLinks) throw new InvalidInputError(`${quote(given)} is a link to itself`, { remedy });
+      const { target } = node;
+      if (target.startsWith("/")) {
+        if (!`${target}/`.startsWith(`${workspacePath}/`)) throw leavesWorkspace(given);
+        followed.length = 0;
+        coming.push(...target.slice(workspacePath.length).split("/").toReversed());
+      } else coming.push(...target.split("/").toReversed());
+    }
+    return followed.map(({ name }) => name).join("/");
+  }
+}
+
+const remedy = "List the files with `files.list()`.";
+
+function* filesBelow(top: Directory, topPrefix: string): Generator<FileInfo, void, void> {
+  const coming: [directory: Directory, prefix: string][] = [[top, topPrefix]];
+  for (let each = coming.pop(); each; each = coming.pop()) {
+    const [directory, prefix] = each;
+    for (const [name, node] of directory.entries) {
+      if (node.kind === "file") yield { path: prefix + name, size: node.content.size };
+      else if (node.kind === "directory") coming.push([node, `${prefix}${name}/`]);
+    }
+  }
+}
+
+function leavesWorkspace(given: string): WorkspacePathError {
+  return new WorkspacePathError(`The path ${quote(given)} leads out of the workspace, through a symbolic link`, {
+    remedy: "Use a path that stays in the workspace, or remove the link.",
+  });
+}
+
+function asFileError(error: unknown, given: string): unknown {
+  if (!(error instanceof StorageError)) return error;
+  return new FileNotFoundError(`There is no file ${quote(given)} in the workspace`, { cause: error, remedy });
+}
+
+function asInputError(error: unknown, given: string): unknown {
+  if (!(error instanceof StorageError)) return error;
+  if (error.code === "ENOSPC") {
+    return new InvalidInputError(`There is no room for ${quote(given)}: the session's files take all that they may`, {
+      cause: error,
+      remedy: "Remove files, or raise `storageBytes`.",
+    });
+  }
+  return new InvalidInputError(`${quote(given)} cannot be written (${error.code})`, {
+    cause: error,
+    remedy: "Choose a name that is not a directory's, of at most 255 bytes, in a directory.",
+  });
+}
+
+function quote(path: string): string {
+  return JSON.stringify(path);
+}

@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import type { Duplex } from "node:stream";
+
+/** What a frame is. The interpreter's process has the same numbers, in `child/wire.mjs`. */
+export const frameType = {
+  stdout: 1,
+  stderr: 2,
+  request: 3,
+  done: 4,
+  ready: 5,
+  snapshot: 6,
+  run: 7,
+  answer: 8,
+} as const;
+
+/** Fields that a frame is introduced by: four bytes of length, one of type. */
+const headerBytes = 5;
+/** The most that a frame from the interpreter may carry, with room for the fields beside a megabyte of content. */
+const mostBytes = 1_114_112;
+
+/** One message from the interpreter's process. The code in there can forge it. */
+export interface Frame {
+  readonly type: number;
+  readonly body: Buffer;
+}
+
+/** The interpreter's process sent something that is not a valid frame. */
+export class ProtocolError extends Error {}
+
+/** Both directions of the stream to an interpreter's process; it is read only as fast as `next` is called. */
+export class FrameChannel {
+  readonly #socket: Duplex;
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer[] = [];
+  #length = 0;
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+    // A process that has been killed cannot be written to; its end is seen by reading.
+    socket.on("error", () => {});
+    const chunks: AsyncIterable<Buffer> = socket;
+    this.#chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  /**
+   * The next frame; `undefined` when the process has ended.
+   *
+   * @throws ProtocolError if it is larger than a frame may be.
+   */
+  async next(): Promise<Frame | undefined> {
+    const header = await this.#take(headerBytes);
+    if (!header) return undefined;
+    const length = header.readUInt32BE();
+    if (length > mostBytes) throw new ProtocolError(`A frame of ${length} bytes.`);
+    const body = await this.#take(length);
+    return body && { type: header.readUInt8(4), body };
+  }
+
+  /** Sends a frame of fields, and bytes that go with them; waits while the process does not read. */
+  async send(type: number, fields: object, bytes: Uint8Array = new Uint8Array()): Promise<void> {
+    const text = Buffer.from(JSON.stringify(fields));
+    const header = Buffer.alloc(headerBytes + 4);
+    header.writeUInt32BE(4 + text.length + bytes.length);
+    header.writeUInt8(type, 4);
+    header.writeUInt32BE(text.length, headerBytes);
+    if (this.#socket.destroyed) return;
+    if (this.#socket.write(Buffer.concat([header, text, bytes]))) return;
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const closed = once(this.#socket, "close", { signal });
+    await Promise.race([once(this.#socket, "drain", { signal }), closed].map((each) => each.catch(() => {})));
+    waiting.abort();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  async #take(length: number): Promise<Buffer | undefined> {
+    while (this.#length < length) {
+      const chunk = await this.#chunks.next().catch(() => undefined);
+      if (chunk === undefined || chunk.done === true) return undefined;
+      this.#rest.push(chunk.value);
+      this.#length += chunk.value.length;
+    }
+    const whole = this.#rest.length === 1 ? this.#rest[0] : Buffer.concat(this.#rest);
+    if (!whole) return Buffer.alloc(0);
+    this.#rest = whole.length > length ? [whole.subarray(length)] : [];
+    this.#length -= length;
+    return whole.subarray(0, length);
+  }
+}
+
+/**
+ * The parts of a frame that carries fields.
+ *
+ * @throws ProtocolError if it does not.
+ */
+export function unpack(body: Buffer): { readonly fields: unknown; readonly bytes: Buffer } {
+  const length = body.length < 4 ? Infinity : body.readUInt32BE();
+  if (4 + length > body.length) throw new ProtocolError("A frame without its fields.");
+  try {
+    const fields: unknown = JSON.parse(body.toString("utf8", 4, 4 + length));
+    return { fields, bytes: body.subarray(4 + length) };
+  } catch (error) {
+    throw new ProtocolError("A frame whose fields are not JSON.", { cause: error });
+  }
+}

@@ -1,0 +1,230 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { BackendUnavailableError } from "@fenced/core";
+import { OutputQueue, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import * as z from "zod";
+import { FileRequests } from "../files/file-requests.ts";
+import { workspacePath } from "../files/tree-access.ts";
+import type { Tree } from "../files/tree.ts";
+import { FrameChannel, frameType, ProtocolError, unpack, type Frame } from "./frames.ts";
+import { watchMemory } from "./memory-watch.ts";
+import { forgetSnapshot, openSnapshot } from "./snapshot.ts";
+import { startProcess } from "./start-process.ts";
+
+/** What the process takes besides the interpreter's memory: Node, the interpreter's code, and output on its way. */
+const processBytes = 536_870_912;
+/** Output that may wait for its consumer before the program is made to wait. */
+const readAheadBytes = 262_144;
+const startTakesMs = 60_000;
+/** The exit code of the process when the snapshot is not what was once written. */
+const badSnapshot = 86;
+const killed = 137;
+
+const end = z.object({ exitCode: z.int().min(0).max(255), over: z.literal(true).exactOptional() });
+
+/** What an interpreter is started with. */
+export interface InterpreterOptions {
+  readonly memoryBytes: number;
+  readonly cacheDirectory: string | undefined;
+  readonly mark: { readonly name: string; readonly value: string };
+  readonly tree: Tree;
+  /** Called when it ends while no block runs. */
+  readonly onLost: () => void;
+}
+
+/** A Python interpreter in a process of its own. What comes from there can be forged by the code that runs in it. */
+export class Interpreter {
+  readonly #child: ChildProcess;
+  readonly #channel: FrameChannel;
+  readonly #requests: FileRequests;
+  readonly #memoryBytes: number;
+  readonly #exited: Promise<unknown>;
+  #ended = false;
+  #busy = false;
+
+  private constructor(child: ChildProcess, channel: FrameChannel, options: InterpreterOptions) {
+    this.#child = child;
+    this.#channel = channel;
+    this.#requests = new FileRequests(options.tree);
+    this.#memoryBytes = options.memoryBytes;
+    this.#exited = child.exitCode === null && child.signalCode === null ? once(child, "exit") : Promise.resolve();
+    const noteEnd = (): void => {
+      const idle = !this.#ended && !this.#busy;
+      this.#ended = true;
+      if (idle) options.onLost();
+    };
+    this.#exited.then(noteEnd, noteEnd);
+  }
+
+  /**
+   * @param signal - ends the start.
+   * @throws BackendUnavailableError if it does not start.
+   */
+  static async start(options: InterpreterOptions, signal: AbortSignal): Promise<Interpreter> {
+    const first = await startOnce(options, signal);
+    if (first !== "bad snapshot") return new Interpreter(first.child, first.channel, options);
+    forgetSnapshot(options.cacheDirectory);
+    const second = await startOnce(options, signal);
+    if (second !== "bad snapshot") return new Interpreter(second.child, second.channel, options);
+    throw notStarted();
+  }
+
+  /** The process cannot run blocks any more. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Runs a block; `stateLost` of the outcome says that the interpreter ended with it. */
+  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const output = new OutputQueue<BlockOutcome>();
+    const room = new Room();
+    const kill = (): void => {
+      this.#child.kill("SIGKILL");
+      // Nobody may be reading, and the end must not wait for that; what is still to come is little.
+      room.openForGood();
+    };
+    block.signal.addEventListener("abort", kill, { once: true });
+    if (block.signal.aborted) kill();
+    this.#busy = true;
+    const followed = this.#runToEnd(block, output, room).then(
+      (outcome) => output.end({ ...outcome, endedAt: performance.now() }),
+      (error: unknown) => output.fail(error),
+    );
+    try {
+      return yield* output.events({ taken: () => room.open(), left: () => room.openForGood() });
+    } finally {
+      await followed;
+      this.#busy = false;
+      block.signal.removeEventListener("abort", kill);
+    }
+  }
+
+  /** Ends the process, waits for its end, and closes what it had open. */
+  async kill(): Promise<void> {
+    this.#ended = true;
+    this.#child.kill("SIGKILL");
+    await this.#exited;
+    this.#channel.destroy();
+    this.#requests.end();
+  }
+
+  async #runToEnd(block: BlockRun, output: OutputQueue<BlockOutcome>, room: Room): Promise<BlockOutcome> {
+    const finished = new AbortController();
+    const watch = this.#watchMemory(finished.signal);
+    try {
+      await this.#channel.send(frameType.run, {
+        code: block.code,
+        file: block.filename === undefined ? "" : `${workspacePath}/${block.filename}`,
+        stdin: block.stdin ?? "",
+        env: block.env,
+      });
+      const outcome = await this.#follow(output, room);
+      if (outcome) return outcome;
+    } finally {
+      finished.abort();
+    }
+    await this.kill();
+    if (await watch) output.push("stderr", Buffer.from(tooMuchMemory(this.#memoryBytes)));
+    return { exitCode: killed, stateLost: true };
+  }
+
+  /** Hands on what the process sends, until the block's end; `undefined` if the process ended, or sends what none of ours does. */
+  async #follow(output: OutputQueue<BlockOutcome>, room: Room): Promise<BlockOutcome | undefined> {
+    try {
+      for (let frame = await this.#channel.next(); frame; frame = await this.#channel.next()) {
+        if (frame.type === frameType.stdout) output.push("stdout", frame.body);
+        else if (frame.type === frameType.stderr) output.push("stderr", frame.body);
+        else if (frame.type === frameType.request) await this.#answer(frame);
+        else if (frame.type === frameType.done) return await this.#outcome(frame);
+        else return undefined;
+        while (output.waiting > readAheadBytes && !room.forGood) await room.opens();
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+    }
+    return undefined;
+  }
+
+  async #answer(frame: Frame): Promise<void> {
+    const asked = unpack(frame.body);
+    const { fields, bytes } = this.#requests.answer(asked.fields, asked.bytes);
+    await this.#channel.send(frameType.answer, fields, bytes);
+  }
+
+  async #outcome(frame: Frame): Promise<BlockOutcome> {
+    const said = end.safeParse(unpack(frame.body).fields);
+    if (!said.success) throw new ProtocolError("The end of a block without its exit code.");
+    const { exitCode, over } = said.data;
+    if (over !== true) return { exitCode };
+    await this.kill();
+    return { exitCode, stateLost: true };
+  }
+
+  async #watchMemory(signal: AbortSignal): Promise<boolean> {
+    if (this.#child.pid === undefined) return false;
+    const over = await watchMemory(this.#child.pid, this.#memoryBytes + processBytes, signal);
+    if (over) this.#child.kill("SIGKILL");
+    return over;
+  }
+}
+
+/** Room for more output, for which the reading of the process's frames waits. */
+class Room {
+  /** Nobody reads any more: what comes is taken without waiting. */
+  forGood = false;
+  #wake: () => void = () => {};
+
+  opens(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  open(): void {
+    this.#wake();
+  }
+
+  openForGood(): void {
+    this.forGood = true;
+    this.#wake();
+  }
+}
+
+async function startOnce(
+  { memoryBytes, cacheDirectory, mark }: InterpreterOptions,
+  signal: AbortSignal,
+): Promise<{ readonly child: ChildProcess; readonly channel: FrameChannel } | "bad snapshot"> {
+  const snapshot = await openSnapshot(cacheDirectory);
+  signal.throwIfAborted();
+  const { child, socket } = startProcess({ memoryBytes, snapshot, mark });
+  const channel = new FrameChannel(socket);
+  const kill = (): boolean => child.kill("SIGKILL");
+  const timer = setTimeout(kill, startTakesMs);
+  signal.addEventListener("abort", kill, { once: true });
+  const exited = once(child, "exit");
+  exited.catch(() => {});
+  try {
+    const frame = await channel.next();
+    if (frame?.type === frameType.ready) return { child, channel };
+    kill();
+    channel.destroy();
+    if (child.pid !== undefined) await exited;
+    signal.throwIfAborted();
+    if (child.exitCode === badSnapshot) return "bad snapshot";
+    throw notStarted();
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", kill);
+  }
+}
+
+function notStarted(): BackendUnavailableError {
+  return new BackendUnavailableError("The Python interpreter did not start", {
+    remedy: "It needs Node 20.19 or later, and memory: raise `memoryBytes`, or end other programs.",
+  });
+}
+
+function tooMuchMemory(memoryBytes: number): string {
+  const size = Math.floor((memoryBytes + processBytes) / 1_048_576);
+  return `\nThe program was ended: its process took more than ${size} MiB of memory. Work on less data at a time.\n`;
+}

@@ -1,0 +1,26 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, it } from "vitest";
+import { restrictions } from "../src/interpreter/start-process.ts";
+
+const read = (file: string): string => readFileSync(path.join(import.meta.dirname, file), "utf8");
+
+// What is left for code that breaks out of Python into the JavaScript of its process: the same restrictions, with a program that
+// has got there.
+it("keeps files, programs, threads, network, signals and new code from the JavaScript of the interpreter's process", () => {
+  const program = `${read("../src/child/harden.mjs").replaceAll(/^export /gm, "")}\n${read("fixtures/realm-probe.mjs")}`;
+  const flags = [...restrictions(import.meta.dirname), "--input-type=module", "--eval", program];
+  const output = execFileSync(process.execPath, flags, { env: {}, encoding: "utf8" });
+  const results = new Map(Object.entries(parsed(output)));
+  expect(results.size).toBeGreaterThan(20);
+  for (const [attempt, result] of results) {
+    expect([attempt, result]).toEqual([attempt, attempt.startsWith("permission") ? "denied" : "impossible"]);
+  }
+});
+
+function parsed(text: string): object {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null) throw new Error(text);
+  return value;
+}

@@ -1,0 +1,27 @@
+import { Buffer } from "node:buffer";
+import type { Refusal } from "./refuse.ts";
+
+/** The JSON in a request's body, `undefined` if its method has none; or why it is refused. Reads no more than the limit. */
+export async function readBody(
+  request: Request,
+  maxBytes: number,
+): Promise<{ readonly body: unknown } | { readonly refusal: Refusal }> {
+  if (request.method !== "POST") return { body: undefined };
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // To cancel the stream would end the connection of some servers, and the answer with it.
+  for await (const chunk of request.body?.values({ preventCancel: true }) ?? []) {
+    if (!(chunk instanceof Uint8Array)) throw new TypeError("A request's body comes in bytes.");
+    size += chunk.byteLength;
+    if (size > maxBytes) {
+      return { refusal: { status: 413, message: `The request is larger than ${maxBytes} bytes, the server's limit.` } };
+    }
+    chunks.push(chunk);
+  }
+  try {
+    const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    return { body };
+  } catch {
+    return { refusal: { status: 400, code: -32_700, message: "The request's body is not valid JSON." } };
+  }
+}

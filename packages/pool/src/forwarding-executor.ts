@@ -1,0 +1,88 @@
+import {
+  type CodeBlock,
+  type CodeExecutor,
+  type CodeResult,
+  ComponentError,
+  type ComponentModel,
+  type ExecuteOptions,
+  type ExecutionEvent,
+  type ExecutorCapabilities,
+  type StartOptions,
+  type WorkspaceFiles,
+} from "@fenced/core";
+
+/** Where an executor of a session or a lease sends its calls. */
+export interface ForwardingTarget {
+  run(blocks: readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult>;
+  runStream(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
+  files(): WorkspaceFiles;
+  end(): Promise<void>;
+  /** Lets `action` use the executor behind it, started. */
+  use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** What it is, as the beginning of a sentence: `A session of ExecutorSessions`. */
+  readonly kind: string;
+}
+
+const notStarted: ExecutorCapabilities = {
+  languages: [],
+  stateful: false,
+  displays: false,
+  functions: [],
+  hostFunctions: [],
+  stdin: false,
+  isolation: "none",
+};
+
+/** An executor that belongs to a session or to a lease, for agents and tools; `stop()` ends that, and so the executor behind it. */
+export class ForwardingExecutor implements CodeExecutor {
+  readonly #target: ForwardingTarget;
+  #started: CodeExecutor | undefined;
+
+  /** @param started - the executor behind it, if it has started already. */
+  constructor(target: ForwardingTarget, started?: CodeExecutor) {
+    this.#target = target;
+    this.#started = started;
+  }
+
+  get capabilities(): ExecutorCapabilities {
+    return this.#started?.capabilities ?? notStarted;
+  }
+
+  get files(): WorkspaceFiles {
+    return this.#target.files();
+  }
+
+  async start({ signal }: StartOptions = {}): Promise<void> {
+    this.#started = await this.#target.use((executor) => Promise.resolve(executor), signal);
+  }
+
+  async stop(): Promise<void> {
+    await this.#target.end();
+  }
+
+  async restart(): Promise<void> {
+    await this.#target.use((executor) => executor.restart());
+  }
+
+  executeCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult> {
+    return this.#target.run(blocks, options);
+  }
+
+  streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent> {
+    return this.#target.runStream(blocks, options);
+  }
+
+  formatFunctionsForPrompt(template?: string): string {
+    return this.#started?.formatFunctionsForPrompt(template) ?? "";
+  }
+
+  dumpComponent(): ComponentModel {
+    throw new ComponentError(`${this.#target.kind} cannot be dumped`, {
+      remedy: "Dump the executor that create makes.",
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}

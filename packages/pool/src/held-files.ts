@@ -1,0 +1,127 @@
+import type { CodeExecutor, FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
+
+/** What holds an executor for a while: a session, or a lease. */
+export interface Holder {
+  /** Aborted when it ends, with the error for what is under way. */
+  readonly signal: AbortSignal;
+  /** Keeps it in use, until what it returns is called. */
+  hold(): () => void;
+  /** The executor, started. */
+  executor(signal?: AbortSignal): Promise<CodeExecutor>;
+  /** Lets `action` use the executor; while it does, it is in use. */
+  use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
+}
+
+type Writer = WritableStreamDefaultWriter<Uint8Array>;
+
+/**
+ * The files of an executor that is held: by the holder that is there at the first call, or that the first call begins. Once that
+ * one has ended, calls reject: what comes late begins no new one, and reaches nobody else's files.
+ */
+export class HeldFiles implements WorkspaceFiles {
+  readonly #find: () => Promise<Holder>;
+  #holder: Promise<Holder> | undefined;
+
+  constructor(find: () => Promise<Holder>) {
+    this.#find = find;
+  }
+
+  list(directory?: string): Promise<FileInfo[]> {
+    return this.#use(({ files }) => files.list(directory));
+  }
+
+  stat(path: string): Promise<FileStat> {
+    return this.#use(({ files }) => files.stat(path));
+  }
+
+  read(path: string): Promise<Uint8Array> {
+    return this.#use(({ files }) => files.read(path));
+  }
+
+  readStream(path: string, options: ReadStreamOptions = {}): ReadableStream<Uint8Array> {
+    return ReadableStream.from(this.#content(path, options));
+  }
+
+  write(path: string, data: Uint8Array | string): Promise<void> {
+    return this.#use(({ files }) => files.write(path, data));
+  }
+
+  writeStream(path: string): WritableStream<Uint8Array> {
+    let opened: Promise<Writer> | undefined;
+    const open = (): Promise<Writer> => (opened ??= this.#openWriter(path));
+    return new WritableStream({
+      async write(chunk) {
+        await (await open()).write(chunk);
+      },
+      async close() {
+        await (await open()).close();
+      },
+      async abort(reason) {
+        const writer = await opened?.catch(() => undefined);
+        await writer?.abort(reason);
+      },
+    });
+  }
+
+  remove(path: string): Promise<void> {
+    return this.#use(({ files }) => files.remove(path));
+  }
+
+  upload(localPaths: readonly string[]): Promise<void> {
+    return this.#use(({ files }) => files.upload(localPaths));
+  }
+
+  download(paths: readonly string[], toDirectory: string): Promise<string[]> {
+    return this.#use(({ files }) => files.download(paths, toDirectory));
+  }
+
+  async *#content(path: string, options: ReadStreamOptions): AsyncGenerator<Uint8Array, void, void> {
+    const holder = await this.#bind();
+    const letGo = holder.hold();
+    try {
+      const { files } = await holder.executor(options.signal);
+      yield* files.readStream(path, { ...options, signal: joinSignals(holder.signal, options.signal) });
+    } finally {
+      letGo();
+    }
+  }
+
+  /** A writer; the executor is held until its file is complete, or has failed. */
+  async #openWriter(path: string): Promise<Writer> {
+    const holder = await this.#bind();
+    const letGo = holder.hold();
+    try {
+      const { files } = await holder.executor();
+      const writer = files.writeStream(path).getWriter();
+      // No part of a file may be written after the end, when the workspace may be somebody else's.
+      const abort = (): void => void writer.abort(holder.signal.reason).catch(() => {});
+      holder.signal.addEventListener("abort", abort, { once: true });
+      const over = (): void => {
+        holder.signal.removeEventListener("abort", abort);
+        letGo();
+      };
+      writer.closed.then(over, over);
+      return writer;
+    } catch (error) {
+      letGo();
+      throw error;
+    }
+  }
+
+  async #use<T>(action: (executor: CodeExecutor) => Promise<T>): Promise<T> {
+    return (await this.#bind()).use(action);
+  }
+
+  async #bind(): Promise<Holder> {
+    this.#holder ??= this.#find();
+    const found = this.#holder;
+    try {
+      return await found;
+    } catch (error) {
+      // There may be room for one later.
+      if (this.#holder === found) this.#holder = undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * A stream that can be left while it waits: `return()` aborts the signal that `open` was given, and resolves when the stream has
+ * ended. Nothing happens before the first item is asked for.
+ */
+export function leavableStream<Item>(
+  open: (left: AbortSignal) => AsyncGenerator<Item, void, void>,
+): AsyncIterableIterator<Item, void, void> {
+  const left = new AbortController();
+  let items: AsyncGenerator<Item, void, void> | undefined;
+  return {
+    next: () => (items ??= open(left.signal)).next(),
+    async return() {
+      left.abort();
+      await items?.return().catch(() => {});
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}

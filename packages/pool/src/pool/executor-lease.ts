@@ -1,0 +1,181 @@
+import {
+  BackendUnavailableError,
+  type CodeBlock,
+  type CodeExecutor,
+  type CodeResult,
+  type ExecuteOptions,
+  type ExecutionEvent,
+  ExecutorStoppedError,
+} from "@fenced/core";
+import { joinSignals, longestTimer, untilAborted } from "@fenced/core/abort";
+import { checkExecuteArguments } from "@fenced/core/options";
+import { ForwardingExecutor } from "../forwarding-executor.ts";
+import { HeldFiles, type Holder } from "../held-files.ts";
+import { leavableStream } from "../leavable-stream.ts";
+
+/** An executor of a pool, for one caller alone until it is released. `await using` releases it. */
+export interface ExecutorLease extends AsyncDisposable {
+  /**
+   * The executor, started. After the release its calls reject with `ExecutorStoppedError`. Its `stop()` releases the lease as well,
+   * and resolves when the executor is gone.
+   */
+  readonly executor: CodeExecutor;
+  /**
+   * Gives the executor back: what still runs is killed, and its calls reject with `ExecutorStoppedError`. Resolves at once, while
+   * the pool ends the executor, or makes it fresh for the next caller. Idempotent.
+   */
+  release(): Promise<void>;
+}
+
+/** What the pool keeps of a lease. Not the lease itself, so that one that was forgotten can be noticed. */
+export class LeaseRecord {
+  /** The executor broke down while it was used. */
+  isUnwell = false;
+  readonly executor: CodeExecutor;
+  readonly #end = new AbortController();
+  readonly #onEnd: (record: LeaseRecord, discard: boolean) => Promise<void>;
+  #uses = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #gone: Promise<void> | undefined;
+
+  /** @param onEnd - takes the executor back; resolves when it is gone, or is used again. */
+  constructor(executor: CodeExecutor, onEnd: (record: LeaseRecord, discard: boolean) => Promise<void>) {
+    this.executor = executor;
+    this.#onEnd = onEnd;
+  }
+
+  /** Aborted when the lease ends, with the error for what is under way. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** Ends the lease by itself after a while. */
+  limit(milliseconds: number, onLate: (error: unknown) => void): void {
+    if (milliseconds === Infinity) return;
+    const end = (): void => {
+      const late = leaseEnded(`it was not released within ${milliseconds} ms`);
+      void this.end(late, { discard: true });
+      onLate(late);
+    };
+    this.#timer = setTimeout(end, Math.min(milliseconds, longestTimer));
+    this.#timer.unref();
+  }
+
+  hold(): () => void {
+    this.#uses += 1;
+    return () => {
+      this.#uses -= 1;
+    };
+  }
+
+  /** Ends the lease. @param options - `discard`: nobody may use the executor again. */
+  end(reason: unknown, { discard }: { readonly discard: boolean }): Promise<void> {
+    if (this.#gone) return this.#gone;
+    clearTimeout(this.#timer);
+    this.#end.abort(reason);
+    // What is still under way could reach the files of the next caller.
+    this.#gone = this.#onEnd(this, discard || this.isUnwell || this.#uses > 0);
+    return this.#gone;
+  }
+}
+
+/**
+ * The caller's end of a lease. All that is made of it refers to it, so that it is forgotten only when nobody can use the executor
+ * any more.
+ */
+export class LeaseHolder implements Holder {
+  readonly #record: LeaseRecord;
+
+  constructor(record: LeaseRecord) {
+    this.#record = record;
+  }
+
+  /** The lease, for the caller. */
+  get lease(): ExecutorLease {
+    const release = (): Promise<void> => this.release();
+    return { executor: this.#facade(), release, [Symbol.asyncDispose]: release };
+  }
+
+  get signal(): AbortSignal {
+    return this.#record.signal;
+  }
+
+  hold(): () => void {
+    return this.#record.hold();
+  }
+
+  async executor(signal?: AbortSignal): Promise<CodeExecutor> {
+    this.signal.throwIfAborted();
+    signal?.throwIfAborted();
+    return this.#record.executor;
+  }
+
+  async use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    this.signal.throwIfAborted();
+    signal?.throwIfAborted();
+    const letGo = this.hold();
+    const acting = action(this.#record.executor).finally(letGo);
+    try {
+      return await untilAborted(acting, this.signal);
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  async release(): Promise<void> {
+    void this.#record.end(leaseEnded("it was released"), { discard: false });
+  }
+
+  #facade(): CodeExecutor {
+    const { executor } = this.#record;
+    const files = new HeldFiles(async () => this);
+    return new ForwardingExecutor(
+      {
+        run: (blocks, options) => this.#run(blocks, options),
+        runStream: (blocks, options) => leavableStream((left) => this.#stream(left, blocks, options)),
+        files: () => files,
+        end: () => this.#record.end(leaseEnded("its executor was stopped"), { discard: true }),
+        use: (action, signal) => this.use(action, signal),
+        kind: "An executor of a pool",
+      },
+      executor,
+    );
+  }
+
+  async #run(blocks: readonly CodeBlock[], given: ExecuteOptions = {}): Promise<CodeResult> {
+    const { options } = checkExecuteArguments(blocks, given);
+    const signal = joinSignals(this.signal, options.signal);
+    return this.use((executor) => executor.executeCodeBlocks(blocks, { ...given, signal }));
+  }
+
+  async *#stream(
+    left: AbortSignal,
+    blocks: readonly CodeBlock[],
+    given: ExecuteOptions = {},
+  ): AsyncGenerator<ExecutionEvent, void, void> {
+    const { options } = checkExecuteArguments(blocks, given);
+    const executor = await this.executor();
+    const letGo = this.hold();
+    const signal = joinSignals(this.signal, left, options.signal);
+    try {
+      yield* executor.streamCodeBlocks(blocks, { ...given, signal });
+    } catch (error) {
+      throw this.#explain(error);
+    } finally {
+      letGo();
+    }
+  }
+
+  /** What is under way when the lease ends fails in many ways; the reason is one. */
+  #explain(error: unknown): unknown {
+    if (BackendUnavailableError.isInstance(error)) this.#record.isUnwell = true;
+    return this.signal.aborted ? this.signal.reason : error;
+  }
+}
+
+/** Why calls of a lease that ended reject. */
+export function leaseEnded(why: string): ExecutorStoppedError {
+  return new ExecutorStoppedError(`The lease of this executor has ended: ${why}`, {
+    remedy: "Acquire another one from the pool.",
+  });
+}

@@ -1,0 +1,284 @@
+import { BackendUnavailableError, type CodeExecutor, QuotaExceededError } from "@fenced/core";
+import { Drain, type DrainOptions } from "../drain.ts";
+import { WaitingLine } from "../waiting-line.ts";
+import { type ExecutorLease, leaseEnded, LeaseHolder, LeaseRecord } from "./executor-lease.ts";
+import {
+  type AcquireOptions,
+  checkAcquire,
+  type ExecutorPoolOptions,
+  poolSettings,
+  type PoolSettings,
+} from "./executor-pool-options.ts";
+import type { PoolCounts } from "./pool-counts.ts";
+import { PoolMember } from "./pool-member.ts";
+import { recordPoolCounts, watchAcquire } from "./pool-telemetry.ts";
+import { ReadyMembers } from "./ready-members.ts";
+import { RetryPace } from "./retry-pace.ts";
+
+/** Executors that are started at the same time. */
+const startsAtOnce = 8;
+/** Starts that fail, one after the other, before those who wait are told. */
+const attempts = 3;
+/** An executor that is lost sooner than this, unused, counts as one that did not start. */
+const earlyMs = 10_000;
+
+/**
+ * Executors that are started before they are needed. A caller leases one, for itself alone, without a wait for its start; with
+ * `maxUses: 1`, the default, it is thrown away afterwards and replaced by a new one.
+ *
+ * Callers are served first come, first served, and their number is bounded. Executors that break down are replaced. If none can be
+ * started, callers get the error, and the pool tries again, more and more rarely, until it can.
+ *
+ * @example
+ * const pool = new ExecutorPool({ create: () => new DockerCommandLineCodeExecutor(), min: 2, max: 8 });
+ * process.once("SIGTERM", () => void pool.drain({ graceMs: 10_000 }));
+ * await using lease = await pool.acquire({ signal: AbortSignal.timeout(30_000) });
+ * await lease.executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
+ */
+export class ExecutorPool implements AsyncDisposable {
+  readonly #settings: PoolSettings;
+  readonly #members = new Set<PoolMember>();
+  readonly #ready: ReadyMembers;
+  readonly #leases = new Set<LeaseRecord>();
+  readonly #line = new WaitingLine<LeaseHolder>();
+  readonly #starters = new WaitingLine<void>();
+  readonly #known = new WeakSet<CodeExecutor>();
+  readonly #pace = new RetryPace();
+  readonly #drain = new Drain();
+  readonly #forgotten: FinalizationRegistry<LeaseRecord>;
+  #retry: NodeJS.Timeout | undefined;
+
+  /** Nothing is started before the first `start()` or `acquire()`. @throws InvalidInputError if an option is unknown or wrong. */
+  constructor(options: ExecutorPoolOptions) {
+    this.#settings = poolSettings(options);
+    this.#ready = new ReadyMembers(this.#settings, (idle) => void this.#end(idle, leaseEnded("nobody used it")));
+    this.#forgotten = new FinalizationRegistry((record) => {
+      const forgotten = leaseEnded("it was forgotten without a release; use `await using`");
+      void record.end(forgotten, { discard: true });
+      this.#settings.onError(forgotten);
+    });
+  }
+
+  /** How many executors there are now, and how many callers wait; telemetry has the same as gauges. */
+  get counts(): PoolCounts {
+    const inState = (state: PoolMember["state"]): number =>
+      [...this.#members].filter((member) => member.state === state).length;
+    return {
+      ready: inState("ready"),
+      starting: inState("starting"),
+      leased: inState("leased"),
+      ending: inState("ending"),
+      waiting: this.#line.length,
+    };
+  }
+
+  /**
+   * Fills the pool, and waits until `min` executors are started: when a service begins, and to see whether they start at all.
+   * Without it, the first `acquire()` begins to fill it.
+   *
+   * @throws what the start of an executor fails with.
+   * @throws ExecutorStoppedError after `drain()`.
+   * @throws `options.signal.reason` if the signal was aborted; the pool goes on filling.
+   */
+  async start(options: AcquireOptions = {}): Promise<void> {
+    const { signal } = checkAcquire(options, "start");
+    signal?.throwIfAborted();
+    this.#drain.signal.throwIfAborted();
+    if (this.#isFilled) return;
+    const filled = this.#starters.wait(signal);
+    this.#refill();
+    await filled;
+  }
+
+  /**
+   * Takes an executor for this caller alone: one that is ready, or else the next one that is, when it is this caller's turn.
+   *
+   * @throws QuotaExceededError at once if all executors are in use and `maxWaiting` callers wait already.
+   * @throws what the start of an executor fails with, if none can be started.
+   * @throws ExecutorStoppedError after `drain()`.
+   * @throws `options.signal.reason` if the signal was aborted.
+   */
+  async acquire(options: AcquireOptions = {}): Promise<ExecutorLease> {
+    const { signal } = checkAcquire(options, "acquire");
+    return watchAcquire(this.#settings.name, async () => {
+      signal?.throwIfAborted();
+      this.#drain.signal.throwIfAborted();
+      const ready = this.#ready.take();
+      const holder = ready ? this.#lease(ready) : await this.#wait(signal);
+      this.#refill();
+      return holder.lease;
+    });
+  }
+
+  /**
+   * Ends all executors for good, for a service that shuts down. Those who wait, and new callers, get `ExecutorStoppedError`; what is
+   * leased may be used for `graceMs` more. Resolves when nothing of any executor is left. A second call can shorten the grace.
+   *
+   * @throws InvalidInputError if an option is unknown or wrong.
+   */
+  async drain(options: DrainOptions = {}): Promise<void> {
+    const rested = this.#drain.begin(options);
+    const reason: unknown = this.#drain.signal.reason;
+    clearTimeout(this.#retry);
+    this.#ready.close();
+    this.#line.refuse(reason);
+    this.#starters.refuse(reason);
+    for (const member of this.#members) if (member.state !== "leased") void this.#end(member, reason);
+    this.#changed();
+    await rested;
+    for (const lease of this.#leases) void lease.end(reason, { discard: true });
+    await Promise.all([...this.#members].map((member) => this.#end(member, reason)));
+  }
+
+  /** Ends all executors at once. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain({ graceMs: 0 });
+  }
+
+  get #isFilled(): boolean {
+    return this.#ready.length + this.#leases.size >= this.#settings.min;
+  }
+
+  async #wait(signal: AbortSignal | undefined): Promise<LeaseHolder> {
+    const { max, maxWaiting } = this.#settings;
+    if (this.#line.length >= maxWaiting + max - this.#leases.size) {
+      throw new QuotaExceededError(
+        `All ${max} executors of the pool are in use, and ${this.#line.length} callers wait`,
+        {
+          remedy: "Try again when one of them is free, or raise max or maxWaiting.",
+        },
+      );
+    }
+    const turn = this.#line.wait(signal);
+    this.#refill();
+    try {
+      return await turn;
+    } finally {
+      this.#changed();
+    }
+  }
+
+  #lease(member: PoolMember): LeaseHolder {
+    const { maxLeaseMs, onError } = this.#settings;
+    member.state = "leased";
+    const record = new LeaseRecord(member.executor, (ended, discard) => this.#takeBack(member, ended, discard));
+    record.limit(maxLeaseMs, onError);
+    this.#leases.add(record);
+    const holder = new LeaseHolder(record);
+    this.#forgotten.register(holder, record, record);
+    return holder;
+  }
+
+  /** Resolves when the executor is gone, or waits for its next caller. */
+  async #takeBack(member: PoolMember, record: LeaseRecord, discard: boolean): Promise<void> {
+    this.#leases.delete(record);
+    this.#forgotten.unregister(record);
+    member.uses += 1;
+    const reason: unknown = record.signal.reason;
+    if (discard || !member.isUsable || member.uses >= this.#settings.maxUses || this.#drain.signal.aborted) {
+      await this.#end(member, reason);
+      return;
+    }
+    member.state = "starting";
+    this.#changed();
+    if (await member.renew()) this.#offer(member);
+    else await this.#end(member, reason);
+  }
+
+  /** Starts what is missing for those who wait and for the next callers, as far as there is room, and not too soon after a failure. */
+  #refill(): void {
+    this.#changed();
+    if (this.#drain.signal.aborted) return;
+    const { min, max } = this.#settings;
+    const { starting } = this.counts;
+    const wanted = min + this.#line.length - this.#ready.length - starting;
+    // One start shows whether it works again.
+    const atOnce = this.#pace.failures > 0 ? 1 : startsAtOnce;
+    const count = Math.min(wanted, max - this.#members.size, atOnce - starting);
+    if (count <= 0) return;
+    const { pauseMs } = this.#pace;
+    if (pauseMs > 0) {
+      this.#tryAgainIn(pauseMs);
+      return;
+    }
+    for (let started = 0; started < count; started += 1) this.#startOne();
+    this.#changed();
+  }
+
+  #tryAgainIn(milliseconds: number): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#refill(), milliseconds);
+    // A program may end while its pool fails, but not while somebody waits for it.
+    if (this.#line.length + this.#starters.length === 0) this.#retry.unref();
+  }
+
+  #startOne(): void {
+    const member = new PoolMember({
+      settings: this.#settings,
+      known: this.#known,
+      failuresBefore: this.#pace.failures,
+      onLost: (lost) => this.#lost(lost),
+    });
+    this.#members.add(member);
+    member.opened.then(
+      () => this.#started(member),
+      (error: unknown) => this.#failed(member, error),
+    );
+  }
+
+  #started(member: PoolMember): void {
+    if (member.isEnding) return;
+    if (member.isUnwell) {
+      const remedy = "Check the place where it runs; the pool tries again.";
+      this.#failed(member, new BackendUnavailableError("The executor broke down while it started", { remedy }));
+      return;
+    }
+    this.#pace.succeeded();
+    this.#offer(member);
+  }
+
+  #failed(member: PoolMember, error: unknown): void {
+    if (member.isEnding) return;
+    this.#pace.failed(member.begunAt);
+    void this.#end(member, error);
+    if (this.#line.length + this.#starters.length === 0) {
+      if (this.#pace.failures === 1) this.#settings.onError(error);
+      return;
+    }
+    // What may be well in a moment is tried again first; a mistake in `create`, and what never answers, is not.
+    const passes = BackendUnavailableError.isInstance(error) && !member.isLate && this.#pace.failures < attempts;
+    if (passes) return;
+    this.#line.refuse(error);
+    this.#starters.refuse(error);
+    this.#changed();
+  }
+
+  /** Gives an executor to the one that waits longest, or keeps it for the next. */
+  #offer(member: PoolMember): void {
+    if (!this.#line.give(() => this.#lease(member))) this.#ready.add(member);
+    this.#refill();
+  }
+
+  #lost(member: PoolMember): void {
+    // One that starts or is leased is looked at when that is over.
+    if (member.state !== "ready") return;
+    const isEarly = member.uses === 0 && performance.now() - member.readySince < earlyMs;
+    if (isEarly) this.#pace.lostEarly(member.failuresBefore);
+    void this.#end(member, leaseEnded("the executor broke down"));
+  }
+
+  async #end(member: PoolMember, reason: unknown): Promise<void> {
+    this.#ready.remove(member);
+    const ended = member.end(reason);
+    this.#changed();
+    await ended;
+    this.#members.delete(member);
+    this.#refill();
+  }
+
+  #changed(): void {
+    recordPoolCounts(this.#settings.name, this.counts);
+    if (this.#leases.size === 0) this.#drain.rested();
+    if (this.#isFilled) while (this.#starters.give(() => {}));
+  }
+}

@@ -1,0 +1,140 @@
+import { BackendUnavailableError, type CodeExecutor, InvalidInputError } from "@fenced/core";
+import { within } from "@fenced/core/abort";
+import { OwnedExecutor } from "../owned-executor.ts";
+import type { PoolSettings } from "./executor-pool-options.ts";
+
+/** So long an executor that nobody uses may take to show that it is there. */
+const checkLimitMs = 10_000;
+
+/** What a member needs of its pool. */
+export interface MemberHost {
+  readonly settings: PoolSettings;
+  /** All that `create` has made, so that none is used twice. */
+  readonly known: WeakSet<CodeExecutor>;
+  /** Starts that failed before this one, without one that succeeded. */
+  readonly failuresBefore: number;
+  /** What was in the executor's session is gone, or it cannot be reached. */
+  readonly onLost: (member: PoolMember) => void;
+}
+
+/** One executor of a pool, from its making to its end. */
+export class PoolMember {
+  state: "starting" | "ready" | "leased" | "ending" = "starting";
+  /** Leases that are over. */
+  uses = 0;
+  /** It broke down, and must not be used again. */
+  isUnwell = false;
+  /** Since when it waits for a caller, on the clock of `performance`. */
+  readySince = 0;
+  readonly begunAt: number = performance.now();
+  readonly failuresBefore: number;
+  /** Resolves when the executor is ready; rejects if it could not be made, started or warmed up. */
+  readonly opened: Promise<void>;
+  readonly #host: MemberHost;
+  readonly #end = new AbortController();
+  readonly #owned: OwnedExecutor;
+  #executor: CodeExecutor | undefined;
+  #checking: Promise<void> | undefined;
+
+  constructor(host: MemberHost) {
+    this.#host = host;
+    this.failuresBefore = host.failuresBefore;
+    const { settings } = host;
+    this.#owned = new OwnedExecutor({
+      create: (signal) => this.#create(signal),
+      ...(settings.warmUp && { prepare: settings.warmUp }),
+      startTimeoutMs: settings.startTimeoutMs,
+      stopTimeoutMs: settings.stopTimeoutMs,
+      signal: this.#end.signal,
+      onError: settings.onError,
+    });
+    this.opened = this.#owned.opened.then((executor) => {
+      this.#executor = executor;
+    });
+  }
+
+  /** The executor, once it is ready. */
+  get executor(): CodeExecutor {
+    if (this.#executor) return this.#executor;
+    throw new BackendUnavailableError("The executor has not started", { remedy: "Wait until it has." });
+  }
+
+  get isEnding(): boolean {
+    return this.state === "ending";
+  }
+
+  /** Whether its start was given up because it took too long. */
+  get isLate(): boolean {
+    return this.#owned.isLate;
+  }
+
+  /** Whether it may be used again. */
+  get isUsable(): boolean {
+    return !this.isUnwell && !this.isEnding;
+  }
+
+  /** Makes it fresh for its next use. @returns whether it may be used again; never rejects. */
+  async renew(): Promise<boolean> {
+    try {
+      await this.#owned.inTime(async (signal) => {
+        await this.executor.restart();
+        await emptyWorkspace(this.executor, signal);
+        await this.#host.settings.warmUp?.(this.executor, signal);
+      });
+      return this.isUsable;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Looks whether it is still there, and tells the pool if it is not. Never rejects. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined;
+    });
+    return this.#checking;
+  }
+
+  /** To be called when it has broken down. */
+  lost(): void {
+    this.isUnwell = true;
+    if (!this.isEnding) this.#host.onLost(this);
+  }
+
+  /** Stops it, also while it starts. Resolves when nothing of it is left, or nobody should wait any longer; never rejects. */
+  async end(reason: unknown): Promise<void> {
+    this.state = "ending";
+    this.#end.abort(reason);
+    await this.#owned.dispose();
+  }
+
+  async #check(): Promise<void> {
+    try {
+      if (await within(checkLimitMs, this.executor.files.list())) return;
+    } catch {}
+    this.lost();
+  }
+
+  async #create(signal: AbortSignal): Promise<CodeExecutor> {
+    const { settings, known } = this.#host;
+    const executor = await settings.create({ signal, onSessionLost: () => this.lost() });
+    if (known.has(executor)) {
+      throw new InvalidInputError("`create` returned an executor that the pool has already", {
+        remedy: "Make a new executor in each call.",
+      });
+    }
+    known.add(executor);
+    return executor;
+  }
+}
+
+/** Removes the files of the workspace. What `list` does not name may stay: links, pipes, empty directories. */
+async function emptyWorkspace({ files }: CodeExecutor, signal: AbortSignal): Promise<void> {
+  const names = new Set((await files.list()).map(({ path }) => path.split("/")[0] ?? path));
+  for (const name of names) {
+    signal.throwIfAborted();
+    await files.remove(name);
+  }
+  if ((await files.list()).length === 0) return;
+  throw new BackendUnavailableError("The workspace could not be emptied", { remedy: "Set maxUses to 1." });
+}

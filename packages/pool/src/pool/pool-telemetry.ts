@@ -1,0 +1,42 @@
+import { type GaugeDefinition, type Operation, recordGauge, watch } from "@fenced/core/telemetry";
+import type { PoolCounts } from "./pool-counts.ts";
+
+const scope = "@fenced/pool";
+const executors: GaugeDefinition = {
+  name: "fenced.pool.executors",
+  description: "How many executors a pool has in each state",
+  unit: "{executor}",
+};
+const waiting: GaugeDefinition = {
+  name: "fenced.pool.waiting",
+  description: "How many callers wait for an executor of a pool",
+  unit: "{caller}",
+};
+
+/** Tells OpenTelemetry how many executors a pool has. Names are documented in `docs/telemetry.md`. */
+export function recordPoolCounts(pool: string, { waiting: callers, ...states }: PoolCounts): void {
+  const name = { "fenced.pool.name": pool };
+  for (const [state, count] of Object.entries(states)) {
+    recordGauge(scope, executors, count, { ...name, "fenced.pool.state": state });
+  }
+  recordGauge(scope, waiting, callers, name);
+}
+
+/** Puts a span and a duration around the wait for an executor. */
+export function watchAcquire<T>(pool: string, action: (operation: Operation) => Promise<T>): Promise<T> {
+  return watch(
+    {
+      scope,
+      name: "fenced.pool.acquire",
+      attributes: { "fenced.pool.name": pool },
+      duration: {
+        name: "fenced.pool.acquire.duration",
+        description: "How long a caller waited for an executor of a pool",
+        unit: "s",
+        boundaries: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
+      },
+      metricAttributes: { "fenced.pool.name": pool },
+    },
+    action,
+  );
+}

@@ -1,0 +1,257 @@
+import {
+  type CodeBlock,
+  type CodeExecutor,
+  type CodeResult,
+  type ExecuteOptions,
+  type ExecutionEvent,
+  QuotaExceededError,
+  type WorkspaceFiles,
+} from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
+import { checkOptions } from "@fenced/core/options";
+import { Drain, type DrainOptions } from "../drain.ts";
+import { ForwardingExecutor } from "../forwarding-executor.ts";
+import { HeldFiles } from "../held-files.ts";
+import { leavableStream } from "../leavable-stream.ts";
+import { type ExecutorSessionsOptions, executorSessionsOptions } from "./executor-sessions-options.ts";
+import { endedBecause, KeyedSession } from "./keyed-session.ts";
+import { LostKeys } from "./lost-keys.ts";
+import type { SessionCounts } from "./session-counts.ts";
+import { recordCounts } from "./session-telemetry.ts";
+
+/** A run's hold on its session. */
+interface Lease {
+  readonly session: KeyedSession;
+  readonly executor: CodeExecutor;
+  readonly release: () => void;
+}
+
+/**
+ * One executor for each key: a user, a chat, a tenant. A key's session begins with its first run or file, keeps its state from run
+ * to run, and ends when it is idle, when `end(key)` is called, or with `drain()`. One key cannot take the turns of another.
+ *
+ * A session that is lost (its executor broke down for good, or it was idle too long) is replaced by the next run, whose result
+ * says `stateLost: true`.
+ *
+ * @example
+ * const sessions = new ExecutorSessions({ create: () => new DockerCommandLineCodeExecutor() });
+ * const result = await sessions.run("user-7", [{ language: "python", code: "print(6 * 7)" }]);
+ * process.once("SIGTERM", () => void sessions.drain({ graceMs: 10_000 }));
+ */
+export class ExecutorSessions implements AsyncDisposable {
+  readonly #options: ExecutorSessionsOptions;
+  readonly #sessions = new Map<string, KeyedSession>();
+  readonly #lost = new LostKeys();
+  readonly #drain = new Drain();
+
+  /** @throws InvalidInputError if an option is unknown or wrong. */
+  constructor(options: ExecutorSessionsOptions) {
+    this.#options = checkOptions(executorSessionsOptions, options, "ExecutorSessions");
+  }
+
+  /** How many sessions and runs there are now; telemetry has the same as gauges. */
+  get counts(): SessionCounts {
+    const sessions = [...this.#sessions.values()];
+    const inState = (state: KeyedSession["state"]): number => sessions.filter((one) => one.state === state).length;
+    return {
+      open: inState("open"),
+      starting: inState("starting"),
+      ending: inState("ending"),
+      running: sessions.filter(({ turns, state }) => state === "open" && turns.taken > 0).length,
+      waiting: sessions.reduce((sum, { turns }) => sum + turns.waiting, 0),
+    };
+  }
+
+  /**
+   * Runs blocks in the key's session, as `CodeExecutor.executeCodeBlocks` does, when it is the run's turn.
+   *
+   * @throws QuotaExceededError at once if there are `maxSessions` sessions, or `maxWaiting` runs of the key wait already.
+   * @throws ExecutorStoppedError if the session is ended meanwhile, or after `drain()`.
+   * @throws as `CodeExecutor.executeCodeBlocks` does.
+   */
+  async run(key: string, blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
+    const { session, executor, release } = await this.#lease(key, options.signal);
+    try {
+      return this.#tellLoss(key, await executor.executeCodeBlocks(blocks, options));
+    } catch (error) {
+      throw session.failed(error);
+    } finally {
+      release();
+    }
+  }
+
+  /**
+   * The same as `run`, with everything that happens as it happens, as `CodeExecutor.streamCodeBlocks`. Leaving the loop ends the
+   * run, or its wait for a turn.
+   *
+   * @throws QuotaExceededError before it returns, so that a server can still answer with a status of its own.
+   */
+  runStream(
+    key: string,
+    blocks: readonly CodeBlock[],
+    options: ExecuteOptions = {},
+  ): AsyncIterableIterator<ExecutionEvent, void, void> {
+    this.#checkRoom(key);
+    this.#sessions.get(key)?.turns.checkRoom();
+    return leavableStream((left) => {
+      const signal = options.signal ? AbortSignal.any([options.signal, left]) : left;
+      return this.#stream(key, blocks, { ...options, signal });
+    });
+  }
+
+  /**
+   * The files of the key: of the session that is there at the first call, or that the first call begins. After the end of that
+   * session, calls reject with `ExecutorStoppedError`: an upload that comes late begins no new one.
+   */
+  files(key: string): WorkspaceFiles {
+    return new HeldFiles(() => this.#session(key, undefined));
+  }
+
+  /**
+   * The key's session as a `CodeExecutor`, for an agent or a tool: its runs wait their turn like all others, and its `stop()` ends
+   * the session. What it can do is known once it has started, which agents wait for.
+   */
+  executor(key: string): CodeExecutor {
+    return new ForwardingExecutor({
+      run: (...call) => this.run(key, ...call),
+      runStream: (...call) => this.runStream(key, ...call),
+      files: () => this.files(key),
+      end: () => this.end(key),
+      use: async (action, signal) => (await this.#session(key, signal)).use(action, signal),
+      kind: "A session of ExecutorSessions",
+    });
+  }
+
+  /** Ends the key's session: what runs is killed, and all that the executor made is deleted when it resolves. Idempotent. */
+  async end(key: string): Promise<void> {
+    this.#lost.take(key);
+    await this.#sessions.get(key)?.end(endedBecause("end() was called for it"));
+  }
+
+  /**
+   * Ends all sessions for good, for a service that shuts down. Runs that wait, and new ones, reject with `ExecutorStoppedError`;
+   * those under way may go on for `graceMs`, and are killed then. Resolves when nothing of any session is left. A second call
+   * can shorten the grace.
+   *
+   * @throws InvalidInputError if an option is unknown or wrong.
+   */
+  async drain(options: DrainOptions = {}): Promise<void> {
+    const rested = this.#drain.begin(options);
+    this.#changed();
+    await rested;
+    const reason: unknown = this.#drain.signal.reason;
+    await Promise.all([...this.#sessions.values()].map((session) => session.end(reason)));
+  }
+
+  /** Ends all sessions at once. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain({ graceMs: 0 });
+  }
+
+  async *#stream(
+    key: string,
+    blocks: readonly CodeBlock[],
+    options: ExecuteOptions,
+  ): AsyncGenerator<ExecutionEvent, void, void> {
+    const { session, executor, release } = await this.#lease(key, options.signal);
+    try {
+      for await (const event of executor.streamCodeBlocks(blocks, options)) {
+        yield event.type === "result" ? { ...event, result: this.#tellLoss(key, event.result) } : event;
+      }
+    } catch (error) {
+      throw session.failed(error);
+    } finally {
+      release();
+    }
+  }
+
+  /** The first result after a session was lost says so. */
+  #tellLoss(key: string, result: CodeResult): CodeResult {
+    return this.#lost.take(key) ? { ...result, stateLost: true } : result;
+  }
+
+  /** Waits for a turn, and for the executor. */
+  async #lease(key: string, signal: AbortSignal | undefined): Promise<Lease> {
+    for (;;) {
+      const session = await this.#session(key, signal);
+      const letGo = session.hold();
+      let endTurn: (() => void) | undefined;
+      try {
+        const signals = [session.signal, this.#drain.signal, ...(signal ? [signal] : [])];
+        const taken = session.turns.take(AbortSignal.any(signals));
+        this.#changed();
+        const end = (endTurn = await taken);
+        const executor = await session.executor(AbortSignal.any(signals));
+        this.#changed();
+        const release = (): void => {
+          end();
+          letGo();
+        };
+        return { session, executor, release };
+      } catch (error) {
+        endTurn?.();
+        letGo();
+        if (!session.isDead || this.#drain.signal.aborted) throw error;
+      }
+    }
+  }
+
+  /** The key's session, or a new one; after the end of one that is being ended. */
+  async #session(key: string, signal: AbortSignal | undefined): Promise<KeyedSession> {
+    for (;;) {
+      this.#checkRoom(key);
+      const session = this.#sessions.get(key);
+      if (session === undefined) return this.#begin(key);
+      if (session.ended === undefined) return session;
+      await untilAborted(session.ended, signal);
+    }
+  }
+
+  #begin(key: string): KeyedSession {
+    const session = new KeyedSession(key, this.#options, {
+      onChange: () => this.#changed(),
+      onLost: (reason) => {
+        this.#lost.add(key);
+        this.#sayLost(key, reason);
+      },
+      onEnded: () => {
+        this.#sessions.delete(key);
+        this.#changed();
+      },
+      onError: (error) => this.#report(error),
+    });
+    this.#sessions.set(key, session);
+    this.#changed();
+    return session;
+  }
+
+  #checkRoom(key: string): void {
+    this.#drain.signal.throwIfAborted();
+    const { maxSessions = 32 } = this.#options;
+    if (!this.#sessions.has(key) && this.#sessions.size >= maxSessions) {
+      throw new QuotaExceededError(`There are ${this.#sessions.size} sessions, as many as there may be`, {
+        remedy: "Try again when one of them has ended, or raise maxSessions.",
+      });
+    }
+  }
+
+  #changed(): void {
+    recordCounts(this.counts);
+    if (![...this.#sessions.values()].some(({ isInUse }) => isInUse)) this.#drain.rested();
+  }
+
+  #sayLost(key: string, reason: string): void {
+    try {
+      // What an application does wrong in here must not keep the session, or end this process.
+      const returned: unknown = this.#options.onSessionLost?.(key, reason);
+      if (returned instanceof Promise) returned.catch((error: unknown) => this.#report(error));
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  #report(error: unknown): void {
+    if (this.#options.onError) this.#options.onError(error);
+    else process.emitWarning(error instanceof Error ? error : String(error));
+  }
+}

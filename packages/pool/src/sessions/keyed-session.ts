@@ -1,0 +1,200 @@
+import { BackendUnavailableError, type CodeExecutor, ExecutorStoppedError } from "@fenced/core";
+import { longestTimer, untilAborted } from "@fenced/core/abort";
+import type { Holder } from "../held-files.ts";
+import { OwnedExecutor } from "../owned-executor.ts";
+import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
+import { Turns } from "./turns.ts";
+
+/** What a session tells of itself. */
+export interface SessionEvents {
+  /** Something that is counted has changed. */
+  readonly onChange: () => void;
+  /** The session ends by itself. */
+  readonly onLost: (reason: string) => void;
+  /** Nothing of it is left. */
+  readonly onEnded: () => void;
+  /** Something failed that nobody waits for. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** One key's executor, from its making to its end. */
+export class KeyedSession implements Holder {
+  readonly turns: Turns;
+  readonly #options: ExecutorSessionsOptions;
+  readonly #events: SessionEvents;
+  readonly #end = new AbortController();
+  readonly #owned: OwnedExecutor;
+  #isOpen = false;
+  #uses = 0;
+  #isSuspect = false;
+  #isDead = false;
+  #timer: NodeJS.Timeout | undefined;
+  #ended: Promise<void> | undefined;
+
+  constructor(key: string, options: ExecutorSessionsOptions, events: SessionEvents) {
+    const { maxRunningPerKey: atOnce = 1, maxWaiting = 8 } = options;
+    this.turns = new Turns({ atOnce, maxWaiting });
+    this.#options = options;
+    this.#events = events;
+    this.#owned = new OwnedExecutor({
+      ...startLimits(options),
+      create: (signal) => options.create(key, signal),
+      signal: this.#end.signal,
+      onError: events.onError,
+    });
+    this.#owned.opened.then(
+      () => this.#opened(),
+      (reason: unknown) => this.#startFailed(reason),
+    );
+  }
+
+  /** Aborted when the session ends, with the error for what is under way. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  get state(): "starting" | "open" | "ending" {
+    if (this.#ended) return "ending";
+    return this.#isOpen ? "open" : "starting";
+  }
+
+  /** Resolves when nothing of the session is left; `undefined` while it has not begun to end. */
+  get ended(): Promise<void> | undefined {
+    return this.#ended;
+  }
+
+  /** Whether the session ended because its executor broke down: what has not begun yet can begin in another one. */
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  /** Whether a run or a file operation is under way. */
+  get isInUse(): boolean {
+    return this.#uses > 0;
+  }
+
+  /**
+   * Lets `action` use the executor; while it does, the session does not become idle.
+   *
+   * @param signal - ends the wait for the executor's start.
+   * @throws ExecutorStoppedError if the session ends first.
+   */
+  async use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const release = this.hold();
+    try {
+      return await action(await this.executor(signal));
+    } catch (error) {
+      throw this.#explain(error);
+    } finally {
+      release();
+    }
+  }
+
+  /** Keeps the session from becoming idle, until what it returns is called. */
+  hold(): () => void {
+    clearTimeout(this.#timer);
+    this.#uses += 1;
+    return () => {
+      this.#uses -= 1;
+      this.#watchIdle();
+      this.#events.onChange();
+    };
+  }
+
+  /** The executor, started; one that failed is looked at first, and a dead one ends the session. */
+  async executor(signal?: AbortSignal): Promise<CodeExecutor> {
+    this.#end.signal.throwIfAborted();
+    const executor = await untilAborted(this.#owned.opened, signal).catch(async (error: unknown) => {
+      // A start that failed has ended the session.
+      if (this.#owned.isMade && signal?.aborted !== true) await this.#ended;
+      throw error;
+    });
+    this.#end.signal.throwIfAborted();
+    if (this.#isSuspect) await untilAborted(this.#probe(executor), signal);
+    return executor;
+  }
+
+  /** To be told of each failure of the executor: one whose backend broke down is looked at before it is used again. */
+  failed(error: unknown): unknown {
+    if (BackendUnavailableError.isInstance(error)) this.#isSuspect = true;
+    return this.#explain(error);
+  }
+
+  /** Ends the session: what is under way rejects with `reason`, and the executor is disposed of. Idempotent; never rejects. */
+  end(reason: unknown): Promise<void> {
+    if (this.#ended) return this.#ended;
+    clearTimeout(this.#timer);
+    this.#end.abort(reason);
+    this.#ended = this.#owned.dispose().finally(() => this.#events.onEnded());
+    this.#events.onChange();
+    return this.#ended;
+  }
+
+  #opened(): void {
+    this.#isOpen = true;
+    this.#events.onChange();
+    this.#watchIdle();
+  }
+
+  /** Those who wait for the start hear of it when its place is free again, so that they can try again at once. */
+  async #startFailed(reason: unknown): Promise<void> {
+    if (!this.#ended && this.#owned.isMade) {
+      this.#ended = this.#owned.dispose().finally(() => this.#events.onEnded());
+      await this.#ended;
+      this.#end.abort(reason);
+    }
+    await this.end(reason);
+  }
+
+  /** Whether the place where code runs is still there. */
+  async #probe(executor: CodeExecutor): Promise<void> {
+    try {
+      await executor.files.list();
+      this.#isSuspect = false;
+    } catch (error) {
+      const lost = endedBecause("its executor broke down", error);
+      this.#isDead = true;
+      if (!this.#ended) this.#events.onLost("The executor broke down.");
+      void this.end(lost);
+      throw lost;
+    }
+  }
+
+  #watchIdle(): void {
+    const { idleTimeoutMs = 600_000 } = this.#options;
+    clearTimeout(this.#timer);
+    if (this.#uses > 0 || !this.#isOpen || this.#ended || idleTimeoutMs === Infinity) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#events.onLost(`The session was not used for ${idleTimeoutMs} ms.`);
+        void this.end(endedBecause(`it was not used for ${idleTimeoutMs} ms`));
+      },
+      Math.min(idleTimeoutMs, longestTimer),
+    );
+    // It is no reason to keep the program alive: drain() is what ends sessions for good.
+    this.#timer.unref();
+  }
+
+  /** What is under way when the session ends fails in many ways; the reason is one. */
+  #explain(error: unknown): unknown {
+    return this.#end.signal.aborted && ExecutorStoppedError.isInstance(error) ? this.#end.signal.reason : error;
+  }
+}
+
+/** Why calls of a session that ended reject. */
+export function endedBecause(why: string, cause?: unknown): ExecutorStoppedError {
+  return new ExecutorStoppedError(`The session was ended: ${why}`, {
+    remedy: "Run again to begin a new one.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function startLimits({ startTimeoutMs, stopTimeoutMs }: ExecutorSessionsOptions): {
+  startTimeoutMs?: number;
+  stopTimeoutMs?: number;
+} {
+  return {
+    ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
+    ...(stopTimeoutMs === undefined ? {} : { stopTimeoutMs }),
+  };
+}

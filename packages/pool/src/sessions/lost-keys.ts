@@ -1,0 +1,23 @@
+/** Keys whose session is gone without anybody having asked for it, and who have not been told; the oldest are forgotten. */
+export class LostKeys {
+  readonly #keys = new Set<string>();
+  readonly #most: number;
+
+  constructor(most = 10_000) {
+    this.#most = most;
+  }
+
+  add(key: string): void {
+    this.#keys.delete(key);
+    this.#keys.add(key);
+    for (const oldest of this.#keys) {
+      if (this.#keys.size <= this.#most) break;
+      this.#keys.delete(oldest);
+    }
+  }
+
+  /** @returns whether it was there. */
+  take(key: string): boolean {
+    return this.#keys.delete(key);
+  }
+}

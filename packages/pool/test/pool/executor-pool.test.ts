@@ -1,0 +1,224 @@
+import { existsSync } from "node:fs";
+import { type CodeExecutor, ComponentError, InvalidInputError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { TelemetryRecorder } from "@fenced/test-support/telemetry";
+import { describe, expect, it, vi } from "vitest";
+import { ExecutorPool, type ExecutorPoolOptions, ExecutorSessions, QuotaExceededError } from "../../src/index.ts";
+import { localExecutor, localPool, nothing } from "../support/local-pool.ts";
+import { eventually, failure, later, sh } from "../support/runs.ts";
+
+type Create = ExecutorPoolOptions["create"];
+
+async function workspaceOf(executor: CodeExecutor): Promise<string> {
+  return (await executor.executeCodeBlocks(sh("pwd"))).output.trim();
+}
+
+describe("a pool", needs("bash"), () => {
+  it("starts nothing before it is asked, and then keeps executors ready", async () => {
+    const create = vi.fn<Create>(localExecutor);
+    const pool = localPool({ create, min: 2, max: 4 });
+    expect(pool.counts).toEqual(nothing);
+    expect(create).not.toHaveBeenCalled();
+    await pool.start();
+    expect(pool.counts).toEqual({ ...nothing, ready: 2 });
+    await pool.start();
+    await using lease = await pool.acquire();
+    expect((await lease.executor.executeCodeBlocks(sh("echo here"))).output).toBe("here\n");
+    await eventually(() => expect(pool.counts).toEqual({ ...nothing, ready: 2, leased: 1 }));
+    expect(create).toHaveBeenCalledTimes(3);
+  });
+
+  it("gives each caller a new executor, and deletes what the last one had", async () => {
+    const pool = localPool({ max: 1 });
+    const first = await pool.acquire();
+    const workspace = await workspaceOf(first.executor);
+    await first.executor.files.write("secret", "1");
+    await first.release();
+    await using second = await pool.acquire();
+    expect(existsSync(workspace)).toBe(false);
+    expect(await workspaceOf(second.executor)).not.toBe(workspace);
+    expect(await second.executor.files.list()).toEqual([]);
+  });
+
+  it("warms executors up before anybody gets them, and again before each further use", async () => {
+    const warmUp = vi.fn<NonNullable<ExecutorPoolOptions["warmUp"]>>(async ({ files }) => files.write("warm", "yes"));
+    const pool = localPool({ max: 1, maxUses: 2, warmUp });
+    const workspaces = new Set<string>();
+    for (let use = 0; use < 4; use += 1) {
+      await using lease = await pool.acquire();
+      const { output } = await lease.executor.executeCodeBlocks(sh("cat warm; ls; mkdir -p a/b; touch a/b/c d"));
+      expect(output).toBe("yeswarm\n");
+      workspaces.add(await workspaceOf(lease.executor));
+    }
+    expect(workspaces.size).toBe(2);
+    expect(warmUp).toHaveBeenCalledTimes(4);
+  });
+
+  it("serves those who wait in their order, and refuses at once one too many", async () => {
+    const pool = localPool({ max: 1, maxWaiting: 2 });
+    const order: number[] = [];
+    const lease = await pool.acquire();
+    const waiting = [1, 2].map(async (place) => {
+      await using next = await pool.acquire();
+      order.push(place);
+      await next.executor.executeCodeBlocks(sh("true"));
+    });
+    expect(pool.counts).toMatchObject({ leased: 1, waiting: 2 });
+    const refused = await failure(pool.acquire());
+    expect(refused).toBeInstanceOf(QuotaExceededError);
+    expect(String(refused)).toContain("All 1 executors of the pool are in use, and 2 callers wait");
+    await lease.release();
+    await Promise.all(waiting);
+    expect(order).toEqual([1, 2]);
+  });
+
+  it("refuses nobody for whom an executor can be started, even if nobody may wait", async () => {
+    const pool = localPool({ max: 2, maxWaiting: 0 });
+    const leases = await Promise.all([pool.acquire(), pool.acquire()]);
+    await expect(pool.acquire()).rejects.toThrow(QuotaExceededError);
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+
+  it("never has more than max, those that end included", async () => {
+    let alive = 0;
+    let most = 0;
+    const create: Create = (context) => {
+      const executor = localExecutor(context);
+      const dispose = executor[Symbol.asyncDispose].bind(executor);
+      alive += 1;
+      most = Math.max(most, alive);
+      executor[Symbol.asyncDispose] = () => dispose().finally(() => (alive -= 1));
+      return executor;
+    };
+    const pool = localPool({ create, min: 2, max: 3 });
+    const use = async (text: number) => {
+      await using lease = await pool.acquire();
+      return (await lease.executor.executeCodeBlocks(sh(`echo ${text}`))).output;
+    };
+    const outputs = await Promise.all(Array.from({ length: 12 }, (_, text) => use(text)));
+    expect(outputs).toEqual(Array.from({ length: 12 }, (_, text) => `${text}\n`));
+    await pool.drain();
+    expect({ alive, most }).toEqual({ alive: 0, most: 3 });
+  });
+
+  it("ends executors that nobody needs, down to min", async () => {
+    const pool = localPool({ min: 1, max: 3, maxUses: 2, idleTimeoutMs: 150 });
+    const leases = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()]);
+    await Promise.all(leases.map((lease) => lease.release()));
+    await eventually(() => expect(pool.counts.ready).toBe(3));
+    await eventually(() => expect(pool.counts).toEqual({ ...nothing, ready: 1 }));
+  });
+});
+
+describe("a lease", needs("bash"), () => {
+  it("is a code executor with all that it can do", async () => {
+    const pool = localPool();
+    await using lease = await pool.acquire();
+    const { executor } = lease;
+    expect(executor.capabilities.languages).toContain("sh");
+    expect(executor.formatFunctionsForPrompt()).toBe("");
+    expect(() => executor.dumpComponent()).toThrow(ComponentError);
+    await executor.start();
+    await executor.files.write("note", "kept");
+    await executor.restart();
+    const types: string[] = [];
+    for await (const event of executor.streamCodeBlocks(sh("cat note"))) types.push(event.type);
+    expect(types.at(-1)).toBe("result");
+    expect(await new Response(executor.files.readStream("note")).text()).toBe("kept");
+    await expect(executor.executeCodeBlocks([])).rejects.toThrow(InvalidInputError);
+    await expect(executor.executeCodeBlocks(sh("true"), { signal: AbortSignal.abort("enough") })).rejects.toBe(
+      "enough",
+    );
+  });
+
+  it("ends with its executor's stop(), after which nothing of that is left", async () => {
+    const pool = localPool({ maxUses: 5 });
+    const { executor } = await pool.acquire();
+    const workspace = await workspaceOf(executor);
+    await executor.stop();
+    expect(existsSync(workspace)).toBe(false);
+    expect(pool.counts).toEqual(nothing);
+    await expect(executor.start()).rejects.toThrow("The lease of this executor has ended");
+  });
+
+  it("can be a session's executor", async () => {
+    const pool = localPool({ min: 1, max: 2 });
+    const sessions = new ExecutorSessions({
+      create: async (_key, signal) => (await pool.acquire({ signal })).executor,
+      maxSessions: 2,
+    });
+    await sessions.run("ann", sh("echo hers > note"));
+    expect((await sessions.run("ann", sh("cat note"))).output).toBe("hers\n");
+    expect((await sessions.run("bob", sh("ls"))).output).toBe("");
+    await sessions.end("ann");
+    expect((await sessions.run("cid", sh("ls"))).output).toBe("");
+    await sessions.drain();
+    await pool.drain();
+    expect(pool.counts).toEqual(nothing);
+  });
+});
+
+describe("drain", needs("bash"), () => {
+  it("lets leases go on within the grace, refuses the others, and leaves nothing", async () => {
+    const pool = localPool({ min: 1, max: 2 });
+    const lease = await pool.acquire();
+    const other = await pool.acquire();
+    const workspace = await workspaceOf(lease.executor);
+    const waiting = failure(pool.acquire());
+    const drained = pool.drain({ graceMs: 60_000 });
+    expect(String(await waiting)).toContain("The service is shutting down");
+    await expect(pool.acquire()).rejects.toThrow("The service is shutting down");
+    await expect(pool.start()).rejects.toThrow("The service is shutting down");
+    expect((await lease.executor.executeCodeBlocks(sh("echo on"))).output).toBe("on\n");
+    await lease.release();
+    await other.release();
+    await drained;
+    expect(existsSync(workspace)).toBe(false);
+    expect(pool.counts).toEqual(nothing);
+  });
+
+  it("kills what is not over by then; a second call shortens the grace", async () => {
+    const pool = localPool();
+    const { executor } = await pool.acquire();
+    const workspace = await workspaceOf(executor);
+    const running = failure(executor.executeCodeBlocks(sh("sleep 600")));
+    const slowly = pool.drain({ graceMs: 600_000 });
+    await pool.drain({ graceMs: 10 });
+    expect(String(await running)).toContain("The service is shutting down");
+    await slowly;
+    expect(existsSync(workspace)).toBe(false);
+    await expect(pool.drain({ graceMs: -1 })).rejects.toThrow(InvalidInputError);
+  });
+});
+
+it("tells telemetry how many executors there are, and how long callers wait", needs("bash"), async () => {
+  await using recorder = new TelemetryRecorder();
+  const made = later<CodeExecutor>();
+  const pool = localPool({ max: 1, name: "tests", create: () => made.promise });
+  const acquired = pool.acquire();
+  expect(await recorder.gauges()).toEqual({
+    "fenced.pool.executors tests ready": 0,
+    "fenced.pool.executors tests starting": 1,
+    "fenced.pool.executors tests leased": 0,
+    "fenced.pool.executors tests ending": 0,
+    "fenced.pool.waiting tests": 1,
+  });
+  made.give(localExecutor({ onSessionLost: () => {} }));
+  const lease = await acquired;
+  expect(recorder.span("fenced.pool.acquire").attributes).toEqual({ "fenced.pool.name": "tests" });
+  expect((await recorder.histograms()).has("fenced.pool.acquire.duration")).toBe(true);
+  await lease.executor.stop();
+  expect(await recorder.gauges()).toMatchObject({ "fenced.pool.executors tests leased": 0 });
+});
+
+it("checks its options", async () => {
+  const create = localExecutor;
+  expect(() => new ExecutorPool({ create, max: 0 })).toThrow(InvalidInputError);
+  expect(() => new ExecutorPool({ create, min: 3, max: 2 })).toThrow("must be at most max, which is 2");
+  const misspelt = { create, maxUse: 5 };
+  expect(() => new ExecutorPool(misspelt)).toThrow('Did you mean "maxUses"');
+  const pool = new ExecutorPool({ create });
+  const wrong = { signal: 5 } as unknown as { signal: AbortSignal };
+  await expect(pool.acquire(wrong)).rejects.toThrow(InvalidInputError);
+  expect(pool.counts).toEqual(nothing);
+});

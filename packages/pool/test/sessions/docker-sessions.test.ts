@@ -1,0 +1,40 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { ExecutorSessions } from "../../src/index.ts";
+import { eventually, sh } from "../support/runs.ts";
+
+async function docker(...words: readonly string[]): Promise<string> {
+  return (await promisify(execFile)("docker", words)).stdout.trim();
+}
+
+describe("sessions in Docker", needs("docker"), () => {
+  it("survive a container that is removed, and say that the state is lost", async () => {
+    await using sessions = new ExecutorSessions({
+      create: () => new DockerCommandLineCodeExecutor({ image: "fenced-test:python", network: "none" }),
+    });
+    const id = (await sessions.run("a", sh("echo 1 > /tmp/state; hostname"))).output.trim();
+    await docker("rm", "--force", id);
+    const run = () => sessions.run("a", sh("ls /tmp/state; hostname"));
+    // The run during which it is noticed may fail; the session goes on after it.
+    const { output, stateLost } = await run().catch(run);
+    expect(output).not.toContain(id);
+    expect(stateLost).toBe(true);
+  });
+
+  it("leave no container when they are ended while they start", async () => {
+    const label = `fenced-test-${process.pid}`;
+    const containerName = `${label}-pool`;
+    const sessions = new ExecutorSessions({
+      create: () => new DockerCommandLineCodeExecutor({ image: "fenced-test:python", network: "none", containerName }),
+    });
+    const run = sessions.run("a", sh("true")).catch((error: unknown) => error);
+    await eventually(async () => expect(await docker("ps", "-aq", "--filter", `name=${containerName}`)).not.toBe(""));
+    await sessions.end("a");
+    await run;
+    expect(await docker("ps", "-aq", "--filter", `name=${containerName}`)).toBe("");
+    await sessions.drain();
+  });
+});

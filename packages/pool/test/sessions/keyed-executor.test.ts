@@ -1,0 +1,30 @@
+import { existsSync } from "node:fs";
+import { ComponentError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { expect, it } from "vitest";
+import { localSessions } from "../support/local-sessions.ts";
+import { sh } from "../support/runs.ts";
+
+it("a key's session is an executor, and the same session", needs("bash"), async () => {
+  const sessions = localSessions();
+  const executor = sessions.executor("ann");
+  expect(sessions.counts.open).toBe(0);
+  await executor.start();
+  expect(executor.capabilities.languages).toContain("sh");
+  await sessions.run("ann", sh("echo hers > note"));
+  expect((await executor.executeCodeBlocks(sh("cat note; pwd"))).output).toMatch(/^hers\n\//);
+  const streamed: string[] = [];
+  for await (const event of executor.streamCodeBlocks(sh("cat note"))) streamed.push(event.type);
+  expect(streamed.at(-1)).toBe("result");
+  expect(Buffer.from(await executor.files.read("note")).toString()).toBe("hers\n");
+  await executor.restart();
+  expect((await executor.executeCodeBlocks(sh("cat note"))).output).toBe("hers\n");
+  expect(sessions.counts.open).toBe(1);
+  expect(() => executor.dumpComponent()).toThrow(ComponentError);
+
+  const workspace = (await sessions.run("ann", sh("pwd"))).output.trim();
+  await sessions.run("bob", sh("true"));
+  await executor.stop();
+  expect(existsSync(workspace)).toBe(false);
+  expect(sessions.counts.open).toBe(1);
+});

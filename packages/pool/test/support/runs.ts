@@ -1,0 +1,23 @@
+import type { CodeBlock } from "@fenced/core";
+import { vi } from "vitest";
+
+export const sh = (code: string): CodeBlock[] => [{ language: "sh", code }];
+
+/** Waits until what `check` expects is so. */
+export const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 });
+
+/** What a promise is rejected with. */
+export const failure = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+/** Something that comes when the test says so. */
+export function later<T>(): { readonly promise: Promise<T>; readonly give: (value: T) => void } {
+  let give: (value: T) => void = () => {};
+  const promise = new Promise<T>((resolve) => {
+    give = resolve;
+  });
+  return { promise, give };
+}

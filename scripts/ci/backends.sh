@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Gives this machine all backends that tests run on. As root on Debian, where something is missing.
+#
+#   scripts/ci/backends.sh install   installs the packages of Debian that are missing
+#   scripts/ci/backends.sh up        starts dockerd if no daemon answers, and makes images and environments
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+install() {
+  # shellcheck disable=SC2046
+  ./packages.sh bash:bash python3:/usr/bin/python3 openssl:openssl git:git ca-certificates bubblewrap:bwrap chromium:chromium shellcheck:shellcheck \
+    $(./docker.sh packages) $(./jupyter.sh packages) $(./ssh.sh packages)
+}
+
+up() {
+  ./docker.sh up
+  ./jupyter.sh up
+  ./ssh.sh up
+  # Minutes, for the one example that uses it: at night only.
+  [[ ${FENCED_SUITE-} != full ]] || ./analysis-image.sh up || echo "No image with pandas and matplotlib. Its example is skipped."
+}
+
+case ${1-} in
+install | up) "$1" ;;
+*)
+  sed -n '2,5s/^# \{0,1\}//p' "$0"
+  exit 2
+  ;;
+esac

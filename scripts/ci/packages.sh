@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Installs Debian's packages, as root: those that are missing, all at once, and without starting any service.
+#
+#   scripts/ci/packages.sh PACKAGE[:PROGRAM]...    a package whose PROGRAM is here, wherever it comes from, is not missing
+set -euo pipefail
+
+policy=/usr/sbin/policy-rc.d
+
+main() {
+  local missing=() entry
+  for entry in "$@"; do
+    is_here "${entry%%:*}" "${entry#"${entry%%:*}"}" || missing+=("${entry%%:*}")
+  done
+  ((${#missing[@]} == 0)) || install "${missing[@]}"
+}
+
+is_here() {
+  local package=$1 program=${2#:}
+  [[ -n $program ]] && command -v "$program" >/dev/null && return
+  dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed
+}
+
+# Debian's packages start servers for the whole network where there is an init, which nobody here asked for.
+install() {
+  local forbidden=
+  if [[ ! -e $policy ]]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    forbidden=yes
+  fi
+  echo "Installing $*."
+  local status=0
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; } ||
+    status=$?
+  [[ -z $forbidden ]] || rm -f "$policy"
+  return "$status"
+}
+
+main "$@"

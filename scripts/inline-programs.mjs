@@ -1,0 +1,47 @@
+/**
+ * Programs that run in a container, a kernel or on another host are files of their own (`.py`, `.sh`, `.mjs`) beside the module
+ * that uses them. Sources read them:
+ *
+ *     export const supervisorProgram: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");
+ *
+ * In what is built, exactly this expression becomes a literal, so that packages also work when they are bundled.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const reading = /readFileSync\(new URL\("(\.\/[^"]+)", import\.meta\.url\), "utf8"\)/g;
+/** What an earlier run made of it; the compiler does not write the module again when only the program has changed. */
+const inlined = /\/\* (\.\/\S+) \*\/ "(?:[^"\\]|\\.)*"/g;
+const unusedImport = /^import \{ readFileSync \} from "node:fs";\n/m;
+
+/**
+ * Replaces the reading of programs by their text in all packages that are built.
+ *
+ * @param {string} workspace - Its folder.
+ */
+export function inlinePrograms(workspace) {
+  for (const name of readdirSync(join(workspace, "packages"))) {
+    const folder = join(workspace, "packages", name);
+    if (existsSync(join(folder, "dist"))) inlineIn(folder);
+  }
+}
+
+/** @param {string} folder */
+function inlineIn(folder) {
+  for (const file of modulesBelow(join(folder, "dist"))) {
+    const built = readFileSync(join(folder, "dist", file), "utf8");
+    const place = join(folder, "src", dirname(file));
+    /** @type {(match: string, program: string) => string} */
+    const literal = (_match, program) =>
+      `/* ${program} */ ${JSON.stringify(readFileSync(join(place, program), "utf8"))}`;
+    let text = built.replace(inlined, literal).replace(reading, literal);
+    if (text === built) continue;
+    if (text.split("readFileSync").length === 2) text = text.replace(unusedImport, "\n");
+    writeFileSync(join(folder, "dist", file), text);
+  }
+}
+
+/** @param {string} folder */
+function modulesBelow(folder) {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".js"));
+}

@@ -1,0 +1,71 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { createServer as createNetServer, type AddressInfo, type Server as NetServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { onTestFinished } from "vitest";
+
+/** A server of plain HTTP on 127.0.0.1 that plays a host; says what it was sent. */
+export async function playHost(
+  answer: (request: IncomingMessage, response: ServerResponse) => void = (request, response) =>
+    void response.end(`host of ${request.headers.host ?? ""}: ${request.method ?? ""} ${request.url ?? ""}`),
+): Promise<number> {
+  return portOf(createServer(answer));
+}
+
+/** A server of bare TCP that plays a host. */
+export async function playTcp(answer: (socket: Socket) => void): Promise<number> {
+  return portOf(createNetServer({ allowHalfOpen: true }, answer));
+}
+
+/** Listens on a free port of 127.0.0.1 for the time of the test. */
+export async function portOf(server: Server | NetServer): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.once("close", () => sockets.delete(socket));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A host that speaks HTTPS, and the certificate to know it by. */
+export async function playTlsHost(
+  name: string,
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<{ port: number; ca: string }> {
+  const directory = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
+  try {
+    const [key, cert] = [path.join(directory, "key.pem"), path.join(directory, "cert.pem")];
+    const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`];
+    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+    await promisify(execFile)("openssl", [
+      "req",
+      "-x509",
+      "-nodes",
+      "-days",
+      "2",
+      ...curve,
+      ...subject,
+      "-keyout",
+      key,
+      "-out",
+      cert,
+    ]);
+    const ca = await readFile(cert, "utf8");
+    return { port: await portOf(createTlsServer({ key: await readFile(key), cert: ca }, answer)), ca };
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
