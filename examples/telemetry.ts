@@ -31,7 +31,7 @@ metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
 
 await using server = await startOpenAIServer([
   { text: "```javascript\nconsole.log(undefinedName)\n```" },
-  { text: "Once more:\n\n```javascript\nconsole.log(6 * 7)\n```" },
+  { text: "Once more:\n\n```javascript\nconsole.log(`product: ${6 * 7}`)\n```" },
   { text: "It is 42. TERMINATE" },
 ]);
 const service = createOpenAICompatible({ name: "service", baseURL: server.baseURL });
@@ -96,4 +96,4 @@ assert.deepEqual(names.toSorted(), [
   "gen_ai.invoke_agent.duration",
   "gen_ai.workflow.duration",
 ]);
-assert.doesNotMatch(JSON.stringify(spans.map(({ attributes }) => attributes)), /6 \* 7|42/);
+assert.doesNotMatch(JSON.stringify(spans.map(({ attributes }) => attributes)), /6 \* 7|product|undefinedName|It is/);
