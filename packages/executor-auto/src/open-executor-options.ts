@@ -20,7 +20,10 @@ export interface DownloadProgress {
   readonly total?: number;
 }
 
-/** Settings of `openExecutor`; none is required. What a fence cannot do makes `"auto"` pass it over. */
+/**
+ * Settings of `openExecutor`; none is required. What a fence cannot do makes `"auto"` pass it over. Those for containers are refused if
+ * another fence is named.
+ */
 export interface OpenExecutorOptions extends BaseExecutorOptions {
   /**
    * The network of the code. `"none"`: none. `"open"`: what this machine reaches; WebAssembly has no network and is passed over

@@ -1,4 +1,4 @@
-import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
+import { BackendUnavailableError, type CodeExecutor, InvalidInputError } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import { z } from "zod";
 import { assertAble } from "./assert-able.ts";
@@ -7,6 +7,9 @@ import type { FencedExecutor, FenceName, PassedOverFence } from "./fenced-execut
 import { type Fence, fences } from "./fences.ts";
 import { openExecutorOptions, type OpenExecutorOptions } from "./open-executor-options.ts";
 import { endExecutor, StartClock } from "./start-clock.ts";
+
+/** What only a container heeds. */
+const containerOptions = ["image", "docker", "pull", "onPullProgress", "pullTimeoutMs"] as const;
 
 const fenceArgument = z.object({ fence: z.enum(["auto", "docker", "os-sandbox", "wasm"]) });
 
@@ -19,7 +22,7 @@ const fenceArgument = z.object({ fence: z.enum(["auto", "docker", "os-sandbox", 
  *
  * @param fence - `"auto"`, or one by name: then nothing else is tried.
  * @returns a started executor, which the caller stops. Its property `fence` says what was chosen, and why.
- * @throws InvalidInputError if an option is unknown or wrong.
+ * @throws InvalidInputError if an option is unknown or wrong, or only the container would heed it and another fence is named.
  * @throws BackendUnavailableError if no fence could be opened, with what is wrong with each and what to do.
  * @throws `options.signal.reason` if the signal was aborted.
  *
@@ -34,6 +37,7 @@ export async function openExecutor(
 ): Promise<FencedExecutor> {
   const { fence: wanted } = checkOptions(fenceArgument, { fence }, "openExecutor");
   const checked = checkOptions(openExecutorOptions, options, "openExecutor");
+  refuseIgnored(wanted, checked);
   const passedOver: PassedOverFence[] = [];
   for (const candidate of fences.filter(({ name }) => wanted === "auto" || wanted === name)) {
     checked.signal?.throwIfAborted();
@@ -47,6 +51,15 @@ export async function openExecutor(
     passedOver.push({ name: candidate.name, ...whatIsWrong(attempt.error), error: attempt.error });
   }
   throw nothingOpens(passedOver);
+}
+
+function refuseIgnored(wanted: FenceName | "auto", options: OpenExecutorOptions): void {
+  if (wanted === "auto" || wanted === "docker") return;
+  const name = containerOptions.find((option) => options[option] !== undefined);
+  if (name === undefined) return;
+  throw new InvalidInputError(`\`${name}\` is for containers, and the fence "${wanted}" is none`, {
+    remedy: `Leave \`${name}\` out, or open "docker" or "auto".`,
+  });
 }
 
 /** What came of one fence. */

@@ -129,6 +129,21 @@ describe("options", () => {
     await expect(outcome).rejects.toSatisfy(InvalidInputError.isInstance);
   });
 
+  it("that only a container heeds are refused for another fence", async () => {
+    for (const options of [
+      { image },
+      { docker: "unix:///run/docker.sock" },
+      { pull: "never" },
+      { pullTimeoutMs: 1 },
+    ] as const) {
+      for (const fence of ["os-sandbox", "wasm"] as const) {
+        const outcome = openExecutor(fence, options);
+        await expect(outcome).rejects.toThrow(`is for containers, and the fence "${fence}" is none`);
+        await expect(outcome).rejects.toSatisfy(InvalidInputError.isInstance);
+      }
+    }
+  });
+
   it("refuse a fence that there is not, an unfenced one too", async () => {
     for (const name of ["podman", "local", "none"]) {
       await expect(openExecutor(name as "auto")).rejects.toThrow(
@@ -164,7 +179,11 @@ describe("options", () => {
     async (fence) => {
       const workDir = await mkdtemp(join(tmpdir(), "fenced-auto-"));
       onTestFinished(() => rm(workDir, { recursive: true }));
-      await using executor = await openExecutor(fence, { image, workDir, requiredLanguages: ["sh"] });
+      await using executor = await openExecutor(fence, {
+        ...(fence === "docker" ? { image } : {}),
+        workDir,
+        requiredLanguages: ["sh"],
+      });
       const code = "cat /proc/net/dev | grep -c : ; echo here > made";
       const { output } = await executor.executeCodeBlocks([{ language: "sh", code }]);
       expect(output).toBe("1\n"); // the loopback interface

@@ -48,8 +48,8 @@ export async function diagnose({
 async function tryFence(name: FenceName, image: string | undefined, signal: AbortSignal): Promise<FenceState> {
   const state = { name, isolation: isolations[name] };
   try {
-    const options = image === undefined ? {} : { image };
-    await endExecutor(await openExecutor(name, { ...options, pull: "never", signal }));
+    const ofContainer = { pull: "never", ...(image === undefined ? {} : { image }) } as const;
+    await endExecutor(await openExecutor(name, { ...(name === "docker" ? ofContainer : {}), signal }));
     return { ...state, works: true };
   } catch (error) {
     const { problem, remedy } = whatIsWrong(error);
