@@ -71,7 +71,7 @@ describe("generateText", needs("python3"), () => {
 
   it("ends code that takes too long, and cuts output that is too long", async () => {
     const code = "print('x' * 5000, flush=True)\nimport time\ntime.sleep(600)";
-    const { output, told } = await runCode(code, { timeoutMs: 1500, maxOutputCharacters: 100 });
+    const { output, told } = await runCode(code, { timeoutMs: 6000, maxOutputCharacters: 100 });
     expect(output).toMatchObject({ exitCode: 124, timedOut: true, truncated: true });
     expect(told).toMatch(
       /^The code timed out after .* s and was ended \(exit code 124\)\. Its output:\nx{50}\n\[\.\.\. 4901 characters left out \.\.\.\]\nx{49}\n\nThe output was longer/,

@@ -19,7 +19,7 @@ describe("files that are carried into the next session", needs("python3"), () =>
     const code = `for name in ("good.txt", "x\\\\"): open(name, "w").close()
 open("huge", "w").truncate(128 * 1024 * 1024 + 1)
 while True: pass`;
-    expect(await run(executor, code, { timeoutMs: 1500 })).toMatchObject(ended);
+    expect(await run(executor, code, { timeoutMs: 6000 })).toMatchObject(ended);
     expect((await run(executor, "import os; print(sorted(os.listdir())[-1:])")).output).toBe("['good.txt']\n");
     expect(warnings.toSorted()).toEqual([
       expect.stringMatching(/The file huge stays behind/),

@@ -41,7 +41,7 @@ describe("API version 2024-02-02-preview", needs("python3"), () => {
     const executor = setting.executor({ apiVersion });
     await executor.files.write("kept.txt", "kept");
     await run(executor, "pass");
-    const result = await run(executor, "print('so far')\nwhile True: pass", { timeoutMs: 1500 });
+    const result = await run(executor, "print('so far')\nwhile True: pass", { timeoutMs: 6000 });
     expect(result).toMatchObject({ exitCode: 124, output: "so far\n", stateLost: true });
     expect(await executor.getFileList()).toEqual(["kept.txt"]);
     expect(setting.emulator.sessions()).toHaveLength(1);

@@ -57,7 +57,7 @@ describe("a session", needs("python3"), () => {
     const executor = setting.executor({ functions: [double] });
     await executor.files.write("dir/given.txt", "given");
     const code = "print('so far', flush=True)\nimport time\nwhile True: time.sleep(0.1)";
-    const result = await run(executor, code, { timeoutMs: 2000 });
+    const result = await run(executor, code, { timeoutMs: 6000 });
     expect(result).toMatchObject({ exitCode: 124, timedOut: true, stateLost: true, output: "so far\n" });
     expect(await executor.getFileList()).toEqual(["dir/given.txt"]);
     expect((await run(executor, "from functions import double\nprint(double(4))")).output).toBe("8\n");

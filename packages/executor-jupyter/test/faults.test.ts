@@ -112,7 +112,7 @@ describe.each(versions)("code that does not let itself be interrupted (%s)", (ve
     it("costs the variables, which the result says, and the next call works", patience, async () => {
       await using executor = create({ interruptGraceMs: 500 });
       const result = await executor.executeCodeBlocks([python(`print("so far", flush=True)\n${stubborn}`)], {
-        timeoutMs: 2000,
+        timeoutMs: 6000,
       });
       expect(result).toMatchObject({ exitCode: 124, timedOut: true, stateLost: true, output: "so far\n" });
       const next = await executor.executeCodeBlocks([python("print(1)")]);

@@ -34,7 +34,7 @@ export const component: ConformanceGroup = {
     {
       name: "keeps its settings when loaded",
       async run(kit) {
-        const loaded = await reload(kit, { timeoutMs: 2000, env: { FENCED_A: "kept" }, maxOutputBytes: 4096 });
+        const loaded = await reload(kit, { timeoutMs: 6000, env: { FENCED_A: "kept" }, maxOutputBytes: 4096 });
         const { language } = kit;
         const variable = await kit.succeedWith(loaded, language.printVariable("FENCED_A"));
         assert.equal(variable.output, "FENCED_A=kept\n");
