@@ -1,12 +1,12 @@
 // run by: test-an-executor.ts
 // #region suite
-import { describe, it } from "node:test"; // or from "vitest"
+import { after, describe, it } from "node:test"; // or `afterAll` from "vitest"
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor } from "@fenced/executor-testkit";
 import { MyExecutor } from "../src/index.ts";
 
 testCodeExecutor(
-  { describe, it },
+  { describe, it, afterAll: after },
   {
     name: "MyExecutor",
     create: (options) => new MyExecutor(options),

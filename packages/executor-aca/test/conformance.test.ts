@@ -2,10 +2,12 @@ import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor } from "@fenced/executor-testkit";
 import { backend, place } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { ACADynamicSessionsCodeExecutor } from "../src/index.ts";
 import { startEmulatorProcess, type EmulatorProcess } from "./emulator-process.ts";
 
+const hostCommand = await bundledCommand(join(import.meta.dirname, "fixtures/aca-host.ts"));
 let emulator: EmulatorProcess;
 
 beforeAll(async () => {
@@ -20,7 +22,7 @@ afterAll(async () => {
 
 describe.skipIf(!backend("python3").available)("over the emulator", () => {
   testCodeExecutor(
-    { describe, it },
+    { describe, it, afterAll },
     {
       name: "ACADynamicSessionsCodeExecutor",
       create: ({ cleanupTempFiles: _, workDir: __, ...options }) =>
@@ -31,13 +33,7 @@ describe.skipIf(!backend("python3").available)("over the emulator", () => {
         }),
       load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
       takesWorkDir: false,
-      hostCommand: [
-        process.execPath,
-        "--conditions=@fenced/source",
-        "--import",
-        "tsx",
-        join(import.meta.dirname, "fixtures/aca-host.ts"),
-      ],
+      hostCommand,
       breakPlace: async (executor) => {
         if (!(executor instanceof ACADynamicSessionsCodeExecutor)) return;
         await emulator.expire(executor.sessionId ?? "");

@@ -10,7 +10,7 @@ import { WarmExecutor } from "./support/warm-executor.ts";
 describe("Docker Engine", needs("docker"), () => {
   const image = `${pythonImage}-${randomUUID()}`;
   testCodeExecutor(
-    { describe, it },
+    { describe, it, afterAll },
     {
       ...dockerSubject("with warm Python", pythonImage, image),
       create: (options) => new WarmExecutor({ image, network: "none", warm: {}, ...options }),

@@ -15,7 +15,7 @@ describe("Podman", needs("podman"), () => {
   afterAll(() => podman[Symbol.asyncDispose]());
 
   testCodeExecutor(
-    { describe, it },
+    { describe, it, afterAll },
     {
       name: "DockerCommandLineCodeExecutor, over Podman's API,",
       create: (options) =>

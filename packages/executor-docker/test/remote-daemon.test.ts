@@ -99,7 +99,7 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
   );
 
   testCodeExecutor(
-    { describe, it },
+    { describe, it, afterAll },
     {
       name: "DockerCommandLineCodeExecutor, with files as tar archives,",
       create,

@@ -10,7 +10,7 @@ describe("on a local server, jupyter_server 1.x", needs("jupyter"), () => {
   beforeAll(() => server.start(), 60_000);
   afterAll(() => server.stop(), 60_000);
   testCodeExecutor(
-    { describe, it },
+    { describe, it, afterAll },
     localSubject("JupyterCodeExecutor", server, python),
     // Where pip reaches no index, there is no other server that all of the suite could run on.
     !backend("jupyter2").available

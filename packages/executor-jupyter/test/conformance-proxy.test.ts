@@ -34,7 +34,7 @@ describe("through a proxy, with https and wss", needs("jupyter2", "openssl"), ()
     listResources: async () => new KernelApi(await address()).list(),
   };
   testCodeExecutor(
-    { describe, it },
+    { describe, it, afterAll },
     subject,
     // What goes over the connection, and files that only go that way.
     variant("standard input", "stream", "files", "file streams", "displays"),

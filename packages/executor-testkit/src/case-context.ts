@@ -10,8 +10,10 @@ import type { FixtureLanguage } from "./languages/fixture-language.ts";
 import { knownLanguages } from "./languages/known-languages.ts";
 import { assertRejectsAs, type ErrorKind } from "./observe/assert-rejects-as.ts";
 import { eventually, within } from "./observe/within.ts";
+import type { SharedExecutors, SharedOptions } from "./shared-executors.ts";
 
 const defaultPatienceMs = 120_000;
+const defaults: SharedOptions = () => ({});
 
 /** What a case works with: the subject, what it can do, and executors that are stopped when the case is over. */
 export class CaseContext implements AsyncDisposable {
@@ -19,13 +21,17 @@ export class CaseContext implements AsyncDisposable {
   readonly capabilities: ExecutorCapabilities;
   /** The language in which most programs of the suite are written for this subject. */
   readonly language: FixtureLanguage;
-  readonly #executors: CodeExecutor[] = [];
+  readonly #sharing: SharedExecutors | undefined;
+  readonly #executors = new Set<CodeExecutor>();
+  readonly #borrowed = new Map<CodeExecutor, SharedOptions>();
   readonly #directories: string[] = [];
   readonly #outside: (() => Promise<unknown>)[] = [];
 
-  constructor(subject: ExecutorSubject, capabilities: ExecutorCapabilities) {
+  /** @param sharing - where cases may share executors. */
+  constructor(subject: ExecutorSubject, capabilities: ExecutorCapabilities, sharing?: SharedExecutors) {
     this.subject = subject;
     this.capabilities = capabilities;
+    this.#sharing = sharing;
     this.language = preferredLanguage(subject, capabilities);
   }
 
@@ -39,9 +45,43 @@ export class CaseContext implements AsyncDisposable {
     return this.adopt(await this.subject.create(options));
   }
 
+  /**
+   * A started executor that another case may have used before and may use after this one, with an empty workspace: for a case
+   * that leaves nothing but files behind and begins nothing with what other cases left: variables, imported modules. A
+   * case that fails or hangs has it stopped, and the next one gets a new one.
+   *
+   * Only for cases that do not depend on a fresh executor. One that is about options, life cycles, memory, hostile code or what
+   * remains creates its own, and so does one that leaves links, processes or a lost session.
+   *
+   * @param options - gives the executor's options. Cases that give the very same function share an executor.
+   */
+  async shared(options: SharedOptions = defaults): Promise<CodeExecutor> {
+    const idle = this.#sharing?.borrow(options);
+    const executor = idle === undefined ? await this.create(options()) : this.adopt(idle);
+    if (this.#sharing) this.#borrowed.set(executor, options);
+    await this.within("start()", executor.start());
+    return executor;
+  }
+
+  /** The same for a case that ends blocks before their time: a session with state may be lost with them, and is not shared. */
+  sharedUnlessStateful(): Promise<CodeExecutor> {
+    return this.capabilities.stateful ? this.create() : this.shared();
+  }
+
+  /** Has the executors that the case borrowed stopped with the others, as nobody knows what it did to them. */
+  discardShared(): void {
+    this.#borrowed.clear();
+  }
+
+  /** Kills the place where an executor's code runs. A server or connection may serve shared executors, too, so they are stopped. */
+  async breakPlace(executor: CodeExecutor): Promise<void> {
+    await this.within("stop() of shared executors", this.#sharing?.stop() ?? Promise.resolve());
+    await this.within("breakPlace", Promise.resolve(this.subject.breakPlace?.(executor)));
+  }
+
   /** Has an executor stopped when the case is over. */
   adopt(executor: CodeExecutor): CodeExecutor {
-    this.#executors.push(executor);
+    this.#executors.add(executor);
     return executor;
   }
 
@@ -102,10 +142,20 @@ export class CaseContext implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const removals = await Promise.allSettled(this.#outside.map((remove) => remove()));
-    const stops = this.#executors.map((executor) => this.within("stop() after the case", executor.stop()));
-    const outcomes = [...removals, ...(await Promise.allSettled(stops))];
+    const outcomes = [...removals, ...(await this.#giveBack())];
+    const stops = [...this.#executors].map((executor) => this.within("stop() after the case", executor.stop()));
+    outcomes.push(...(await Promise.allSettled(stops)));
     await Promise.all(this.#directories.map((path) => rm(path, { recursive: true, force: true })));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  }
+
+  /** What cannot be given back stays among those that are stopped. */
+  #giveBack(): Promise<PromiseSettledResult<void>[]> {
+    const returns = [...this.#borrowed].map(async ([executor, options]) => {
+      await this.within("the workspace is emptied", this.#sharing?.giveBack(options, executor) ?? Promise.resolve());
+      this.#executors.delete(executor);
+    });
+    return Promise.allSettled(returns);
   }
 }
 

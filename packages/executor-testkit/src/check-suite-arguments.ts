@@ -19,7 +19,10 @@ const subjectSchemas: OptionSchemas<ExecutorSubject> = {
   language: objectOption<FixtureLanguage>(["program", "print"], "programs in a language").exactOptional(),
 };
 
-const runnerSchema = z.object({ runner: objectOption<TestRunner>(["describe", "it"], "{ describe, it }") });
+const runnerSchema = z.object({
+  runner: objectOption<TestRunner>(["describe", "it"], "{ describe, it }"),
+  afterAll: callbackOption<NonNullable<TestRunner["afterAll"]>>().exactOptional(),
+});
 const subjectSchema = optionsSchema(subjectSchemas);
 const suiteOptions: z.ZodType<SuiteOptions> = optionsSchema({
   groups: z.array(z.string()).exactOptional(),
@@ -30,10 +33,11 @@ const suiteOptions: z.ZodType<SuiteOptions> = optionsSchema({
  * Checks the arguments of `testCodeExecutor`.
  *
  * @returns the options.
- * @throws InvalidInputError if a part of the subject or an option is unknown or wrong.
+ * @throws InvalidInputError if a part of the runner, of the subject or an option is unknown or wrong.
  */
 export function checkSuiteArguments(runner: unknown, subject: unknown, options: unknown): SuiteOptions {
-  checkOptions(runnerSchema, { runner }, "testCodeExecutor");
+  const afterAll = typeof runner === "object" && runner !== null ? valueOf(runner, "afterAll") : undefined;
+  checkOptions(runnerSchema, { runner, ...(afterAll === undefined ? {} : { afterAll }) }, "testCodeExecutor");
   checkOptions(subjectSchema, withInherited(subject), "testCodeExecutor");
   return checkOptions(suiteOptions, options, "testCodeExecutor");
 }

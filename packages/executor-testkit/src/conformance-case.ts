@@ -18,7 +18,7 @@ export interface ConformanceCase {
 /** The cases of one concern. */
 export interface ConformanceGroup {
   readonly name: string;
-  /** Its cases mostly wait, and each has executors of its own: where the runner can, they run side by side. */
+  /** Its cases mostly wait, and no two have the same executor at once: where the runner can, they run side by side. */
   readonly waits?: true;
   readonly cases: readonly ConformanceCase[];
 }

@@ -8,7 +8,7 @@ export interface SuiteOptions {
   readonly groups?: readonly string[];
 
   /**
-   * Let cases of groups that mostly wait (`timeout`, `abort` and others) run side by side, each with executors of its own, which
+   * Let cases of groups that mostly wait (`timeout`, `abort` and others) run side by side, none with the executor of another, which
    * takes a third of the time. They are defined with `concurrent: true`, which vitest knows (it runs `maxConcurrency`, 5, of
    * them at once); other runners run them one after another. Default: false, for places where not many executors can be
    * started at once.

@@ -5,6 +5,7 @@ import { checkSuiteArguments } from "./check-suite-arguments.ts";
 import type { ConformanceCase, ConformanceGroup } from "./conformance-case.ts";
 import type { ExecutorSubject } from "./executor-subject.ts";
 import { within } from "./observe/within.ts";
+import { SharedExecutors } from "./shared-executors.ts";
 import type { SuiteOptions } from "./suite-options.ts";
 import type { TestOptions, TestRunner, TestRunnerContext } from "./test-runner.ts";
 
@@ -21,9 +22,9 @@ const defaultPatienceMs = 120_000;
  *
  * @example
  * import { testCodeExecutor } from "@fenced/executor-testkit";
- * import { describe, it } from "vitest";
+ * import { afterAll, describe, it } from "vitest";
  *
- * testCodeExecutor({ describe, it }, {
+ * testCodeExecutor({ describe, it, afterAll }, {
  *   name: "MyExecutor",
  *   create: (options) => new MyExecutor(options),
  *   load: (model) => loadComponent(model, { importModule: () => import("../src/index.ts") }),
@@ -38,6 +39,7 @@ export function testCodeExecutor(runner: TestRunner, subject: ExecutorSubject, o
   const timeout = patienceMs * stepsPerCase;
   let found: Promise<ExecutorCapabilities> | undefined;
   const capabilities = () => (found ??= within(patienceMs, "the first start and stop", findCapabilities(subject)));
+  const sharing = runner.afterAll && new SharedExecutors();
 
   runner.describe(title(subject, groups), () => {
     for (const group of groups) {
@@ -46,11 +48,12 @@ export function testCodeExecutor(runner: TestRunner, subject: ExecutorSubject, o
           const sideBySide = checked.concurrent === true && group.waits === true && conformanceCase.alone !== true;
           const settings: TestOptions = sideBySide ? { timeout, concurrent: true } : { timeout };
           runner.it(conformanceCase.name, settings, async (context) => {
-            await runCase(conformanceCase, new CaseContext(subject, await capabilities()), context);
+            await runCase(conformanceCase, new CaseContext(subject, await capabilities(), sharing), context);
           });
         }
       });
     }
+    if (sharing) runner.afterAll?.(() => within(patienceMs, "stop() of shared executors", sharing.end()));
   });
 }
 
@@ -95,6 +98,7 @@ async function runCase(conformanceCase: ConformanceCase, kit: CaseContext, conte
   try {
     await conformanceCase.run(kit);
   } catch (error) {
+    kit.discardShared();
     // What went wrong first says more than what then could not be cleaned up.
     await kit[Symbol.asyncDispose]().catch(() => {});
     throw error;

@@ -13,15 +13,27 @@ export interface TestOptions {
 }
 
 /**
- * The part of a test runner that the suite uses. vitest's exports fit, and so do those of `node:test`:
+ * The part of a test runner that the suite uses. vitest's exports fit, and so do those of `node:test`, which calls
+ * `afterAll` `after`.
  *
  * @example
- * import { describe, it } from "vitest"; // or from "node:test"
- * testCodeExecutor({ describe, it }, subject);
+ * import { afterAll, describe, it } from "vitest";
+ * testCodeExecutor({ describe, it, afterAll }, subject);
+ *
+ * @example
+ * import { after, describe, it } from "node:test";
+ * testCodeExecutor({ describe, it, afterAll: after }, subject);
  */
 export interface TestRunner {
   /** Names a group of tests that `define` defines. */
   describe(name: string, define: () => void): unknown;
   /** Defines one test. */
   it(name: string, options: TestOptions, test: (context: TestRunnerContext) => Promise<void>): unknown;
+
+  /**
+   * Runs `hook` once, after the last test of the group that is being defined. Where it is given, cases that need no executor of
+   * their own share started ones, and the hook stops these. Default: every case starts an executor of its own, which takes
+   * about twice the processor time.
+   */
+  afterAll?(hook: () => Promise<void>): unknown;
 }

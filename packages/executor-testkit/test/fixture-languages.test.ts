@@ -1,5 +1,5 @@
 import { needs } from "@fenced/test-support";
-import { describe, it } from "vitest";
+import { afterAll, describe, it } from "vitest";
 import { testCodeExecutor } from "../src/index.ts";
 import { javascript } from "../src/languages/javascript.ts";
 import { bash, sh } from "../src/languages/shell.ts";
@@ -13,7 +13,7 @@ const telling =
 for (const language of [javascript, bash, sh]) {
   describe(`fixture programs in ${language.name}`, needs("python3", "bash", "node"), () => {
     testCodeExecutor(
-      only({ describe, it }, (name) => telling.test(name)),
+      only({ describe, it, afterAll }, (name) => telling.test(name)),
       { ...localSubject, language },
       { concurrent: true },
     );

@@ -4,6 +4,7 @@ import type { TestRunner } from "../src/index.ts";
 export function only(runner: TestRunner, wanted: (name: string) => boolean): TestRunner {
   let current: readonly string[] = [];
   return {
+    ...runner,
     describe: (name, define) => {
       const path = [...current, name];
       // A runner may collect what is inside when the group around it has been collected.

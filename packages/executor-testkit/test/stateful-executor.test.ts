@@ -1,5 +1,5 @@
 import { needs } from "@fenced/test-support";
-import { describe, it } from "vitest";
+import { afterAll, describe, it } from "vitest";
 import { testCodeExecutor } from "../src/index.ts";
 import { only } from "./only.ts";
 import { statefulSubject } from "./stateful-subject.ts";
@@ -9,7 +9,7 @@ const special = /^(?:state|concurrency|abort|timeout) > |turn|once a session|res
 
 describe("a session that keeps state", needs("python3"), () => {
   testCodeExecutor(
-    only({ describe, it }, (name) => special.test(name)),
+    only({ describe, it, afterAll }, (name) => special.test(name)),
     statefulSubject,
     { concurrent: true },
   );

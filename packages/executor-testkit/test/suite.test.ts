@@ -64,6 +64,9 @@ describe("the suite", () => {
   it("refuses what is no test runner", () => {
     const define = (): unknown => Reflect.apply(testCodeExecutor, undefined, [{ describe }, localSubject]);
     expect(define).toThrow('"runner" is an object. It must be { describe, it }.');
+    const wrongHook = { describe, it, afterAll: "later" };
+    const defineWith = (): unknown => Reflect.apply(testCodeExecutor, undefined, [wrongHook, localSubject]);
+    expect(defineWith).toThrow('"afterAll" is not valid. It must be a function.');
   });
 
   it("takes a subject that is an object of a class", () => {

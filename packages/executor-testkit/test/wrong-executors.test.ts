@@ -29,25 +29,32 @@ import {
   ForgetsSettings,
 } from "./wrong-executors.ts";
 
-/** A subject whose executors are good ones, broken; short of patience, as some of them hang. */
+/** Time for what a busy machine does slowly. */
+const patienceMs = 60_000;
+/** Time after which what hangs counts as hung: a test waits for all of it, and what comes before must not take it. */
+const hungAfterMs = 15_000;
+
+/** A subject whose executors are good ones, broken. */
 function broken(
   wrap: (good: CodeExecutor, options: CommonExecutorOptions) => CodeExecutor,
   change: (options: CommonExecutorOptions) => CommonExecutorOptions = (options) => options,
 ): ExecutorSubject {
   return {
     ...localSubject,
-    patienceMs: 5000,
+    patienceMs,
     create: async (options) => wrap(await localSubject.create(change(options)), options),
   };
 }
 
-const host = (fixture: string, patienceMs = 20_000): ExecutorSubject => ({
+const host = (fixture: string): ExecutorSubject => ({
   ...localSubject,
   patienceMs,
   hostCommand: [...localSubject.hostCommand.slice(0, -1), join(import.meta.dirname, "fixtures", fixture)] as [string],
 });
 
 const passOn = (Wrong: new (good: CodeExecutor) => CodeExecutor) => broken((good) => new Wrong(good));
+
+const hangs = (subject: ExecutorSubject): ExecutorSubject => ({ ...subject, patienceMs: hungAfterMs });
 
 const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, message: RegExp][] = [
   [
@@ -59,7 +66,7 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
   ["goes on after a failure", passOn(IgnoresFailures), "blocks > stops at the first block that fails", /./],
   [
     "ignores the timeout",
-    passOn(IgnoresTimeout),
+    hangs(passOn(IgnoresTimeout)),
     "timeout > may be over before the program has begun",
     /hangs: executeCodeBlocks/,
   ],
@@ -113,7 +120,7 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
   ],
   [
     "hangs in stop()",
-    passOn(HangsInStop),
+    hangs(passOn(HangsInStop)),
     "life cycle > stop() without start(), twice and at once does no harm",
     /hangs: the first start and stop/,
   ],
@@ -149,7 +156,7 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
   ],
   [
     "reads ahead of its consumer",
-    passOn(ReadsAheadOfItsConsumer),
+    hangs(passOn(ReadsAheadOfItsConsumer)),
     "stream that nobody reads > pauses the program, and holds no more than a little of its output",
     /although nobody read|stalls while nobody reads/,
   ],
@@ -169,7 +176,7 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
     /the tail is kept/,
   ],
   ["opens any file", passOn(OpensAnyFile), "workspace > refuses paths that lead out", /WorkspacePathError/],
-  ["runs one call at a time", passOn(RunsOneCallAtATime), "concurrency > runs calls side by side", /hangs/],
+  ["runs one call at a time", hangs(passOn(RunsOneCallAtATime)), "concurrency > runs calls side by side", /hangs/],
   [
     "tells the bodies of functions",
     passOn(TellsTheBodies),
@@ -191,7 +198,7 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
   ],
   [
     "keeps Node alive",
-    host("keeps-alive-host.ts", 5000),
+    hangs(host("keeps-alive-host.ts")),
     "leaks > no process, file or handle remains after stop(), and Node ends by itself",
     /keeps Node alive/,
   ],
@@ -204,7 +211,7 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
 ];
 
 describe("the suite fails an executor that", needs("python3"), () => {
-  it.each(wrong)("%s", { timeout: 60_000 }, async (_what, subject, failing, message) => {
+  it.each(wrong)("%s", { timeout: 300_000 }, async (_what, subject, failing, message) => {
     const outcome = runCase(subject, failing);
     await expect(outcome).rejects.toThrow(message);
   });

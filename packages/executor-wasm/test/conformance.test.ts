@@ -1,14 +1,15 @@
 import path from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { describe, it } from "vitest";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
+import { afterAll, describe, it } from "vitest";
 import { WasmCodeExecutor } from "../src/index.ts";
 import { killInterpreter } from "./kill-interpreter.ts";
 
-const host = path.join(import.meta.dirname, "fixtures/executor-host.ts");
+const hostCommand = await bundledCommand(path.join(import.meta.dirname, "fixtures/executor-host.ts"));
 
 testCodeExecutor(
-  { describe, it },
+  { describe, it, afterAll },
   {
     name: "WasmCodeExecutor",
     create: (options) => new WasmCodeExecutor(options),
@@ -18,7 +19,7 @@ testCodeExecutor(
         importModule: () => import("../src/index.ts"),
       }),
     takesWorkDir: false,
-    hostCommand: [process.execPath, "--conditions=@fenced/source", "--import", "tsx", host],
+    hostCommand,
     breakPlace: killInterpreter,
   },
 );

@@ -1,13 +1,13 @@
 import path from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { describe, it } from "vitest";
+import { afterAll, describe, it } from "vitest";
 import { ExampleCodeExecutor } from "../src/index.ts";
 
 const host = path.join(import.meta.dirname, "fixtures/executor-host.ts");
 
 testCodeExecutor(
-  { describe, it },
+  { describe, it, afterAll },
   {
     name: "ExampleCodeExecutor",
     create: (options) => new ExampleCodeExecutor(options),

@@ -1,7 +1,9 @@
 import { join } from "node:path";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
+
+const command = await bundledCommand(join(import.meta.dirname, "../fixtures/executor-host.ts"));
 
 /** The command of a program that hosts an executor with this image. */
 export function hostCommand(image: string): [string, ...string[]] {
-  const fixture = join(import.meta.dirname, "../fixtures/executor-host.ts");
-  return [process.execPath, "--import", "tsx", "--conditions=@fenced/source", fixture, image];
+  return [...command, image];
 }

@@ -8,6 +8,7 @@ import { hostFunction, loadComponent } from "@fenced/core";
 import { findDaemon, type DockerClient } from "@fenced/docker-daemon";
 import { testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
 import { backend, jupyterImage, needs, variant } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerJupyterServer, JupyterCodeExecutor } from "../../src/index.ts";
 import { python } from "../support/python.ts";
@@ -17,7 +18,7 @@ let docker: DockerClient;
 beforeAll(async () => {
   if (backend("jupyterDocker").available) ({ docker } = await findDaemon(undefined));
 });
-const host = path.join(import.meta.dirname, "../fixtures/docker-host.ts");
+const hostCommand = await bundledCommand(path.join(import.meta.dirname, "../fixtures/docker-host.ts"));
 
 /** Tells the containers of this file from those of others, which are tested at the same time. */
 const labels = { "fenced-test.file": "docker-jupyter-server" };
@@ -39,11 +40,11 @@ describe("on a server in Docker", needs("jupyterDocker"), () => {
     create: ({ cleanupTempFiles: _, ...options }) => new JupyterCodeExecutor({ ...options, server }),
     load: (model) => loadComponent(model, { importModule: async () => ({ JupyterCodeExecutor }) }),
     takesWorkDir: false,
-    hostCommand: [process.execPath, "--conditions=@fenced/source", "--import", "tsx", host],
+    hostCommand,
     listResources: containers,
   };
   testCodeExecutor(
-    { describe, it },
+    { describe, it, afterAll },
     subject,
     // Processes and files are those of a container; functions of the host have a test below.
     variant("life cycle", "files", "leaks"),
@@ -186,9 +187,8 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
 
   it("ends with a program that is killed", patience, async () => {
     const before = await containers();
-    const program = spawn(process.execPath, ["--conditions=@fenced/source", "--import", "tsx", host, "run"], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const [node, ...words] = hostCommand;
+    const program = spawn(node, [...words, "run"], { stdio: ["ignore", "pipe", "inherit"] });
     await once(program.stdout, "data");
     const started = (await containers()).filter((id) => !before.includes(id));
     expect(started).toHaveLength(1);

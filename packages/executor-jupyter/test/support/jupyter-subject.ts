@@ -2,7 +2,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import type { CommonExecutorOptions, ExecutorSubject } from "@fenced/executor-testkit";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { JupyterCodeExecutor, type LocalJupyterServer } from "../../src/index.ts";
+
+const hostCommand = await bundledCommand(join(import.meta.dirname, "../fixtures/executor-host.ts"));
 
 /** Executors for the kit that share a server of this host. Host programs start one of their own. */
 export function localSubject(name: string, server: LocalJupyterServer, python: string): ExecutorSubject {
@@ -12,14 +15,7 @@ export function localSubject(name: string, server: LocalJupyterServer, python: s
     load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../../src/index.ts") }),
     takesWorkDir: true,
     breakPlace: () => killKernels(server),
-    hostCommand: [
-      process.execPath,
-      "--conditions=@fenced/source",
-      "--import",
-      "tsx",
-      join(import.meta.dirname, "../fixtures/executor-host.ts"),
-      python,
-    ],
+    hostCommand: [...hostCommand, python],
   };
 }
 

@@ -1,12 +1,12 @@
 import { testCodeExecutor } from "@fenced/executor-testkit";
 import { needs, variant } from "@fenced/test-support";
-import { describe, it } from "vitest";
+import { afterAll, describe, it } from "vitest";
 import { sandboxSubject } from "../support/sandbox-subject.ts";
 
 // The supervisor runs the blocks, as in Docker, whose suite is whole: here, what a sandbox can change.
 describe("executor-local", needs("python3", "bash", "node", "bubblewrap"), () => {
   testCodeExecutor(
-    { describe, it },
+    { describe, it, afterAll },
     sandboxSubject,
     variant(
       "environment",

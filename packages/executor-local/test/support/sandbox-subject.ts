@@ -1,9 +1,12 @@
 import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import type { ExecutorSubject } from "@fenced/executor-testkit";
-import { hostCommand } from "./host-command.ts";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
+
+const hostCommand = await bundledCommand(path.join(import.meta.dirname, "../fixtures/sandbox-host.ts"));
 
 /** Sandboxed executors for the kit. */
 export const sandboxSubject: ExecutorSubject = {
@@ -11,7 +14,7 @@ export const sandboxSubject: ExecutorSubject = {
   create: (options) => new LocalCommandLineCodeExecutor({ ...options, isolation: "os-sandbox" }),
   load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("@fenced/executor-local") }),
   takesWorkDir: true,
-  hostCommand: hostCommand("sandbox-host.ts"),
+  hostCommand,
   breakPlace: async (executor) => {
     for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
   },

@@ -16,7 +16,7 @@ const endsChild = (kind: ChildKind): ConformanceCase => ({
   needs: [childKind(kind)],
   async run(kit) {
     const { language } = kit;
-    const executor = await kit.create();
+    const executor = await kit.sharedUnlessStateful();
     const controller = new AbortController();
     const program = language.program(language.spawnBeating("child", kind), ...beating(language, "main"));
     const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
@@ -36,7 +36,7 @@ export const abort: ConformanceGroup = {
     {
       name: "before the call: nothing runs and the call rejects with the reason",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const program = kit.language.program(kit.language.writeFile("ran.txt", "ran"));
         for (const reason of [new Error("no"), { any: "object" }, "a text", undefined]) {
           const signal = AbortSignal.abort(reason);
@@ -78,7 +78,7 @@ export const abort: ConformanceGroup = {
       name: "during a stream: the output so far was seen",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.sharedUnlessStateful();
         const controller = new AbortController();
         const program = language.program(...beating(language, "main"));
         const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
@@ -95,7 +95,7 @@ export const abort: ConformanceGroup = {
       name: "ends a program that ignores signals and interrupts",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.sharedUnlessStateful();
         const controller = new AbortController();
         const program = language.program(...beating(language, "main", (file) => language.beatStubbornly(file)));
         const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
@@ -110,7 +110,7 @@ export const abort: ConformanceGroup = {
       name: "between two blocks: the second does not run",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.sharedUnlessStateful();
         const controller = new AbortController();
         const blocks = [
           language.program(language.print("one")),
@@ -147,7 +147,7 @@ export const abort: ConformanceGroup = {
       needs: [stateful],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         await executor.start();
         const first = kit.run(executor, language.program(language.sleep(3000), language.print("undisturbed")));
         const controller = new AbortController();
@@ -170,7 +170,7 @@ export const abort: ConformanceGroup = {
       name: "ends its own call and no other",
       needs: [processes],
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const other = await startWaiting(kit, executor);
         await abortRunning(kit, executor);
         await executor.files.write("go", "");
@@ -192,7 +192,7 @@ export const abort: ConformanceGroup = {
       name: "after the end: has no effect, and the signal is let go",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const controller = new AbortController();
         const program = language.program(language.print("done"));
         for (let call = 0; call < 3; call++) await kit.succeed(executor, program, { signal: controller.signal });

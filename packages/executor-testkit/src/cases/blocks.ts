@@ -13,7 +13,7 @@ export const blocks: ConformanceGroup = {
         const { language } = kit;
         const names = ["first", "second", "third"];
         const result = await kit.succeed(
-          await kit.create(),
+          await kit.shared(),
           names.map((name) => language.program(language.print(name))),
         );
         assert.equal(result.output, "first\nsecond\nthird\n");
@@ -27,7 +27,7 @@ export const blocks: ConformanceGroup = {
       name: "stops at the first block that fails",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const result = await kit.run(executor, [
           language.program(language.print("before")),
           language.program(language.print("here"), language.fail("deliberate")),
@@ -46,7 +46,7 @@ export const blocks: ConformanceGroup = {
       name: "gives the exit code of the program",
       needs: [processes],
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         for (const code of [0, 1, 7, 255]) {
           const result = await kit.run(executor, kit.language.program(kit.language.exit(code)));
           assert.equal(result.exitCode, code);
@@ -57,7 +57,7 @@ export const blocks: ConformanceGroup = {
     {
       name: "runs blocks after one that failed in an earlier call",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         await kit.run(executor, kit.language.program(kit.language.fail("deliberate")));
         const result = await kit.succeedWith(executor, kit.language.print("again"));
         assert.equal(result.output, "again\n");
@@ -66,7 +66,7 @@ export const blocks: ConformanceGroup = {
     {
       name: "throws InvalidInputError when there are no blocks",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         await kit.rejects(InvalidInputError, "executeCodeBlocks([])", executor.executeCodeBlocks([]));
         const events = executor.streamCodeBlocks([])[Symbol.asyncIterator]();
         await kit.rejects(InvalidInputError, "streamCodeBlocks([])", events.next());
@@ -76,7 +76,7 @@ export const blocks: ConformanceGroup = {
       name: "gives complete and consistent results",
       async run(kit) {
         const { language } = kit;
-        const result = await kit.run(await kit.create(), [
+        const result = await kit.run(await kit.shared(), [
           language.program(language.print("one"), language.sleep(100)),
           language.program(language.write("two\n", "stderr"), language.fail("three")),
         ]);
@@ -105,7 +105,7 @@ export const blocks: ConformanceGroup = {
       async run(kit) {
         const block = Object.freeze(kit.language.program(kit.language.print("frozen")));
         const options = Object.freeze({ env: Object.freeze({ A: "1" }), timeoutMs: 30_000 });
-        const result = await kit.succeed(await kit.create(), Object.freeze([block]), options);
+        const result = await kit.succeed(await kit.shared(), Object.freeze([block]), options);
         assert.equal(result.output, "frozen\n");
       },
     },

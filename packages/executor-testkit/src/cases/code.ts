@@ -9,7 +9,7 @@ const pythonSource = (name: string, code: string, output: string): ConformanceCa
   name,
   needs: [language("python")],
   async run(kit) {
-    const result = await kit.succeed(await kit.create(), { language: "python", code });
+    const result = await kit.succeed(await kit.shared(), { language: "python", code });
     assert.equal(result.output, output);
   },
 });
@@ -21,7 +21,7 @@ export const code: ConformanceGroup = {
     {
       name: "runs code with quotes, backslashes and unicode",
       async run(kit) {
-        const result = await kit.succeedWith(await kit.create(), kit.language.print(odd));
+        const result = await kit.succeedWith(await kit.shared(), kit.language.print(odd));
         assert.equal(result.stdout, `${odd}\n`);
       },
     },
@@ -30,7 +30,7 @@ export const code: ConformanceGroup = {
       async run(kit) {
         const { language: written } = kit;
         const lines = Array.from({ length: 10_000 }, () => written.nothing());
-        const result = await kit.succeedWith(await kit.create(), ...lines, written.print("the end"));
+        const result = await kit.succeedWith(await kit.shared(), ...lines, written.print("the end"));
         assert.equal(result.output, "the end\n");
       },
     },
@@ -41,7 +41,7 @@ export const code: ConformanceGroup = {
         // Longer than any command line may be.
         const comments = Array.from({ length: 1024 }, () => `${written.comment} ${"x".repeat(1022)}`);
         const program = written.program(written.print("the end"));
-        const result = await kit.succeed(await kit.create(), {
+        const result = await kit.succeed(await kit.shared(), {
           ...program,
           code: `${program.code}\n${comments.join("\n")}\n`,
         });
@@ -53,14 +53,14 @@ export const code: ConformanceGroup = {
       async run(kit) {
         const { language: written } = kit;
         const program = written.program(written.print("odd edges"));
-        const result = await kit.succeed(await kit.create(), { ...program, code: `\n\n\n${program.code.trimEnd()}` });
+        const result = await kit.succeed(await kit.shared(), { ...program, code: `\n\n\n${program.code.trimEnd()}` });
         assert.equal(result.output, "odd edges\n");
       },
     },
     {
       name: "runs empty code and succeeds with no output",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         for (const nothing of ["", "\n", "  \n\n"]) {
           const result = await kit.succeed(executor, { language: kit.language.name, code: nothing });
           assert.equal(result.output, "");
@@ -70,7 +70,7 @@ export const code: ConformanceGroup = {
     {
       name: "answers code with a NUL character with a result or an InvalidInputError",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const { comment, name } = kit.language;
         const block = { language: name, code: `${comment} a\0b\n` };
         await kit.run(executor, block).catch((error: unknown) => {

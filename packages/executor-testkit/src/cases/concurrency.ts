@@ -12,7 +12,7 @@ export const concurrency: ConformanceGroup = {
       name: "never mixes the output of 20 calls at once",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const results = await Promise.all(
           calls.map((name) => {
             const lines = Array.from({ length: 20 }, (_, line) => language.print(`${name} line ${line}`));
@@ -31,7 +31,7 @@ export const concurrency: ConformanceGroup = {
       needs: [processes],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         // Each waits for the other: one after another, they would never end.
         const meet = (mine: string, theirs: string) =>
           kit.succeedWith(executor, language.writeFile(mine, ""), language.awaitFile(theirs), language.print("met"));
@@ -47,7 +47,7 @@ export const concurrency: ConformanceGroup = {
       needs: [stateful],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const ended: string[] = [];
         const results = await Promise.all(
           calls.map(async (name) => {
@@ -69,7 +69,7 @@ export const concurrency: ConformanceGroup = {
       needs: [stateful],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const results = await Promise.all(
           ["one", "two", "three"].map((value) =>
             kit.succeed(executor, [
@@ -89,7 +89,7 @@ export const concurrency: ConformanceGroup = {
       name: "goes on after a call that failed in the middle of others",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const results = await Promise.all([
           kit.run(executor, language.program(language.print("one"))),
           kit.run(executor, language.program(language.fail("deliberate"))),

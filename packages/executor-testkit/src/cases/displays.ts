@@ -29,7 +29,7 @@ export const displays: ConformanceGroup = {
       name: "carry a picture's bytes",
       needs,
       async run(kit) {
-        const result = await kit.succeed(await kit.create(), showPicture);
+        const result = await kit.succeed(await kit.shared(), showPicture);
         const data = pictureOf(result.displays);
         assert.ok(Buffer.from(data).equals(Buffer.from(png, "base64")), "the bytes are those of the picture");
         assert.match(result.stdout, /before\n[^]*after\n/);
@@ -43,7 +43,7 @@ export const displays: ConformanceGroup = {
       ],
       async run(kit) {
         const code = `from IPython.display import HTML, display\ndisplay(HTML("<b>bold</b>"))\n`;
-        const { displays: shown } = await kit.succeed(await kit.create(), { language: "python", code });
+        const { displays: shown } = await kit.succeed(await kit.shared(), { language: "python", code });
         const html = shown.find(({ data }) => data["text/html"] !== undefined);
         assert.equal(html?.data["text/html"], "<b>bold</b>");
         assert.equal(typeof html.data["text/plain"], "string");
@@ -53,7 +53,7 @@ export const displays: ConformanceGroup = {
       name: "are saved in files that exist, named by absolute paths",
       needs,
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const { displays: shown } = await kit.succeed(executor, showPicture);
         const files = shown.flatMap((display) => display.files);
         for (const file of files) {
@@ -66,7 +66,7 @@ export const displays: ConformanceGroup = {
       name: "come in the stream, in order with the text",
       needs,
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const followed = followStream(executor.streamCodeBlocks([showPicture]));
         const result = await kit.within("the stream", followed.result);
         const shown = followed.events.filter((event) => event.type === "display");
@@ -81,7 +81,7 @@ export const displays: ConformanceGroup = {
       name: "are those of all blocks, in order",
       needs,
       async run(kit) {
-        const result = await kit.succeed(await kit.create(), [showPicture, showPicture]);
+        const result = await kit.succeed(await kit.shared(), [showPicture, showPicture]);
         assert.equal(result.displays.filter(({ data }) => data["image/png"] !== undefined).length, 2);
       },
     },

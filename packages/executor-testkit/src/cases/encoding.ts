@@ -7,7 +7,7 @@ import { followStream, streamedText } from "../observe/follow-stream.ts";
 const text = (name: string, written: string): ConformanceCase => ({
   name,
   async run(kit) {
-    const result = await kit.succeedWith(await kit.create(), kit.language.write(written));
+    const result = await kit.succeedWith(await kit.shared(), kit.language.write(written));
     assert.equal(result.stdout, written);
     assert.equal(result.output, written);
   },
@@ -62,7 +62,7 @@ export const encoding: ConformanceGroup = {
 async function writePieces(kit: CaseContext, pieces: readonly (readonly number[])[]) {
   const { language } = kit;
   const statements = pieces.flatMap((piece) => [language.writeBytes?.(piece) ?? "", language.sleep(150)]);
-  const executor = await kit.create();
+  const executor = await kit.shared();
   const followed = followStream(executor.streamCodeBlocks([language.program(...statements)]));
   const { stdout } = await kit.within("the stream", followed.result);
   return { events: followed.events, stdout };

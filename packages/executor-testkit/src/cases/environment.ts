@@ -4,7 +4,10 @@ import type { CodeExecutor } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { language, onHost } from "../needs.ts";
+import type { SharedOptions } from "../shared-executors.ts";
 
+/** Variables of the executor itself. */
+const withVariables: SharedOptions = () => ({ env: { FENCED_A: "executor", FENCED_B: "executor" } });
 const secretName = "FENCED_TESTKIT_SECRET";
 
 /** What a program sees of the environment. */
@@ -14,7 +17,7 @@ export const environment: ConformanceGroup = {
     {
       name: "adds the executor's variables and the call's, the call's over the executor's",
       async run(kit) {
-        const executor = await kit.create({ env: { FENCED_A: "executor", FENCED_B: "executor" } });
+        const executor = await kit.shared(withVariables);
         const env = { FENCED_B: "call", FENCED_C: "call grüße = ' \"" };
         assert.deepEqual(await variables(kit, executor, env), ["executor", "call", "call grüße = ' \""]);
       },
@@ -22,9 +25,9 @@ export const environment: ConformanceGroup = {
     {
       name: "forgets a call's variables after the call",
       async run(kit) {
-        const executor = await kit.create({ env: { FENCED_B: "executor" } });
-        await variables(kit, executor, { FENCED_A: "call", FENCED_B: "call" });
-        assert.deepEqual(await variables(kit, executor), ["(unset)", "executor", "(unset)"]);
+        const executor = await kit.shared(withVariables);
+        await variables(kit, executor, { FENCED_B: "call", FENCED_C: "call" });
+        assert.deepEqual(await variables(kit, executor), ["executor", "executor", "(unset)"]);
       },
     },
     {
@@ -48,7 +51,7 @@ export const environment: ConformanceGroup = {
       name: "passes on what programs need",
       needs: [onHost],
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const missing = await unset(kit, executor, "PATH", "HOME");
         assert.deepEqual(
           missing,
@@ -61,7 +64,7 @@ export const environment: ConformanceGroup = {
       name: "makes pip quiet",
       needs: [language("python")],
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const missing = await unset(kit, executor, "PIP_QUIET", "PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INPUT");
         assert.deepEqual(
           missing,

@@ -42,7 +42,7 @@ export const fileStreams: ConformanceGroup = {
     {
       name: "stat() tells files from directories, and how large they are",
       async run(kit) {
-        const { files } = await kit.create();
+        const { files } = await kit.shared();
         await files.write("dir/ä b.txt", "12345");
         const file = await kit.within("files.stat", files.stat("./dir/ä b.txt"));
         assert.deepEqual([file.path, file.type, file.size], ["dir/ä b.txt", "file", 5]);
@@ -58,7 +58,7 @@ export const fileStreams: ConformanceGroup = {
     {
       name: "readStream() gives a whole file, and any part of it",
       async run(kit) {
-        const { files } = await kit.create();
+        const { files } = await kit.shared();
         const data = Uint8Array.from({ length: 3 * mebibyte + 7 }, (_, index) => (index * 31 + (index >> 8)) & 0xff);
         await files.write("dir/data.bin", data);
         assert.ok((await kit.within("readStream", readAll(files.readStream("dir/data.bin")))).equals(data));
@@ -83,7 +83,7 @@ export const fileStreams: ConformanceGroup = {
     {
       name: "readStream() fails as read() does, at its first read, and with the reason of its signal",
       async run(kit) {
-        const { files } = await kit.create();
+        const { files } = await kit.shared();
         await files.write("dir/file.bin", Buffer.alloc(2 * mebibyte));
         await kit.rejects(FileNotFoundError, "a missing file", readAll(files.readStream("missing")));
         await kit.rejects(InvalidInputError, "a directory", readAll(files.readStream("dir")));
@@ -101,7 +101,7 @@ export const fileStreams: ConformanceGroup = {
     {
       name: "readStream() may be left at any time",
       async run(kit) {
-        const { files } = await kit.create();
+        const { files } = await kit.shared();
         await files.write("file.bin", Buffer.alloc(2 * mebibyte));
         await kit.within("cancel() before the first read", files.readStream("file.bin").cancel());
         for await (const chunk of files.readStream("file.bin")) {
@@ -114,7 +114,7 @@ export const fileStreams: ConformanceGroup = {
     {
       name: "writeStream() makes a file, and replaces one, complete when it is closed",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const { files } = executor;
         for (const pieces of [3, 1, 0]) {
           const source = new Source();
@@ -131,7 +131,7 @@ export const fileStreams: ConformanceGroup = {
     {
       name: "writeStream() leaves no part of a file that was aborted",
       async run(kit) {
-        const { files } = await kit.create();
+        const { files } = await kit.shared();
         const writer = files.writeStream("part.bin").getWriter();
         await kit.within("write", writer.write(piece));
         await kit.within("abort", writer.abort(new Error("the upload broke off")));

@@ -19,7 +19,7 @@ const savesModule = (language: FixtureLanguage): ConformanceCase => ({
   needs: [isRun(language.name)],
   async run(kit) {
     const path = `lib/deep/module.${language.extension}`;
-    const executor = await kit.create();
+    const executor = await kit.shared();
     const source = language.moduleSource("of the module");
     await kit.succeed(executor, named(language, path, source));
     assert.ok((await readText(executor, path)).includes(source.trim()), "the file holds the block's code");
@@ -32,7 +32,7 @@ const refuses = (how: string, path: string): ConformanceCase => ({
   name: `fails a block whose filename leads out of the workspace (${how})`,
   async run(kit) {
     const { language } = kit;
-    const executor = await kit.create();
+    const executor = await kit.shared();
     const target = path.replace("*", `fenced-testkit-${randomUUID()}.${language.extension}`);
     const result = await kit.run(executor, [
       language.program(language.print("before")),
@@ -55,7 +55,7 @@ export const filename: ConformanceGroup = {
       name: "runs the block as well as saving it",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const path = `named.${language.extension}`;
         const { code } = language.program(language.print("ran"));
         const result = await kit.succeed(executor, named(language, path, code));
@@ -70,7 +70,7 @@ export const filename: ConformanceGroup = {
       name: "understands a first line that ends with CRLF",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const path = `crlf.${language.extension}`;
         await kit.succeed(executor, named(language, path, `${language.nothing()}\n`, "\r\n"));
         assert.deepEqual(
@@ -83,7 +83,7 @@ export const filename: ConformanceGroup = {
       name: "replaces the file when a later block has the same name",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const path = `twice.${language.extension}`;
         await kit.succeed(
           executor,
@@ -99,7 +99,7 @@ export const filename: ConformanceGroup = {
       name: "fails a block whose file cannot be made",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         await executor.files.write("file.txt", "no directory");
         await executor.files.write("directory/file.txt", "in a directory");
         for (const path of ["file.txt/below", "directory", "x".repeat(300)]) {
@@ -120,7 +120,7 @@ export const filename: ConformanceGroup = {
       name: "keeps the file when the block fails",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const path = `failed.${language.extension}`;
         await kit.run(executor, named(language, path, language.program(language.fail("deliberate")).code));
         assert.equal((await executor.files.list())[0]?.path, path);

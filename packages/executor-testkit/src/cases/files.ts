@@ -21,7 +21,7 @@ export const files: ConformanceGroup = {
     {
       name: "lists files recursively, with relative paths and sizes, sorted",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         await workspace.write("z.txt", "12345");
         await workspace.write("dir/sub/b.txt", "");
         await workspace.write("dir/a.txt", "äö");
@@ -37,7 +37,7 @@ export const files: ConformanceGroup = {
     {
       name: "carries all bytes unchanged",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         for (const data of [allBytes, large, new Uint8Array()]) {
           await kit.within("files.write", workspace.write("data.bin", data));
           const back = await kit.within("files.read", workspace.read("data.bin"));
@@ -48,7 +48,7 @@ export const files: ConformanceGroup = {
     {
       name: "writes the bytes of a view only, and text as UTF-8",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         await workspace.write("view.bin", allBytes.subarray(10, 20));
         assert.deepEqual([...(await workspace.read("view.bin"))], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
         await workspace.write("text.txt", "grüße 🎈\r\n");
@@ -58,7 +58,7 @@ export const files: ConformanceGroup = {
     {
       name: "takes names with spaces, quotes and unicode",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         await workspace.write(oddName, "odd");
         assert.deepEqual(await workspace.list(), [{ path: oddName, size: 3 }]);
         assert.equal(new TextDecoder().decode(await workspace.read(oddName)), "odd");
@@ -69,7 +69,7 @@ export const files: ConformanceGroup = {
     {
       name: "replaces a file, by a shorter one too",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         await workspace.write("a.txt", "a long text");
         await workspace.write("a.txt", "short");
         assert.equal(new TextDecoder().decode(await workspace.read("a.txt")), "short");
@@ -78,7 +78,7 @@ export const files: ConformanceGroup = {
     {
       name: "removes files and whole directories",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         await workspace.write("dir/sub/a.txt", "a");
         await workspace.write("dir/b.txt", "b");
         await workspace.write("c.txt", "c");
@@ -90,7 +90,7 @@ export const files: ConformanceGroup = {
     {
       name: "throws FileNotFoundError for what is not there",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         const directory = await kit.directory();
         await workspace.write("there.txt", "there");
         await kit.rejects(FileNotFoundError, "read", workspace.read("missing.txt"));
@@ -106,7 +106,7 @@ export const files: ConformanceGroup = {
       name: "are seen by the code, and those of the code are seen here",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         await executor.files.write("in/given.txt", "from outside\n");
         const result = await kit.succeedWith(
           executor,
@@ -123,7 +123,7 @@ export const files: ConformanceGroup = {
       name: "do not show the executor's own files",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         await kit.succeed(executor, [language.program(language.print("1")), language.program(language.print("2"))]);
         await kit.run(executor, language.program(language.fail("deliberate")));
         assert.deepEqual(await executor.files.list(), []);
@@ -135,7 +135,7 @@ export const files: ConformanceGroup = {
     {
       name: "are uploaded under their own names",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const directory = await kit.directory();
         await mkdir(join(directory, "with space"));
         const local = [join(directory, "all.bin"), join(directory, oddName), join(directory, "large.bin")];
@@ -152,7 +152,7 @@ export const files: ConformanceGroup = {
     {
       name: "are all left out when one of an upload is missing",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         const directory = await kit.directory();
         await writeFile(join(directory, "there.txt"), "there");
         const upload = workspace.upload([join(directory, "there.txt"), join(directory, "missing.txt")]);
@@ -163,7 +163,7 @@ export const files: ConformanceGroup = {
     {
       name: "are downloaded under their relative paths",
       async run(kit) {
-        const { files: workspace } = await kit.create();
+        const { files: workspace } = await kit.shared();
         const directory = join(await kit.directory(), "made", "by download");
         await workspace.write("a/b/all.bin", allBytes);
         await workspace.write(oddName, "odd");

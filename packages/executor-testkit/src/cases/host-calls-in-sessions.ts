@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type HostFunction, hostFunction } from "@fenced/core";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { hostFunctionsIn, specialFiles, startsProcesses, stateful, stdin } from "../needs.ts";
-import { add } from "./hostile-host-calls.ts";
+import { add, offersAdd } from "./hostile-host-calls.ts";
 
 const inPython = [stateful, hostFunctionsIn("python")];
 const python = (code: string) => ({ language: "python", code });
@@ -56,7 +56,7 @@ except ImportError as error:
     name: "can be called by threads and child processes while the block reads and prints",
     needs: [...inPython, startsProcesses, stdin],
     async run(kit) {
-      const executor = await kit.create({ functions: [add()] });
+      const executor = await kit.shared(offersAdd);
       const code = `import subprocess, sys, threading
 from functions import add
 sums = []

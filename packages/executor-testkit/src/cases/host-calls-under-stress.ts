@@ -4,7 +4,7 @@ import type { ConformanceCase } from "../conformance-case.ts";
 import { hostFunctionsIn, processes } from "../needs.ts";
 import { deferred } from "../observe/deferred.ts";
 import { followStream } from "../observe/follow-stream.ts";
-import { add, assertCallable } from "./hostile-host-calls.ts";
+import { add, assertCallable, offersAdd } from "./hostile-host-calls.ts";
 
 const inPython = [hostFunctionsIn("python")];
 const python = (code: string) => ({ language: "python", code });
@@ -46,9 +46,8 @@ export const hostCallsUnderStress: readonly ConformanceCase[] = [
     name: "take arguments to 1 MiB and give results to 4 MiB; of more an exception says to use a file",
     needs: inPython,
     async run(kit) {
-      const executor = await kit.create({
-        functions: [text((value, count) => (count > 0 ? "x".repeat(count) : value.length))],
-      });
+      const executor = await kit.shared(offersAdd);
+      const functions = [text((value, count) => (count > 0 ? "x".repeat(count) : value.length))];
       const code = `from functions import text, HostFunctionError
 print(text(value="x" * (1048576 - len('{"value": ""}'))))
 print(len(text(count=4194304 - 2)))
@@ -58,7 +57,7 @@ for arguments in ({"value": "x" * 1048576}, {"count": 4194304}):
     except HostFunctionError as error:
         print(error.name, "file" in str(error))
 `;
-      const { output } = await kit.succeed(executor, python(code));
+      const { output } = await kit.succeed(executor, python(code), { functions });
       assert.equal(output, `${1_048_576 - 13}\n4194302\nHostCallLimitError True\nHostCallLimitError True\n`);
     },
   },
@@ -81,14 +80,14 @@ for arguments in ({"value": "x" * 1048576}, {"count": 4194304}):
           return number;
         },
       });
-      const executor = await kit.create({ functions: [slow] });
+      const executor = await kit.shared(offersAdd);
       const code = `${runInLoop}
 from functions import slow
 async def main():
     return await asyncio.gather(*[slow.aio(number) for number in range(48)])
 print(run_in_loop(main) == list(range(48)))
 `;
-      assert.equal((await kit.succeed(executor, python(code))).output, "True\n");
+      assert.equal((await kit.succeed(executor, python(code), { functions: [slow] })).output, "True\n");
       assert.equal(most, 32);
     },
   },
@@ -185,7 +184,7 @@ run_in_loop(main)
     name: "can be called by threads, and by child processes in every way to make them",
     needs: [...inPython, processes],
     async run(kit) {
-      const executor = await kit.create({ functions: [add()] });
+      const executor = await kit.shared(offersAdd);
       const code = `import os, subprocess, sys, threading
 from functions import add
 add(0, 0)
@@ -211,7 +210,7 @@ print(add(5, 6))
     name: "do not mind what a program prints or reads, or that it closes every descriptor that it finds",
     needs: [...inPython, processes],
     async run(kit) {
-      const executor = await kit.create({ functions: [add()] });
+      const executor = await kit.shared(offersAdd);
       const code = `import os, sys
 from functions import add
 print(add(1, 1), sys.stdin.readline().strip(), flush=True)

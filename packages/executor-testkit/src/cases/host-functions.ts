@@ -3,6 +3,7 @@ import { type ExecutionEvent, type HostFunction, hostFunction, InvalidInputError
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { hostFunctionsIn, language } from "../needs.ts";
 import { followStream } from "../observe/follow-stream.ts";
+import type { SharedOptions } from "../shared-executors.ts";
 import { hostCallsInSessions } from "./host-calls-in-sessions.ts";
 import { hostCallsUnderStress } from "./host-calls-under-stress.ts";
 import { hostileHostCalls } from "./hostile-host-calls.ts";
@@ -13,6 +14,20 @@ const anything = { type: "object", properties: { value: {} }, required: ["value"
 /** Returns what it is given. */
 const echo = (): HostFunction =>
   hostFunction({ name: "echo", description: "Returns the value.", input: anything, execute: ({ value }) => value });
+
+/** Says what no program may know. */
+const broken = (): HostFunction =>
+  hostFunction({
+    name: "broken",
+    description: "Fails.",
+    input: { type: "object" },
+    execute: () => {
+      throw new RangeError(`out of stock: ${new Error("inner").stack}\n in '/etc/of-the-host/secret.txt'`);
+    },
+  });
+
+/** What most cases offer. */
+const offered: SharedOptions = () => ({ functions: [echo(), broken()] });
 
 const python = (code: string) => ({ language: "python", code });
 const inPython = [hostFunctionsIn("python")];
@@ -29,7 +44,7 @@ const calls: readonly ConformanceCase[] = [
     name: "take and return values of every kind",
     needs: inPython,
     async run(kit) {
-      const executor = await kit.create({ functions: [echo()] });
+      const executor = await kit.shared(offered);
       const code = `import json
 from functions import echo
 value = json.loads(${JSON.stringify(JSON.stringify(values))})
@@ -46,7 +61,7 @@ print(json.dumps(echo(value=value)))
     name: "are async functions of one object in JavaScript",
     needs: [hostFunctionsIn("javascript")],
     async run(kit) {
-      const executor = await kit.create({ functions: [echo()] });
+      const executor = await kit.shared(offered);
       const code = `import { echo, HostFunctionError } from "functions";
 const value = JSON.parse(${JSON.stringify(JSON.stringify(values))});
 console.log(JSON.stringify(await echo({ value })));
@@ -64,7 +79,7 @@ console.log(failed instanceof HostFunctionError, failed.message.includes("value"
     name: "are called with types in TypeScript",
     needs: [hostFunctionsIn("typescript")],
     async run(kit) {
-      const executor = await kit.create({ functions: [echo()] });
+      const executor = await kit.shared(offered);
       const code = `import { echo } from "functions";\nconst value: number = 42;\nvoid echo({ value }).then(console.log);\n`;
       assert.equal((await kit.succeed(executor, { language: "typescript", code })).output, "42\n");
     },
@@ -73,7 +88,7 @@ console.log(failed instanceof HostFunctionError, failed.message.includes("value"
     name: "are a command in shells, which takes and prints JSON",
     needs: [hostFunctionsIn("sh")],
     async run(kit) {
-      const executor = await kit.create({ functions: [echo()] });
+      const executor = await kit.shared(offered);
       const code = `functions echo '{"value": [1, "grüße"]}'
 echo '{"value": 2}' | functions echo -
 functions echo '{}' 2>error.txt || echo "failed with $?"
@@ -108,7 +123,7 @@ grep -c '"value"' error.txt
         input: { type: "object", properties: { step: { type: "integer" } }, required: ["step"] },
         execute: () => (ran += 1),
       });
-      const executor = await kit.create({ functions: [count] });
+      const executor = await kit.shared(offered);
       const code = `from functions import count, HostFunctionError
 for arguments in ({}, {"step": "one"}, {"step": None}):
     try:
@@ -116,7 +131,7 @@ for arguments in ({}, {"step": "one"}, {"step": None}):
     except HostFunctionError as error:
         print(error.name, '"step"' in str(error))
 `;
-      const result = await kit.succeed(executor, python(code));
+      const result = await kit.succeed(executor, python(code), { functions: [count] });
       assert.equal(result.output, "ArgumentError True\n".repeat(3));
       assert.equal(ran, 0);
     },
@@ -125,15 +140,7 @@ for arguments in ({}, {"step": "one"}, {"step": None}):
     name: "that throw are an exception with the name and the message, without stack traces and paths of the host",
     needs: inPython,
     async run(kit) {
-      const broken = hostFunction({
-        name: "broken",
-        description: "Fails.",
-        input: { type: "object" },
-        execute: () => {
-          throw new RangeError(`out of stock: ${new Error("inner").stack}\n in '/etc/of-the-host/secret.txt'`);
-        },
-      });
-      const executor = await kit.create({ functions: [broken] });
+      const executor = await kit.shared(offered);
       const code = `from functions import broken, HostFunctionError
 try:
     broken()
@@ -149,7 +156,7 @@ except HostFunctionError as error:
     name: "are events of the stream, each result after its call",
     needs: inPython,
     async run(kit) {
-      const executor = await kit.create({ functions: [echo()] });
+      const executor = await kit.shared(offered);
       const code = `from functions import echo, HostFunctionError
 echo("first")
 try:
@@ -200,7 +207,7 @@ except HostFunctionError as error:
     name: "of one call are there for that call alone",
     needs: inPython,
     async run(kit) {
-      const executor = await kit.create({ functions: [echo()] });
+      const executor = await kit.shared(offered);
       const whoami = (user: string): HostFunction =>
         hostFunction({ name: "whoami", description: "The user.", input: { type: "object" }, execute: () => user });
       const code = "from functions import echo, whoami\nprint(echo('I am'), whoami())\n";
@@ -229,7 +236,7 @@ except HostFunctionError as error:
     name: "are told to a model with their types, in each language that can call them",
     needs: [language("python"), ...inPython],
     async run(kit) {
-      const executor = await kit.create({ functions: [echo()] });
+      const executor = await kit.shared(offered);
       await kit.within("start()", executor.start());
       const text = executor.formatFunctionsForPrompt();
       assert.match(text, /def echo\(value: Any\) -> Any:\n {4}"""Returns the value\."""/);

@@ -3,6 +3,7 @@ import { type CodeExecutor, type HostFunction, hostFunction } from "@fenced/core
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { hostFunctionsIn, specialFiles } from "../needs.ts";
+import type { SharedOptions } from "../shared-executors.ts";
 
 const inPython = [hostFunctionsIn("python")];
 const python = (code: string) => ({ language: "python", code });
@@ -15,6 +16,9 @@ export const add = (): HostFunction =>
     input: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
     execute: ({ a, b }) => Number(a) + Number(b),
   });
+
+/** Offers `add`, for cases that need nothing else. */
+export const offersAdd: SharedOptions = () => ({ functions: [add()] });
 
 /** Asserts that blocks can still call `add`, whatever happened. */
 export async function assertCallable(kit: CaseContext, executor: CodeExecutor): Promise<void> {

@@ -3,6 +3,7 @@ import { FunctionSetupError, FunctionWithRequirements } from "@fenced/core";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { javascript } from "../languages/javascript.ts";
 import { functionsIn } from "../needs.ts";
+import type { SharedOptions } from "../shared-executors.ts";
 
 const needs = [functionsIn("javascript")];
 
@@ -24,6 +25,15 @@ const fromSource = (source: string, ...globalImports: readonly string[]) =>
     requirements: { globalImports: [...globalImports] },
   });
 
+/** What most cases offer. */
+const offered: SharedOptions = () => ({
+  functions: [
+    doubleFunction(),
+    laterFunction(),
+    fromSource('function joined() { return path.posix.join("a", "b"); }', "node:path"),
+  ],
+});
+
 const call = (module: string, name: string, ...parameters: readonly number[]) =>
   javascript.program(javascript.printCall?.(module, name, ...parameters) ?? "");
 
@@ -35,7 +45,7 @@ export const javascriptFunctions: ConformanceGroup = {
       name: "are imported from the module functions",
       needs,
       async run(kit) {
-        const executor = await kit.create({ functions: [doubleFunction()] });
+        const executor = await kit.shared(offered);
         const block = call("functions", "double", 21);
         assert.equal((await kit.succeed(executor, [block, block])).output, "42\n42\n");
         assert.deepEqual(await executor.files.list(), [], "the module is not one of the user's files");
@@ -53,7 +63,7 @@ export const javascriptFunctions: ConformanceGroup = {
       name: "may be async",
       needs,
       async run(kit) {
-        const executor = await kit.create({ functions: [laterFunction(), doubleFunction()] });
+        const executor = await kit.shared(offered);
         assert.equal((await kit.succeed(executor, call("functions", "later", 1))).output, "2\n");
       },
     },
@@ -61,8 +71,7 @@ export const javascriptFunctions: ConformanceGroup = {
       name: "see their global imports",
       needs,
       async run(kit) {
-        const joined = fromSource('function joined() { return path.posix.join("a", "b"); }', "node:path");
-        const executor = await kit.create({ functions: [joined] });
+        const executor = await kit.shared(offered);
         assert.equal((await kit.succeed(executor, call("functions", "joined"))).output, "a/b\n");
       },
     },

@@ -16,7 +16,7 @@ const basics = (language: FixtureLanguage): ConformanceCase => ({
   name: `runs ${language.name}`,
   needs: [isRun(language.name)],
   async run(kit) {
-    const executor = await kit.create();
+    const executor = await kit.shared();
     const result = await kit.succeed(
       executor,
       language.program(language.print("grüße 🎈"), language.writeFile("made.txt", "by the block")),
@@ -33,7 +33,7 @@ const names = (language: FixtureLanguage): ConformanceCase => ({
   name: `knows ${language.name} by its other names, in any case`,
   needs: [isRun(language.name)],
   async run(kit) {
-    const executor = await kit.create();
+    const executor = await kit.shared();
     const { code } = language.program(language.print("understood"));
     const blocks = (aliases[language.name] ?? []).map((alias) => ({ language: alias, code }));
     const result = await kit.succeed(executor, blocks);
@@ -47,7 +47,7 @@ const snippet = (name: string, spellings: readonly string[], source: string): Co
   needs: [isRun(name)],
   async run(kit) {
     const blocks = spellings.map((spelling) => ({ language: spelling, code: source }));
-    const result = await kit.succeed(await kit.create(), blocks);
+    const result = await kit.succeed(await kit.shared(), blocks);
     assert.equal(result.stdout, "42\n".repeat(spellings.length));
   },
 });
@@ -64,7 +64,7 @@ export const languages: ConformanceGroup = {
       name: "fails a block in an unknown language with exit code 1 and says what it runs",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const result = await kit.run(executor, [
           language.program(language.print("before")),
           { language: "klingon", code: "nuqneH" },
@@ -80,7 +80,7 @@ export const languages: ConformanceGroup = {
     {
       name: "takes no language and odd ones for unknown",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         for (const name of ["", "constructor", "__proto__", "../sh", "python; ls"]) {
           const result = await kit.run(executor, { language: name, code: "1" });
           assert.equal(result.exitCode, 1, `"${name}" is no language`);

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CodeExecutor } from "@fenced/core";
-import type { CaseContext } from "../case-context.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { breakable, live } from "../needs.ts";
 import { followStream } from "../observe/follow-stream.ts";
@@ -18,7 +16,7 @@ export const lostSession: ConformanceGroup = {
         const reasons: string[] = [];
         const executor = await kit.create({ onSessionLost: (reason) => reasons.push(reason) });
         await kit.succeedWith(executor, kit.language.print("before"));
-        await breakPlace(kit, executor);
+        await kit.breakPlace(executor);
         // Until it is known, a call may still go to what is dead.
         if (live(kit) === undefined) await kit.eventually("onSessionLost is called", () => reasons[0]);
         const after = await kit.succeedWith(executor, kit.language.print("after"));
@@ -41,7 +39,7 @@ export const lostSession: ConformanceGroup = {
           },
         });
         await kit.succeedWith(executor, kit.language.print("before"));
-        await breakPlace(kit, executor);
+        await kit.breakPlace(executor);
         await kit.eventually("onSessionLost is called", () => reason);
         assert.equal((await kit.succeedWith(executor, kit.language.print("after"))).stateLost, true);
       },
@@ -57,7 +55,7 @@ export const lostSession: ConformanceGroup = {
         const followed = followStream(executor.streamCodeBlocks([program]));
         followed.result.catch(() => {});
         await untilRunning(kit, executor, followed, "main");
-        await breakPlace(kit, executor);
+        await kit.breakPlace(executor);
         const ended = await kit.within(
           "the call under way",
           followed.result.catch(() => undefined),
@@ -86,7 +84,3 @@ export const lostSession: ConformanceGroup = {
     },
   ],
 };
-
-async function breakPlace(kit: CaseContext, executor: CodeExecutor): Promise<void> {
-  await kit.within("breakPlace", Promise.resolve(kit.subject.breakPlace?.(executor)));
-}

@@ -48,7 +48,7 @@ export const options: ConformanceGroup = {
     {
       name: "and arguments of a call are checked before anything runs",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const untyped: UntypedExecutor = executor;
         const { language } = kit;
         const blocks = [language.program(language.writeFile("ran.txt", "ran"))];
@@ -73,7 +73,7 @@ export const options: ConformanceGroup = {
     {
       name: "and arguments of file calls are checked before anything is done",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const files: UntypedFiles = executor.files;
         await executor.files.write("kept.txt", "kept");
         for (const [method, ...call] of [

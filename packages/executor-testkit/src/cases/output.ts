@@ -4,8 +4,10 @@ import type { CaseContext } from "../case-context.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { followStream, streamedText } from "../observe/follow-stream.ts";
 import { MemoryWatch } from "../observe/memory-watch.ts";
+import type { SharedOptions } from "../shared-executors.ts";
 
 const limit = 4096;
+const limited: SharedOptions = () => ({ maxOutputBytes: limit });
 const mebibyte = 1024 * 1024;
 
 /** Where output goes, and how much of it is kept. */
@@ -17,7 +19,7 @@ export const output: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const result = await kit.succeedWith(
-          await kit.create(),
+          await kit.shared(),
           ...["1", "2", "3", "4"].flatMap((text, index) => [
             language.write(`${text}\n`, index % 2 === 0 ? "stdout" : "stderr"),
             // Two pipes have no common clock; a pause is what makes an order that can be seen.
@@ -32,7 +34,7 @@ export const output: ConformanceGroup = {
     {
       name: "keeps 10,000 lines in order",
       async run(kit) {
-        const result = await kit.succeedWith(await kit.create(), kit.language.lines(10_000));
+        const result = await kit.succeedWith(await kit.shared(), kit.language.lines(10_000));
         assert.equal(result.truncated, false);
         assert.equal(result.stdout, Array.from({ length: 10_000 }, (_, line) => `line ${line}\n`).join(""));
       },
@@ -40,7 +42,7 @@ export const output: ConformanceGroup = {
     {
       name: "gives empty strings for a program that writes nothing",
       async run(kit) {
-        const result = await kit.succeedWith(await kit.create(), kit.language.nothing());
+        const result = await kit.succeedWith(await kit.shared(), kit.language.nothing());
         assert.deepEqual([result.output, result.stdout, result.stderr], ["", "", ""]);
       },
     },
@@ -48,7 +50,7 @@ export const output: ConformanceGroup = {
       name: "adds and removes no newline at the end",
       async run(kit) {
         const { language } = kit;
-        const result = await kit.succeed(await kit.create(), [
+        const result = await kit.succeed(await kit.shared(), [
           language.program(language.write("no newline")),
           language.program(language.write("\n\ntwo before, three after\n\n\n")),
         ]);
@@ -75,7 +77,7 @@ export const output: ConformanceGroup = {
       name: "does not cut output that is exactly as long as the limit",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create({ maxOutputBytes: limit });
+        const executor = await kit.shared(limited);
         const exact = await kit.succeedWith(executor, language.fill("x", limit));
         assert.equal(exact.truncated, false);
         assert.equal(exact.output, "x".repeat(limit));
@@ -88,7 +90,7 @@ export const output: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const most = language.program(language.fill("x", limit - 100));
-        const result = await kit.succeed(await kit.create({ maxOutputBytes: limit }), [most, most, most]);
+        const result = await kit.succeed(await kit.shared(limited), [most, most, most]);
         assert.deepEqual(
           result.blocks.map(({ truncated, output: text }) => [truncated, (text.match(/x/g) ?? []).length]),
           [
@@ -107,7 +109,7 @@ export const output: ConformanceGroup = {
       name: "cuts between characters",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create({ maxOutputBytes: limit });
+        const executor = await kit.shared(limited);
         // Lengths that do not share a factor with the limit, so that one of the cuts falls into a character.
         for (const prefix of ["", "a", "ab"]) {
           const result = await kit.succeedWith(executor, language.print(`${prefix}${"日".repeat(3000)}`));
@@ -131,7 +133,7 @@ export const output: ConformanceGroup = {
     {
       name: "keeps a mebibyte by default",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const exact = await kit.succeedWith(executor, kit.language.fill("x", mebibyte));
         assert.equal(exact.truncated, false);
         assert.equal(exact.stdout.length, mebibyte);
@@ -142,7 +144,7 @@ export const output: ConformanceGroup = {
     {
       name: "carries in the stream what the result leaves out",
       async run(kit) {
-        const executor = await kit.create({ maxOutputBytes: limit });
+        const executor = await kit.shared(limited);
         const program = kit.language.program(kit.language.fill("x", 100_000));
         const followed = followStream(executor.streamCodeBlocks([program]));
         const result = await kit.within("the stream", followed.result);
@@ -170,7 +172,7 @@ export const output: ConformanceGroup = {
 async function runOver(kit: CaseContext, to: "stdout" | "stderr") {
   const { language } = kit;
   const result = await kit.succeedWith(
-    await kit.create({ maxOutputBytes: limit }),
+    await kit.shared(limited),
     language.write("<head>\n", to),
     language.fill("x", 100_000, to),
     language.write("<tail>\n", to),

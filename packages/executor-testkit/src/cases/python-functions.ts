@@ -3,6 +3,7 @@ import { Alias, FunctionSetupError, FunctionWithRequirements, ImportFromModule, 
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { python } from "../languages/python.ts";
 import { functionsIn, stateful } from "../needs.ts";
+import type { SharedOptions } from "../shared-executors.ts";
 
 const needs = [functionsIn("python")];
 
@@ -12,6 +13,38 @@ def double(number: int = 1) -> int:
     """Twice the number."""
     return number * 2
 `);
+
+const later = () =>
+  FunctionWithRequirements.fromString(`
+async def later(number):
+    return number + 1
+`);
+
+const cached = () =>
+  withRequirements({ globalImports: ["functools"] })(`
+@functools.lru_cache(maxsize=None)
+def cached(number):
+    """Once."""
+    return number * 3
+`);
+
+const allImports = () => {
+  const paths = new ImportFromModule("pathlib", ["Path", new Alias("PurePath", "P")]);
+  return withRequirements({ globalImports: ["math", new Alias("json", "j"), paths] })(`
+def all_imports():
+    return j.dumps([math.floor(2.5), Path("a", "b").name, P("c").name])
+`);
+};
+
+const odd = () =>
+  FunctionWithRequirements.fromString(String.raw`
+def odd():
+    r'''Doc with "quotes" and \backslash.'''
+    return "tab\t'quote' \"double\" \\ grüße 🎈 {} %s $HOME"
+`);
+
+/** What most cases offer. */
+const offered: SharedOptions = () => ({ functions: [double(), later(), cached(), allImports(), odd()] });
 
 const callDouble = python.program(python.printCall?.("functions", "double", 21) ?? "");
 
@@ -42,7 +75,7 @@ export const pythonFunctions: ConformanceGroup = {
       name: "are imported from the module functions",
       needs,
       async run(kit) {
-        const executor = await kit.create({ functions: [double()] });
+        const executor = await kit.shared(offered);
         const result = await kit.succeed(executor, [callDouble, callDouble]);
         assert.equal(result.output, "42\n42\n");
         assert.deepEqual(await executor.files.list(), [], "the module is not one of the user's files");
@@ -61,17 +94,7 @@ export const pythonFunctions: ConformanceGroup = {
       name: "may be async and decorated",
       needs,
       async run(kit) {
-        const later = FunctionWithRequirements.fromString(`
-async def later(number):
-    return number + 1
-`);
-        const cached = withRequirements({ globalImports: ["functools"] })(`
-@functools.lru_cache(maxsize=None)
-def cached(number):
-    """Once."""
-    return number * 3
-`);
-        const executor = await kit.create({ functions: [later, cached] });
+        const executor = await kit.shared(offered);
         // A coroutine driven by hand: the session may have an event loop that runs already.
         const code = `from functions import later, cached
 try:
@@ -87,16 +110,7 @@ except StopIteration as end:
       name: "see their global imports",
       needs,
       async run(kit) {
-        const imports = [
-          "math",
-          new Alias("json", "j"),
-          new ImportFromModule("pathlib", ["Path", new Alias("PurePath", "P")]),
-        ];
-        const all = withRequirements({ globalImports: imports })(`
-def all_imports():
-    return j.dumps([math.floor(2.5), Path("a", "b").name, P("c").name])
-`);
-        const executor = await kit.create({ functions: [all] });
+        const executor = await kit.shared(offered);
         const result = await kit.succeed(
           executor,
           python.program(python.printCall?.("functions", "all_imports") ?? ""),
@@ -108,12 +122,7 @@ def all_imports():
       name: "keep what their source says, to the character",
       needs,
       async run(kit) {
-        const odd = FunctionWithRequirements.fromString(String.raw`
-def odd():
-    r'''Doc with "quotes" and \backslash.'''
-    return "tab\t'quote' \"double\" \\ grüße 🎈 {} %s $HOME"
-`);
-        const executor = await kit.create({ functions: [odd] });
+        const executor = await kit.shared(offered);
         const result = await kit.succeed(executor, python.program(python.printCall?.("functions", "odd") ?? ""));
         assert.equal(result.output, "tab\t'quote' \"double\" \\ grüße 🎈 {} %s $HOME\n");
       },

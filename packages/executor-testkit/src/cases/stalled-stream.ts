@@ -61,7 +61,7 @@ export const stalledStream: ConformanceGroup = {
       needs,
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         let length = 0;
         let pauses = 0;
         const reading = (async () => {
@@ -99,7 +99,7 @@ export const stalledStream: ConformanceGroup = {
       name: "is ended by abort",
       needs,
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const controller = new AbortController();
         const iterator = await stall(kit, executor, { signal: controller.signal });
         controller.abort();
@@ -114,7 +114,7 @@ export const stalledStream: ConformanceGroup = {
       name: "does not keep other calls waiting",
       needs,
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const iterator = await stall(kit, executor);
         await kit.succeedWith(executor, kit.language.print("next"));
         await kit.within("leaving the stream", Promise.resolve(iterator.return?.()));

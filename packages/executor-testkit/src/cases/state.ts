@@ -49,7 +49,7 @@ export const state: ConformanceGroup = {
       needs: [processes],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const read = language.program(language.printAssigned("kept"));
         const result = await kit.run(executor, [language.program(language.assign("kept", "value")), read]);
         assert.notEqual(result.exitCode, 0);

@@ -10,7 +10,7 @@ export const stdin: ConformanceGroup = {
     {
       name: "is closed: a program that reads a line fails instead of hanging",
       async run(kit) {
-        const result = await kit.run(await kit.create(), kit.language.program(kit.language.printLineRead()));
+        const result = await kit.run(await kit.shared(), kit.language.program(kit.language.printLineRead()));
         assert.notEqual(result.exitCode, 0);
         assert.equal(result.timedOut, false);
       },
@@ -19,7 +19,7 @@ export const stdin: ConformanceGroup = {
       name: "is at its end for a program that reads all of it",
       needs: [processes, statement("printInputLength")],
       async run(kit) {
-        const result = await kit.succeedWith(await kit.create(), kit.language.printInputLength?.() ?? "");
+        const result = await kit.succeedWith(await kit.shared(), kit.language.printInputLength?.() ?? "");
         assert.equal(result.output, "length:0\n");
       },
     },
@@ -27,7 +27,7 @@ export const stdin: ConformanceGroup = {
       name: "cannot be given to an executor without: the call throws InvalidInputError",
       needs: [({ capabilities }) => (capabilities.stdin ? "capabilities.stdin is true" : undefined)],
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const block = kit.language.program(kit.language.nothing());
         const called = executor.executeCodeBlocks([block], { stdin: "for nobody" });
         await kit.rejects(InvalidInputError, "a call with stdin", called);
@@ -38,7 +38,7 @@ export const stdin: ConformanceGroup = {
       needs: [stdinGiven],
       async run(kit) {
         const program = kit.language.program(kit.language.printLineRead());
-        const result = await kit.succeed(await kit.create(), program, { stdin: "grüße 🎈\nnext\n" });
+        const result = await kit.succeed(await kit.shared(), program, { stdin: "grüße 🎈\nnext\n" });
         assert.match(result.stdout, /read:grüße 🎈\n$/);
       },
     },
@@ -47,7 +47,7 @@ export const stdin: ConformanceGroup = {
       needs: [stdinGiven],
       async run(kit) {
         const program = kit.language.program(kit.language.printLineRead());
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const both = await kit.succeed(executor, [program, program], { stdin: "again\n" });
         assert.equal(both.stdout.match(/read:again\n/g)?.length, 2);
         const closed = await kit.run(executor, program);
@@ -59,7 +59,7 @@ export const stdin: ConformanceGroup = {
       needs: [stdinGiven, processes, statement("printInputLength")],
       async run(kit) {
         const program = kit.language.program(kit.language.printInputLength?.() ?? "");
-        const executor = await kit.create();
+        const executor = await kit.shared();
         assert.equal((await kit.succeed(executor, program, { stdin: "12345" })).output, "length:5\n");
         assert.equal((await kit.succeed(executor, program, { stdin: "" })).output, "length:0\n");
       },
@@ -69,7 +69,7 @@ export const stdin: ConformanceGroup = {
       needs: [stdinGiven, processes, statement("printInputLength")],
       async run(kit) {
         const program = kit.language.program(kit.language.printInputLength?.() ?? "");
-        const result = await kit.succeed(await kit.create(), program, { stdin: "x".repeat(5_000_000) });
+        const result = await kit.succeed(await kit.shared(), program, { stdin: "x".repeat(5_000_000) });
         assert.equal(result.output, "length:5000000\n");
       },
     },
@@ -78,7 +78,7 @@ export const stdin: ConformanceGroup = {
       needs: [stdinGiven],
       async run(kit) {
         const program = kit.language.program(kit.language.print("did not listen"));
-        const result = await kit.succeed(await kit.create(), program, { stdin: "x".repeat(5_000_000) });
+        const result = await kit.succeed(await kit.shared(), program, { stdin: "x".repeat(5_000_000) });
         assert.equal(result.output, "did not listen\n");
       },
     },

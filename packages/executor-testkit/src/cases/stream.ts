@@ -16,7 +16,7 @@ export const stream: ConformanceGroup = {
       name: "brackets each block and ends with exactly one result",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const blocks = [
           language.program(language.print("one"), language.write("problem\n", "stderr")),
           language.program(language.nothing()),
@@ -45,7 +45,7 @@ export const stream: ConformanceGroup = {
       name: "says the same as executeCodeBlocks",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const blocks = [language.program(language.print("one")), { language: "klingon", code: "" }];
         const followed = followStream(executor.streamCodeBlocks(blocks));
         const streamed = await kit.within("the stream", followed.result);
@@ -72,7 +72,7 @@ export const stream: ConformanceGroup = {
       needs: [live],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.sharedUnlessStateful();
         const program = language.program(
           language.write("question"),
           language.awaitFile("answer"),
@@ -91,7 +91,7 @@ export const stream: ConformanceGroup = {
       name: "runs nothing before the first event is asked for",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const events = executor.streamCodeBlocks([language.program(language.writeFile("ran.txt", "ran"))]);
         // A program that begins later and takes longer: if the first one ran at all, it has by now.
         await kit.succeedWith(executor, language.sleep(500));
@@ -105,7 +105,7 @@ export const stream: ConformanceGroup = {
       needs: [live],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.sharedUnlessStateful();
         const child = beatingChild(kit);
         const program = language.program(...child.statements, ...beating(language, "main"));
         const leaving = (async () => {
@@ -125,7 +125,7 @@ export const stream: ConformanceGroup = {
       needs: [live],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.sharedUnlessStateful();
         const program = language.program(...beating(language, "main"));
         const error = new Error("of the consumer");
         const throwing = (async () => {
@@ -144,7 +144,7 @@ export const stream: ConformanceGroup = {
       needs: [live],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.sharedUnlessStateful();
         const program = language.program(...beating(language, "main"));
         const iterator = executor.streamCodeBlocks([program])[Symbol.asyncIterator]();
         await kit.within("the first output", nextOutput(iterator));
@@ -160,7 +160,7 @@ export const stream: ConformanceGroup = {
       name: "can be left before anything ran",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const program = language.program(language.writeFile("ran.txt", "ran"));
         const iterator = executor.streamCodeBlocks([program])[Symbol.asyncIterator]();
         await kit.within("return() before next()", Promise.resolve(iterator.return?.()));
@@ -172,7 +172,7 @@ export const stream: ConformanceGroup = {
       name: "can be left at its first event",
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.sharedUnlessStateful();
         const program = language.program(language.sleep(1000), language.writeFile("ran.txt", "ran"));
         const leaving = (async () => {
           for await (const event of executor.streamCodeBlocks([program])) {

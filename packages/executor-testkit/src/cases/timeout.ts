@@ -187,7 +187,7 @@ export const timeout: ConformanceGroup = {
       needs: [processes],
       async run(kit) {
         const { language } = kit;
-        const executor = await kit.create();
+        const executor = await kit.shared();
         const other = await startWaiting(kit, executor);
         assertTimedOut(await kit.run(executor, language.program(language.beat("main")), { timeoutMs: 1000 }));
         await executor.files.write("go", "");
@@ -210,7 +210,7 @@ export const timeout: ConformanceGroup = {
     {
       name: "must be a positive number",
       async run(kit) {
-        const executor = await kit.create();
+        const executor = await kit.shared();
         for (const timeoutMs of invalid) {
           const block = kit.language.program(kit.language.nothing());
           await kit.rejects(InvalidInputError, `create with timeoutMs ${timeoutMs}`, kit.create({ timeoutMs }));
