@@ -75,8 +75,15 @@ export class CaseContext implements AsyncDisposable {
 
   /** Kills the place where an executor's code runs. A server or connection may serve shared executors, too, so they are stopped. */
   async breakPlace(executor: CodeExecutor): Promise<void> {
-    await this.within("stop() of shared executors", this.#sharing?.stop() ?? Promise.resolve());
+    await this.#stopShared();
     await this.within("breakPlace", Promise.resolve(this.subject.breakPlace?.(executor)));
+  }
+
+  /** What executors keep outside this process now. What a session has changes while it lasts, so shared executors are stopped. */
+  async resources(): Promise<readonly string[]> {
+    if (this.subject.listResources === undefined) return [];
+    await this.#stopShared();
+    return this.subject.listResources();
   }
 
   /** Has an executor stopped when the case is over. */
@@ -147,6 +154,10 @@ export class CaseContext implements AsyncDisposable {
     outcomes.push(...(await Promise.allSettled(stops)));
     await Promise.all(this.#directories.map((path) => rm(path, { recursive: true, force: true })));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  }
+
+  #stopShared(): Promise<void> {
+    return this.within("stop() of shared executors", this.#sharing?.stop() ?? Promise.resolve());
   }
 
   /** What cannot be given back stays among those that are stopped. */

@@ -20,7 +20,7 @@ const dies = (death: Death): ConformanceCase => ({
   needs: [visibleOnHost],
   async run(kit) {
     const { language } = kit;
-    const [temporary, visible, before] = [await kit.directory(), await kit.directory(), await resources(kit)];
+    const [temporary, visible, before] = [await kit.directory(), await kit.directory(), await kit.resources()];
     // Where blocks are fenced off, the workspace is the only place that both sides see.
     const fenced = kit.capabilities.isolation !== "none";
     const place = (file: string) => (fenced ? file : join(visible, file));
@@ -59,7 +59,7 @@ export const leaks: ConformanceGroup = {
       name: "no process, file or handle remains after stop(), and Node ends by itself",
       async run(kit) {
         const { language } = kit;
-        const [temporary, before] = [await kit.directory(), await resources(kit)];
+        const [temporary, before] = [await kit.directory(), await kit.resources()];
         await using host = new HostProgram(kit, {
           options: {},
           calls: [[language.program(language.print("one"))], [language.program(...beatingChild(kit).statements)]],
@@ -82,7 +82,7 @@ export const leaks: ConformanceGroup = {
       name: "nothing remains of an executor that was stopped in this process",
       needs: [({ subject }) => (subject.listResources === undefined ? "the subject lists no resources" : undefined)],
       async run(kit) {
-        const before = await resources(kit);
+        const before = await kit.resources();
         const executor = await kit.create();
         await kit.succeedWith(executor, kit.language.print("one"));
         await kit.within("restart()", executor.restart());
@@ -99,13 +99,9 @@ function isSignal(death: Death): death is NodeJS.Signals {
   return death.startsWith("SIG");
 }
 
-async function resources(kit: CaseContext): Promise<readonly string[]> {
-  return (await kit.subject.listResources?.()) ?? [];
-}
-
 async function assertSameResources(kit: CaseContext, before: readonly string[]): Promise<void> {
   await eventually(goneWithinMs, "resources of the executor are gone", async () => {
-    const added = (await resources(kit)).filter((name) => !before.includes(name));
+    const added = (await kit.resources()).filter((name) => !before.includes(name));
     return added.length === 0 ? true : undefined;
   });
 }

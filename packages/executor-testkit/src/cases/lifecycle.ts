@@ -141,7 +141,7 @@ export const lifecycle: ConformanceGroup = {
       alone: true,
       async run(kit) {
         const executor = await kit.create();
-        const before = await resources(kit);
+        const before = await kit.resources();
         const calls = lateCalls(kit, executor);
         await kit.within("stop()", executor.stop());
         await assertAllRejected(kit, calls);
@@ -164,7 +164,7 @@ export const lifecycle: ConformanceGroup = {
       alone: true,
       async run(kit) {
         const executor = await kit.create();
-        const before = await resources(kit);
+        const before = await kit.resources();
         const reason = new Error("the caller has left");
         await assert.rejects(executor.start({ signal: AbortSignal.abort(reason) }), reason);
         const controller = new AbortController();
@@ -234,12 +234,8 @@ export const lifecycle: ConformanceGroup = {
   ],
 };
 
-async function resources({ subject }: CaseContext): Promise<readonly string[]> {
-  return (await subject.listResources?.()) ?? [];
-}
-
 async function assertNothingAdded(kit: CaseContext, before: readonly string[]): Promise<void> {
-  const added = (await resources(kit)).filter((each) => !before.includes(each));
+  const added = (await kit.resources()).filter((each) => !before.includes(each));
   assert.deepEqual(added, [], "nothing was made that stays");
 }
 
@@ -267,7 +263,7 @@ async function assertAllRejected(kit: CaseContext, calls: readonly Promise<unkno
 }
 
 async function assertEnded(kit: CaseContext, executor: CodeExecutor): Promise<void> {
-  const before = await resources(kit);
+  const before = await kit.resources();
   await assertAllRejected(kit, lateCalls(kit, executor));
   await assertNothingAdded(kit, before);
 }
