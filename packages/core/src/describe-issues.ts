@@ -1,6 +1,6 @@
 import type * as z from "zod";
 
-/** All issues of a failed validation on one line, each with the path to the value: `a.b[0]: expected string; ...`. */
+/** All issues of a failed validation on one line, each with the value's path: `a.b[0]: expected string; ...`. */
 export function describeIssues(error: z.core.$ZodError): string {
   return error.issues.map((issue) => `${describePath(issue.path)}${issue.message}`).join("; ");
 }

@@ -6,13 +6,15 @@ export interface JsonObject {
   [key: string]: JsonValue;
 }
 
-/** How deep what a model or a program made may be nested by default; deeper values overflow the stack of many readers. */
+/** The default limit on nesting in JSON from models and programs; deeper values overflow the stack of many parsers. */
 export const maxJsonDepth = 500;
 
-/** Whether a value is JSON and nested no deeper than `maxDepth`, by default 500. Never overflows the stack, however deep it is. */
+/**
+ * True if a value is JSON and nested no deeper than `maxDepth`. Never overflows the stack, however deep the value is.
+ */
 export function isJsonValue(value: unknown, maxDepth: number = maxJsonDepth): value is JsonValue {
   const left: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
-  // What is found in many places, or inside of itself, is looked at again only where it is deeper.
+  // Visit shared and circular values again only where they are nested deeper.
   const seen = new Map<object, number>();
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { value: part, depth } = next;

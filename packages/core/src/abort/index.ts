@@ -1,9 +1,9 @@
 import { setMaxListeners } from "node:events";
 
-/** The longest delay that a timer takes, in milliseconds; longer ones would fire at once. */
+/** The longest delay a timer accepts, in milliseconds; a longer one would fire at once. */
 export const longestTimer = 2_147_483_647;
 
-/** Calls `action` when time is up; the function that it returns takes that back. `Infinity`: never. */
+/** Calls `action` after `delayMs`, or never if that is `Infinity`. Returns a function that cancels the call. */
 export function afterMs(delayMs: number, action: () => void): () => void {
   if (delayMs === Infinity) return () => {};
   const timer = setTimeout(action, Math.min(Math.max(0, delayMs), longestTimer));
@@ -11,10 +11,10 @@ export function afterMs(delayMs: number, action: () => void): () => void {
 }
 
 /**
- * Waits for `promise`, but no longer than until `signal` is aborted. What becomes of the promise after that is nobody's concern:
- * its failure does not end the process.
+ * Waits for `promise` until `signal` is aborted. The promise's outcome after that is ignored: its rejection does not
+ * end the process.
  *
- * @throws the signal's reason once it is aborted, even if the promise is done by then.
+ * @throws the signal's reason once it is aborted, even if the promise has settled by then.
  */
 export async function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
@@ -31,15 +31,15 @@ export async function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSign
     signal.throwIfAborted();
     return await work;
   } finally {
-    // A signal that somebody listens to is kept for as long as one of those that it follows.
+    // A signal with listeners is kept alive as long as the signals that it follows.
     signal.removeEventListener("abort", abort);
   }
 }
 
 /**
- * Waits for `promise` for at most so many milliseconds (`Infinity`: for as long as it takes).
+ * Waits for `promise` for at most `milliseconds` (`Infinity`: no limit).
  *
- * @returns what it comes to; `undefined` if it takes longer. Its failure after that does not end the process.
+ * @returns the promise's value, or `undefined` if it takes longer. A rejection after that does not end the process.
  */
 export async function within<T>(milliseconds: number, promise: PromiseLike<T>): Promise<T | undefined> {
   let cancel: () => void = () => {};
@@ -53,14 +53,14 @@ export async function within<T>(milliseconds: number, promise: PromiseLike<T>): 
   }
 }
 
-/** Aborts `controller` with the reason of the first of `signals` to abort; the function that it returns unlinks them. */
+/** Aborts `controller` with the reason of the first of `signals` to abort. Returns a function that unlinks them. */
 export function followSignals(controller: AbortController, signals: readonly (AbortSignal | undefined)[]): () => void {
   const unlink: (() => void)[] = [];
   for (const signal of signals) {
     if (!signal) continue;
     const abort = (): void => controller.abort(signal.reason);
     if (signal.aborted) abort();
-    // Calls that run side by side share a signal; Node takes more than ten of them for a leak.
+    // Concurrent calls share a signal; Node reports more than ten listeners as a leak.
     if (signal instanceof EventTarget) setMaxListeners(0, signal);
     signal.addEventListener("abort", abort, { once: true });
     unlink.push(() => signal.removeEventListener("abort", abort));
@@ -70,12 +70,12 @@ export function followSignals(controller: AbortController, signals: readonly (Ab
   };
 }
 
-/** A signal that is aborted with the first of these. */
+/** A signal that aborts as soon as one of these does. */
 export function joinSignals(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
   return AbortSignal.any(signals.filter((signal) => signal !== undefined));
 }
 
-/** A signal that aborts so many milliseconds after another, with its reason. To be disposed of, so that no timer stays. */
+/** A signal that aborts `milliseconds` after another one, with its reason. Dispose of it to clear its timer. */
 export function lateSignal(signal: AbortSignal, milliseconds: number): Disposable & { readonly signal: AbortSignal } {
   const late = new AbortController();
   let cancel: () => void = () => {};

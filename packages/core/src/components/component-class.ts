@@ -1,34 +1,37 @@
 import type { JsonObject } from "../json-value.ts";
 import type { ComponentModel } from "./component-model.ts";
 
-/** How `loadComponent` may get at the packages that a component model names. */
+/** Controls which packages `loadComponent` may import, and how. */
 export interface LoadComponentOptions {
   /**
-   * Packages outside the `@fenced/` scope that may be imported, exactly as providers name them. Default: none. Importing
-   * a package runs its code, so name only what you would install yourself.
+   * Packages outside the `@fenced/` scope that may be imported, spelled as in the provider. Default: none. Importing a
+   * package runs its code, so name only what you would install yourself.
    */
   readonly allow?: readonly string[];
-  /** Imports a package. Default: `import()`, from this package, the program's main script or its working directory. */
+  /**
+   * Imports a package. Default: `import()`, resolved from this package, the program's main script or its working
+   * directory.
+   */
   readonly importModule?: (specifier: string) => Promise<unknown>;
 }
 
-/** What a component's `fromConfig` gets besides its config. */
+/** What a component's `fromConfig` receives besides its config. */
 export interface ComponentContext {
   /** The provider that is being loaded, for error messages. */
   readonly provider: string;
 
   /**
-   * Loads a component that stands inside the config, with the options of the outermost `loadComponent`.
+   * Loads a component nested in the config, with the options of the outermost `loadComponent`.
    *
-   * @param path - where in the config it stands, for error messages: `"participants[1]"`.
+   * @param path - its position in the config, for error messages: `"participants[1]"`.
    * @throws ComponentError as `loadComponent` does.
    */
   load<T>(model: ComponentModel, path?: string): Promise<T>;
 }
 
 /**
- * The convention for what `loadComponent` can make: the export that `provider` names has this as its static field
- * `component`, which `defineComponent` makes, or has these fields itself.
+ * What `loadComponent` can load: the export that `provider` names either has a static field `component` of this type,
+ * made by `defineComponent`, or has these fields itself.
  *
  * @example
  * const configSchema = z.strictObject({ maxMessages: z.int().positive() });
@@ -48,9 +51,9 @@ export interface ComponentClass<T> {
   readonly componentVersion?: number;
 
   /**
-   * Makes the component from its config, which it must validate (see `parseComponentConfig`).
+   * Creates the component from its config, which it must validate (see `parseComponentConfig`).
    *
-   * @throws ComponentError if the config has another shape.
+   * @throws ComponentError if the config is invalid.
    */
   fromConfig(config: JsonObject, context: ComponentContext): T | Promise<T>;
 }

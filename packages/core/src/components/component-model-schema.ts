@@ -4,7 +4,7 @@ import type { ComponentModel } from "./component-model.ts";
 
 const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), z.json());
 
-/** The shape of a `ComponentModel`, for the config schemas of components that hold other components. */
+/** The schema of a `ComponentModel`, for the config schemas of components that contain other components. */
 export const componentModelSchema: z.ZodType<ComponentModel> = z.strictObject({
   provider: z.string(),
   componentType: z.string().min(1),

@@ -6,12 +6,12 @@ export interface ComponentModel {
   readonly provider: string;
   /** The kind of component, e.g. `"code_executor"`, `"agent"`, `"team"`, `"model"`, `"termination"`. */
   readonly componentType: string;
-  /** The version of `config`'s shape: a whole number, from 1. */
+  /** The version of the config's schema: a whole number, starting at 1. */
   readonly version: number;
-  /** The settings, in the shape that the provider's own schema describes. */
+  /** The settings, as the provider's schema describes them. */
   readonly config: JsonObject;
-  /** A short name for people. */
+  /** A short display name. */
   readonly label?: string;
-  /** What it is for. */
+  /** What the component is for. */
   readonly description?: string;
 }

@@ -5,7 +5,7 @@ import type { ComponentModel } from "./component-model.ts";
 import { dumpComponentConfig, type DumpComponentConfigOptions } from "./dump-component-config.ts";
 import { parseComponentConfig } from "./parse-component-config.ts";
 
-/** What `defineComponent` makes a component from. */
+/** The definition of a component, for `defineComponent`. */
 export interface ComponentDefinition<T, Config> extends DumpComponentConfigOptions {
   /** The package and its export: `"@fenced/agentchat:MaxMessageTermination"`. */
   readonly provider: string;
@@ -13,28 +13,28 @@ export interface ComponentDefinition<T, Config> extends DumpComponentConfigOptio
   readonly componentType: string;
   /** See `ComponentModel.version`. Default: 1. */
   readonly version?: number;
-  /** The shape of the config. Write it with `z.strictObject`, so that a misspelt key is an error. */
+  /** The schema of the config. Use `z.strictObject`, so that a misspelled key is an error. */
   readonly schema: z.ZodType<Config>;
-  /** Makes the component from its checked config. */
+  /** Creates the component from its validated config. */
   readonly load: (config: Config, context: ComponentContext) => T | Promise<T>;
 }
 
-/** How a class is made from a `ComponentModel` and becomes one. */
+/** Loads a component from its `ComponentModel`, and dumps it to one. */
 export interface Component<T> extends ComponentClass<T> {
   readonly componentType: string;
   readonly componentVersion: number;
 
   /**
-   * The model of a component with these settings. Components inside of it are dumped already.
+   * Returns the model of a component with these settings. Dump the components nested in it first.
    *
-   * @throws ComponentError if a setting cannot be dumped, such as a function, or is a secret.
+   * @throws ComponentError if a setting is a secret, or cannot be dumped (a function, for example).
    */
   dump(settings: Readonly<Record<string, unknown>>): ComponentModel;
 }
 
 /**
- * Says how a class is dumped and loaded. The class holds the result as its static field `component`, and calls `dump` in
- * its `dumpComponent()`.
+ * Defines how a class is dumped and loaded. The class keeps the result in its static field `component`, and calls
+ * `dump` in its `dumpComponent()`.
  *
  * @example
  * class MaxMessageTermination {

@@ -1,11 +1,11 @@
 import { ComponentError } from "../errors/component-error.ts";
 import type { JsonObject, JsonValue } from "../json-value.ts";
 
-/** What `dumpComponentConfig` should know about the settings. */
+/** Options of `dumpComponentConfig`. */
 export interface DumpComponentConfigOptions {
   /**
-   * Settings that must never be written down: `["credential", "server.token"]`, with dots for settings inside settings.
-   * One that is set, to anything but `undefined` or `null`, makes the dump throw. Default: none.
+   * Settings that must never be dumped, with dots for nested ones: `["credential", "server.token"]`. If one of them is
+   * set to anything but `undefined` or `null`, dumping throws. Default: none.
    */
   readonly secrets?: readonly string[];
 }
@@ -14,17 +14,17 @@ interface DumpContext {
   readonly secrets: ReadonlySet<string>;
   /** What cannot be dumped, each with the reason. */
   readonly losses: string[];
-  /** The objects that the value at hand stands in, to find cycles. */
+  /** The objects that contain the current value, to find cycles. */
   readonly ancestors: Set<object>;
 }
 
 /**
- * A component's settings as the `config` of its `ComponentModel`. Settings that are `undefined` are left out; an object
- * with a `toJSON` (a `Date`, a `URL`, a `FunctionWithRequirements`) becomes what that returns. Dump components that
- * stand inside this one with their own `dumpComponent` first.
+ * Converts a component's settings to the `config` of its `ComponentModel`. Settings that are `undefined` are left out;
+ * an object with a `toJSON` method (a `Date`, a `URL`, a `FunctionWithRequirements`) becomes what that returns. Dump
+ * nested components with their own `dumpComponent` first.
  *
- * Whatever plain JSON cannot hold is an error, because a component that is loaded without it would be another one:
- * functions, class instances, binary data, symbols, bigints, `NaN`, infinities, cycles.
+ * Anything that plain JSON cannot represent is an error, because the loaded component would behave differently without
+ * it: functions, class instances, binary data, symbols, bigints, `NaN`, infinities, cycles.
  *
  * @param provider - the component's provider, for the message.
  * @throws ComponentError that names every setting that would be lost, and every secret that is set.
@@ -57,7 +57,7 @@ function dumpValue(value: unknown, path: string, context: DumpContext): JsonValu
 }
 
 function dumpAnyObject(value: object, path: string, context: DumpContext): JsonValue {
-  // A Buffer has a toJSON, but nothing that reads a config would make a Buffer of it again.
+  // A Buffer has a toJSON method, but loading would not turn its output back into a Buffer.
   if (ArrayBuffer.isView(value)) return lose(`${path} is binary data`, context);
   if (hasToJson(value)) return dumpValue(value.toJSON(), path, context);
   if (Array.isArray(value)) return Array.from(value, (item, index) => dumpValue(item, `${path}[${index}]`, context));

@@ -4,11 +4,11 @@ import { ComponentError } from "../errors/component-error.ts";
 import { packageOf, resolvePackage } from "./resolve-package.ts";
 
 /**
- * Imports a package that is installed for this package, for the program's main script or in its working directory:
- * strict installers, pnpm for one, put an application's packages where only the application finds them.
+ * Imports a package that is installed for this package, for the program's main script or in its working directory.
+ * Strict installers such as pnpm put an application's packages where only the application finds them.
  *
- * @param importModule - default: these places, one after the other.
- * @throws ComponentError if the package is not installed, or fails while it is loaded.
+ * @param importModule - how to import it. Default: try these places in turn.
+ * @throws ComponentError if the package is not installed, or throws while it loads.
  */
 export async function importPackage(
   specifier: string,
@@ -28,8 +28,8 @@ async function importFromAnywhere(specifier: string): Promise<unknown> {
     return await import(specifier);
   } catch (error) {
     if (!hasMissingCode(error)) throw error;
-    // This package's own place comes last: `require` may see more from there than `import` does (NODE_PATH). If it was
-    // found, and what is missing is a package that it needs, importing it again says so.
+    // This package's own location comes last: `require` may see more from there than `import` does (NODE_PATH). If the
+    // package is there but one of its dependencies is missing, importing it again reports that.
     const url = [...applicationPlaces(), import.meta.url]
       .map((place) => resolvePackage(specifier, place))
       .find((found) => found !== undefined);
@@ -42,7 +42,7 @@ function applicationPlaces(): string[] {
   const places = [join(process.cwd(), "main.js")];
   const [, mainScript] = process.argv;
   if (mainScript === undefined || !existsSync(mainScript)) return places;
-  // A command in a bin folder is a link to the script, and either place may have the package.
+  // A command in a bin folder is a link to the script; the package may be installed at either place.
   return [mainScript, realpathSync(mainScript), ...places];
 }
 

@@ -17,13 +17,13 @@ const loadComponentOptions: z.ZodType<LoadComponentOptions> = optionsSchema({
 } satisfies OptionSchemas<LoadComponentOptions>);
 
 /**
- * Makes the component that a model describes, and those inside it. The provider's package is imported only if it is
- * `@fenced/<name>` or in `options.allow`, so a config file cannot load any code that it likes.
+ * Creates the component that a model describes, and the components nested in it. The provider's package is imported
+ * only if it is `@fenced/<name>` or listed in `options.allow`, so a config file cannot load arbitrary code.
  *
- * `T` is what the caller expects; that the provider makes such a thing is for the caller to know.
+ * `T` is not checked: make sure that the provider creates such a component.
  *
- * @throws ComponentError if the model has another shape, its package is not allowed, not installed or has no such
- * component, or the config does not fit. The message names the path of the value.
+ * @throws ComponentError if the model or its config is invalid, or its package is not allowed, not installed or has no
+ * such component. The message names the path of the value.
  * @throws InvalidInputError if an option is unknown or wrong.
  *
  * @example

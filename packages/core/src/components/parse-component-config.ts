@@ -4,7 +4,7 @@ import { ComponentError } from "../errors/component-error.ts";
 import type { JsonObject } from "../json-value.ts";
 
 /**
- * A component's config, checked against its schema. Write the schema with `z.strictObject`, so that a misspelt key is
+ * Validates a component's config against its schema. Use `z.strictObject` for the schema, so that a misspelled key is
  * an error.
  *
  * @param provider - `ComponentContext.provider`, for the message.

@@ -2,20 +2,20 @@ import { ComponentError } from "../errors/component-error.ts";
 
 /** The two halves of a `ComponentModel.provider`. */
 export interface Provider {
-  /** What is imported. */
+  /** The module to import. */
   readonly specifier: string;
-  /** The export that is the component's class. */
+  /** The export to load: the component's class. */
   readonly exportName: string;
 }
 
-/** A package right in the scope: no path behind it that could lead elsewhere, no other spelling. */
+/** A package directly in the scope, with no subpath and no other spelling that could lead elsewhere. */
 const fencedPackage = /^@fenced\/[a-z0-9][a-z0-9._-]*$/;
 
 /**
- * Splits a provider and makes sure that its package may be imported.
+ * Splits a provider into its halves and checks that its package may be imported.
  *
- * @throws ComponentError if it is not of the form `"<package>:<Export>"`, or the package is neither in the `@fenced/`
- * scope nor in `allow`.
+ * @throws ComponentError if it does not have the form `"<package>:<Export>"`, or the package is neither in the
+ * `@fenced/` scope nor in `allow`.
  */
 export function parseProvider(provider: string, allow: readonly string[]): Provider {
   const [, specifier, exportName] = /^([^\s:][^\s]*):([\p{ID_Start}$_][\p{ID_Continue}$]*)$/u.exec(provider) ?? [];

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /**
- * The file that `import(specifier)` would load from `base`, as a URL; `undefined` if the package is not installed there.
+ * The `file:` URL that `import(specifier)` would load from `base`, or `undefined` if the package is not installed
+ * there.
  *
- * @param base - an absolute path or a `file:` URL, of a file that need not exist.
+ * @param base - an absolute path or a `file:` URL; the file need not exist.
  */
 export function resolvePackage(specifier: string, base: string | URL): string | undefined {
   const require = createRequire(base);
@@ -14,7 +15,7 @@ export function resolvePackage(specifier: string, base: string | URL): string | 
     return pathToFileURL(require.resolve(specifier)).href;
   } catch (error) {
     if (!(error instanceof Error && "code" in error)) throw error;
-    // Node resolves from another place only as require() does, which leaves out packages that are made for import alone.
+    // From another location, Node resolves only as require() does, which skips packages that support only import.
     if (error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
       return resolveForImport(specifier, require.resolve.paths(specifier) ?? []);
     }
@@ -48,7 +49,7 @@ function exportTarget(manifest: unknown, subpath: string): string | undefined {
   return conditionTarget(property(exported, subpath) ?? (subpath === "." ? exported : undefined));
 }
 
-/** The first target, in the order of the manifest, whose conditions hold for `import` in Node. */
+/** The first target, in the manifest's order, whose conditions match `import` in Node. */
 function conditionTarget(target: unknown): string | undefined {
   if (typeof target === "string") return target;
   if (typeof target !== "object" || target === null) return undefined;

@@ -2,7 +2,7 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.backend_unavailable");
 
-/** The place where the code should run (a program, a daemon, a server, a service) cannot be reached or broke down. */
+/** The backend that should run the code (a program, a daemon, a server, a service) cannot be reached or broke down. */
 export class BackendUnavailableError extends FencedError {
   readonly code = "backend_unavailable" as const;
 
@@ -11,7 +11,7 @@ export class BackendUnavailableError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is BackendUnavailableError {
     return hasErrorMarker(value, marker);
   }

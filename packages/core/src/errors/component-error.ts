@@ -11,7 +11,7 @@ export class ComponentError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is ComponentError {
     return hasErrorMarker(value, marker);
   }

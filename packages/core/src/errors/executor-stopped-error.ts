@@ -2,7 +2,10 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.executor_stopped");
 
-/** The executor was stopped before this call, or stopped or restarted while it was under way. Nothing of the call is running. */
+/**
+ * The executor was stopped before this call, or stopped or restarted during it. Nothing that the call started is
+ * running.
+ */
 export class ExecutorStoppedError extends FencedError {
   readonly code = "executor_stopped" as const;
 
@@ -11,7 +14,7 @@ export class ExecutorStoppedError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is ExecutorStoppedError {
     return hasErrorMarker(value, marker);
   }

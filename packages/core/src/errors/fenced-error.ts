@@ -1,26 +1,26 @@
 import { sanitizeTerminalText } from "../text/sanitize-terminal-text.ts";
 
-/** What every error of Fenced is made from, besides its problem sentence. */
+/** What a Fenced error needs besides the sentence that states the problem. */
 export interface FencedErrorOptions {
-  /** What the reader should do about it: a full sentence. The message ends with it. */
+  /** What to do about it, as a full sentence. The message ends with it. */
   readonly remedy: string;
-  /** The error that led to this one. */
+  /** The error that caused this one. */
   readonly cause?: unknown;
 }
 
 const marker = Symbol.for("fenced.error");
 
-/** True if `value` was marked by a constructor of the error class named `name`, of any installed copy of Fenced. */
+/** True if `value` was created by the error class `name` of any installed copy of Fenced. */
 export function hasErrorMarker(value: unknown, name: symbol): boolean {
   return typeof value === "object" && value !== null && Reflect.get(value, name) === true;
 }
 
 /**
- * The root of all errors that Fenced throws: a broken backend or a caller's mistake. A program that fails or times
- * out is not an error but a `CodeResult`.
+ * The base class of all errors that Fenced throws, for broken backends and callers' mistakes. A program that fails or
+ * times out is not an error: it returns a `CodeResult`.
  *
- * Tell errors apart by `code` or with the static `isInstance` of the class, which also works across two installed
- * copies of a package, where `instanceof` does not.
+ * Tell errors apart by `code` or with the class's static `isInstance`, which also works across two installed copies of
+ * a package, where `instanceof` does not.
  *
  * @example
  * try {
@@ -30,13 +30,13 @@ export function hasErrorMarker(value: unknown, name: symbol): boolean {
  * }
  */
 export abstract class FencedError extends Error {
-  /** A stable, literal name of the kind of error, e.g. `"invalid_input"`. */
+  /** A stable identifier of the kind of error, e.g. `"invalid_input"`. */
   abstract readonly code: string;
-  /** What to do about it; also the end of `message`. */
+  /** What to do about it; `message` ends with it. */
   readonly remedy: string;
 
   /**
-   * Both texts may quote what a remote host, a server or a program said: what would control a terminal is taken out.
+   * Removes terminal control sequences from both texts, since they may quote a remote host, a server or a program.
    *
    * @param problem - what is wrong, with the names and values involved.
    * @param options - the remedy, and the cause if there is one.
@@ -52,7 +52,7 @@ export abstract class FencedError extends Error {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for an error of this family, whichever installed copy of the package made it. */
+  /** True for any error of Fenced, even from another installed copy of the package. */
   static isInstance(value: unknown): value is FencedError {
     return hasErrorMarker(value, marker);
   }

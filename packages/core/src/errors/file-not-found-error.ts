@@ -2,7 +2,7 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.file_not_found");
 
-/** A file that was to be read, removed, uploaded or downloaded is not there. */
+/** A file to read, remove, upload or download does not exist. */
 export class FileNotFoundError extends FencedError {
   readonly code = "file_not_found" as const;
 
@@ -11,7 +11,7 @@ export class FileNotFoundError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is FileNotFoundError {
     return hasErrorMarker(value, marker);
   }

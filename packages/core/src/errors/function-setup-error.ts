@@ -2,7 +2,10 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.function_setup_failed");
 
-/** A user function did not load in the session, or a package that it requires could not be installed. The message gives the reason. */
+/**
+ * A user function did not load in the session, or a package that it requires could not be installed. The message says
+ * why.
+ */
 export class FunctionSetupError extends FencedError {
   readonly code = "function_setup_failed" as const;
 
@@ -11,7 +14,7 @@ export class FunctionSetupError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is FunctionSetupError {
     return hasErrorMarker(value, marker);
   }

@@ -2,7 +2,7 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.invalid_input");
 
-/** The caller made a mistake: no blocks, a timeout of -1, a module name that is not an identifier. */
+/** The caller made a mistake, such as no blocks, a timeout of -1 or a module name that is not an identifier. */
 export class InvalidInputError extends FencedError {
   readonly code = "invalid_input" as const;
 
@@ -11,7 +11,7 @@ export class InvalidInputError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is InvalidInputError {
     return hasErrorMarker(value, marker);
   }

@@ -2,7 +2,7 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.model_failed");
 
-/** A model call failed, or its answer cannot be understood. */
+/** A model call failed, or its response could not be parsed. */
 export class ModelClientError extends FencedError {
   readonly code = "model_failed" as const;
 
@@ -11,7 +11,7 @@ export class ModelClientError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is ModelClientError {
     return hasErrorMarker(value, marker);
   }

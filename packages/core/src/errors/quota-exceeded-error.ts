@@ -2,7 +2,9 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.quota_exceeded");
 
-/** A limit of a service is reached: sessions, or runs that wait. Nothing was started; the same call may succeed later. */
+/**
+ * A service's limit on sessions or on waiting runs is reached. Nothing was started; the same call may succeed later.
+ */
 export class QuotaExceededError extends FencedError {
   readonly code = "quota_exceeded" as const;
 
@@ -11,7 +13,7 @@ export class QuotaExceededError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is QuotaExceededError {
     return hasErrorMarker(value, marker);
   }

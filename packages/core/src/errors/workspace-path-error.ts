@@ -2,7 +2,10 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.path_outside_workspace");
 
-/** A path given to `WorkspaceFiles` leads out of the workspace: `..`, absolute, or through a symbolic link. */
+/**
+ * A path given to `WorkspaceFiles` leads out of the workspace: through `..`, a symbolic link, or because it is
+ * absolute.
+ */
 export class WorkspacePathError extends FencedError {
   readonly code = "path_outside_workspace" as const;
 
@@ -11,7 +14,7 @@ export class WorkspacePathError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is WorkspacePathError {
     return hasErrorMarker(value, marker);
   }

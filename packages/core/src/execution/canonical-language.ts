@@ -11,8 +11,8 @@ const aliases: Readonly<Record<string, string>> = {
 };
 
 /**
- * The one name under which executors know a language: lower case, aliases resolved. An unknown name comes back in
- * lower case.
+ * Returns the name that executors use for a language: lower case, with aliases resolved. An unknown name is only
+ * lower-cased.
  *
  * @example
  * canonicalLanguage("Py"); // "python"

@@ -4,10 +4,10 @@ import { canonicalLanguage } from "./canonical-language.ts";
 import type { CodeBlock } from "./code-block.ts";
 
 /**
- * A code block as the arguments of a tool call: what a model is told about them, and what checks them.
+ * The schema of a code block as a tool call's arguments: it validates them, and describes them to the model.
  *
- * @param languages - canonical names of those that are offered; aliases and capital letters are understood, too.
- * Default: any text, so that an executor answers for itself which languages it runs.
+ * @param languages - canonical names of the languages to offer; aliases and upper case are accepted, too. Default: any
+ * text, so that the executor itself rejects languages it does not run.
  * @throws InvalidInputError if `languages` is empty.
  */
 export function codeBlockSchema(languages?: readonly string[]): z.ZodType<CodeBlock> {

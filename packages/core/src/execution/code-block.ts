@@ -1,7 +1,7 @@
-/** A piece of code and the language it is written in, as a model writes it in a Markdown fence. */
+/** A piece of code and its language, as a model writes them in a Markdown fence. */
 export interface CodeBlock {
-  /** The language as the fence names it; case does not matter and aliases are understood (`py`, `python3`, `js`). */
+  /** The language, as the fence names it. Case does not matter, and aliases are accepted (`py`, `python3`, `js`). */
   readonly language: string;
-  /** The source text. */
+  /** The source code. */
   readonly code: string;
 }

@@ -6,18 +6,18 @@ import type { ExecutionEvent } from "./execution-event.ts";
 import type { ExecutorCapabilities } from "./executor-capabilities.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 
-/** What one `start()` may say. */
+/** Options of `start()`. */
 export interface StartOptions {
-  /** Ends the waiting, and the start itself if nobody else waits for it. */
+  /** Stops waiting, and cancels the start if no other call is waiting for it. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * A place where code runs. A program that fails or times out is a result; a broken backend or a caller's mistake
- * throws a `FencedError`.
+ * Runs code somewhere: on this machine, in a container, on a server. A program that fails or times out is a result; a
+ * broken backend or a caller's mistake throws a `FencedError`.
  *
- * Calls may overlap: a stateful executor runs them one after another, first come first served; one that starts a
- * process for each block runs them side by side.
+ * Calls may overlap: a stateful executor runs them one after another, in order; an executor that starts a process for
+ * each block runs them side by side.
  *
  * @example
  * await using executor = new LocalCommandLineCodeExecutor();
@@ -25,59 +25,62 @@ export interface StartOptions {
  * console.log(result.exitCode, result.output); // 0 "42\n"
  */
 export interface CodeExecutor extends AsyncDisposable {
-  /** What this executor can do; exact after `start()`. */
+  /** What this executor can do; accurate after `start()`. */
   readonly capabilities: ExecutorCapabilities;
 
-  /** The files that the blocks see. */
+  /** The files in the blocks' working directory. */
   readonly files: WorkspaceFiles;
 
   /**
-   * Opens the session. Idempotent, and concurrent calls share one start. Before the first `stop()`, whatever needs the session
-   * opens it by itself, so calling it is a matter of when the waiting should happen; after `stop()`, only this does.
+   * Opens the session. Idempotent; concurrent calls share one start. You can leave it out: before the first `stop()`,
+   * anything that needs the session opens it. Call it to wait at a time of your choice, or to start again after
+   * `stop()`.
    *
-   * @throws BackendUnavailableError if the place where code runs cannot be reached; `start` may be tried again.
-   * @throws ExecutorStoppedError if it is stopped meanwhile, or was disposed of.
-   * @throws `options.signal.reason` if the signal was aborted. A start that nobody else waits for is then undone first.
+   * @throws BackendUnavailableError if the backend cannot be reached; you can call `start` again.
+   * @throws ExecutorStoppedError if the executor is stopped meanwhile, or was disposed of.
+   * @throws `options.signal.reason` if the signal was aborted; first undoes the start, unless another call waits for
+   * it.
    */
   start(options?: StartOptions): Promise<void>;
 
   /**
-   * Ends all that the executor started and deletes all that it created, a temporary workspace too. Idempotent. Calls
-   * under way, and all later ones, reject with `ExecutorStoppedError` until `start()` is called.
+   * Ends everything that the executor started and deletes everything that it created, including a temporary workspace.
+   * Idempotent. Calls in progress and all later ones reject with `ExecutorStoppedError` until you call `start()`.
    */
   stop(): Promise<void>;
 
   /**
-   * A fresh session: no variables, no processes; the workspace's files stay. Calls under way reject with
+   * Starts a fresh session, without variables or processes; the workspace's files stay. Calls in progress reject with
    * `ExecutorStoppedError`.
    *
    * @throws ExecutorStoppedError after `stop()`.
    */
   restart(): Promise<void>;
 
-  /** Stops the executor for good: `start()` rejects from then on, too. `await using` calls it. */
+  /** Stops the executor for good: `start()` rejects from then on. `await using` calls it. */
   [Symbol.asyncDispose](): Promise<void>;
 
   /**
    * Runs the blocks in order and stops at the first one that fails.
    *
    * @throws InvalidInputError if there are no blocks, or an option is unknown or wrong.
-   * @throws ExecutorStoppedError if the executor was stopped, or is stopped or restarted meanwhile.
+   * @throws ExecutorStoppedError if the executor was stopped, or is stopped or restarted during the call.
    * @throws FunctionSetupError if a user function does not load in the session.
-   * @throws BackendUnavailableError if the place where code runs broke down.
+   * @throws BackendUnavailableError if the backend breaks down.
    * @throws `options.signal.reason` if the signal was aborted.
    */
   executeCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult>;
 
   /**
-   * The same as `executeCodeBlocks`, with everything that happens as it happens; nothing runs before the first event
-   * is asked for. The program waits when the consumer is slow. Leaving the loop early kills what runs, like an abort.
-   * A stream can be iterated once.
+   * Does the same as `executeCodeBlocks` and yields everything as it happens; nothing runs until you request the first
+   * event. A slow consumer makes the program wait. Leaving the loop early kills what is running, like an abort. You can
+   * iterate a stream only once.
    */
   streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
 
   /**
-   * Tells a model which user functions it can import: their signatures and docstrings, without their bodies.
+   * Returns a prompt that tells a model which user functions it can import: their signatures and docstrings, without
+   * bodies.
    *
    * @param template - text in which `$module_name` and `$functions` are replaced. Default: a short English text.
    * @returns an empty string if there are no functions.
@@ -85,7 +88,7 @@ export interface CodeExecutor extends AsyncDisposable {
   formatFunctionsForPrompt(template?: string): string;
 
   /**
-   * The executor's settings as plain JSON, for `loadComponent`. Secrets are never part of it.
+   * Returns the executor's settings as plain JSON, for `loadComponent`. They never include secrets.
    *
    * @throws ComponentError if a setting cannot be dumped.
    */

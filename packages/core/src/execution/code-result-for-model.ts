@@ -3,31 +3,31 @@ import { describeCodeResult } from "./describe-code-result.ts";
 import { displayImage, type DisplayImage } from "./display-image.ts";
 import { makeBlockResult, makeCodeResult } from "./make-code-result.ts";
 
-/** How much of a result a model is given. */
+/** Limits on how much of a result a model receives. */
 export interface ModelOutputLimits {
-  /** Characters of output; of more, head and tail are kept. Default: 30,000. */
+  /** Characters of output; longer output keeps its head and tail. Default: 30,000. */
   readonly maxOutputCharacters?: number;
-  /** Images, the last ones that were shown; 0: none. Default: 4. */
+  /** Number of images; the last ones are kept. Use 0 for none. Default: 4. */
   readonly maxImages?: number;
-  /** Bytes of one image; a larger one is left out. Default: 3,750,000, which is 5 MB in base64. */
+  /** Maximum size of an image in bytes; larger ones are left out. Default: 3,750,000, which is 5 MB in base64. */
   readonly maxImageBytes?: number;
 }
 
-/** A result as a model gets it. */
+/** A result in the form that a model receives. */
 export interface ModelOutput {
-  /** The result in words, with the output, and with what was left out. */
+  /** The result in words, including the output and a note about what was left out. */
   readonly text: string;
   /** The output alone. */
   readonly output: string;
-  /** The output is not whole: the executor or these limits cut it. */
+  /** The executor or these limits cut the output. */
   readonly truncated: boolean;
   readonly images: readonly DisplayImage[];
 }
 
 /**
- * A result, cut down to what a model should be given.
+ * Trims a result to what a model should receive.
  *
- * @param blockCount - how many blocks should have run.
+ * @param blockCount - the number of blocks in the call, whether or not all of them ran.
  */
 export function codeResultForModel(
   result: CodeResult,
@@ -45,8 +45,8 @@ export function codeResultForModel(
 }
 
 /**
- * A result whose blocks keep so many characters of output between them, each by its share; of more, head and tail. Everything else
- * stays. For results that are kept, in a chat's state for one.
+ * Shortens the output of a result's blocks to `maxOutputCharacters` in total, in proportion to their lengths, and keeps
+ * the head and tail of each. The rest of the result stays. For results that you store, for example in a chat's state.
  */
 export function shortenCodeResult(result: CodeResult, maxOutputCharacters: number): CodeResult {
   const { length } = result.output;
@@ -69,11 +69,11 @@ function imagesLeftOut(count: number): string {
     : `${count} images were made that are not shown here.`;
 }
 
-/** Head and tail of a text that is longer than `limit` characters, with a line between them that names the cut. */
+/** The head and tail of a text longer than `limit` characters, with a line between them that marks the cut. */
 function shortenMiddle(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);
-  // Half a character at the cut is left out.
+  // Drop half a surrogate pair at the cut.
   const head = text.slice(0, half).replace(/[\uD800-\uDBFF]$/, "");
   const tail = half === 0 ? "" : text.slice(-half).replace(/^[\uDC00-\uDFFF]/, "");
   return `${head}\n[... ${text.length - head.length - tail.length} characters left out ...]\n${tail}`;

@@ -1,10 +1,10 @@
 import type { CodeExecutor } from "./code-executor.ts";
 
 /**
- * What a model should know about an executor that it is offered as a tool: what comes back, the languages, what survives
- * from call to call, and the functions that code can import.
+ * Describes an executor to a model that can call it as a tool: what it returns, its languages, what survives from call
+ * to call, and the functions that code can import.
  *
- * @param languages - those that are offered. Default: all that the executor has.
+ * @param languages - the languages to offer. Default: all that the executor runs.
  */
 export function describeCodeExecutor(
   executor: CodeExecutor,

@@ -1,17 +1,17 @@
 import type { CodeResult } from "./code-result.ts";
 
 /**
- * A result as a model, or a person, should read it: the output itself if all went well; a plain sentence with the exit
- * code if it did not or nothing was printed; and whatever else the reader must know.
+ * Describes a result to a model or a person: the output itself if all went well; a plain sentence with the exit code if
+ * something failed or nothing was printed; and anything else the reader needs to know.
  *
- * @param blockCount - how many blocks should have run.
+ * @param blockCount - the number of blocks in the call, whether or not all of them ran.
  */
 export function describeCodeResult(result: CodeResult, blockCount: number): string {
   const parts = [describeEnd(result, blockCount), ...describeCircumstances(result)];
   return parts.length === 1 ? parts.join("") : parts.map((part) => part.trimEnd()).join("\n\n");
 }
 
-/** Refusals that a reader is told of: a program that tries many hosts would fill a page. */
+/** Refused requests to list; a program that tries many hosts would fill a page. */
 const mostRefusals = 10;
 
 function describeEnd(result: CodeResult, blockCount: number): string {

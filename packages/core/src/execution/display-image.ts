@@ -1,15 +1,15 @@
 import type { Display } from "./display.ts";
 
-/** An image that a model with vision understands. */
+/** An image in a format that vision models accept. */
 export interface DisplayImage {
   readonly bytes: Uint8Array;
   /** `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
   readonly mediaType: string;
-  /** Where the executor saved it: an absolute path on the host. */
+  /** The absolute path on the host where the executor saved it. */
   readonly path?: string;
 }
 
-// What models with vision understand; SVG is not among it.
+// The formats that vision models accept; SVG is not one of them.
 const imageTypes: Readonly<Record<string, RegExp>> = {
   "image/png": /\.png$/i,
   "image/jpeg": /\.jpe?g$/i,
@@ -17,7 +17,7 @@ const imageTypes: Readonly<Record<string, RegExp>> = {
   "image/webp": /\.webp$/i,
 };
 
-/** The image of a rich output, if it has one that models understand. */
+/** Returns the image of a rich output, if it has one in a format that models accept. */
 export function displayImage({ data, files }: Display): DisplayImage | undefined {
   for (const [mediaType, extension] of Object.entries(imageTypes)) {
     const bytes = data[mediaType];

@@ -11,13 +11,16 @@ import type { CodeExecutor } from "./code-executor.ts";
 import type { CodeResult } from "./code-result.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 
-/** How a run tells what it prints while it goes on. */
+/** Options of `executeWithProgress`. */
 export interface ProgressOptions extends ExecuteOptions {
-  /** Gets what was printed since it was last called. What was printed shortly before the end is in the result only. */
+  /** Receives what was printed since the last call. What is printed shortly before the end is only in the result. */
   readonly onProgress: (text: string) => void;
-  /** Milliseconds between two calls of `onProgress`, at least. Default: 250. */
+  /** Minimum interval between two calls of `onProgress` in milliseconds. Default: 250. */
   readonly intervalMs?: number;
-  /** Characters that one call of `onProgress` may get; of more, the last ones are kept, after `…`. Default: 4,000. */
+  /**
+   * Maximum number of characters that one call of `onProgress` receives; of longer output it gets the end, after `…`.
+   * Default: 4,000.
+   */
   readonly maxCharacters?: number;
 }
 
@@ -34,8 +37,8 @@ const progressArguments = optionsSchema({
 } satisfies OptionSchemas<ProgressArguments>);
 
 /**
- * Runs blocks as `executeCodeBlocks` does, and hands on what they print in portions that are bounded in number and
- * size, for a consumer that cannot be made to wait: a program may print without end and never fills its memory.
+ * Runs blocks as `executeCodeBlocks` does, and passes on what they print in portions that are limited in number and
+ * size. For consumers that cannot exert backpressure: a program that prints endlessly does not fill their memory.
  *
  * @throws InvalidInputError if an option is unknown or wrong; and as `CodeExecutor.executeCodeBlocks` does.
  */
@@ -58,7 +61,7 @@ export async function executeWithProgress(
   throw new TypeError("The executor's stream ended without a result. This is a fault of the executor: report it.");
 }
 
-/** The last characters of a text, never half a one, after `…` if there were more. */
+/** The last `count` characters of a text, after `…` if there were more. Never splits a character. */
 export function lastCharacters(text: string, count: number): string {
   if (text.length <= count) return text;
   return `…${text.slice(text.length - count).replace(/^[\uDC00-\uDFFF]/, "")}`;

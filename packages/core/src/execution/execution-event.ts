@@ -5,10 +5,10 @@ import type { BlockResult, CodeResult } from "./code-result.ts";
 import type { Display } from "./display.ts";
 
 /**
- * What happens during a run, as it happens. `index` is the block's place in the list of blocks. A stream ends with
- * exactly one `result`. Text comes whole: a character is never split over two events. The stream carries all output,
- * also what the bounded result leaves out. Each `host-call` is followed by a `host-result` with its `callId`, unless the call of
- * the executor is aborted first.
+ * What happens during a run, as it happens. `index` is the block's position in the list of blocks. A stream ends with
+ * exactly one `result`. A character is never split over two text events. The stream carries all output, including what
+ * the bounded result leaves out. Each `host-call` is followed by a `host-result` with the same `callId`, unless the
+ * executor's call is aborted first.
  */
 export type ExecutionEvent =
   | { readonly type: "block-start"; readonly index: number; readonly block: CodeBlock }
@@ -24,23 +24,23 @@ export type HostCallEvent = HostCallStart | HostCallEnd;
 /** Code calls a function of the host. */
 export interface HostCallStart {
   readonly type: "host-call";
-  /** Names the call; unique in the world. */
+  /** Identifies the call; globally unique. */
   readonly callId: string;
   /** The function's name. */
   readonly name: string;
-  /** The arguments, as the program gave them. */
+  /** The arguments, as the program passed them. */
   readonly input: JsonValue;
 }
 
-/** A call of a function of the host is over: it has either an `output` or an `error`. */
+/** A call of a host function has ended with either an `output` or an `error`. */
 export interface HostCallEnd {
   readonly type: "host-result";
-  /** That of the `host-call`. */
+  /** The `callId` of the `host-call`. */
   readonly callId: string;
   readonly name: string;
-  /** What the program got. */
+  /** What the program received. */
   readonly output?: JsonValue;
-  /** What the program was told instead. */
+  /** The error that the program received instead. */
   readonly error?: HostCallError;
   readonly durationMs: number;
 }

@@ -1,4 +1,6 @@
-/** What an executor can do. Before `start()` what it is meant to do, after it what was found to be there. */
+/**
+ * What an executor can do. Before `start()` this lists what it is designed for, afterwards what is actually available.
+ */
 export interface ExecutorCapabilities {
   /** Canonical names of the languages it runs, e.g. `["python", "bash", "sh"]`. */
   readonly languages: readonly string[];
@@ -6,16 +8,16 @@ export interface ExecutorCapabilities {
   readonly stateful: boolean;
   /** Blocks can show rich output (plots, tables) as `Display`s. */
   readonly displays: boolean;
-  /** Languages in which user functions can be offered. */
+  /** Languages in which it accepts user functions. */
   readonly functions: readonly string[];
-  /** Languages whose programs can call functions of the host; see `hostFunction`. */
+  /** Languages whose programs can call host functions; see `hostFunction`. */
   readonly hostFunctions: readonly string[];
   /** Blocks can read `ExecuteOptions.stdin`. */
   readonly stdin: boolean;
   /**
-   * What stands between the code and the host. `none`: it runs as the host's user; `wasm`: an interpreter compiled to WebAssembly,
-   * without processes, threads and sockets, in a restricted process; `os-sandbox`: the operating
-   * system restricts it; `container`: it shares the host's kernel only; `remote`: it runs on another machine.
+   * How the code is separated from the host. `none`: it runs as the host's user; `wasm`: an interpreter compiled to
+   * WebAssembly, without processes, threads or sockets, in a restricted process; `os-sandbox`: the operating system
+   * restricts it; `container`: it shares only the host's kernel; `remote`: it runs on another machine.
    */
   readonly isolation: "none" | "wasm" | "os-sandbox" | "container" | "remote";
 }

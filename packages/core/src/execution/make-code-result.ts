@@ -1,46 +1,46 @@
 import type { BlockResult, CodeResult } from "./code-result.ts";
 
-/** Which parts of a block's output came from which stream. */
+/** Says which parts of a block's output came from which stream. */
 export interface OutputLayout {
-  /** Lengths of the parts in order, as JavaScript counts characters; those of standard error are negative. */
+  /** Lengths of the parts in order, in UTF-16 code units; negative for standard error. */
   readonly parts: readonly number[];
-  /** Where the line stands that names a cut: after how many parts, and how many bytes of each stream it stands for. */
+  /** The position of the line that marks a cut: after how many parts, and how many bytes of each stream it replaces. */
   readonly cut?: { readonly after: number; readonly stdout: number; readonly stderr: number };
 }
 
-/** What a `BlockResult` is made from. */
+/** The fields that `makeBlockResult` takes. */
 export interface BlockResultFields extends Omit<BlockResult, "stdout" | "stderr"> {
-  /** Default: all of it is standard output. */
+  /** Default: everything is standard output. */
   readonly layout?: OutputLayout;
 }
 
-/** What a `CodeResult` is made from. */
+/** The fields that `makeCodeResult` takes. */
 export type CodeResultFields = Omit<CodeResult, "output" | "stdout" | "stderr">;
 
-/** A `BlockResult` in the JSON of a `CodeResult`, which has the text. */
+/** A `BlockResult` inside a `CompactCodeResult`, which holds its text. */
 export interface CompactBlockResult extends Omit<BlockResultFields, "output"> {
-  /** How much of the result's `output` is this block's, as JavaScript counts characters. */
+  /** The length of this block's part of the result's `output`, in UTF-16 code units. */
   readonly outputLength: number;
 }
 
-/** A `CodeResult` with each character of output once. */
+/** A `CodeResult` that contains each character of output only once. */
 export interface CompactCodeResult extends Omit<CodeResult, "stdout" | "stderr" | "blocks"> {
-  /** Blocks whose results were not made by `makeBlockResult` are as they were. */
+  /** Blocks that `makeBlockResult` did not create are unchanged. */
   readonly blocks: readonly (CompactBlockResult | BlockResult)[];
 }
 
 const inspection = Symbol.for("nodejs.util.inspect.custom");
 const fieldsOf = new WeakMap<BlockResult, BlockResultFields>();
 
-/** The line that stands in output for what was cut out of it. */
+/** The line that replaces output that was cut. */
 export function cutLine(bytes: number): string {
   return `\n[... ${bytes} bytes of output left out ...]\n`;
 }
 
 /**
- * Makes the result of a block. Its text is in memory once: `stdout` and `stderr` are getters that cut it out of `output`. To
- * spread it, clone it with `structuredClone` or compare it gives a plain object with all three; `JSON.stringify` writes the
- * fields it was made from.
+ * Creates a block's result. Its text is in memory only once: `stdout` and `stderr` are getters that extract it from
+ * `output`. Spreading the result, cloning it with `structuredClone` or comparing it sees a plain object with all three;
+ * `JSON.stringify` writes the fields that you passed.
  */
 export function makeBlockResult(fields: BlockResultFields): BlockResult {
   const { exitCode, output, layout, durationMs, timedOut, truncated } = fields;
@@ -62,9 +62,9 @@ export function makeBlockResult(fields: BlockResultFields): BlockResult {
 }
 
 /**
- * Makes the result of a run from those of its blocks. `output`, `stdout` and `stderr` are getters that join the blocks' texts each
- * time they are read: keep what you read in a variable. To spread the result, clone it with `structuredClone` or compare it gives
- * a plain object with all of them; `JSON.stringify` writes `compactCodeResult`.
+ * Creates a run's result from its blocks' results. `output`, `stdout` and `stderr` are getters that join the blocks'
+ * texts on every read, so keep the text in a variable. Spreading the result, cloning it with `structuredClone` or
+ * comparing it sees a plain object with all of them; `JSON.stringify` writes `compactCodeResult`.
  */
 export function makeCodeResult(fields: CodeResultFields): CodeResult {
   const { exitCode, displays, codeFile, timedOut, truncated, stateLost, network, durationMs, blocks } = fields;
@@ -92,19 +92,20 @@ export function makeCodeResult(fields: CodeResultFields): CodeResult {
 }
 
 /**
- * The fields of a result with each character of output once: in `output`, of which each block says its length. `expandCodeResult`
- * makes the result again. Displays are the same objects, with their bytes: `toJson` of `@fenced/core/web` is what goes over a wire.
+ * The fields of a result with each character of output only once: in `output`, with the length of each block's part.
+ * `expandCodeResult` restores the result. Displays are the same objects, with their bytes; use `toJson` of
+ * `@fenced/core/web` to send them over a network.
  */
 export function compactCodeResult(result: CodeResult): CompactCodeResult {
   const { stdout: _, stderr: __, ...fields } = { ...result };
   const texts = result.blocks.map(({ output }) => output).join("");
-  // A result that was put together or changed by hand keeps what it says.
+  // Keep the texts of a result that was assembled or changed by hand.
   const derived = texts === fields.output;
   const blocks = result.blocks.map((block) => (derived ? compactBlock(block) : undefined) ?? { ...block });
   return derived ? { ...fields, blocks } : { ...result, blocks };
 }
 
-/** The result that `compactCodeResult` was given, also after a way through JSON. */
+/** Restores the result that `compactCodeResult` was given, even after a round trip through JSON. */
 export function expandCodeResult(compact: CompactCodeResult): CodeResult {
   let at = 0;
   const blocks = compact.blocks.map((block): BlockResult => {
@@ -141,7 +142,7 @@ function streamText(output: string, { parts, cut }: OutputLayout, stream: "stdou
   return texts.join("");
 }
 
-/** Adds what names the stream's own part of a cut; returns the length of what stands in the output. */
+/** Adds the line for this stream's share of a cut; returns the length of the line in the output. */
 function skipCut(texts: string[], cut: NonNullable<OutputLayout["cut"]>, stream: "stdout" | "stderr"): number {
   if (cut[stream] > 0) texts.push(cutLine(cut[stream]));
   return cutLine(cut.stdout + cut.stderr).length;
@@ -151,9 +152,9 @@ function joined(blocks: readonly BlockResult[], name: "output" | "stdout" | "std
   return blocks.length === 1 ? (blocks[0]?.[name] ?? "") : blocks.map((block) => block[name]).join("");
 }
 
-/** Says how JSON and Node's `console.log` show an object, by methods that are not listed among its properties. */
+/** Defines how JSON and Node's `console.log` show an object, with non-enumerable methods. */
 function shownAs<Result extends object>(result: Result, toJSON: () => unknown): Result {
   Object.defineProperty(result, "toJSON", { value: toJSON });
-  // Getters would be shown as "[Getter]".
+  // Without this, getters would print as "[Getter]".
   return Object.defineProperty(result, inspection, { value: () => ({ ...result }) });
 }

@@ -1,65 +1,71 @@
 /** A file in the workspace. */
 export interface FileInfo {
-  /** Path relative to the workspace, with `/` between its parts on every system. */
+  /** Path relative to the workspace, with `/` as the separator on every system. */
   readonly path: string;
   /** Size in bytes. */
   readonly size: number;
 }
 
-/** What `stat` says about a file or a directory of the workspace. */
+/** What `stat` returns about a file or a directory of the workspace. */
 export interface FileStat extends FileInfo {
   readonly type: "file" | "directory";
   /** Size in bytes; 0 for a directory. */
   readonly size: number;
-  /** When it was last changed, by the clock of the place where it is, if that place says so. Whole seconds at some places. */
+  /**
+   * Time of the last change, by the clock of the machine that has the file; absent if the backend does not report it.
+   * Some backends report whole seconds only.
+   */
   readonly modifiedAt?: Date;
 }
 
-/** Which part of a file is read. */
+/** The part of a file to read. */
 export interface ReadStreamOptions {
-  /** The first byte to read, counted from 0. Default: 0. Beyond the end of the file there is nothing to read. */
+  /** Offset of the first byte to read. Default: 0. Beyond the end of the file there is nothing to read. */
   readonly start?: number;
-  /** The last byte to read, which is read too, as in an HTTP range and in `fs.createReadStream`. Default: the file's last. */
+  /**
+   * Offset of the last byte to read, inclusive as in an HTTP range and in `fs.createReadStream`. Default: the file's
+   * last byte.
+   */
   readonly end?: number;
-  /** Ends the reading: the stream then fails with `signal.reason`. */
+  /** Cancels the stream, which then fails with `signal.reason`. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * The files that the blocks see: their working directory. All paths are relative to it, with `/` between their parts.
- * The first call starts an executor that was never started; after `stop()` calls reject with `ExecutorStoppedError`.
+ * The files in the blocks' working directory. All paths are relative to it, with `/` as the separator. The first call
+ * starts an executor that was never started; after `stop()`, calls reject with `ExecutorStoppedError`.
  *
  * A path that leads out of the workspace (`..`, absolute, through a symbolic link) throws `WorkspacePathError`.
  */
 export interface WorkspaceFiles {
   /**
-   * All files below `directory`, recursively, sorted by path; the executor's own temporary files are left out.
+   * Lists all files below `directory`, recursively, sorted by path, without the executor's own temporary files.
    *
    * @param directory - default: the whole workspace.
-   * @throws FileNotFoundError if `directory` is not there.
+   * @throws FileNotFoundError if `directory` does not exist.
    */
   list(directory?: string): Promise<FileInfo[]>;
 
   /**
-   * Says what is at `path`, and how large it is. A symbolic link is followed as long as it stays in the workspace.
+   * Returns the type and size of what is at `path`. Follows a symbolic link as long as it stays in the workspace.
    *
-   * @throws FileNotFoundError if `path` is not there.
+   * @throws FileNotFoundError if `path` does not exist.
    * @throws InvalidInputError if it is neither a file nor a directory.
    */
   stat(path: string): Promise<FileStat>;
 
   /**
-   * The whole content of a file, in memory.
+   * Reads a whole file into memory.
    *
-   * @throws FileNotFoundError if `path` is not there.
-   * @throws InvalidInputError if it has more than 512 MiB, or is not a regular file: use `readStream` for a large one.
+   * @throws FileNotFoundError if `path` does not exist.
+   * @throws InvalidInputError if it is larger than 512 MiB (use `readStream`), or is not a regular file.
    */
   read(path: string): Promise<Uint8Array>;
 
   /**
-   * The content of a file of any size, as it is read; what is not asked for is not read ahead. Nothing is opened before the first
-   * read, and leaving the stream (`cancel`, `break`) closes the file. The stream fails with the errors of `read`, and with
-   * `ExecutorStoppedError` if the executor is stopped.
+   * Streams a file of any size, without reading ahead. Nothing is opened before the first read; leaving the stream
+   * (`cancel`, `break`) closes the file. The stream fails with the errors of `read`, and with `ExecutorStoppedError` if
+   * the executor is stopped.
    *
    * @throws InvalidInputError if an option is unknown or wrong.
    *
@@ -68,13 +74,14 @@ export interface WorkspaceFiles {
    */
   readStream(path: string, options?: ReadStreamOptions): ReadableStream<Uint8Array>;
 
-  /** Writes a file, over an older one; its parent directories are made. Text is written as UTF-8. */
+  /** Writes a file, replaces an existing one, and creates missing parent directories. Text is written as UTF-8. */
   write(path: string, data: Uint8Array | string): Promise<void>;
 
   /**
-   * Writes a file of any size, over an older one; its parent directories are made. The writer waits while the place is slow, and
-   * memory is bounded. The file is complete when `close()` resolves; a stream that was aborted leaves no part of a file behind.
-   * The stream fails with the errors of `write`, and with `ExecutorStoppedError` if the executor is stopped.
+   * Writes a file of any size, replaces an existing one, and creates missing parent directories. A slow backend makes
+   * the writer wait, so memory is bounded. The file is complete when `close()` resolves; an aborted stream leaves no
+   * partial file behind. The stream fails with the errors of `write`, and with `ExecutorStoppedError` if the executor
+   * is stopped.
    *
    * @example
    * await request.body.pipeTo(executor.files.writeStream("upload.csv"));
@@ -82,24 +89,26 @@ export interface WorkspaceFiles {
   writeStream(path: string): WritableStream<Uint8Array>;
 
   /**
-   * Removes a file, or a directory with all that is in it.
+   * Removes a file, or a directory and everything in it.
    *
-   * @throws FileNotFoundError if `path` is not there.
+   * @throws FileNotFoundError if `path` does not exist.
    */
   remove(path: string): Promise<void>;
 
   /**
-   * Copies files of the host into the workspace, each under its own base name. Streamed, not held in memory.
+   * Copies files of the host into the workspace, each under its base name. Streams them instead of holding them in
+   * memory.
    *
-   * @throws FileNotFoundError if one of `localPaths` is not there; then none is copied.
+   * @throws FileNotFoundError if one of `localPaths` does not exist; then none is copied.
    */
   upload(localPaths: readonly string[]): Promise<void>;
 
   /**
-   * Copies files of the workspace to the host, each under its relative path below `toDirectory`, which is made.
+   * Copies files of the workspace to the host, each under its relative path below `toDirectory`, which is created if
+   * missing.
    *
    * @returns the absolute paths of the copies, in the order of `paths`.
-   * @throws FileNotFoundError if one of `paths` is not there.
+   * @throws FileNotFoundError if one of `paths` does not exist.
    */
   download(paths: readonly string[], toDirectory: string): Promise<string[]>;
 }

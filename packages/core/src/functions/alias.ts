@@ -8,12 +8,12 @@ import { assertBindingName, assertImportableName } from "./names.ts";
  * new ImportFromModule("pathlib", [new Alias("Path", "P")]);
  */
 export class Alias {
-  /** The module as it is imported, or the name as its module exports it. */
+  /** The module's name, or the name that the module exports. */
   readonly name: string;
   /** The name that the functions use for it. */
   readonly alias: string;
 
-  /** @throws InvalidInputError if one of the names is not a valid identifier, which keeps code from being injected. */
+  /** @throws InvalidInputError if one of the names is not a valid identifier, which prevents code injection. */
   constructor(name: string, alias: string) {
     assertImportableName(name);
     assertBindingName(alias, "an alias");

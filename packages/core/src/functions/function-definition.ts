@@ -1,7 +1,7 @@
-/** What a parser found out about one function. */
+/** What a parser reads from a function's source. */
 export interface FunctionDefinition {
   readonly name: string;
-  /** The definition, complete and on the left margin. */
+  /** The complete definition, dedented. */
   readonly source: string;
   readonly signature: string;
   readonly docstring: string | undefined;

@@ -1,2 +1,2 @@
-/** The languages in which functions can be offered to code blocks. */
+/** The languages of user functions. */
 export type FunctionLanguage = "python" | "javascript";

@@ -14,16 +14,15 @@ import { requirementsToJson } from "./requirements-to-json.ts";
 const sourceArgument = z.object({ source: z.string() });
 const callableArgument = z.object({ callable: callbackOption<JavaScriptFunction>() });
 
-/** Any JavaScript function that is written in JavaScript. */
+/** Any function of this program that is written in JavaScript or TypeScript, as opposed to a built-in. */
 export type JavaScriptFunction = (...parameters: never[]) => unknown;
 
 /**
- * A function that an executor offers to the code it runs, together with what the function needs. Code blocks import
- * it: `from functions import load_data`.
+ * A function that an executor offers to the code it runs, together with what the function needs. Code blocks import it:
+ * `from functions import load_data`.
  *
  * The function travels as text, so it must be self-contained: it sees its parameters, its `globalImports` and the
- * language's own names, and nothing else of the place where it was written. Variables, other functions and imports
- * of that place do not travel.
+ * language's built-in names. Variables, other functions and imports of the surrounding code do not travel with it.
  *
  * @example
  * const loadData = FunctionWithRequirements.fromString(
@@ -36,20 +35,20 @@ export type JavaScriptFunction = (...parameters: never[]) => unknown;
  * );
  */
 export class FunctionWithRequirements {
-  /** The language it is written in, which is also the language of the blocks that can import it. */
+  /** The function's language; blocks in this language can import it. */
   readonly language: FunctionLanguage;
   /** The name under which it is imported. */
   readonly name: string;
-  /** The complete definition on the left margin, lines ended by `\n`, without blank lines around it. */
+  /** The complete definition, dedented, with `\n` line endings and without blank lines around it. */
   readonly source: string;
   /**
-   * Its head on one line, without decorators: `def load_data(a: int = 1, *args) -> "pandas.DataFrame":`,
-   * `async function add(a, b = 1)`.
+   * Its head on one line, without decorators: `def load_data(a: int = 1, *args) -> "pandas.DataFrame":`, `async
+   * function add(a, b = 1)`.
    */
   readonly signature: string;
   /**
-   * Python: the docstring, evaluated and without its indentation. JavaScript: the comment at the start of the body.
-   * `undefined` if there is none or it is empty.
+   * In Python the docstring, evaluated and dedented; in JavaScript the comment at the start of the body. `undefined` if
+   * it is missing or empty.
    */
   readonly docstring: string | undefined;
   /** What the function needs. Frozen. */
@@ -65,15 +64,14 @@ export class FunctionWithRequirements {
   }
 
   /**
-   * A Python function from its source: exactly one definition, which may be async, decorated and surrounded by
-   * comments. The source may be indented as a whole, as it is in a template literal.
+   * Creates a Python function from its source: exactly one definition, which may be async, decorated and surrounded by
+   * comments. The whole source may be indented, as in a template literal.
    *
-   * @param requirements - default: none.
-   * A mistake inside the function is for Python to find: executors report it as a `FunctionSetupError` when they set the
-   * functions up.
+   * @param requirements - default: none. Python checks the function's body: executors report a mistake there as a
+   * `FunctionSetupError` when they set up the functions.
    *
    * @throws InvalidInputError if the source is not exactly one function, or a string, bracket or block in it never ends
-   * (with line, column and the line's text), or if the requirements are unknown or not fit for Python.
+   * (with line, column and the line's text), or if the requirements are unknown or do not apply to Python.
    */
   static fromString(source: string, requirements: FunctionRequirements = {}): FunctionWithRequirements {
     checkOptions(sourceArgument, { source }, "FunctionWithRequirements.fromString");
@@ -81,12 +79,12 @@ export class FunctionWithRequirements {
   }
 
   /**
-   * A JavaScript function from a function of this program. It is the text of the function that travels, not the
-   * function: closures, `this` and properties stay behind.
+   * Creates a JavaScript function from a function of this program. Only the function's text travels: closures, `this`
+   * and properties stay behind.
    *
    * @param requirements - default: none.
-   * @throws InvalidInputError if the function has no name or no source text (built-in and bound functions), if it is
-   * a class, or if the requirements are unknown or not fit for JavaScript.
+   * @throws InvalidInputError if the function has no name or no source text (built-in and bound functions), if it is a
+   * class, or if the requirements are unknown or do not apply to JavaScript.
    */
   static fromCallable(callable: JavaScriptFunction, requirements: FunctionRequirements = {}): FunctionWithRequirements {
     checkOptions(callableArgument, { callable }, "FunctionWithRequirements.fromCallable");
@@ -95,7 +93,7 @@ export class FunctionWithRequirements {
   }
 
   /**
-   * The function that `toJSON` wrote. The source is parsed again.
+   * Restores a function that `toJSON` wrote; parses its source again.
    *
    * @throws InvalidInputError if the JSON has another shape, or as `fromString` and `fromCallable` do.
    */
@@ -105,7 +103,7 @@ export class FunctionWithRequirements {
     return new FunctionWithRequirements(language, definition, requirements);
   }
 
-  /** The function as plain JSON, for a component's config. */
+  /** Returns the function as plain JSON, for a component's config. */
   toJSON(): JsonObject {
     return {
       language: this.language,

@@ -9,12 +9,14 @@ import { assertBindingName, assertModuleName } from "./names.ts";
  * new ImportFromModule("pathlib", ["Path", new Alias("PurePath", "P")]);
  */
 export class ImportFromModule {
-  /** The module as it is imported. */
+  /** The module's name. */
   readonly module: string;
-  /** The names to take from it; an `Alias` gives one of them another name. */
+  /** The names to import; an `Alias` renames one of them. */
   readonly imports: readonly (string | Alias)[];
 
-  /** @throws InvalidInputError if a name is not a valid identifier (which keeps code from being injected), or the list is empty. */
+  /**
+   * @throws InvalidInputError if a name is not a valid identifier, which prevents code injection, or the list is empty.
+   */
   constructor(module: string, imports: readonly (string | Alias)[]) {
     assertModuleName(module);
     if (!Array.isArray(imports) || imports.length === 0) {
@@ -31,6 +33,6 @@ export class ImportFromModule {
 function normaliseImport(entry: string | Alias): string | Alias {
   const name: unknown = typeof entry === "string" ? entry : Reflect.get(Object(entry), "name");
   assertBindingName(name, "imported from a module");
-  // A copy, because a plain object of the same shape fits the type and has not been checked.
+  // Copy it, because a plain object of the same shape has the right type but has not been checked.
   return typeof entry === "string" ? entry : new Alias(entry.name, entry.alias);
 }

@@ -8,7 +8,10 @@ const keywords: ReadonlySet<string> = new Set([
   ..."from global if import in is lambda nonlocal not or pass raise return try while with yield".split(" "),
 ]);
 
-/** True for a name that Python code may bind: `load_data`, `größe`; false for keywords, `a.b`, `1st` and `a-b`. */
+/**
+ * True for a name that Python code may bind, such as `load_data` or `größe`; false for keywords, `a.b`, `1st` and
+ * `a-b`.
+ */
 export function isPythonIdentifier(name: string): boolean {
   return pythonName.test(name) && !keywords.has(name);
 }
@@ -24,7 +27,10 @@ const reserved: ReadonlySet<string> = new Set([
   "yield",
 ]);
 
-/** True for a name that a JavaScript module may bind: `loadData`, `$x`; false for reserved words, `a.b` and `a-b`. */
+/**
+ * True for a name that a JavaScript module may bind, such as `loadData` or `$x`; false for reserved words, `a.b` and
+ * `a-b`.
+ */
 export function isJavaScriptIdentifier(name: string): boolean {
   return javaScriptName.test(name) && !reserved.has(name);
 }
@@ -38,12 +44,12 @@ export function isPythonModuleName(name: string): boolean {
   return name.split(".").every(isPythonIdentifier);
 }
 
-/** True for `node:fs`, `lodash`, `@scope/name/part.js` and `./helpers.js`; false for URLs and paths that climb. */
+/** True for `node:fs`, `lodash`, `@scope/name/part.js` and `./helpers.js`; false for URLs and for paths with `..`. */
 export function isJavaScriptModuleName(name: string): boolean {
   return javaScriptSpecifier.test(name);
 }
 
-/** @throws InvalidInputError unless some language can import a module of this name. */
+/** @throws InvalidInputError unless at least one language can import a module of this name. */
 export function assertModuleName(name: string): void {
   if (typeof name === "string" && (isPythonModuleName(name) || isJavaScriptModuleName(name))) return;
   throw new InvalidInputError(`${JSON.stringify(name)} is not the name of a module`, {
@@ -51,12 +57,15 @@ export function assertModuleName(name: string): void {
   });
 }
 
-/** @throws InvalidInputError unless `name` is a module's name or one that a module may export. */
+/** @throws InvalidInputError unless `name` is a module's name or a name that a module may export. */
 export function assertImportableName(name: string): void {
   if (!isBindingName(name)) assertModuleName(name);
 }
 
-/** @throws InvalidInputError unless `name` has the form of an identifier; reserved words are for the languages to judge. */
+/**
+ * @throws InvalidInputError unless `name` has the form of an identifier; each language checks its reserved words
+ * itself.
+ */
 export function assertBindingName(name: unknown, what: string): void {
   if (isBindingName(name)) return;
   throw new InvalidInputError(`${JSON.stringify(name)} cannot be ${what}`, {
@@ -65,7 +74,7 @@ export function assertBindingName(name: unknown, what: string): void {
 }
 
 /**
- * Checks that these functions can stand together in modules of this name. Executors call it when they are made.
+ * Checks that these functions can share a module of this name. Executors call it in their constructors.
  *
  * @param functionsModule - the name that blocks import: `from <functionsModule> import load_data`.
  * @throws InvalidInputError if two functions of one language have the same name, or if `functionsModule` is not a

@@ -32,9 +32,9 @@ const requirements: z.ZodType<FunctionRequirements> = optionsSchema({
 } satisfies OptionSchemas<FunctionRequirements>);
 
 /**
- * A frozen copy of the requirements, checked for the language.
+ * Returns a frozen copy of the requirements, validated for the language.
  *
- * @throws InvalidInputError if a requirement is unknown, or a package or an import is not one of that language.
+ * @throws InvalidInputError if a requirement is unknown, or a package or an import does not fit the language.
  */
 export function normaliseRequirements(language: FunctionLanguage, options: FunctionRequirements): FunctionRequirements {
   const given = checkOptions(requirements, options, "FunctionRequirements");
@@ -61,7 +61,7 @@ function hasTexts<Name extends string>(value: unknown, ...keys: readonly Name[])
 }
 
 function assertPackage(name: string): void {
-  // A name that starts with a dash would be read as an option of the installer; a line break would end the line of a file.
+  // The installer would read a name with a leading dash as an option; a line break would end the line in a file.
   if (/^\s*[^\s-]/.test(name) && !/[\p{Cc}\u2028\u2029]/u.test(name)) return;
   throw new InvalidInputError(`${JSON.stringify(name)} is not a package`, {
     remedy: 'Name a package and, if it matters, its version ("pandas>=2", "lodash@^4"), a URL or a path.',
@@ -92,7 +92,7 @@ function assertModule(language: FunctionLanguage, name: string): void {
 }
 
 function assertImportedName(language: FunctionLanguage, entry: string | Alias): void {
-  // A JavaScript module may export any name; only the one that is bound must not be reserved.
+  // A JavaScript module may export any name; only the bound one must not be reserved.
   if (typeof entry !== "string") assertBinding(language, entry.alias);
   if (typeof entry === "string") assertBinding(language, entry);
   else if (language === "python") assertBinding(language, entry.name);

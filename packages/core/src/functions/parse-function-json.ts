@@ -24,7 +24,7 @@ const functionJson = z.strictObject({
     .default({}),
 });
 
-/** What `FunctionWithRequirements.toJSON` wrote. */
+/** The output of `FunctionWithRequirements.toJSON`. */
 export interface FunctionJson {
   readonly language: FunctionLanguage;
   readonly source: string;

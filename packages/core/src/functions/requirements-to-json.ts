@@ -3,7 +3,7 @@ import type { Alias } from "./alias.ts";
 import type { FunctionRequirements } from "./function-requirements.ts";
 import type { GlobalImport } from "./global-import.ts";
 
-/** Requirements as plain JSON, without what is not set. */
+/** Returns the requirements as plain JSON, without unset fields. */
 export function requirementsToJson(requirements: FunctionRequirements): JsonObject {
   const { pythonPackages, npmPackages, globalImports } = requirements;
   return {

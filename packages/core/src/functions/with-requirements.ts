@@ -2,7 +2,7 @@ import type { FunctionRequirements } from "./function-requirements.ts";
 import { FunctionWithRequirements, type JavaScriptFunction } from "./function-with-requirements.ts";
 
 /**
- * Says once what functions require, and then makes them: from Python source, or from a JavaScript function.
+ * Declares requirements once for several functions. Call the result with Python source or a JavaScript function.
  *
  * @throws InvalidInputError as `FunctionWithRequirements.fromString` and `fromCallable` do.
  *

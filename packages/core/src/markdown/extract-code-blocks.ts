@@ -5,27 +5,27 @@ import { findRawFences } from "./find-fences.ts";
 
 const markdownArgument = z.object({ markdown: z.string() });
 
-/** A fence of a Markdown text, as `findFences` finds it. */
+/** A fence in a Markdown text, as `findFences` returns it. */
 export interface Fence extends CodeBlock {
-  /** Whether there is a closing fence. Code without one was cut off, and should not run. */
+  /** True if there is a closing fence. Code without one was cut off and should not run. */
   readonly closed: boolean;
 }
 
 /**
- * The fenced code blocks of a Markdown text, in order of appearance, wherever CommonMark sees a fence: with backticks
- * or tildes, at the margin, in lists, in quotes.
+ * Returns the fenced code blocks of a Markdown text in order, wherever CommonMark recognizes a fence: with backticks or
+ * tildes, at the margin, in lists, in quotes.
  *
- * The language is the first word of the info string as it is written there (`python title="x"`, `{.python}`,
- * `python{1,3}` and `python:main.py` all give `python`), or an empty string if there is none. The code's lines are
- * joined by `\n`, without one after the last line; blank lines inside the fence are kept.
+ * The language is the first word of the info string as written (`python title="x"`, `{.python}`, `python{1,3}` and
+ * `python:main.py` all give `python`), or an empty string if there is none. The code's lines are joined by `\n`,
+ * without a final one; blank lines inside the fence are kept.
  *
  * A fence that never closes is not a block: the answer was cut off, and half a program should not run. Code that is
  * only indented is not a block either.
  *
- * One thing goes beyond CommonMark, because models write it: where no closing fence follows, three backticks at the end
- * of a line of code close the fence.
+ * It differs from CommonMark in one respect, because models write this: if no closing fence follows, three backticks at
+ * the end of a line of code close the fence.
  *
- * Takes time in proportion to the text's length, whatever the text.
+ * Runs in linear time for any input.
  *
  * @throws InvalidInputError if `markdown` is not a string.
  *
@@ -40,7 +40,7 @@ export function extractCodeBlocks(markdown: string): CodeBlock[] {
 }
 
 /**
- * The same with the fences that never close, for programs that tell a model why its code did not run.
+ * Also returns fences that never close, for programs that tell a model why its code did not run.
  *
  * @throws InvalidInputError if `markdown` is not a string.
  */

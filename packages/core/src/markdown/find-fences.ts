@@ -3,13 +3,13 @@ import { type HtmlBlock, htmlBlocks } from "./html-blocks.ts";
 import { LineCursor } from "./line-cursor.ts";
 import { passListMarker, ThematicBreak } from "./line-starts.ts";
 
-/** A fence of a Markdown text. */
+/** A fence in a Markdown text. */
 export interface RawFence {
-  /** What stands behind the opening fence, as it is written. */
+  /** The text after the opening fence, unchanged. */
   readonly info: string;
   /** The lines of code. */
   readonly lines: readonly string[];
-  /** Whether there is a closing fence. */
+  /** True if there is a closing fence. */
   readonly closed: boolean;
 }
 
@@ -17,14 +17,14 @@ interface OpenFence {
   readonly type: "fence";
   readonly char: string;
   readonly length: number;
-  /** Columns in front of the opening fence. As many are taken from each line of code. */
+  /** Columns before the opening fence; as many are removed from each line of code. */
   readonly offset: number;
   readonly info: string;
   readonly lines: string[];
   closed: boolean;
 }
 
-/** What is open at the innermost place. */
+/** The innermost open block. */
 type Leaf =
   | OpenFence
   | { readonly type: "html"; readonly block: HtmlBlock }
@@ -32,11 +32,11 @@ type Leaf =
   | { readonly type: "paragraph"; definitionsOnly: boolean };
 
 interface Container {
-  /** Columns that the lines of a list item are indented by; `undefined` for a quote. */
+  /** The indentation of a list item's lines in columns; `undefined` for a quote. */
   readonly width: number | undefined;
   /** The number of quotes around it. */
   readonly quotesAround: number;
-  /** A list item in which nothing has begun yet: a blank line ends it. */
+  /** A list item without content so far: a blank line ends it. */
   empty: boolean;
 }
 
@@ -46,10 +46,10 @@ interface StartOptions {
 }
 
 /**
- * The fences of a Markdown text, closed or not, in the order in which they open.
+ * Finds the fences of a Markdown text, closed or not, in the order in which they open.
  *
- * Follows the algorithm of CommonMark's appendix, of which only what bears on fences is left: quotes, lists, and what
- * hides a fence. The time is linear in the text's length, however deep quotes and lists are nested.
+ * Follows the algorithm in CommonMark's appendix, reduced to what affects fences: quotes, lists, and blocks that hide a
+ * fence. The time is linear in the text's length, however deep quotes and lists are nested.
  */
 export function findRawFences(markdown: string): RawFence[] {
   const lines = markdown.replaceAll("\0", "\uFFFD").split(/\r\n|\n|\r/);
@@ -62,9 +62,9 @@ export function findRawFences(markdown: string): RawFence[] {
 class FenceFinder {
   readonly fences: OpenFence[] = [];
   readonly #glued: GluedFences;
-  /** Open quotes and list items, from the outside in. */
+  /** Open quotes and list items, outermost first. */
   readonly #stack: Container[] = [];
-  /** Where in the stack the quotes are. */
+  /** The positions of the quotes in the stack. */
   readonly #quotes: number[] = [];
   #leaf: Leaf | undefined;
 
@@ -80,7 +80,7 @@ class FenceFinder {
     this.#startBlocks(cursor, depth);
   }
 
-  /** Passes the marks of the quotes and lists that go on in this line; returns how many do. */
+  /** Skips the markers of the quotes and lists that continue on this line; returns how many continue. */
   #matchContainers(cursor: LineCursor): number {
     let depth = 0;
     for (;;) {
@@ -98,7 +98,7 @@ class FenceFinder {
     }
   }
 
-  /** All list items go on over a blank line, up to the next quote. Its white space belongs to them. */
+  /** All list items continue over a blank line, up to the next quote. Its white space belongs to them. */
   #matchBlank(cursor: LineCursor, { width, quotesAround }: Container): number {
     if (width !== undefined) cursor.skipPast(0);
     const depth = this.#quotes[quotesAround] ?? this.#stack.length;
@@ -106,7 +106,10 @@ class FenceFinder {
     return isEmpty ? depth - 1 : depth;
   }
 
-  /** Gives the line to the fence, HTML or indented code that is open. Returns false if none is, or if it ends before. */
+  /**
+   * Adds the line to the open fence, HTML or indented code. Returns false if none is open, or if it ends before this
+   * line.
+   */
   #continueLeaf(cursor: LineCursor, index: number): boolean {
     const leaf = this.#leaf;
     switch (leaf?.type) {
@@ -136,7 +139,7 @@ class FenceFinder {
     if (fence.closed) this.#leaf = undefined;
   }
 
-  /** What begins in this line, behind the marks of what goes on. */
+  /** Opens the blocks that begin on this line, after the markers of those that continue. */
   #startBlocks(cursor: LineCursor, matched: number): void {
     const thematicBreak = new ThematicBreak(cursor);
     const isParagraph = this.#leaf?.type === "paragraph" && !cursor.blank;
@@ -161,7 +164,7 @@ class FenceFinder {
     this.#open(leaf, cursor.blank);
   }
 
-  /** Passes the mark of a quote or list item that begins here, and returns the item's width or the quote. */
+  /** Skips the marker of a quote or list item that begins here; returns the item's width, or `"quote"`. */
   #startContainer(cursor: LineCursor, at: StartOptions): number | "quote" | undefined {
     if (cursor.indented) return undefined;
     if (cursor.char === ">") {
@@ -173,7 +176,7 @@ class FenceFinder {
     return passListMarker(cursor, at.inParagraph);
   }
 
-  /** A line under a paragraph that makes it a heading. Link definitions are no text to be a heading. */
+  /** True for a line that turns the paragraph above into a heading. Link definitions cannot become a heading. */
   #isUnderline(cursor: LineCursor): boolean {
     if (this.#leaf?.type !== "paragraph" || this.#leaf.definitionsOnly) return false;
     return !cursor.indented && /^(?:=+|-+)[ \t]*$/.test(cursor.rest);
@@ -210,7 +213,7 @@ function passQuoteMark(cursor: LineCursor): void {
   cursor.skipIndent(1);
 }
 
-/** The fence, code, HTML or paragraph that begins here; `undefined` if nothing does, or nothing that stays open. */
+/** The fence, code, HTML or paragraph that begins here; `undefined` if none does, or none that stays open. */
 function startLeaf(cursor: LineCursor, afterText: boolean): Leaf | undefined {
   if (cursor.blank) return undefined;
   if (cursor.indented) return afterText ? { type: "paragraph", definitionsOnly: false } : { type: "indented" };
@@ -251,7 +254,7 @@ function isAtxHeading(cursor: LineCursor): boolean {
   return !cursor.indented && /^#{1,6}(?:[ \t]|$)/.test(cursor.rest);
 }
 
-/** `[a]: /b "c"`. Definitions over several lines pass for text, which matters only to a line that underlines them. */
+/** `[a]: /b "c"`. Multi-line definitions pass for text, which matters only to a line that underlines them. */
 function isLinkDefinition(rest: string): boolean {
   return /^\[[^[\]\\]+\]:[ \t]*[^ \t]+(?:[ \t]+(?:"[^"]*"|'[^']*'|\([^()]*\)))?[ \t]*$/.test(rest);
 }

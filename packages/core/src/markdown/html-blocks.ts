@@ -6,7 +6,7 @@ const blockTags =
   "menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th thead title tr " +
   "track ul";
 
-/** How a block of HTML begins, and how it ends: with a line that matches, or, without `end`, before a blank line. */
+/** How an HTML block begins, and how it ends: with a line that matches `end` or, without `end`, before a blank line. */
 export interface HtmlBlock {
   readonly start: RegExp;
   readonly end?: RegExp;
@@ -14,7 +14,7 @@ export interface HtmlBlock {
   readonly interrupts: boolean;
 }
 
-/** The seven kinds that CommonMark knows, in its order. No fence is seen inside of them. */
+/** CommonMark's seven kinds of HTML blocks, in its order. Fences inside them are ignored. */
 export const htmlBlocks: readonly HtmlBlock[] = [
   {
     start: /^<(?:script|pre|textarea|style)(?:\s|>|$)/i,

@@ -1,6 +1,6 @@
 const tabWidth = 4;
 
-/** A place in a line of Markdown, counted in characters and in columns: a tab reaches to the next multiple of four. */
+/** A position in a line of Markdown, in characters and in columns: a tab reaches to the next multiple of four. */
 export class LineCursor {
   readonly #text: string;
   #offset = 0;
@@ -14,12 +14,12 @@ export class LineCursor {
     this.#findNext();
   }
 
-  /** Columns of white space up to the next other character. */
+  /** Columns of white space before the next other character. */
   get indent(): number {
     return this.#nextColumn - this.#column;
   }
 
-  /** Four columns make code of what would otherwise begin a block. */
+  /** Four columns of indentation turn what would otherwise begin a block into code. */
   get indented(): boolean {
     return this.indent >= tabWidth;
   }
@@ -29,28 +29,28 @@ export class LineCursor {
     return this.#next === this.#text.length;
   }
 
-  /** The offset of the next character that is not white space. */
+  /** The offset of the next non-white-space character. */
   get next(): number {
     return this.#next;
   }
 
-  /** The next character that is not white space; an empty string at the end. */
+  /** The next non-white-space character; an empty string at the end. */
   get char(): string {
     return this.#text.charAt(this.#next);
   }
 
-  /** The line from the next character that is not white space. */
+  /** The line from the next non-white-space character on. */
   get rest(): string {
     return this.#text.slice(this.#next);
   }
 
-  /** The line from here; a tab that was passed in part counts as the spaces that are left of it. */
+  /** The line from here on; a partly consumed tab counts as the spaces that are left of it. */
   get remaining(): string {
     if (!this.#insideTab) return this.#text.slice(this.#offset);
     return " ".repeat(tabWidth - (this.#column % tabWidth)) + this.#text.slice(this.#offset + 1);
   }
 
-  /** Passes white space, and then `count` other characters. */
+  /** Skips white space, and then `count` other characters. */
   skipPast(count: number): void {
     this.#offset = this.#next + count;
     this.#column = this.#nextColumn + count;
@@ -58,7 +58,7 @@ export class LineCursor {
     this.#findNext();
   }
 
-  /** Passes up to `columns` of white space. */
+  /** Skips up to `columns` of white space. */
   skipIndent(columns: number): void {
     let left = Math.min(columns, this.indent);
     while (left > 0) {

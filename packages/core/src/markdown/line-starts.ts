@@ -1,23 +1,25 @@
 import type { LineCursor } from "./line-cursor.ts";
 
-/** Passes the mark of a list item, and returns how far the lines that belong to it are indented. */
+/** Skips the marker of a list item, and returns the indentation of the item's lines. */
 export function passListMarker(cursor: LineCursor, inParagraph: boolean): number | undefined {
   const marker = /^(?:[*+-]|(\d{1,9})[.)])(?=[ \t]|$)/.exec(cursor.rest);
   if (marker === null) return undefined;
   const [{ length }, number] = marker;
-  // Only a list that begins with 1 and has text can begin in the middle of a paragraph.
+  // Only a list that begins with 1 and has text can interrupt a paragraph.
   const beginsLate = number !== undefined && Number(number) !== 1;
   if (inParagraph && (beginsLate || cursor.rest.slice(length).trim() === "")) return undefined;
 
   const markerIndent = cursor.indent;
   cursor.skipPast(length);
-  // Text that is indented by more is code in the item.
+  // Text that is indented further is code in the item.
   const padding = cursor.blank || cursor.indent >= 5 ? 1 : cursor.indent;
   cursor.skipIndent(padding);
   return markerIndent + length + padding;
 }
 
-/** Where in a line `***`, `- - -` or `___` can begin: looked for once, however many list marks stand before it. */
+/**
+ * Finds where in a line `***`, `- - -` or `___` can begin; searches only once, however many list markers come first.
+ */
 export class ThematicBreak {
   readonly #cursor: LineCursor;
   #found: { readonly char: string; readonly from: number; readonly to: number } | undefined;
@@ -26,7 +28,7 @@ export class ThematicBreak {
     this.#cursor = cursor;
   }
 
-  /** Whether from `offset` on there are three or more of one mark, and nothing else. */
+  /** True if only three or more of one marker follow from `offset` on. */
   startsAt(offset: number): boolean {
     if (!"*-_".includes(this.#cursor.char || " ")) return false;
     this.#found ??= lastMarks(this.#cursor.rest, offset);
@@ -34,7 +36,10 @@ export class ThematicBreak {
   }
 }
 
-/** The last mark of a line, where it and white space begin to be all there is, and where the third last one stands. */
+/**
+ * The last marker of a line, the offset from which only it and white space follow, and the offset of its third last
+ * occurrence.
+ */
 function lastMarks(
   rest: string,
   offset: number,

@@ -4,32 +4,32 @@ import type { ModelMessage, ToolCall } from "./model-messages.ts";
 
 /** What a model can do. */
 export interface ModelInfo {
-  /** The model's family or full name, e.g. `"gpt-4o"`; `"unknown"` if it cannot be told. */
+  /** The model's family or full name, e.g. `"gpt-4o"`; `"unknown"` if it cannot be determined. */
   readonly family: string;
   /**
-   * Who serves the model, as OpenTelemetry's GenAI conventions name it: `"openai"`, `"azure.ai.openai"`, `"anthropic"`.
-   * For telemetry. Default: not known.
+   * The model's provider, in the terms of OpenTelemetry's GenAI conventions: `"openai"`, `"azure.ai.openai"`,
+   * `"anthropic"`. For telemetry. Default: unknown.
    */
   readonly provider?: string;
   /** It understands images. */
   readonly vision: boolean;
   /** It can call tools. */
   readonly functionCalling: boolean;
-  /** It can be held to a JSON schema. */
+  /** It can return JSON that matches a schema. */
   readonly structuredOutput: boolean;
-  /** Tokens that fit in one request and its answer together, if known. */
+  /** Size of the context window, request and response together, in tokens, if known. */
   readonly contextWindow?: number;
 }
 
-/** Tokens that a call, or all calls of a client, took. */
+/** Tokens used by one call, or by all calls of a client. */
 export interface ModelUsage {
-  /** Tokens of the request. */
+  /** Tokens in the request. */
   readonly promptTokens: number;
-  /** Tokens of the answer, reasoning included. */
+  /** Tokens in the response, including reasoning. */
   readonly completionTokens: number;
 }
 
-/** A tool as a model sees it. */
+/** A tool as described to a model. */
 export interface ToolSchema {
   readonly name: string;
   readonly description: string;
@@ -37,26 +37,26 @@ export interface ToolSchema {
   readonly parameters: JsonObject;
 }
 
-/** What one model call may say besides its messages. */
+/** Options of one model call. */
 export interface CreateOptions {
-  /** Tools that the model may ask to have called. */
+  /** Tools that the model may call. */
   readonly tools?: readonly ToolSchema[];
-  /** JSON Schema that the answer's text must follow. Needs `modelInfo.structuredOutput`. */
+  /** JSON Schema that the response's text must match. Needs `modelInfo.structuredOutput`. */
   readonly jsonSchema?: JsonObject;
-  /** Ends the request; the call then rejects with `signal.reason`. */
+  /** Cancels the request; the call then rejects with `signal.reason`. */
   readonly signal?: AbortSignal;
 }
 
 /** Why a model stopped writing. */
 export type FinishReason = "stop" | "length" | "tool-calls" | "content-filter" | "error" | "unknown";
 
-/** A model's whole answer. */
+/** A model's complete response. */
 export interface CreateResult {
-  /** Its text, or the tools that it wants called. */
+  /** Its text, or the tools it wants to call. */
   readonly content: string | readonly ToolCall[];
-  /** Its reasoning, or the text that it wrote next to tool calls. */
+  /** Its reasoning, or the text it wrote next to tool calls. */
   readonly thought?: string;
-  /** What this call took. Zeros if the service does not say. */
+  /** Tokens used by this call; zeros if the service does not report them. */
   readonly usage: ModelUsage;
   readonly finishReason: FinishReason;
 }
@@ -65,7 +65,7 @@ export interface CreateResult {
 export interface ChatCompletionClient {
   readonly modelInfo: ModelInfo;
 
-  /** What all calls of this client took so far. */
+  /** Tokens used by all calls of this client so far. */
   readonly usage: ModelUsage;
 
   /**
@@ -76,11 +76,14 @@ export interface ChatCompletionClient {
    */
   create(messages: readonly ModelMessage[], options?: CreateOptions): Promise<CreateResult>;
 
-  /** The same, as it is written: chunks of text, then exactly one `CreateResult`. Leaving the loop ends the request. */
+  /**
+   * Does the same as a stream: yields chunks of text, then exactly one `CreateResult`. Leaving the loop ends the
+   * request.
+   */
   createStream(messages: readonly ModelMessage[], options?: CreateOptions): AsyncIterable<string | CreateResult>;
 
   /**
-   * The client's settings as plain JSON, for `loadComponent`. Keys and tokens are never part of it.
+   * Returns the client's settings as plain JSON, for `loadComponent`. They never include keys or tokens.
    *
    * @throws ComponentError if a setting cannot be dumped.
    */

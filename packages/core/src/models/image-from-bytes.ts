@@ -1,7 +1,7 @@
 import type { ImageContent } from "./model-messages.ts";
 
 /**
- * An image message part that carries its bytes with it.
+ * Creates an image message part that contains the image's bytes.
  *
  * @param mediaType - the image's MIME type, e.g. `"image/png"`.
  */

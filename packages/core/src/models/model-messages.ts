@@ -11,29 +11,29 @@ export interface ImageContent {
   readonly url: string;
 }
 
-/** A model's wish that a tool be called. */
+/** A model's request to call a tool. */
 export interface ToolCall {
-  /** Ties the call to its `ToolResult`. */
+  /** Links the call to its `ToolResult`. */
   readonly id: string;
   /** The tool's name. */
   readonly name: string;
-  /** The arguments as the model wrote them: JSON text, perhaps malformed. */
+  /** The arguments as the model wrote them: JSON text, possibly malformed. */
   readonly arguments: string;
 }
 
-/** What a tool call came to. */
+/** The result of a tool call. */
 export interface ToolResult {
   /** The `id` of the call. */
   readonly callId: string;
   /** The tool's name. */
   readonly name: string;
-  /** The tool's answer as text, or the error's message. */
+  /** The tool's result as text, or the error message. */
   readonly content: string;
   /** The call failed. */
   readonly isError: boolean;
 }
 
-/** Instructions that stand above the conversation. */
+/** Instructions that precede the conversation. */
 export interface SystemMessage {
   readonly role: "system";
   readonly content: string;
@@ -43,26 +43,26 @@ export interface SystemMessage {
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextContent | ImageContent)[];
-  /** The name of the agent or person that said it. */
+  /** The name of the agent or person who said it. */
   readonly source?: string;
 }
 
 /** What the model said before. */
 export interface AssistantMessage {
   readonly role: "assistant";
-  /** Its text, or the tools that it wanted called. */
+  /** Its text, or the tools it wanted to call. */
   readonly content: string | readonly ToolCall[];
-  /** Its reasoning, or the text that it wrote next to tool calls. */
+  /** Its reasoning, or the text it wrote next to tool calls. */
   readonly thought?: string;
   /** The name of the agent that the model speaks for. */
   readonly source?: string;
 }
 
-/** What the tools answered to the calls of the assistant's last message. */
+/** The results of the tool calls in the assistant's last message. */
 export interface ToolResultMessage {
   readonly role: "tool";
   readonly content: readonly ToolResult[];
 }
 
-/** One message of a conversation with a model: plain JSON, told apart by `role`. */
+/** One message of a conversation with a model: plain JSON, distinguished by `role`. */
 export type ModelMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMessage;

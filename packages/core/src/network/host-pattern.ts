@@ -1,24 +1,26 @@
-/** An entry of a network policy's list, taken apart. */
+/** A parsed entry of a network policy's list. */
 export interface HostPattern {
-  /** The name or address in its canonical spelling; of `"*.example.com"` the part after the star, of `"*"` nothing. */
+  /**
+   * The name or address in canonical form; for `"*.example.com"` the part after the star, for `"*"` an empty string.
+   */
   readonly host: string;
-  /** It stands for the names below `host`, and not for `host`. */
+  /** Matches the names below `host`, but not `host` itself. */
   readonly below: boolean;
   /** `undefined`: every port. */
   readonly port: number | undefined;
 }
 
 /**
- * The one spelling of a host name or address, in which two can be compared: lower case, without a trailing dot, `xn--` for
- * other alphabets, IPv4 as four decimal numbers however it was written (`0x7f.1`, `2130706433`, `::ffff:127.0.0.1`), IPv6
+ * The canonical form of a host name or address, for comparisons: lower case, without a trailing dot, `xn--` for other
+ * alphabets, IPv4 as four decimal numbers however it was written (`0x7f.1`, `2130706433`, `::ffff:127.0.0.1`), IPv6
  * compressed and without brackets.
  *
- * @returns `undefined` for what is neither, an address with a zone (`fe80::1%eth0`) among them.
+ * @returns `undefined` for anything else, including an address with a zone (`fe80::1%eth0`).
  */
 export function canonicalHost(text: string): string | undefined {
   const bare = /^\[[^[\]]*\]$/.test(text) ? text.slice(1, -1) : text;
   if (bare.includes(":")) return canonicalIpv6(bare);
-  // A URL would end at the first of these, or decode it. The length is bounded before anybody decodes the name.
+  // A URL would end at the first of these, or decode it. The length is limited before anything decodes the name.
   if (bare !== text || bare.length > 1000 || /[\s\p{Cc}/?#@\\%:[\]<>^|]/u.test(bare)) return undefined;
   const host = hostOf(bare)?.replace(/\.$/, "");
   if (host === undefined || host.length > 253) return undefined;
@@ -39,12 +41,15 @@ function hostOf(host: string): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** Whether a host in its canonical spelling is an address, and not a name. */
+/** True if a host in canonical form is an address rather than a name. */
 export function isAddress(host: string): boolean {
   return host.includes(":") || /^\d+\.\d+\.\d+\.\d+$/.test(host);
 }
 
-/** An entry of a list of hosts, or the end of a sentence that begins with the entry and says what it must be. */
+/**
+ * Parses an entry of a list of hosts; `problem` completes a sentence that begins with the entry and says what it must
+ * be.
+ */
 export function parseHostPattern(entry: string): HostPattern | { readonly problem: string } {
   if (entry.includes("/")) {
     return { problem: "must be a host name or an address, without `https://` and without a path" };
@@ -61,12 +66,12 @@ export function parseHostPattern(entry: string): HostPattern | { readonly proble
   return { host, below, port };
 }
 
-/** Brackets around an IPv6 address without any: `::1:80` is an address, and has no port. */
+/** Adds missing brackets to an IPv6 address: `::1:80` is an address without a port. */
 function withPort(entry: string): string {
   return !entry.startsWith("[") && entry.split(":").length > 2 ? `[${entry}]` : entry;
 }
 
-/** Whether an entry stands for this host, in its canonical spelling, at this port. */
+/** True if an entry covers this host, in canonical form, at this port. */
 export function matchesHost(pattern: HostPattern, host: string, port: number): boolean {
   if (pattern.port !== undefined && pattern.port !== port) return false;
   if (!pattern.below) return pattern.host === host;

@@ -3,14 +3,14 @@ import { InvalidInputError } from "../errors/invalid-input-error.ts";
 import { nearestName } from "./nearest-name.ts";
 
 /**
- * Checks what a caller passed, at run time: JavaScript has no types, and TypeScript loses them on the way from a config
- * file. Call it first in every constructor and function that takes options, and go on with what it returns.
+ * Validates a caller's options at run time, since JavaScript has no types and TypeScript loses them on the way from a
+ * config file. Call it first in every constructor and function that takes options, and use what it returns.
  *
- * @param schema - made with `optionsSchema`, so that a misspelt name is an error.
- * @param options - what the caller passed. Options that are `undefined` count as not given.
+ * @param schema - made with `optionsSchema`, so that a misspelled name is an error.
+ * @param options - the caller's options. Options that are `undefined` count as not given.
  * @param owner - the class or function, for the message.
- * @returns a copy that later changes to the caller's object do not reach.
- * @throws InvalidInputError that names each wrong option, what it must be, and the nearest name of one that is unknown.
+ * @returns a copy, independent of later changes to the caller's object.
+ * @throws InvalidInputError that names each wrong option, what it must be, and the closest match for an unknown one.
  *
  * @example
  * constructor(options: MyExecutorOptions = {}) {
@@ -22,13 +22,13 @@ export function checkOptions<Options>(schema: z.ZodType<Options>, options: unkno
   const parsed = schema.safeParse(options, { error: requirement, reportInput: true });
   if (parsed.success) return parsed.data;
   const { problem, remedy } = explainIssues(parsed.error.issues, owner);
-  // No cause: the issues hold the values, which may be secrets.
+  // No cause: the issues contain the values, which may be secrets.
   throw new InvalidInputError(problem, { remedy });
 }
 
 /**
- * The schemas that the options of an interface need: one for each, `exactOptional()` for those that may be left out. An
- * option without a schema, or with one of another type, does not compile.
+ * The schemas of an interface's options, with `exactOptional()` for optional ones. An option without a schema, or with
+ * a schema of another type, does not compile.
  */
 export type OptionSchemas<Options> = {
   readonly [Name in keyof Options]-?: Partial<Pick<Options, Name>> extends Pick<Options, Name>
@@ -37,8 +37,7 @@ export type OptionSchemas<Options> = {
 };
 
 /**
- * The schema of an options object: it has no other names than these, and an option that is `undefined` counts as not
- * given.
+ * The schema of an options object: it allows no other names, and an option that is `undefined` counts as not given.
  *
  * @example
  * export const myExecutorOptions: z.ZodType<MyExecutorOptions> = optionsSchema({
@@ -56,7 +55,7 @@ export function optionsSchema<Shape extends z.core.$ZodShape>(
 function withoutUndefined(options: unknown): unknown {
   if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
   const entries: [string, unknown][] = [];
-  // Inherited options count, too: an object made from defaults with Object.create has them.
+  // Include inherited options: an object made from defaults with Object.create has them.
   for (const name in options) {
     const value: unknown = Reflect.get(options, name);
     if (value !== undefined) entries.push([name, value]);
@@ -64,7 +63,7 @@ function withoutUndefined(options: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Something wrong with the options, and what to do about it. */
+/** A problem with the options, and what to do about it. */
 interface Finding {
   /** Where: `docker.host`, `functions[0]`; empty for the options as a whole. */
   readonly name: string;
@@ -72,7 +71,7 @@ interface Finding {
   readonly remedy: string;
 }
 
-/** What was found wrong, as the two parts of an error's message. */
+/** Turns issues into the two parts of an error message. */
 function explainIssues(
   issues: readonly z.core.$ZodIssue[],
   owner: string,
@@ -100,7 +99,10 @@ function explain(issue: z.core.$ZodIssue): Finding {
   return { name, problem: `the options are ${issue.code === "custom" ? "not valid" : state(issue)}`, remedy };
 }
 
-/** The issues of the one choice of a union that was meant; of none in particular, what all of them want. */
+/**
+ * The issues of the union member that the caller most likely meant; if there is no such member, what all of them
+ * require.
+ */
 function innermost(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): z.core.$ZodIssue[] {
   const path = [...above, ...issue.path];
   if (issue.code !== "invalid_union") return [{ ...issue, path }];
@@ -116,13 +118,13 @@ function innermost(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []):
   return [{ ...issue, path, message: `must be ${oneOf([...new Set(wanted)])}` }];
 }
 
-/** The value is not of this choice's type, or not marked as of its kind (`type: "docker"`). */
+/** The value is not of this member's type, or its tag says another kind (`type: "docker"`). */
 function isOfAnotherKind(issue: z.core.$ZodIssue): boolean {
   if (issue.code === "invalid_value" && issue.values.length === 1) return true;
   return issue.path.length === 0 && ["invalid_type", "invalid_value", "custom"].includes(issue.code);
 }
 
-/** What a value is. The text of a string is not shown, unless it was to be one of a few words: it may be a secret. */
+/** Describes a value. Shows a string only if it had to be one of a few words, since it may be a secret. */
 function state({ code, input }: z.core.$ZodIssue): string {
   if (input === undefined) return "missing";
   if (typeof input === "string") {
@@ -145,10 +147,10 @@ function pathName(path: readonly PropertyKey[]): string {
     .replace(/^\./, "");
 }
 
-/** What is said of a union of which no choice was meant in particular. */
+/** The message for a union when no particular member was meant. */
 const anotherValue = "must have another value";
 
-/** What a value must be, as the end of a sentence about it: "must be a number". Schemas may say it better themselves. */
+/** What a value must be, as the end of a sentence about it: "must be a number". Schemas can override it. */
 function requirement(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":

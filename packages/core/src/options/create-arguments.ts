@@ -15,7 +15,7 @@ const contentParts = z.array(
   ]),
 );
 
-// Only looked at, never copied: an optional field may be there and `undefined`.
+// Validated but not copied, so an optional field may be present and `undefined`.
 const modelMessage = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("system"), content: z.string() }),
   z.strictObject({
@@ -28,14 +28,14 @@ const modelMessage = z.discriminatedUnion("role", [
     content: z.union([z.string(), toolCalls]),
     thought: z.string().optional(),
     source: z.string().optional(),
-    // A model's answer is passed on as `{ role: "assistant", ...result }`.
+    // Callers pass a model's response on as `{ role: "assistant", ...result }`.
     usage: z.unknown().optional(),
     finishReason: z.unknown().optional(),
   }),
   z.strictObject({ role: z.literal("tool"), content: toolResults }),
 ]);
 
-/** JSON Schema: a plain object, not the schema object of a library. */
+/** JSON Schema: a plain object, not a library's schema object. */
 const jsonSchema = z.custom<JsonObject>(
   (value) => typeof value === "object" && value !== null && isPlain(value),
   "must be an object: JSON Schema",
@@ -61,10 +61,10 @@ const messagesArgument = z.object({
 });
 
 /**
- * Checks the arguments of `create` and `createStream`, for model clients.
+ * Validates the arguments of `create` and `createStream`, for model clients.
  *
  * @param owner - the client's class, for the message.
- * @returns the options; the messages are only looked at, and not copied.
+ * @returns the options; messages are validated but not copied.
  * @throws InvalidInputError if a message or an option is unknown or wrong.
  */
 export function checkCreateArguments(messages: unknown, options: unknown, owner: string): CreateOptions {
@@ -73,7 +73,7 @@ export function checkCreateArguments(messages: unknown, options: unknown, owner:
 }
 
 /**
- * Checks one message of a conversation with a model.
+ * Validates one message of a conversation with a model.
  *
  * @throws InvalidInputError if it is not a message, or one of its fields is unknown or wrong.
  */

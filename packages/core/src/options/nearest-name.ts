@@ -1,6 +1,6 @@
 import { closestMatch } from "leven";
 
-/** The known name that a misspelt one most probably means: `nework`, `work_dir`, `timeout` -> `timeoutMs`. */
+/** The known name closest to a misspelled one: `nework`, `work_dir`, `timeout` -> `timeoutMs`. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const meant = plain(name);
   return (
@@ -10,12 +10,12 @@ export function nearestName(name: string, known: readonly string[]): string | un
   );
 }
 
-/** A name without what differs between styles: `work_dir`, `WorkDir` and `workdir` are one. */
+/** A name without differences of style: `work_dir`, `WorkDir` and `workdir` are the same. */
 function plain(name: string): string {
   return name.replaceAll(/[_-]/g, "").toLowerCase();
 }
 
-/** A name without its unit: `timeout`, `timeoutMs` and `timeoutSeconds` are one. */
+/** A name without its unit: `timeout`, `timeoutMs` and `timeoutSeconds` are the same. */
 function stem(name: string): string {
   return plain(name).replace(/(?:ms|millis|milliseconds|s|sec|seconds|bytes|[kmg]b|[kmg]ib)$/, "");
 }

@@ -10,7 +10,7 @@ const hostPattern: z.ZodType<string> = z.string().check(({ value, issues }) => {
 });
 
 const headerName = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
-/** Headers that say how a message is sent, which the proxy itself decides. */
+/** Headers that control how a message is sent; the proxy sets them itself. */
 const framing = /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
 const credential: z.ZodType<NetworkCredential> = optionsSchema({
@@ -31,7 +31,7 @@ export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
   onRequest: callbackOption<(decision: NetworkDecision) => void>().exactOptional(),
 };
 
-/** Adds what is wrong between a policy's parts: a credential for a host that the code may not talk to. */
+/** Reports a mismatch between a policy's parts: a credential for a host that the code may not connect to. */
 export function checkCredentials({ value, issues }: z.core.ParsePayload<AllowedNetwork>): void {
   const allowed = value.allow.flatMap((entry) => parsed(entry) ?? []);
   for (const [index, { host }] of (value.credentials ?? []).entries()) {
@@ -54,9 +54,9 @@ function credentialPlace(entry: string): { readonly host: string; readonly port:
 }
 
 /**
- * A `NetworkPolicy`, as an option of what runs code.
+ * A `NetworkPolicy`, as an option of an executor.
  *
- * @param hint - what else to do, after "It must be …"; for places that have networks with names.
+ * @param hint - what else to do, after "It must be …"; for backends that have named networks.
  */
 export function networkPolicyOption(hint = ""): z.ZodType<NetworkPolicy> {
   const policy = optionsSchema(allowedNetworkOptions).check(checkCredentials);

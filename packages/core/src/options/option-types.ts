@@ -7,15 +7,15 @@ import { type HostFunction, isHostFunction } from "../functions/host/host-functi
 import type { ChatCompletionClient } from "../models/chat-completion-client.ts";
 import { checkOptions, type OptionSchemas, optionsSchema } from "./check-options.ts";
 
-/** Any function; its parameters and its result are the compiler's to check. */
+/** Any function; the compiler checks its parameters and its result. */
 export function callbackOption<Callback>(): z.ZodType<Callback> {
   return z.custom<Callback>((value) => typeof value === "function", "must be a function");
 }
 
 /**
- * An object with methods of these names: an executor, a model client, a credential. It is passed on as it is, not copied.
+ * An object with methods of these names: an executor, a model client, a credential. Passed through, not copied.
  *
- * @param what - what it is to the caller, after "must be": `a code executor`.
+ * @param what - what the caller should pass, after "must be": `a code executor`.
  */
 export function objectOption<Kind extends object>(
   methods: readonly (string & keyof Kind)[],
@@ -36,13 +36,13 @@ export const signalOption: z.ZodType<AbortSignal> = objectOption<AbortSignal>(
   "an AbortSignal",
 );
 
-/** A code executor; it is passed on as it is. */
+/** A code executor; passed through, not copied. */
 export const codeExecutorOption: z.ZodType<CodeExecutor> = objectOption<CodeExecutor>(
   ["executeCodeBlocks", "streamCodeBlocks"],
   "a code executor",
 );
 
-/** A model client; it is passed on as it is. */
+/** A model client; passed through, not copied. */
 export const modelClientOption: z.ZodType<ChatCompletionClient> = objectOption<ChatCompletionClient>(
   ["create"],
   "a model client",
@@ -54,7 +54,7 @@ export const timeLimitOption: z.ZodType<number> = z.custom<number>(
   "must be a positive number of milliseconds, or Infinity for no limit",
 );
 
-/** A delay in milliseconds that a timer takes. */
+/** A delay in milliseconds that a timer accepts. */
 export const millisecondsOption: z.ZodType<number> = z.custom<number>(
   (value) => typeof value === "number" && value >= 0 && value < 2 ** 31,
   "must be a number of milliseconds, from 0 to 2147483647",
@@ -72,16 +72,16 @@ export function wholeNumberOption({ from, to = Number.MAX_SAFE_INTEGER, unit }: 
 /** The range of a whole number. */
 export interface WholeNumber {
   readonly from: number;
-  /** Default: no bound but that of safe integers. */
+  /** Default: the largest safe integer. */
   readonly to?: number;
   /** What is counted: `bytes`. */
   readonly unit?: string;
 }
 
-/** Names to texts: environment variables, headers, labels. */
+/** Text values by name: environment variables, headers, labels. */
 export const stringsOption: z.ZodType<Record<string, string>> = z.record(z.string(), z.string());
 
-/** Environment variables that a process can be given. */
+/** Environment variables for a process. */
 export const environmentOption: z.ZodType<Record<string, string>> = stringsOption.check(({ value, issues }) => {
   for (const [name, text] of Object.entries(value)) {
     if (/^[^=\0]+$/.test(name) && !text.includes("\0")) continue;
@@ -97,13 +97,13 @@ export const modelOutputLimits: OptionSchemas<ModelOutputLimits> = {
   maxImageBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
 };
 
-/** A function that code can call on the host; it is passed on as it is. */
+/** A function that code can call on the host; passed through, not copied. */
 export const hostFunctionOption: z.ZodType<HostFunction> = z.custom<HostFunction>(
   isHostFunction,
   "must be a host function: make one with hostFunction()",
 );
 
-/** What a call of an executor was given. */
+/** The arguments of an executor's call. */
 export interface ExecuteArguments {
   readonly blocks: readonly CodeBlock[];
   readonly options: ExecuteOptions;
@@ -115,7 +115,7 @@ const codeBlocks: z.ZodType<readonly CodeBlock[]> = z
   })
   .min(1, "must have at least one block");
 
-/** The schemas of `ExecuteOptions`, for functions that take these and more. */
+/** The schemas of `ExecuteOptions`, for functions that accept these options and more. */
 export const executeOptionSchemas: OptionSchemas<ExecuteOptions> = {
   signal: signalOption.exactOptional(),
   timeoutMs: timeLimitOption.exactOptional(),
@@ -130,7 +130,7 @@ const executeOptions: z.ZodType<ExecuteOptions> = optionsSchema(executeOptionSch
 const blocksArgument = z.object({ blocks: codeBlocks });
 
 /**
- * Checks the arguments of `executeCodeBlocks` and `streamCodeBlocks`, for executors without the base class.
+ * Validates the arguments of `executeCodeBlocks` and `streamCodeBlocks`, for executors without the base class.
  *
  * @throws InvalidInputError if there is nothing to run, or an option is unknown or wrong.
  */

@@ -1,7 +1,7 @@
 import { FencedError } from "../errors/fenced-error.ts";
 
 /**
- * The `error.type` of a failed operation, of which there are few: the `code` of a `FencedError`, the name of another
+ * The `error.type` of a failed operation, with few distinct values: the `code` of a `FencedError`, the name of another
  * error (`AbortError` for an abort without a reason of its own), or `_OTHER`.
  */
 export function errorType(error: unknown): string {

@@ -3,7 +3,7 @@ import type { GaugeDefinition, TelemetryAttributes } from "./operation.ts";
 
 const instruments = new WeakMap<Meter, Map<string, Gauge>>();
 
-/** Records how many there are of something now. Does nothing without an SDK, and never throws. */
+/** Records the current number of something. Does nothing without an SDK, and never throws. */
 export function recordGauge(
   scope: string,
   definition: GaugeDefinition,

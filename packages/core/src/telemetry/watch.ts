@@ -19,9 +19,9 @@ import { errorType } from "./error-type.ts";
 import type { HistogramDefinition, Operation, OperationDefinition, TelemetryAttributes } from "./operation.ts";
 
 /**
- * Watches an action, which runs with the operation's span as the active one.
+ * Runs an action with its operation's span as the active one.
  *
- * @throws what the action throws; the operation is then marked as failed.
+ * @throws what the action throws, after marking the operation as failed.
  */
 export async function watch<T>(
   definition: OperationDefinition,
@@ -39,11 +39,11 @@ export async function watch<T>(
 }
 
 /**
- * Watches a generator, from the first item that is asked for to its end. Everything in it runs with the operation's span
- * as the active one, whatever the context of the consumer, and that span's parent is the one that is active now. A
- * consumer that leaves ends the operation: it is then marked with `fenced.left_early`, and not as failed.
+ * Watches a generator from the first requested item to its end. Its code runs with the operation's span as the active
+ * one, whatever the consumer's context; the span's parent is the one that is active when `watchStream` is called. A
+ * consumer that leaves ends the operation, which is then marked with `fenced.left_early` and not as failed.
  *
- * @param report - tells the operation what came of it, before it ends; not called if nobody watches.
+ * @param report - adds the outcome to the operation before it ends; not called if telemetry is off.
  */
 export function watchStream<Item, Result>(
   definition: OperationDefinition,
@@ -54,14 +54,14 @@ export function watchStream<Item, Result>(
   return new WatchedStream({ begin: () => new WatchedOperation(definition, parent), open, report });
 }
 
-/** How a stream is watched. */
+/** Options of `watchStream`. */
 interface StreamWatch<Item, Result> {
   readonly begin: () => WatchedOperation;
   readonly open: (operation: Operation) => AsyncGenerator<Item, Result, void>;
   readonly report: ((operation: Operation, result: Result) => void) | undefined;
 }
 
-/** A generator that could not be opened: its first step throws, and so ends the operation. */
+/** A generator that could not be opened: its first step throws, which ends the operation. */
 // oxlint-disable-next-line require-yield
 async function* failed(error: unknown): AsyncGenerator<never, never, void> {
   throw error;
@@ -70,7 +70,7 @@ async function* failed(error: unknown): AsyncGenerator<never, never, void> {
 class WatchedStream<Item, Result> implements AsyncGenerator<Item, Result, void> {
   readonly #watch: StreamWatch<Item, Result>;
   #items: AsyncGenerator<Item, Result, void> | undefined;
-  /** Absent if nobody watches. */
+  /** Absent if telemetry is off. */
   #operation: WatchedOperation | undefined;
   #unread: IteratorReturnResult<Result> | undefined;
   #left = false;
@@ -152,8 +152,8 @@ class WatchedStream<Item, Result> implements AsyncGenerator<Item, Result, void> 
 }
 
 /**
- * A function that runs in the context that is active now, no matter who calls it: for what an event, such as an abort, sets
- * off in the name of an operation.
+ * Binds a function to the context that is active now, whoever calls it: for what an event such as an abort does on
+ * behalf of an operation.
  */
 export function inThisContext<Args extends unknown[], Result>(
   action: (...args: Args) => Result,
@@ -161,12 +161,12 @@ export function inThisContext<Args extends unknown[], Result>(
   return context.bind(context.active(), action);
 }
 
-/** Runs `action` in nobody's name: for a timer that outlives the operation which sets it up. */
+/** Runs `action` without an active span: for a timer that outlives the operation that sets it up. */
 export function unwatched<T>(action: () => T): T {
   return context.with(ROOT_CONTEXT, action);
 }
 
-/** An operation from its beginning, which is when it is made. */
+/** An operation, which begins when this object is created. */
 class WatchedOperation implements Operation {
   readonly #definition: OperationDefinition;
   readonly #span: Span;
@@ -181,7 +181,7 @@ class WatchedOperation implements Operation {
     this.#context = this.#isTraced ? trace.setSpan(parent, this.#span) : parent;
   }
 
-  /** Whether nobody sees anything of it: neither span nor metrics, nor has what happens within it a parent. */
+  /** True if nothing records it: neither spans nor metrics, and it is not the parent of anything within it. */
   get isOff(): boolean {
     return !this.#isTraced && safely(() => metricsAreOff(this.#definition.scope), true);
   }
@@ -218,7 +218,7 @@ class WatchedOperation implements Operation {
     return context.with(this.#context, action);
   }
 
-  /** Marks the operation as one whose consumer left, unless it has ended. */
+  /** Marks the operation as left by its consumer, unless it has ended. */
   leave(): void {
     if (!this.#ended) this.set({ "fenced.left_early": true });
   }
@@ -257,7 +257,7 @@ function startSpan({ scope, schemaUrl, name, kind, attributes }: OperationDefini
 
 const instruments = new WeakMap<Meter, Map<string, Histogram>>();
 
-/** Whether there is nobody who reads metrics. */
+/** True if no metrics are read. */
 function metricsAreOff(scope: string): boolean {
   return metrics.getMeter(scope) === createNoopMeter();
 }
@@ -283,7 +283,10 @@ function histogramOf(meter: Meter, { name, description, unit, boundaries }: Hist
   return made;
 }
 
-/** What `action` returns; if the SDK or one of its plug-ins throws, `fallback`. Telemetry never breaks what it watches. */
+/**
+ * Returns the result of `action`, or `fallback` if the SDK or one of its plug-ins throws. Telemetry never breaks what
+ * it observes.
+ */
 function safely<T>(action: () => T, fallback: T): T {
   try {
     return action();

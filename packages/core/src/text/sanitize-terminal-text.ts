@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 
 /**
- * Text that a terminal only shows. What a model or a program wrote may hold control sequences that recolour, erase or
- * overwrite the screen, set the window's title or the clipboard, or reverse the order of letters: they are taken out.
- * Newlines and tabs stay; a lone carriage return, which would overwrite the line, becomes a newline.
+ * Removes what could control a terminal. Text from a model or a program may contain control sequences that recolour,
+ * erase or overwrite the screen, set the window title or the clipboard, or reverse the order of letters. Newlines and
+ * tabs stay; a lone carriage return, which would overwrite the line, becomes a newline.
  */
 export function sanitizeTerminalText(text: string): string {
   return stripVTControlCharacters(text).replaceAll(/\r\n?/g, "\n").replaceAll(controlCharacters, "");

@@ -1,7 +1,7 @@
-// Not with Buffer: browsers read what servers write.
+// Does not use Buffer, because browsers read what servers write.
 const chunkBytes = 0x80_00;
 
-/** Bytes as base64 text. */
+/** Encodes bytes as base64. */
 export function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (let start = 0; start < bytes.length; start += chunkBytes) {
@@ -10,7 +10,7 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** The bytes of a base64 text. @throws if it is not one. */
+/** Decodes base64 text. @throws if it is not valid base64. */
 export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }

@@ -4,15 +4,21 @@ import { callbackOption, signalOption, timeLimitOption } from "../options/option
 import { errorToJson } from "./json-error.ts";
 import { toJson } from "./to-json.ts";
 
-/** How a stream is sent; nothing is required. */
+/** Options of `eventStreamResponse`; all are optional. */
 export interface EventStreamOptions {
-  /** Milliseconds of silence after which a comment is sent, so that proxies keep the connection. `Infinity`: none. Default: 15,000. */
+  /**
+   * Milliseconds of silence before a comment is sent to keep proxies from closing the connection. `Infinity`: never.
+   * Default: 15,000.
+   */
   readonly heartbeatMs?: number;
-  /** The request's signal: ends the stream, and what runs, when it is aborted. Default: only the end of the response does. */
+  /**
+   * The request's signal; when it is aborted, the stream ends, and with it what is running. Default: only the end of
+   * the response does that.
+   */
   readonly signal?: AbortSignal;
   /** Headers to send besides those of server-sent events. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Gets what the stream threw, whole; the client is told what `toJson` tells of it. Default: nobody. */
+  /** Receives the full error of a stream that throws; the client gets only its `toJson`. Default: ignored. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -24,14 +30,14 @@ const eventStreamOptions: z.ZodType<EventStreamOptions> = optionsSchema({
 } satisfies OptionSchemas<EventStreamOptions>);
 
 /**
- * Sends a stream as server-sent events: each item is one event whose data is its `toJson`, and an error is the last event, of
- * type `error`. A client that reads slowly makes the stream wait, and what runs with it. When the client leaves, or `signal`
- * is aborted, the stream is left, which kills what runs.
+ * Sends a stream as server-sent events: each item becomes one event whose data is its `toJson`; an error becomes the
+ * last event, of type `error`. A client that reads slowly makes the stream, and the code it runs, wait. When the client
+ * disconnects, or `signal` is aborted, the stream is closed, which kills what is running.
  *
- * The response is a standard one: Hono, Next.js, Deno and Bun take it as it is; Fastify 5 with `reply.send`.
+ * Returns a standard response: Hono, Next.js, Deno and Bun accept it as it is; with Fastify 5, use `reply.send`.
  *
- * @param stream - `streamCodeBlocks`, `runStream`, or any other; or a function that opens it and gets a signal that is aborted
- * when the client leaves, for streams that do not end by being left alone.
+ * @param stream - `streamCodeBlocks`, `runStream`, or any other stream. For a stream that does not end when it is
+ * closed, pass a function that opens it; it receives a signal that is aborted when the client disconnects.
  * @throws InvalidInputError if an option is unknown or wrong.
  *
  * @example
@@ -50,7 +56,7 @@ export function eventStreamResponse(
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
-      // Nginx would collect events until it has some kilobytes.
+      // Nginx would buffer events until it has several kilobytes.
       "x-accel-buffering": "no",
       ...checked.headers,
     },
@@ -59,7 +65,7 @@ export function eventStreamResponse(
 
 const encoder = new TextEncoder();
 
-/** Turns items into events, one each time the response has room for one. */
+/** Turns items into events, one each time the response has room. */
 class EventSource {
   readonly #items: AsyncIterator<object>;
   readonly #left: AbortController;
@@ -87,20 +93,23 @@ class EventSource {
     }
   }
 
-  /** The client left. */
+  /** The client disconnected. */
   async cancel(reason: unknown): Promise<void> {
     this.#ended = true;
     this.#left.abort(reason);
     await this.#leave();
   }
 
-  // The reader of an aborted stream may be gone, so that nobody pulls: what runs is ended at once.
+  // The reader of an aborted stream may be gone, so nothing pulls any more: end what is running at once.
   readonly #abort = (): void => {
     this.#left.abort(this.#options.signal?.reason);
     this.#leave().catch((error: unknown) => this.#options.onError?.(error));
   };
 
-  /** The next item; once the stream was left, rejects with the reason, also if the stream does not notice. */
+  /**
+   * Returns the next item; once the stream is closed, rejects with the reason even if the stream itself does not
+   * notice.
+   */
   #next(): Promise<IteratorResult<object>> {
     const { signal } = this.#left;
     return new Promise((resolve, reject) => {
@@ -125,7 +134,7 @@ class EventSource {
   }
 
   #fail(controller: ReadableStreamDefaultController<Uint8Array>, error: unknown): void {
-    // A client that left gets nothing any more, and the response is closed already.
+    // A client that disconnected gets nothing more, and the response is already closed.
     if (this.#ended) return;
     if (!this.#left.signal.aborted) this.#options.onError?.(error);
     send(controller, JSON.stringify(errorToJson(error)));

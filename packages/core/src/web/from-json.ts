@@ -7,10 +7,10 @@ import { displayFromJson, type JsonCodeResult, type JsonDisplay, resultFromJson 
 import type { JsonExecutionEvent } from "./to-json.ts";
 
 /**
- * The result, event or error that became this JSON: base64 text is bytes again. What it does not know comes back as it is:
- * messages of agents are plain JSON on both sides.
+ * Restores the result, event or error from its JSON and decodes base64 to bytes. Anything it does not recognize is
+ * returned unchanged: agents' messages are plain JSON on both sides.
  *
- * @throws InvalidInputError if the JSON is a result, event or error with parts missing.
+ * @throws InvalidInputError if the JSON is a result, event or error with missing parts.
  *
  * @example
  * const result = fromJson((await (await fetch("/run", { method: "POST", body })).json()) as JsonCodeResult);
@@ -53,7 +53,7 @@ function isResultEvent(json: object): json is { readonly result: JsonCodeResult 
   return "type" in json && json.type === "result" && "result" in json && isResult(json.result);
 }
 
-// A result that says what each stream printed says all.
+// A result that has each stream's text is already complete.
 function isBlockEnd(json: object): json is { readonly result: BlockResultFields } {
   if (!("type" in json) || json.type !== "block-end" || !("result" in json)) return false;
   return typeof json.result === "object" && json.result !== null && !("stdout" in json.result);

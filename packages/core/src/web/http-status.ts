@@ -6,9 +6,9 @@ import { QuotaExceededError } from "../errors/quota-exceeded-error.ts";
 import { WorkspacePathError } from "../errors/workspace-path-error.ts";
 
 /**
- * The HTTP status to answer an error with: 400 for wrong input and for paths out of the workspace, 404 for a file that is not
- * there, 410 for an executor or session that was stopped, 429 for a quota, 503 for a backend that cannot be reached, and 500
- * for everything else.
+ * Returns the HTTP status for an error: 400 for invalid input and for paths out of the workspace, 404 for a missing
+ * file, 410 for a stopped executor or session, 429 for a quota, 503 for an unreachable backend, and 500 for everything
+ * else.
  *
  * @example
  * app.onError((error, context) => context.json(toJson(error), httpStatus(error)));

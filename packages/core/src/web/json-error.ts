@@ -9,15 +9,15 @@ import { ModelClientError } from "../errors/model-client-error.ts";
 import { QuotaExceededError } from "../errors/quota-exceeded-error.ts";
 import { WorkspacePathError } from "../errors/workspace-path-error.ts";
 
-/** An error as plain JSON: what a client may know, so neither stack nor cause. */
+/** An error as plain JSON, with only what a client may know: no stack and no cause. */
 export interface JsonError {
   readonly type: "error";
-  /** The `code` of a `FencedError`; `aborted`, `timeout`, or `internal` for all others. */
+  /** The `code` of a `FencedError`; otherwise `aborted`, `timeout` or `internal`. */
   readonly code: string;
   readonly name: string;
-  /** The message of a `FencedError`; other messages are not for clients, and stay on the server. */
+  /** The message of a `FencedError`; other messages are not meant for clients and stay on the server. */
   readonly message: string;
-  /** What to do about it; empty if the error does not say. */
+  /** What to do about it; empty if the error has no remedy. */
   readonly remedy: string;
 }
 
@@ -33,7 +33,7 @@ const classes: Readonly<Record<string, new (problem: string, options: { readonly
   quota_exceeded: QuotaExceededError,
 };
 
-/** The plain JSON form of what was thrown. */
+/** Converts what was thrown to plain JSON. */
 export function errorToJson(error: unknown): JsonError {
   if (FencedError.isInstance(error)) {
     const { code, name, message, remedy } = error;
@@ -45,7 +45,7 @@ export function errorToJson(error: unknown): JsonError {
   return bare("internal", "Error", "Internal error; see the server's log.");
 }
 
-/** The error that a client throws: of the class that was thrown, if it is one of Fenced's. */
+/** The error to throw on the client: of the original class, if that is one of Fenced's. */
 export function errorFromJson({ code, name, message, remedy }: JsonError): Error {
   const FencedClass = Object.hasOwn(classes, code) ? classes[code] : undefined;
   if (FencedClass) {

@@ -6,20 +6,20 @@ import { fromBase64, toBase64 } from "./base64.ts";
 
 /** A `Display` as plain JSON. */
 export interface JsonDisplay {
-  /** MIME type to content; the types that `base64` lists are base64 text. */
+  /** Content by MIME type; base64 text for the types in `base64`. */
   readonly data: Readonly<Record<string, JsonValue>>;
-  /** The MIME types in `data` whose bytes stand there as base64 text. */
+  /** The MIME types in `data` whose bytes are base64 text. */
   readonly base64: readonly string[];
-  /** Absolute paths on the host; empty unless `hostPaths` was asked for. */
+  /** Absolute paths on the host; empty unless `hostPaths` is set. */
   readonly files: readonly string[];
 }
 
-/** A `CodeResult` as plain JSON, with each character of output once; `fromJson` makes the result again. */
+/** A `CodeResult` as plain JSON, with each character of output only once; `fromJson` restores it. */
 export interface JsonCodeResult extends Omit<CompactCodeResult, "displays"> {
   readonly displays: readonly JsonDisplay[];
 }
 
-/** The plain JSON form of a result. */
+/** Converts a result to plain JSON. */
 export function resultToJson(result: CodeResult | JsonCodeResult, hostPaths: boolean): JsonCodeResult {
   const { codeFile, displays, ...rest } = isJsonResult(result) ? result : compactCodeResult(result);
   return {
@@ -29,23 +29,23 @@ export function resultToJson(result: CodeResult | JsonCodeResult, hostPaths: boo
   };
 }
 
-/** The result that became this JSON. */
+/** Restores a result from its JSON. */
 export function resultFromJson({ displays, ...rest }: JsonCodeResult): CodeResult {
   return expandCodeResult({ ...rest, displays: displays.map(displayFromJson) });
 }
 
-/** The plain JSON form of a rich output. */
+/** Converts a rich output to plain JSON. */
 export function displayToJson(display: Display | JsonDisplay, hostPaths: boolean): JsonDisplay {
   const files = hostPaths ? display.files : [];
   if ("base64" in display) return { ...display, files };
   const contents = Object.entries(display.data);
   const base64 = contents.flatMap(([mediaType, content]) => (content instanceof Uint8Array ? [mediaType] : []));
-  // Programs choose the keys: Object.fromEntries makes own fields of all, also of one named "__proto__".
+  // Programs choose the keys: Object.fromEntries creates own properties, even for "__proto__".
   const data = Object.fromEntries(contents.map(([mediaType, content]) => [mediaType, contentToJson(content)]));
   return { data, base64, files };
 }
 
-/** The rich output that became this JSON. */
+/** Restores a rich output from its JSON. */
 export function displayFromJson({ data, base64, files }: JsonDisplay): Display {
   const bytes = new Set(base64);
   const contents = Object.entries(data).map(([mediaType, content]): [string, MimeBundle[string]] => [

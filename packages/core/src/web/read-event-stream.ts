@@ -2,10 +2,10 @@ import { BackendUnavailableError } from "../errors/backend-unavailable-error.ts"
 import { fromJson } from "./from-json.ts";
 
 /**
- * Reads what `eventStreamResponse` sends, in a browser or in Node: yields each event as `fromJson` gives it, and throws the error
- * that ended the stream on the server. Leaving the loop early closes the connection, which ends what runs.
+ * Reads what `eventStreamResponse` sends, in a browser or in Node: yields each event through `fromJson`, and throws the
+ * error that ended the stream on the server. Leaving the loop early closes the connection, which ends what is running.
  *
- * @throws the server's error; `BackendUnavailableError` if the answer is not a stream of events.
+ * @throws the server's error; `BackendUnavailableError` if the response is not a stream of events.
  *
  * @example
  * for await (const event of readEventStream(await fetch("/run", { method: "POST", body }))) show(event);
@@ -23,7 +23,7 @@ export async function* readEventStream(response: Response): AsyncGenerator<objec
 async function* dataOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  // The parts of an event that is not whole yet: joined once, however many there are.
+  // The parts of an incomplete event, joined only once however many there are.
   let parts: string[] = [];
   try {
     for (;;) {

@@ -9,16 +9,16 @@ export type JsonExecutionEvent =
   | { readonly type: "display"; readonly index: number; readonly display: JsonDisplay }
   | { readonly type: "result"; readonly result: JsonCodeResult };
 
-/** What `toJson` keeps. */
+/** Options of `toJson`. */
 export interface ToJsonOptions {
-  /** Keep paths of the host: `codeFile`, and where pictures were saved. For readers on the same machine. Default: false. */
+  /** Keep host paths: `codeFile`, and where pictures were saved. For readers on the same machine. Default: false. */
   readonly hostPaths?: boolean;
 }
 
 /**
- * What a server may send to a client, as plain JSON: bytes are base64 text, and paths of the host are left out. It takes a
- * result, an event of `streamCodeBlocks`, an error, or anything that an agent or a team yields. Of an error that is not a
- * `FencedError` only the kind is told.
+ * Converts what a server may send to a client to plain JSON: bytes become base64, and host paths are left out. Accepts
+ * a result, an event of `streamCodeBlocks`, an error, or anything that an agent or a team yields. Of an error that is
+ * not a `FencedError`, only the kind is included.
  *
  * @example
  * response.end(JSON.stringify(toJson(await executor.executeCodeBlocks(blocks))));
@@ -35,7 +35,7 @@ export function toJson(value: object, { hostPaths = false }: ToJsonOptions = {})
   return hostPaths ? value : withoutImagePaths(value);
 }
 
-/** Messages of agents, and what holds some: images in them say where they were saved. */
+/** Handles agents' messages and what contains them: their images say where they were saved. */
 function withoutImagePaths(value: object): object {
   const changed = { ...value };
   if ("content" in value && Array.isArray(value.content)) Object.assign(changed, { content: value.content.map(part) });

@@ -2,31 +2,32 @@ import type { JsonObject } from "../../json-value.ts";
 import type { HostCallContext } from "./host-call.ts";
 import type { CheckedValue } from "./value-schema.ts";
 
-/** What all host functions have, whichever installed copy of the package made them. */
+/** Marks host functions, whichever installed copy of the package made them. */
 export const hostFunctionMarker: unique symbol = Symbol.for("fenced.host_function");
 
-/** A function of this program that code can call from where it runs. `hostFunction` makes it. */
+/** A function of this program that sandboxed code can call. Create it with `hostFunction`. */
 export interface HostFunction {
   readonly name: string;
   readonly description: string;
-  /** The arguments as JSON schema; `undefined` if their library cannot tell. */
+  /** JSON Schema of the arguments; `undefined` if the schema's library cannot produce it. */
   readonly inputSchema: JsonObject | undefined;
-  /** The result as JSON schema; `undefined` if it may be any JSON. */
+  /** JSON Schema of the result; `undefined` if it may be any JSON. */
   readonly outputSchema: JsonObject | undefined;
-  /** It must not run without the executor's `approveHostCall`. */
+  /** Calls need the approval of the executor's `approveHostCall`. */
   readonly needsApproval: boolean;
-  /** Checks arguments: gives what `execute` takes, or what is wrong with them. */
+  /** Validates the arguments: returns what `execute` takes, or what is wrong with them. */
   readonly checkInput: (input: unknown) => Promise<CheckedValue>;
   /**
-   * Runs it.
+   * Runs the function.
    *
-   * @param input - what `checkInput` gave.
-   * @throws what the function throws, and InvalidInputError if it returns what its `output` does not allow.
+   * @param input - what `checkInput` returned.
+   * @throws what the function throws, and InvalidInputError if it returns something that its `output` schema does not
+   * allow.
    */
   readonly execute: (input: unknown, context: HostCallContext) => Promise<unknown>;
 }
 
-/** True for what `hostFunction` made, whichever installed copy of the package it was. */
+/** True for a function made by `hostFunction`, even by another installed copy of the package. */
 export function isHostFunction(value: unknown): value is HostFunction {
   return typeof value === "object" && value !== null && Reflect.get(value, hostFunctionMarker) === true;
 }

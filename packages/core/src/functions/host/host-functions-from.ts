@@ -7,10 +7,10 @@ import type { HostFunction } from "./host-function.ts";
 import { makeHostFunction } from "./make-host-function.ts";
 import { isStandardSchema, type JsonSchema, type SchemaResult, type StandardSchema } from "./standard-schema.ts";
 
-/** A tool of the Vercel AI SDK, as far as it is used here. */
+/** The parts of a Vercel AI SDK tool that Fenced uses. */
 export interface AiSdkTool {
   readonly description?: string | undefined;
-  /** A schema of a library, what `jsonSchema()` returns, or a function that gives one of them. */
+  /** A library's schema, the return value of `jsonSchema()`, or a function that returns one of them. */
   readonly inputSchema?: unknown;
   readonly outputSchema?: unknown;
   // The SDK's own type depends on the tool.
@@ -26,10 +26,10 @@ const toolsArgument = z.object({
 });
 
 /**
- * The tools of a Vercel AI SDK `ToolSet` as host functions: what you give to `generateText`, and what an MCP client's `tools()`
- * gives. Their names become identifiers (`get-weather` is `get_weather`). A tool that streams results gives its last one; of a
- * tool of MCP the program gets the structured content, or the text. A JSON schema with conditions, which is not checked here, is
- * left to the tool to check.
+ * Turns the tools of a Vercel AI SDK `ToolSet` into host functions: the tools you pass to `generateText`, or those that
+ * an MCP client's `tools()` returns. Their names become identifiers (`get-weather` becomes `get_weather`). If a tool
+ * streams results, the program gets the last one; of an MCP tool's result it gets the structured content, or the text.
+ * A JSON schema with conditions is not checked here but left to the tool.
  *
  * @throws InvalidInputError if a tool cannot run here (it has no `execute`), or two would have the same name.
  *
@@ -79,7 +79,9 @@ function identifier(toolName: string): string {
   return isPythonIdentifier(name) && isJavaScriptIdentifier(name) ? name : `${name}_`;
 }
 
-/** The schema that the SDK was given: a library's, one made by `jsonSchema()`, or a function that makes it when it is needed. */
+/**
+ * Returns the schema passed to the SDK: a library's, one made by `jsonSchema()`, or a function that makes it on demand.
+ */
 function schemaOf(given: unknown, toolName: string): StandardSchema | JsonSchema {
   if (isStandardSchema(given)) return given;
   const made: unknown = typeof given === "function" ? Reflect.apply(given, undefined, []) : given;
@@ -95,7 +97,7 @@ function schemaOf(given: unknown, toolName: string): StandardSchema | JsonSchema
   return withValidator(inner, (value): unknown => Reflect.apply(validate, made, [value]));
 }
 
-/** The validator of an SDK's schema gives `{ success, value, error }`. */
+/** Wraps the validator of an SDK schema, which returns `{ success, value, error }`. */
 function withValidator(json: JsonSchema, validate: (value: unknown) => unknown): StandardSchema {
   const tell = (): JsonSchema => json;
   const standard = {
@@ -112,7 +114,7 @@ function withValidator(json: JsonSchema, validate: (value: unknown) => unknown):
   return { "~standard": standard };
 }
 
-/** A tool may give its results one after another, each in place of the one before. */
+/** The last result of a tool that yields several, each of which replaces the one before. */
 async function lastOf(result: unknown): Promise<unknown> {
   const settled: unknown = await result;
   if (!isAsyncIterable(settled)) return settled;
@@ -121,7 +123,7 @@ async function lastOf(result: unknown): Promise<unknown> {
   return last;
 }
 
-/** What a program can use of a result of MCP, which is made for a model's eyes. Others stay as they are. */
+/** The part of an MCP result, which is made for models, that a program can use. Returns other results unchanged. */
 function plainResult(result: unknown): unknown {
   if (!isRecord(result) || !Array.isArray(result["content"])) return result;
   const parts: readonly unknown[] = result["content"];

@@ -9,27 +9,31 @@ import { type HostFunction, hostFunctionMarker } from "./host-function.ts";
 import { isStandardSchema, type JsonSchema, type StandardSchema } from "./standard-schema.ts";
 import { valueSchema } from "./value-schema.ts";
 
-/** What `hostFunction` makes a function from. */
+/** The definition of a host function. */
 export interface HostFunctionDefinition<Input, Output> {
-  /** The name under which programs import it: an identifier of Python and of JavaScript. */
+  /** The name that programs import: a valid identifier in Python and JavaScript. */
   readonly name: string;
   /** What it does, for the model that writes the calls. */
   readonly description: string;
-  /** The arguments: a schema of zod, valibot or another library of Standard Schema, or a JSON schema, of an object. */
+  /**
+   * The schema of the arguments: of zod, valibot or another Standard Schema library, or a JSON schema; it must describe
+   * an object.
+   */
   readonly input: StandardSchema<unknown, Input> | JsonSchema;
-  /** The result. It is checked, and tells the model what it gets. Default: any JSON. */
+  /** The schema of the result. It validates the result, and tells the model what to expect. Default: any JSON. */
   readonly output?: StandardSchema<Output, unknown> | JsonSchema;
-  /** It must not run without the executor's `approveHostCall`. Default: false. */
+  /** Require the approval of the executor's `approveHostCall` for each call. Default: false. */
   readonly needsApproval?: boolean;
   /**
-   * Runs on the host. What it returns goes to the program as JSON; of what it throws the program is told the name and the message.
+   * Runs on the host. Its return value goes to the program as JSON; if it throws, the program receives the error's name
+   * and message.
    *
-   * @param input - the arguments, as the schema gives them.
+   * @param input - the arguments, as the schema returns them.
    */
   readonly execute: (input: Input, context: HostCallContext) => Output | Promise<Output>;
 }
 
-/** Names that the module of functions has itself. */
+/** Names that the functions module defines itself. */
 const taken: ReadonlySet<string> = new Set(["HostFunctionError"]);
 
 const definitionSchema: z.ZodType<HostFunctionDefinition<unknown, unknown>> = optionsSchema({
@@ -54,8 +58,8 @@ function schemaOption<Schema>(): z.ZodType<Schema> {
 }
 
 /**
- * Makes a function of this program callable by code that an executor runs, wherever that is: the program in there calls it like
- * any function, and it runs out here, with all that this program has.
+ * Lets code that an executor runs, wherever it runs, call a function of this program. The sandboxed program calls it
+ * like any other function; it executes here, with everything this program can access.
  *
  * @throws InvalidInputError if a part of the definition is unknown or wrong, or a JSON schema cannot be checked.
  *
@@ -75,7 +79,7 @@ export function hostFunction<Input = JsonObject, Output = unknown>(
   return makeHostFunction(definition, "exact");
 }
 
-/** @param checks - `lenient`: of a JSON schema that cannot be checked only the kind of value is. */
+/** @param checks - `lenient`: if a JSON schema cannot be checked in full, check only the type of the value. */
 export function makeHostFunction<Input, Output>(
   definition: HostFunctionDefinition<Input, Output>,
   checks: "exact" | "lenient",

@@ -1,24 +1,24 @@
 /**
- * A schema of any library that follows Standard Schema (zod, valibot, ArkType and others), as far as it is used here. See
+ * The part that Fenced uses of a schema of any Standard Schema library (zod, valibot, ArkType and others). See
  * https://standardschema.dev.
  */
 export interface StandardSchema<Input = unknown, Output = Input> {
-  /** What all such schemas have in common. */
+  /** The property that all such schemas share. */
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
-    /** Only there for the compiler. */
+    /** Exists only for the compiler. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
 
-/** What a schema says about a value. */
+/** The result of validating a value. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
-/** Something that is wrong with a value, and where. */
+/** A problem with a value, and where it is. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
@@ -27,14 +27,14 @@ export interface SchemaIssue {
 /** A JSON schema, as a plain object: `{ type: "object", properties: { city: { type: "string" } } }`. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Whether a value is a schema of a library. Some of them are functions with properties. */
+/** True if a value is a library's schema. Some of them are functions with properties. */
 export function isStandardSchema(value: unknown): value is StandardSchema {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
   const standard: unknown = Reflect.get(value, "~standard");
   return typeof standard === "object" && standard !== null && "validate" in standard;
 }
 
-/** All issues on one line, each with the field that it is about: `"city": expected string`. */
+/** All issues on one line, each with the field it concerns: `"city": expected string`. */
 export function describeSchemaIssues(issues: readonly SchemaIssue[]): string {
   return issues.map(({ message, path = [] }) => `${fieldName(path)}${message}`).join("; ");
 }

@@ -3,24 +3,24 @@ import { InvalidInputError } from "../../errors/invalid-input-error.ts";
 import { isJsonValue, type JsonObject } from "../../json-value.ts";
 import { describeSchemaIssues, isStandardSchema, type JsonSchema, type StandardSchema } from "./standard-schema.ts";
 
-/** What a schema says about a value: what to go on with, or what is wrong. */
+/** The result of a check: the value to use, or what is wrong with it. */
 export type CheckedValue = { readonly value: unknown } | { readonly problem: string };
 
-/** A schema of any kind, as far as a host function needs it. */
+/** A schema of any kind, reduced to what a host function needs. */
 export interface ValueSchema {
-  /** As JSON schema, for those who write the calls. `undefined` if the library cannot tell. */
+  /** As JSON Schema, for the model that writes the calls. `undefined` if the library cannot produce it. */
   readonly json: JsonObject | undefined;
   readonly check: (value: unknown) => Promise<CheckedValue>;
 }
 
-/** Whose schema it is, for messages, and whether a JSON schema that cannot be checked is an error. */
+/** The schema's owner, for messages, and whether a JSON schema that cannot be checked is an error. */
 interface SchemaUse {
   readonly owner: string;
   readonly checks: "exact" | "lenient";
 }
 
 /**
- * @param side - whether values come to the schema (arguments), or from it (results).
+ * @param side - whether it validates what comes in (arguments) or what goes out (results).
  * @throws InvalidInputError if it is a JSON schema with a keyword that cannot be checked.
  */
 export function valueSchema(
@@ -50,7 +50,9 @@ function toZod(schema: JsonSchema, { owner, checks }: SchemaUse): StandardSchema
   }
 }
 
-/** Definitions have another name in older drafts; which draft it is, many schemas do not say, or say wrongly. */
+/**
+ * Older drafts keep definitions under another name; many schemas do not declare their draft, or declare the wrong one.
+ */
 function withDraft(schema: JsonSchema): JsonSchema {
   const old = "definitions" in schema && !("$defs" in schema);
   const draft = old ? "http://json-schema.org/draft-07/schema#" : "https://json-schema.org/draft/2020-12/schema";
@@ -63,13 +65,13 @@ function asJson(schema: JsonSchema, { owner }: SchemaUse): JsonObject {
   throw new InvalidInputError(`The JSON schema of ${owner} is not JSON`, { remedy: "Pass a plain object." });
 }
 
-/** Newer libraries tell their schemas as JSON schema themselves; older versions of zod leave that to a function. */
+/** Newer libraries convert their schemas to JSON Schema themselves; older versions of zod have a function for it. */
 function jsonSchemaOf(schema: StandardSchema, side: "input" | "output"): JsonObject | undefined {
   try {
     const told = convert(schema, side);
     return isJsonObject(told) ? told : undefined;
   } catch {
-    // A part of it, such as a transformation, has no form as JSON schema.
+    // A part of it, such as a transformation, has no JSON Schema equivalent.
     return undefined;
   }
 }

@@ -1,8 +1,8 @@
 import type { JavaScriptStructure } from "./javascript-structure.ts";
 
 /**
- * Moves the lines of a function, but for the first, as far to the left as they go together. Lines inside template
- * literals are text of the program and stay.
+ * Dedents the lines of a function, except the first, by what they have in common. Lines inside template literals are
+ * content and stay unchanged.
  */
 export function dedentJavaScript(structure: JavaScriptStructure): string {
   const [first = "", ...rest] = structure.text.split("\n");
@@ -24,7 +24,7 @@ function commonIndent(common: string | undefined, line: string): string {
   return common.slice(0, length);
 }
 
-/** Line numbers from 0. */
+/** Line numbers, starting at 0. */
 function linesInsideLiterals({ text, parameters, body }: JavaScriptStructure): ReadonlySet<number> {
   const lines = new Set<number>();
   const lineAt = (offset: number): number => text.slice(0, offset).split("\n").length - 1;

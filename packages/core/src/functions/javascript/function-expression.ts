@@ -6,10 +6,10 @@ import { javaScriptStructure, parseAlone, type JavaScriptStructure } from "./jav
 import { stripKeptNames } from "./strip-kept-names.ts";
 
 /**
- * Makes an expression of a function's text, which may also be that of a method: `add(a, b) { ... }`.
+ * Turns a function's text into an expression; the text may be a method: `add(a, b) { ... }`.
  *
  * @param name - for messages, and for methods.
- * @throws InvalidInputError if the text is a class, or no function that JavaScript accepts in a module.
+ * @throws InvalidInputError if the text is a class, or not a function that JavaScript accepts in a module.
  */
 export function functionExpression(name: string, text: string): JavaScriptStructure {
   const expression = syntaxErrorOf(text) === undefined ? text : (methodAsFunction(name, text) ?? text);
@@ -20,7 +20,7 @@ export function functionExpression(name: string, text: string): JavaScriptStruct
   return structureOf(name, dedented);
 }
 
-/** The engine itself says what it accepts; nothing is run. Modules are strict. */
+/** Asks the engine whether it accepts the expression, without running it. Modules are strict. */
 function syntaxErrorOf(expression: string): string | undefined {
   try {
     compileFunction(`"use strict";(${expression}\n)`);

@@ -2,7 +2,7 @@ import type { SyntaxNode } from "@lezer/common";
 import { childrenOf } from "../syntax-nodes.ts";
 import type { JavaScriptStructure } from "./javascript-structure.ts";
 
-/** The comment with which a function's body begins, without its marks; `undefined` if there is none. */
+/** The comment at the start of a function's body, without its delimiters; `undefined` if there is none. */
 export function javaScriptDocumentation({ text, body }: JavaScriptStructure): string | undefined {
   const textOf = ({ from, to }: SyntaxNode): string => text.slice(from + body.shift, to + body.shift);
   const comments = leadingComments(body.node);
@@ -12,7 +12,7 @@ export function javaScriptDocumentation({ text, body }: JavaScriptStructure): st
   return lines.join("\n").trim() || undefined;
 }
 
-/** One block comment, or all line comments up to something else. */
+/** One block comment, or consecutive line comments. */
 function leadingComments(definition: SyntaxNode): SyntaxNode[] {
   const block = definition.getChild("Block");
   const children = block ? childrenOf(block) : childrenOf(definition);

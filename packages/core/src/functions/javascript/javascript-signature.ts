@@ -1,6 +1,6 @@
 import type { JavaScriptStructure } from "./javascript-structure.ts";
 
-/** A function's head on one line, whatever form it is written in: `async function add(a, b = 1)`. */
+/** A function's head on one line, whichever form it is written in: `async function add(a, b = 1)`. */
 export function javaScriptSignature(name: string, structure: JavaScriptStructure): string {
   const { text, isAsync, isGenerator } = structure;
   const { node, shift } = structure.parameters;
@@ -23,7 +23,7 @@ export function javaScriptSignature(name: string, structure: JavaScriptStructure
   return `${isAsync ? "async " : ""}function${isGenerator ? "*" : ""} ${name}(${parameters})`;
 }
 
-/** Stands for a literal while the white space around it is tidied; no source has a NUL. */
+/** Replaces a literal while the surrounding white space is normalized; no source contains a NUL. */
 function placeholder(index: number): string {
   return `\0${index}\0`;
 }

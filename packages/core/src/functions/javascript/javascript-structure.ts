@@ -1,13 +1,13 @@
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@lezer/javascript";
 
-/** A node, and what has to be added to its offsets to have those of the text. */
+/** A node, and what to add to its offsets to get offsets in the text. */
 export interface Located {
   readonly node: SyntaxNode;
   readonly shift: number;
 }
 
-/** Where the parts of a function expression are. */
+/** The positions of a function expression's parts. */
 export interface JavaScriptStructure {
   readonly text: string;
   readonly isAsync: boolean;
@@ -21,7 +21,7 @@ export interface JavaScriptStructure {
 }
 
 /**
- * Takes a function expression apart.
+ * Finds the parts of a function expression.
  *
  * @param text - an expression that the engine accepts.
  * @returns `undefined` if it is anything but a single function.
@@ -42,14 +42,16 @@ export function javaScriptStructure(text: string): JavaScriptStructure | undefin
   };
 }
 
-/** The node of an expression, which stands in brackets in the tree; `undefined` if there is more than that. */
+/** The node of an expression, which the tree has in parentheses; `undefined` if the text contains more than that. */
 export function parseAlone(text: string): SyntaxNode | undefined {
   const statement = parser.parse(`(${text})`).topNode.firstChild;
   const node = statement?.firstChild?.firstChild?.nextSibling;
   return node && !statement.nextSibling && node.to === text.length + 1 ? node : undefined;
 }
 
-/** lezer does not know `({ a } = {}) => a`, but it knows the parameters in a function, and the arrow without them. */
+/**
+ * lezer cannot parse `({ a } = {}) => a`, but it can parse the parameters in a function, and the arrow without them.
+ */
 function splitArrow(text: string): JavaScriptStructure | undefined {
   const head = /^async(?=[\s(/])/.exec(text)?.[0] ?? "";
   const opening = "(function";

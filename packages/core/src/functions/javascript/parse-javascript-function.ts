@@ -7,10 +7,10 @@ import { javaScriptSignature } from "./javascript-signature.ts";
 import { javaScriptStructure } from "./javascript-structure.ts";
 
 /**
- * Reads a JavaScript function from what `toString` says of it.
+ * Parses a JavaScript function from its `toString()`.
  *
  * @param name - the function's `name`.
- * @throws InvalidInputError if there is no source text, or none that is self-contained under this name.
+ * @throws InvalidInputError if there is no source text, or it is not self-contained under this name.
  */
 export function parseJavaScriptFunction(name: string, text: string): FunctionDefinition {
   if (/\{\s*\[native code\]\s*\}\s*$/.test(text)) {
@@ -35,7 +35,8 @@ export function parseJavaScriptFunction(name: string, text: string): FunctionDef
 }
 
 /**
- * Reads the source that `parseJavaScriptFunction` made: a function declaration, or a constant that is a function.
+ * Parses the source that `parseJavaScriptFunction` produced: a function declaration, or a constant that holds a
+ * function.
  *
  * @throws InvalidInputError if it is anything else.
  */

@@ -2,8 +2,8 @@ import { childrenOf } from "../syntax-nodes.ts";
 import type { JavaScriptStructure, Located } from "./javascript-structure.ts";
 
 /**
- * Takes out `__name(value, "name")`, which esbuild puts around the functions inside a function when it is told to keep
- * names, as tsx does. The helper is not there where the function goes.
+ * Removes `__name(value, "name")`, which esbuild, and so tsx, puts around functions inside a function when it keeps
+ * names. The helper does not exist where the function goes.
  */
 export function stripKeptNames({ text, parameters, body }: JavaScriptStructure): string {
   if (!text.includes("__name(")) return text;
@@ -17,7 +17,7 @@ export function stripKeptNames({ text, parameters, body }: JavaScriptStructure):
   return kept + text.slice(position);
 }
 
-/** What stands around the values, each with the offsets of its start and its end. */
+/** The text around the values, as pairs of start and end offsets. */
 function superfluousParts(text: string, { node, shift }: Located): [from: number, to: number][] {
   const parts: [number, number][] = [];
   node.cursor().iterate((reference) => {

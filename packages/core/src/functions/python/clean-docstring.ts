@@ -1,4 +1,4 @@
-/** A docstring without the indentation of its source and without blank lines around it, like Python's `inspect.cleandoc`. */
+/** A docstring, dedented and without blank lines around it, like Python's `inspect.cleandoc`. */
 export function cleanDocstring(text: string): string {
   const [first = "", ...rest] = expandTabs(text).split("\n");
   const margin = rest.reduce((least, line) => Math.min(least, indentOf(line)), Number.POSITIVE_INFINITY);
@@ -8,7 +8,7 @@ export function cleanDocstring(text: string): string {
   return lines.join("\n");
 }
 
-/** Blank lines do not count. */
+/** Ignores blank lines. */
 function indentOf(line: string): number {
   const content = line.trimStart();
   return content === "" ? Number.POSITIVE_INFINITY : line.length - content.length;

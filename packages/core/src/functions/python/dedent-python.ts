@@ -1,18 +1,18 @@
 import type { PythonToken } from "./python-token.ts";
 
-/** Source on the left margin, and the way back to the text that it came from. */
+/** Dedented source, and the mapping back to the original text. */
 export interface DedentedPython {
   readonly source: string;
-  /** Offset in the given text of an offset in the source. */
+  /** The offset in the given text for an offset in the source. */
   readonly originalOffset: (offset: number) => number;
 }
 
 /**
- * Moves a source that is indented as a whole to the left margin, and cuts the blank lines around it. The first line of
- * code says how far. A string of several lines moves along, unless one of its lines starts further left: then its text
- * was not written as a part of the block and stays as it is.
+ * Dedents an indented source and removes the blank lines around it; the first line of code determines by how much. A
+ * multi-line string is dedented, too, unless one of its lines starts further left: then its text was not indented with
+ * the block and stays unchanged.
  *
- * @param text - with `\n` as the only line end.
+ * @param text - with `\n` line endings only.
  * @param tokens - of this text.
  */
 export function dedentPython(text: string, tokens: readonly PythonToken[]): DedentedPython {
@@ -57,7 +57,7 @@ function marginOf(text: string, offset: number): string {
   return text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
 }
 
-/** The lines inside strings that do not keep to the margin. */
+/** The lines of strings whose text is not indented with the block. */
 function linesThatStay(
   lines: readonly string[],
   starts: readonly number[],
@@ -80,7 +80,7 @@ function linesThatStay(
   return stay;
 }
 
-/** How much of the margin a line has: a comment or a blank line may have less than all of it. */
+/** How much of the margin a line has; comments and blank lines may have less than all of it. */
 function commonLength(line: string, margin: string): number {
   let length = 0;
   while (length < margin.length && line[length] === margin[length]) length += 1;

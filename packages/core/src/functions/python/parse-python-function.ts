@@ -11,10 +11,11 @@ import { pythonStringValue } from "./python-string-value.ts";
 import type { PythonToken } from "./python-token.ts";
 
 /**
- * Reads the source of one Python function: its name, head and docstring. What is wrong inside of it, Python says when the
+ * Parses one Python function's source: its name, head and docstring. Python reports mistakes in the body when the
  * functions are set up.
  *
- * @throws InvalidInputError if it is not exactly one function definition, or a string, bracket or block in it never ends.
+ * @throws InvalidInputError if it is not exactly one function definition, or a string, bracket or block in it never
+ * ends.
  */
 export function parsePythonFunction(text: string): FunctionDefinition {
   const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
@@ -45,7 +46,10 @@ function invalidSource(text: string, { offset, message }: PythonProblem): Invali
   );
 }
 
-/** Decorators, then one `def` or `async def`, and nothing else at the margin. Returns the index of the line with the `def`. */
+/**
+ * Expects decorators, then one `def` or `async def`, and nothing else at the margin. Returns the index of the line with
+ * the `def`.
+ */
 function oneFunction(lines: readonly PythonLine[]): number {
   let found = -1;
   for (const [index, { tokens, level }] of lines.entries()) {
@@ -79,7 +83,7 @@ function definitionOf(source: string, lines: readonly PythonLine[], index: numbe
   return { name: name.text, source, signature: pythonSignature(head), docstring: docstringOf(body) };
 }
 
-/** The number of tokens up to the colon before the body, which is the first that belongs to no lambda. */
+/** The number of tokens up to the colon before the body: the first colon that does not belong to a lambda. */
 function headLength(tokens: readonly PythonToken[]): number {
   let lambdas = 0;
   for (const [index, { text, depth }] of tokens.entries()) {
@@ -91,7 +95,7 @@ function headLength(tokens: readonly PythonToken[]): number {
   throw new PythonProblem(tokens.at(-1)?.to ?? 0, 'there is no ":" behind the head of the function');
 }
 
-/** The first statement, if it is nothing but text; brackets around it do not matter. */
+/** The first statement, if it is only a string; parentheses around it do not matter. */
 function docstringOf(body: readonly PythonToken[]): string | undefined {
   const end = body.findIndex(({ text, depth }) => text === ";" && depth === 0);
   let statement = end === -1 ? body : body.slice(0, end);

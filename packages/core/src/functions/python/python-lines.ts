@@ -1,15 +1,15 @@
 import { PythonProblem } from "./python-problem.ts";
 import type { PythonToken } from "./python-token.ts";
 
-/** A logical line: what ends with a line break that counts. */
+/** A logical line, which ends at a significant line break. */
 export interface PythonLine {
   /** Its tokens without the `newline`; at least one. */
   readonly tokens: readonly [PythonToken, ...PythonToken[]];
-  /** How many blocks it stands in. */
+  /** How many blocks contain it. */
   readonly level: number;
 }
 
-/** Columns of an indentation with tabs of eight and of one: Python wants both to agree on what is deeper. */
+/** The columns of an indentation with tabs of eight and of one: in Python both must agree on which line is deeper. */
 interface Indentation {
   readonly wide: number;
   readonly narrow: number;

@@ -1,6 +1,6 @@
-/** Something in Python source that Python would not accept. It becomes an `InvalidInputError` with line and column. */
+/** A place in Python source that Python would reject. It becomes an `InvalidInputError` with line and column. */
 export class PythonProblem extends Error {
-  /** Where in the text, counted in UTF-16 code units. */
+  /** Offset in the text, in UTF-16 code units. */
   readonly offset: number;
 
   constructor(offset: number, reason: string) {

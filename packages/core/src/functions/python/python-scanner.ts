@@ -9,7 +9,7 @@ const number = /\.?\d(?:[eE][+-](?=\d)|[\w.])*/y;
 const operator = /\.\.\.|\*\*=|\/\/=|>>=|<<=|\*\*|\/\/|>>|<<|->|:=|[=!<>+\-*/%@&|^]=|[-+*/%@&|^~<>=.,:;()[\]{}]/y;
 /** CPython's own limit. */
 const maximumDepth = 200;
-/** CPython's own limit for fields in fields of f-strings. */
+/** CPython's own limit for nested fields in f-strings. */
 const maximumFields = 150;
 const closers: ReadonlyMap<string, string> = new Map([
   ["(", ")"],
@@ -18,8 +18,8 @@ const closers: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Cuts Python source into tokens, of which it has to know where strings and brackets end. Whether names, numbers and what
- * is in f-strings make sense is for Python to judge.
+ * Splits Python source into tokens, just well enough to know where strings and brackets end. Python itself checks
+ * names, numbers and the content of f-strings.
  */
 export class PythonScanner {
   readonly #text: string;
@@ -29,7 +29,7 @@ export class PythonScanner {
   /** The number of f-string fields around the position. */
   #fields: number;
 
-  /** @param text - with `\n` as the only line end. */
+  /** @param text - with `\n` line endings only. */
   constructor(text: string, position = 0, fields = 0) {
     this.#text = text;
     this.#position = position;
@@ -37,9 +37,9 @@ export class PythonScanner {
   }
 
   /**
-   * All tokens; the last one of a text that has any is a `newline`.
+   * All tokens; unless there are none, the last one is a `newline`.
    *
-   * @throws PythonProblem if something is not a token, or a bracket has no partner.
+   * @throws PythonProblem if something is not a token, or a bracket is unmatched.
    */
   scan(): PythonToken[] {
     while (this.#position < this.#text.length) this.#next();
@@ -49,7 +49,7 @@ export class PythonScanner {
     return this.#tokens;
   }
 
-  /** One step: white space, a comment, a line end, or a token. */
+  /** Takes one step: over white space, a comment, a line break, or a token. */
   #next(): void {
     if (this.#match(space) !== undefined || this.#match(comment) !== undefined) return;
     const at = this.#position;
@@ -113,7 +113,7 @@ export class PythonScanner {
     this.#position += quote.length;
   }
 
-  /** One character or escape of a string. */
+  /** Reads one character or escape of a string. */
   #literal(from: number, quote: string): void {
     const character = this.#text[this.#position];
     const lineEnds = character === "\n" && quote.length === 1;
@@ -140,7 +140,7 @@ export class PythonScanner {
     this.#position = found + end.length;
   }
 
-  /** `{expression=!conversion:specification}`, where the specification may hold fields again. */
+  /** Reads `{expression=!conversion:specification}`; the specification may contain fields, too. */
   #field(from: number, quote: string): void {
     const start = this.#position + 1;
     this.#fields += 1;
@@ -162,7 +162,7 @@ export class PythonScanner {
     }
   }
 
-  /** The expression of a field, up to its conversion, specification or end. */
+  /** Skips the expression of a field, up to its conversion, specification or end. */
   #skipField(): void {
     const end = /\}|:|!(?!=)/y;
     for (;;) {

@@ -2,8 +2,8 @@ import { pythonStringValue } from "./python-string-value.ts";
 import type { PythonToken } from "./python-token.ts";
 
 /**
- * A function's head on one line, its parameters spaced as Python's style guide says. Annotations and
- * defaults keep their own spacing.
+ * A function's head on one line, with its parameters spaced as PEP 8 recommends. Annotations and defaults keep their
+ * own spacing.
  *
  * @param tokens - from `async` or `def` to the colon before the body.
  */
@@ -18,7 +18,7 @@ export function pythonSignature(tokens: readonly PythonToken[]): string {
       if (inParameters && token.text === ",") annotated = false;
       if (inParameters && token.text === ":") annotated = true;
       const space = spaceBefore(kept.slice(Math.max(0, index - 2), index), token, { inParameters, annotated });
-      // Behind its default, a parameter has no further "=" but those of a lambda.
+      // After its default, a parameter has no further "=" except in lambdas.
       if (kept[index - 1]?.text === "=" && inParameters) annotated = false;
       return space + onOneLine(token);
     })

@@ -24,10 +24,10 @@ function stringPrefix(token: PythonToken): string {
 }
 
 /**
- * The text that a string literal stands for; `undefined` for bytes, f-strings and t-strings. `\N{name}` stays as it is
- * written, because only Unicode's whole table could tell what it stands for.
+ * The value of a string literal; `undefined` for bytes, f-strings and t-strings. `\N{name}` stays unchanged, because
+ * resolving it would need the whole Unicode name table.
  *
- * @throws PythonProblem if it has an escape that Python does not accept.
+ * @throws PythonProblem if it contains an escape that Python does not accept.
  */
 export function pythonStringValue(token: PythonToken): string | undefined {
   const prefix = stringPrefix(token);

@@ -1,11 +1,11 @@
-/** A token of Python source. Comments, blank lines and line breaks inside brackets make none. */
+/** A token of Python source. Comments, blank lines and line breaks inside brackets produce none. */
 export interface PythonToken {
   readonly kind: "name" | "number" | "string" | "operator" | "newline";
   readonly text: string;
   /** Offset of its first character. */
   readonly from: number;
-  /** Offset behind its last character. */
+  /** Offset after its last character. */
   readonly to: number;
-  /** How many brackets are open around it; a bracket itself counts as outside of what it encloses. */
+  /** How many open brackets surround it; a bracket itself counts as outside the text that it encloses. */
   readonly depth: number;
 }
