@@ -22,10 +22,10 @@ import { SandboxSession } from "./sandbox/sandbox-session.ts";
 import { findVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
 
 /**
- * Runs blocks as processes of this host, each in a new process in the work directory, as the user who runs this
- * program. With `isolation: "os-sandbox"` the operating system fences them in. Without it, **nothing stands between the code and
- * the host**: use it for code that you would run yourself, or inside a container or virtual machine. The first one made without it
- * warns (`FENCED_LOCAL`).
+ * Runs each block in a new process on this host, in the work directory, as the user who runs this program. With
+ * `isolation: "os-sandbox"`, the operating system confines the blocks. Without it, **nothing protects the host from the
+ * code**: use it for code that you would run yourself, or inside a container or virtual machine. The first executor
+ * created without isolation emits a process warning (`FENCED_LOCAL`).
  *
  * @example
  * await using executor = new LocalCommandLineCodeExecutor({ workDir: "coding" });
@@ -99,7 +99,7 @@ export class LocalCommandLineCodeExecutor extends BaseCodeExecutor {
 
 let warned = false;
 
-/** Says once a process that local execution is no sandbox. */
+/** Warns once per process that local execution is not a sandbox. */
 function warnUnsandboxed(): void {
   if (warned) return;
   warned = true;

@@ -8,44 +8,53 @@ import {
 import { z } from "zod";
 import { unshareable } from "./sandbox/shared-paths.ts";
 
-/** Settings of `LocalCommandLineCodeExecutor`; none is required. */
+/** Options of `LocalCommandLineCodeExecutor`; all are optional. */
 export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions {
-  /** The blocks' working directory; made if missing, never deleted. Default: a temporary one, deleted by `stop()`. */
+  /**
+   * The blocks' working directory; created if missing, never deleted. Default: a temporary one that `stop()` deletes.
+   */
   readonly workDir?: string;
-  /** A virtual environment whose Python runs the blocks, made by `venv` or `uv`. Default: the Python on `PATH`. */
+  /** A virtual environment, made by `venv` or `uv`, whose Python runs the blocks. Default: the Python on `PATH`. */
   readonly virtualEnv?: string;
   /**
-   * Names of this process's environment variables that blocks may see, besides what every program needs to run
-   * (`PATH`, `HOME`, `LANG`, ...). Default: none, so that API keys stay out of code that a model wrote.
+   * Names of this process's environment variables that blocks may see, besides those that every program needs to run
+   * (`PATH`, `HOME`, `LANG`, ...). Default: none, so that model-written code does not see API keys.
    */
   readonly inheritEnv?: readonly string[];
   /**
-   * What stands between the code and this machine. `"none"`: nothing. `"os-sandbox"`: on Linux a sandbox made by bubblewrap, on
-   * macOS by `sandbox-exec`; where it cannot be made, starting fails. Default: `"none"`.
+   * How to isolate the code from this machine. `"none"`: not at all. `"os-sandbox"`: in a sandbox made by bubblewrap on
+   * Linux and by `sandbox-exec` on macOS; if the sandbox cannot be created, the start fails. Default: `"none"`.
    */
   readonly isolation?: "none" | "os-sandbox";
   /**
-   * The network of a sandbox. `"none"`: only its own loopback. `"open"`: all that this machine reaches, with the services that
-   * listen on its loopback, and its abstract sockets. Default: `"none"`. Only with `isolation: "os-sandbox"`.
+   * The sandbox's network. `"none"`: only its own loopback. `"open"`: everything this machine can reach, including
+   * services on its loopback and its abstract sockets. Default: `"none"`. Only with `isolation: "os-sandbox"`.
    */
   readonly network?: "none" | "open";
-  /** Files and directories of this machine that a sandbox shows, read-only. Default: none. Only with `isolation: "os-sandbox"`. */
+  /**
+   * Files and directories of this machine that code in the sandbox can read. Default: none. Only with `isolation:
+   * "os-sandbox"`.
+   */
   readonly readable?: readonly string[];
-  /** Files and directories that code in a sandbox may change, besides `workDir`. Default: none. Only with `isolation: "os-sandbox"`. */
+  /**
+   * Files and directories that code in the sandbox can change, besides `workDir`. Default: none. Only with `isolation:
+   * "os-sandbox"`.
+   */
   readonly writable?: readonly string[];
   /**
-   * Bytes of memory of a sandbox, its `/tmp` included, from 32 MiB; of each process where this program may not make control groups.
-   * Default: 1 GiB. Only with `isolation: "os-sandbox"`, on Linux.
+   * Memory limit of the sandbox in bytes, including its `/tmp`; at least 32 MiB. Applies to each process instead if
+   * this program may not create control groups. Default: 1 GiB. Only with `isolation: "os-sandbox"`, on Linux.
    */
   readonly memoryBytes?: number;
   /**
-   * Processes and threads of a sandbox at a time, from 16. Default: 512, or no limit where this program is root and may not make
-   * control groups; a limit that is given and cannot be held is an error. Only with `isolation: "os-sandbox"`, on Linux.
+   * Maximum number of processes and threads in the sandbox; at least 16. Default: 512, or no limit if this program is
+   * root and may not create control groups. If you set a limit that cannot be enforced, the start fails. Only with
+   * `isolation: "os-sandbox"`, on Linux.
    */
   readonly pidsLimit?: number;
 }
 
-/** Options that mean something in a sandbox only. */
+/** Options that apply only to a sandbox. */
 const sandboxOnly = ["network", "readable", "writable", "memoryBytes", "pidsLimit"] as const;
 const leastMemory = 33_554_432;
 const leastPids = 16;
@@ -57,7 +66,7 @@ const sharedPaths: z.ZodType<readonly string[]> = z.array(z.string().min(1)).che
   }
 });
 
-/** Checks the options, and the executor's config in a component model. */
+/** Validates the options, and the executor's config in a component model. */
 export const localExecutorOptions: z.ZodType<LocalExecutorOptions> = optionsSchema({
   ...baseExecutorConfig,
   ...commandLineExecutorConfig,

@@ -36,33 +36,33 @@ import { prepareSeatbelt, type Seatbelt, type SeatbeltWishes } from "./sandbox/p
 import type { VirtualEnv } from "./virtual-env.ts";
 import { writeBlock } from "./write-block.ts";
 
-/** What a session is made for. */
+/** The settings of a session. */
 export interface LocalSessionSettings {
   /** The executor's id. */
   readonly id: string;
-  /** Absolute; `undefined`: a directory of the session's own. */
+  /** Absolute path; `undefined` for a directory that the session creates. */
   readonly workDirectory: string | undefined;
   readonly virtualEnv: VirtualEnv | undefined;
   readonly table: Readonly<Record<string, LanguageCommand>>;
   /** Languages whose command the user gave. */
   readonly givenLanguages: ReadonlySet<string>;
-  /** The executor's variables for blocks. */
+  /** The executor's environment variables for blocks. */
   readonly env: Readonly<Record<string, string>>;
-  /** Names of this program's variables that blocks get, too. */
+  /** Names of this program's environment variables that blocks also get. */
   readonly inheritEnv: readonly string[];
   readonly cleanupTempFiles: boolean;
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
-  /** The sandbox of macOS that blocks run in; `undefined`: none. */
+  /** The macOS sandbox that blocks run in; `undefined` for none. */
   readonly seatbelt?: SeatbeltWishes;
 }
 
-/** What was made for a session. */
+/** The resources of a session. */
 interface SessionParts {
   readonly directories: SessionDirectories;
   readonly pipes: PipeSupply;
   readonly leash: Leash;
-  /** Where this process may make one. */
+  /** Absent if this process may not create one. */
   readonly group: ControlGroup | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly languages: FoundLanguages;
@@ -78,9 +78,9 @@ export class LocalSession implements BackendSession {
   readonly #parts: SessionParts;
   /** The main processes of all blocks so far. */
   readonly #started = new Set<number>();
-  /** Pipes that processes of finished blocks still write to. */
+  /** Pipes that processes left behind by finished blocks still write to. */
   readonly #leftOpen = new Set<net.Socket>();
-  /** Where programs call functions of the host. */
+  /** The socket over which programs call host functions. */
   #calls: Awaited<ReturnType<typeof listenForCalls>> | undefined;
 
   private constructor(settings: LocalSessionSettings, parts: SessionParts) {
@@ -89,18 +89,18 @@ export class LocalSession implements BackendSession {
     const languages = [...parts.languages.found.keys()];
     this.capabilities = {
       ...commandLineCapabilities(languages),
-      // The profile of macOS's sandbox lets no program reach a socket of this host.
+      // The profile of the macOS sandbox blocks all sockets of this host.
       hostFunctions: parts.seatbelt ? [] : hostFunctionLanguages(languages),
     };
     this.missing = parts.languages.missing;
     this.files = parts.directories.files();
   }
 
-  /** @throws BackendUnavailableError if the work directory cannot be made. */
+  /** @throws BackendUnavailableError if the work directory cannot be created. */
   static async open(settings: LocalSessionSettings): Promise<LocalSession> {
     const directories = await SessionDirectories.plan(settings);
     const planned = await ControlGroup.plan(`fenced-${randomUUID()}`);
-    // Before there is anything to remove: this program may die at any moment.
+    // Before there is anything to remove, since this program may die at any moment.
     const leash = new Leash({
       mark: markOf(settings),
       ...(planned ? { controlGroup: planned } : {}),
@@ -135,7 +135,7 @@ export class LocalSession implements BackendSession {
     return {
       python: path.join(sessionDirectory, "functions"),
       commands: path.join(sessionDirectory, "bin"),
-      // Packages go into an environment that was made for it, never into the host's own Python.
+      // Install packages only into an environment made for them, never into the host's own Python.
       ...(this.#settings.virtualEnv ? {} : { pythonPackages: packages }),
       javascript: workDirectory,
     };
@@ -180,7 +180,7 @@ export class LocalSession implements BackendSession {
       };
       return { ...(yield* runProcess(spec, pipes)), codeFile };
     } finally {
-      // The block may have put something else in its place, or locked the directory: its result counts all the same.
+      // The block may have replaced the file or locked the directory; its result counts all the same.
       if (temporary) await removeOwnFile(codeFile);
     }
   }
@@ -220,12 +220,12 @@ async function makeSeatbelt(
   return prepareSeatbelt({ ...seatbelt, virtualEnv }, { programs: programsOf(table), searchPath }, directories);
 }
 
-/** The variable by which everything that a session started is found, wherever it went. */
+/** The variable that identifies every process that a session started, wherever it went. */
 function markOf({ id }: LocalSessionSettings): { readonly name: string; readonly value: string } {
   return { name: "FENCED_SESSION", value: id };
 }
 
-/** Also over a `PATH` that the user gave. */
+/** Takes precedence even over a `PATH` that the user gave. */
 function inVirtualEnv(
   env: Readonly<Record<string, string>>,
   virtualEnv: VirtualEnv | undefined,

@@ -31,11 +31,11 @@ export function findVirtualEnv(directory: string): VirtualEnv {
   });
 }
 
-/** How a virtual environment is made. */
+/** Options of `createVirtualEnv`. */
 export interface CreateVirtualEnvOptions {
-  /** Packages to install into it, as pip takes them: `"pandas>=2"`. Default: none. */
+  /** Packages to install into it, in pip's syntax: `"pandas>=2"`. Default: none. */
   readonly packages?: readonly string[];
-  /** The Python to make it from, a name on `PATH` or a path. Default: `python3`, else `python`. */
+  /** The Python to create it from: a name on `PATH` or a path. Default: `python3`, else `python`. */
   readonly python?: string;
 }
 
@@ -45,10 +45,10 @@ const createVirtualEnvOptions: z.ZodType<CreateVirtualEnvOptions> = optionsSchem
 } satisfies OptionSchemas<CreateVirtualEnvOptions>);
 
 /**
- * Makes a virtual environment for the option `virtualEnv`, with Python's `venv`, or with `uv` where Python has no
- * working `venv`. One that is already there is kept, and gets the packages.
+ * Creates a virtual environment for the option `virtualEnv`, with Python's `venv`, or with `uv` if Python has no
+ * working `venv`. Keeps an existing environment and installs the packages into it.
  *
- * @param directory - where; relative to the working directory of this process.
+ * @param directory - where to create it; relative to this process's working directory.
  * @returns its absolute path.
  * @throws BackendUnavailableError if there is no Python, or the packages cannot be installed.
  *
@@ -101,7 +101,7 @@ async function makeEnvironment(
   try {
     await orUnavailable(made, `No virtual environment could be made in ${root}`, remedy);
   } catch (error) {
-    // Or the next try would take what is half made for one that is already there.
+    // Otherwise the next attempt would mistake the half-made environment for an existing one.
     await rm(path.join(root, "pyvenv.cfg"), { force: true });
     throw error;
   }

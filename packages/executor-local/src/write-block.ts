@@ -5,8 +5,9 @@ import { blockSource, type BlockRun, type DirectoryFiles, type SessionDirectorie
 /**
  * Writes a block to the work directory.
  *
- * @returns its file, an absolute path.
- * @throws BackendUnavailableError if that fails for want of room or rights; WorkspacePathError and others of the block's file name.
+ * @returns the file's absolute path.
+ * @throws BackendUnavailableError if there is not enough space or permission; WorkspacePathError and others for the
+ * block's file name.
  */
 export async function writeBlock(
   directories: SessionDirectories,

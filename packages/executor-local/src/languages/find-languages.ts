@@ -15,21 +15,21 @@ interface FoundLanguage {
   readonly command: readonly [string, ...string[]];
 }
 
-/** Which languages can be run, and why the others cannot. */
+/** The languages that can run, and why the others cannot. */
 export interface FoundLanguages {
   readonly found: ReadonlyMap<string, FoundLanguage>;
-  /** Language to a sentence that says what is missing and what to do. */
+  /** For each missing language, a sentence that says what is missing and what to do. */
   readonly missing: ReadonlyMap<string, string>;
 }
 
-/** Where to look. */
+/** Options of `findLanguages`. */
 export interface LanguageSearch {
-  /** The environment of the blocks; its `PATH` counts. */
+  /** The environment of the blocks, whose `PATH` is searched. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Languages whose command the user gave; it is taken as it is. */
+  /** Languages whose command the user gave; these are used without a check. */
   readonly given: ReadonlySet<string>;
-  /** The command that runs another one where blocks will run. Default: the command itself. */
+  /** Wraps a command so that it runs where the blocks will run. Default: no wrapper. */
   readonly wrap?: (command: readonly [string, ...string[]]) => [string, ...string[]];
 }
 
@@ -40,7 +40,7 @@ const remedies: Readonly<Record<string, string>> = {
   typescript: "install Node.js 22.6 or later, or `npm install tsx` next to the executor",
 };
 
-/** Looks for the programs of all languages in `table`. */
+/** Finds the programs of all languages in `table`. */
 export async function findLanguages(
   table: Readonly<Record<string, LanguageCommand>>,
   search: LanguageSearch,
@@ -53,7 +53,7 @@ export async function findLanguages(
     else missing.set(language, missingSentence(language, entry.command));
   };
   await Promise.all(Object.entries(table).map(look));
-  // In the table's order, not in that of the answers.
+  // In the table's order, not in the order of the answers.
   return { found: new Map(Object.keys(table).flatMap((name) => pairOf(found, name))), missing };
 }
 
@@ -74,8 +74,8 @@ async function findCommand(
 }
 
 /**
- * The interpreter behind what is found on the path: a version manager's shim costs more time than Python itself, and
- * a stub that only asks to install Python does not answer.
+ * Finds the interpreter behind the `python` on the path: a version manager's shim takes longer to start than Python
+ * itself, and a stub that only offers to install Python does not answer.
  */
 async function findPython(
   program: string | undefined,
@@ -87,7 +87,7 @@ async function findPython(
   return answer === undefined ? undefined : [answer === "" ? program : answer, ...words];
 }
 
-/** Node strips types by itself since 22.18 and 23.6, behind a flag since 22.6; before that `tsx` does it. */
+/** Node strips types by default since 22.18 and 23.6, and behind a flag since 22.6; older versions need `tsx`. */
 async function typeScriptCommand(
   node: string,
   words: readonly string[],
@@ -102,13 +102,13 @@ async function typeScriptCommand(
   return tsx === undefined ? undefined : [node, ...words, "--import", pathToFileURL(tsx).href];
 }
 
-/** tsx as the work directory, this package or the program around it sees it. */
+/** Resolves tsx from the work directory, this package or the surrounding program. */
 function findTsx(cwd: string): string | undefined {
   for (const from of [path.join(cwd, "block.ts"), fileURLToPath(import.meta.url), path.resolve("program.js")]) {
     try {
       return createRequire(from).resolve("tsx");
     } catch {
-      // Not to be seen from there.
+      // Not resolvable from there.
     }
   }
   return undefined;
@@ -139,10 +139,10 @@ function pairOf<Key, Value>(map: ReadonlyMap<Key, Value>, key: Key): [Key, Value
 }
 
 /**
- * Where a program is, as the system would find it.
+ * Returns the path of a program, found as the system would find it.
  *
  * @param searchPath - directories, in the form of the `PATH` variable.
- * @returns its absolute path; `undefined` if it is not there or cannot be run.
+ * @returns its absolute path, or `undefined` if it does not exist or is not executable.
  */
 export function findProgram(name: string, searchPath: string): string | undefined {
   const endings =

@@ -8,28 +8,28 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type BlockEvent, errorCode, type StreamName } from "@fenced/executor-kit";
 
-/** Bytes that one read takes at most: what a pipe holds on Linux by default. */
+/** Maximum bytes per read: the default capacity of a pipe on Linux. */
 const readSize = 65_536;
-/** Chunks that wait for a slow consumer before the program is made to wait. */
+/** Chunks that may wait for a slow consumer before the program has to wait. */
 const highWaterMark = 4;
-/** Smaller chunks are copied, so that the buffer can be read into again at once. */
+/** Smaller chunks are copied, so that the buffer can be reused at once. */
 const smallChunk = 8192;
-/** No pipe holds more (Linux: `/proc/sys/fs/pipe-max-size`), so no more can be left in one when its program ends. */
+/** No pipe can hold more (Linux: `/proc/sys/fs/pipe-max-size`), so this is the most a program can leave in one. */
 const pipeCapacity = 1_048_576;
 
 interface Source {
   readonly type: StreamName;
   readonly socket: net.Socket;
-  /** The pipe's descriptor; missing for a socket. */
+  /** The pipe's descriptor; absent for a socket. */
   readonly fd?: number;
 }
 
 /**
- * Reads a program's output streams and hands it on in order of arrival, no faster than it is taken. Pipes are read
- * into a few buffers that are used again and again: a gigabyte of output makes no garbage.
+ * Reads a program's output streams and yields their data in order of arrival, no faster than the consumer takes it.
+ * Reads pipes into a few reused buffers, so a gigabyte of output creates no garbage.
  *
- * A process that the program leaves running may go on writing, a server's log for example. It must neither be held up
- * nor get an error for it, so such a pipe is read on, to nobody, until it ends.
+ * A process that the program leaves running may keep writing, for example a server's log. It must neither block nor get
+ * an error, so such a pipe is read and its data dropped until it ends.
  */
 export class OutputReader {
   readonly #sources: Source[] = [];
@@ -41,12 +41,12 @@ export class OutputReader {
   #wake: () => void = () => {};
   readonly #leftOpen: Set<net.Socket>;
 
-  /** @param leftOpen - gets the pipes that outlive their program, to be destroyed at the end of the session. */
+  /** @param leftOpen - collects the pipes that outlive their program, to be destroyed when the session ends. */
   constructor(leftOpen: Set<net.Socket>) {
     this.#leftOpen = leftOpen;
   }
 
-  /** Reads the pipe at `fd`, which is closed at the end. */
+  /** Reads the pipe at `fd`, and closes it at the end. */
   addPipe(type: StreamName, fd: number): void {
     let buffer = this.#takeBuffer();
     const read = (count: number): boolean => {
@@ -77,7 +77,10 @@ export class OutputReader {
     socket.on("data", (data: Buffer) => this.#push({ type, data }));
   }
 
-  /** What arrives until `finish` is called, and what was left then. The bytes of an event last until the next one. */
+  /**
+   * Yields what arrives until `finish` is called, and what is left then. An event's bytes are valid until the next
+   * event.
+   */
   async *events(): AsyncGenerator<BlockEvent, void, void> {
     for (;;) {
       const batch = this.#queue;
@@ -97,8 +100,8 @@ export class OutputReader {
   }
 
   /**
-   * The program has ended: takes what it left in its pipes, but does not wait for their end, since a process that it
-   * left running may hold them open.
+   * Takes what the ended program left in its pipes. Does not wait for their end, since a process that it left running
+   * may hold them open.
    */
   async finish(): Promise<void> {
     const sockets = this.#sources.filter((source) => source.fd === undefined);
@@ -115,7 +118,7 @@ export class OutputReader {
 
   #add(source: Source): void {
     this.#sources.push(source);
-    // A pipe that breaks has nothing more to say; the program's end tells how it went.
+    // A broken pipe has nothing more to say; the program's end tells how it went.
     source.socket.on("error", () => {});
   }
 
@@ -139,7 +142,7 @@ export class OutputReader {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(readSize);
   }
 
-  /** Takes what is in a pipe now. Returns whether somebody can still write to it. */
+  /** Takes what is in a pipe now. Returns whether anything can still write to it. */
   #drain(type: StreamName, fd: number): boolean {
     for (let left = pipeCapacity; left > 0;) {
       const chunk = Buffer.allocUnsafeSlow(Math.min(left, readSize));
@@ -162,7 +165,7 @@ export class OutputReader {
   }
 }
 
-/** A socket cannot be asked whether it is empty: waits for its end, or until nothing has come for a moment. */
+/** Waits until the socket ends or has been quiet for a moment, since a socket cannot be asked whether it is empty. */
 async function settled(socket: net.Socket): Promise<void> {
   for (let seen = -1; seen !== socket.bytesRead && !socket.readableEnded && !socket.destroyed;) {
     seen = socket.bytesRead;
@@ -170,7 +173,7 @@ async function settled(socket: net.Socket): Promise<void> {
   }
 }
 
-/** Bytes read at once from a non-blocking descriptor; `undefined` if there are none now, 0 if there never will be. */
+/** Number of bytes read from a non-blocking descriptor; `undefined` if there are none now, 0 at the end. */
 function readAvailable(fd: number, into: Buffer): number | undefined {
   try {
     return readSync(fd, into);
@@ -180,7 +183,7 @@ function readAvailable(fd: number, into: Buffer): number | undefined {
   }
 }
 
-/** Both ends of a pipe, as descriptors that the taker must close. */
+/** Both ends of a pipe, as descriptors; the caller closes them. */
 export interface Pipe {
   readonly readEnd: number;
   readonly writeEnd: number;
@@ -189,9 +192,9 @@ export interface Pipe {
 const batchSize = 32;
 
 /**
- * Real pipes for the output of blocks. Node connects children by sockets, which programs cannot open again: with them
- * `echo oops > /dev/stderr` fails. Node cannot make a pipe, but it can open a named one, of which `mkfifo` makes many
- * at once.
+ * Provides real pipes for the output of blocks. Node connects children through sockets, which programs cannot reopen:
+ * with them `echo oops > /dev/stderr` fails. Node cannot create a pipe, but it can open a named one, and `mkfifo`
+ * creates many of those at once.
  */
 export class PipeSupply {
   readonly #directory: string;
@@ -199,12 +202,12 @@ export class PipeSupply {
   #made = 0;
   #making: Promise<boolean> | undefined;
 
-  /** @param directory - where the names stand until their pipes are taken. */
+  /** @param directory - holds the named pipes until they are taken. */
   constructor(directory: string) {
     this.#directory = directory;
   }
 
-  /** Makes a batch ahead of need; returns whether the system can. */
+  /** Creates a batch in advance; returns whether the system can. */
   async fill(): Promise<boolean> {
     this.#making ??= this.#make().finally(() => {
       this.#making = undefined;
@@ -212,14 +215,14 @@ export class PipeSupply {
     return this.#making;
   }
 
-  /** A fresh pipe; `undefined` where the system has none. */
+  /** Returns a new pipe, or `undefined` if the system has none. */
   async take(): Promise<Pipe | undefined> {
-    // A block may have removed all the names that were there.
+    // A block may have removed all the named pipes.
     for (let broken = 0; broken <= batchSize;) {
       const name = this.#names.pop();
       if (this.#names.length < batchSize / 4) void this.fill();
       if (name === undefined) {
-        // Others who wait for this batch may be quicker to empty it.
+        // Other callers that wait for this batch may empty it first.
         if (!(await this.fill())) return undefined;
         continue;
       }
@@ -230,7 +233,7 @@ export class PipeSupply {
     return undefined;
   }
 
-  /** Waits until no batch is being made. */
+  /** Waits until no batch is being created. */
   async settle(): Promise<void> {
     await this.#making;
   }
@@ -246,19 +249,19 @@ export class PipeSupply {
       this.#names.push(...names);
       return true;
     } catch {
-      // Without mkfifo, or when the session's directory is being removed, blocks write to sockets.
+      // Without mkfifo, or while the session's directory is being removed, blocks write to sockets.
       return false;
     }
   }
 }
 
-/** `undefined` if a block removed or replaced it, or if there are no more descriptors. */
+/** Returns `undefined` if a block removed or replaced the pipe, or if no descriptors are left. */
 function openPipe(name: string): Pipe | undefined {
   let readEnd: number | undefined;
   try {
     readEnd = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     if (!fstatSync(readEnd, { bigint: true }).isFIFO()) throw new Error("not a pipe");
-    // Under its name code may have put another pipe, which nobody reads: that would hold this program up.
+    // The code may have put another pipe under this name, without a reader; opening it would block this program.
     const same = process.platform === "linux" ? `/proc/self/fd/${readEnd}` : name;
     const writeEnd = openSync(same, constants.O_WRONLY);
     unlinkSync(name);

@@ -19,29 +19,29 @@ import { OutputReader, type Pipe, type PipeSupply } from "./pipes.ts";
 export interface ProcessSpec {
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
-  /** The whole environment. The block's own mark is added. */
+  /** The complete environment, to which the block's own mark is added. */
   readonly env: Readonly<Record<string, string>>;
   readonly stdin?: string;
   /** Kills everything that the block started. */
   readonly signal: AbortSignal;
-  /** A directory of the session for files of a moment. */
+  /** A directory of the session for short-lived files. */
   readonly scratch: string;
-  /** Told the number of the process, which leads a session of its own. */
+  /** Called with the process id; the process leads a session of its own. */
   readonly onStart: (pid: number) => void;
-  /** The control group in which the block gets one of its own, where there is one. */
+  /** The control group under which the block gets its own, if there is one. */
   readonly group: ControlGroup | undefined;
-  /** Gets the pipes that processes left running by the program still write to; destroyed when the session ends. */
+  /** Collects pipes that processes left behind by the program still write to; destroyed when the session ends. */
   readonly leftOpen: Set<net.Socket>;
 }
 
-/** The variable by which processes of one block are found, wherever they went. */
+/** The variable that identifies the processes of one block, wherever they went. */
 const blockMark = "FENCED_BLOCK";
 
 /**
- * Runs a program to its end: yields its output, returns its exit code and when it ended. Children that it leaves
- * running live on.
+ * Runs a program to its end: yields its output, returns its exit code and the time of its end. Children that it leaves
+ * running stay alive.
  *
- * @throws BackendUnavailableError if it cannot be started.
+ * @throws BackendUnavailableError if the program cannot be started.
  */
 export async function* runProcess(
   spec: ProcessSpec,
@@ -59,10 +59,10 @@ export async function* runProcess(
   const finish = async (): Promise<void> => reader.finish();
   let endedAt: number | undefined;
   const kill = (): void => {
-    // It was in time, only its reader is slow; what it left running lives on.
+    // The program finished in time, and only its reader is slow; what it left running stays alive.
     if (endedAt !== undefined && spec.signal.reason === timeIsUp) return;
     killed ??= Promise.all([group?.kill(), killProcesses({ ...rootOf(child), mark })]).then(() => {});
-    // If the system cannot end it (a process stuck in a driver), what it wrote until now is all there is.
+    // If the system cannot end the program (a process stuck in a driver), use the output so far.
     void killed.then(finish, finish);
   };
   void exited.then(finish, finish);
@@ -78,12 +78,12 @@ export async function* runProcess(
     return { exitCode, ...(endedAt === undefined ? {} : { endedAt }) };
   } finally {
     spec.signal.removeEventListener("abort", kill);
-    // Stays as long as a process that the block left running is in it.
+    // The group stays as long as it contains a process that the block left running.
     await group?.remove();
   }
 }
 
-/** A group for one block; `undefined` where the session has none, or the system lets no more be made. */
+/** Creates a group for one block; returns `undefined` if the session has none, or the system refuses to create more. */
 async function blockGroup(session: ControlGroup | undefined, name: string): Promise<ControlGroup | undefined> {
   const group = session?.inner(name);
   return (await group?.make()) === true ? group : undefined;
@@ -112,20 +112,21 @@ function startProcess(
   }
 }
 
-/** Under which name a child's family is found: once it has been waited for, its number may be somebody else's. */
+/** The id by which to find a child's family; once the child has been reaped, another process may have its number. */
 function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily, "mark"> {
   if (pid === undefined) return {};
   return exitCode === null && signalCode === null ? { root: pid } : { endedRoots: [pid] };
 }
 
-/** A file takes any amount at once, can be opened again as `/dev/stdin`, and is nobody's problem if it is not read. */
+/** Uses a file because it takes any amount at once, can be reopened as `/dev/stdin`, and need not be read. */
 function stdinFile(text: string, scratch: string): number {
   const file = path.join(scratch, `stdin-${randomUUID()}`);
-  // One descriptor to write and to hand on: under the name, code may have put something else by then.
+  // Use one descriptor for writing and for the program: by the time the name is opened again, code may have replaced
+  // the file.
   const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
   try {
     const bytes = Buffer.from(text);
-    // At positions, which leaves the descriptor at the beginning.
+    // Writes at explicit positions leave the descriptor's own position at the start.
     for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, bytes.length - done, done);
     if (process.platform !== "win32") unlinkSync(file);
     return fd;

@@ -6,36 +6,36 @@ import { procOptions, systemOptions } from "./system-directories.ts";
 
 const enterProgram: string = readFileSync(new URL("./enter.py", import.meta.url), "utf8");
 
-/** What a sandbox is made of. */
+/** The contents of a sandbox. */
 export interface SandboxPlan {
-  /** Bubblewrap itself. Absolute path. */
+  /** Absolute path of bubblewrap. */
   readonly bubblewrap: string;
-  /** Besides the system's directories, outer ones first. */
+  /** What is shared besides the system's directories, outer directories first. */
   readonly shared: readonly SharedPath[];
-  /** The directory of the host with the sandbox's own `passwd`, `group`, `hosts` and `nsswitch.conf`. Absolute path. */
+  /** Absolute path of the host directory with the sandbox's own `passwd`, `group`, `hosts` and `nsswitch.conf`. */
   readonly settings: string;
-  /** The directory that the supervisor makes for itself in the sandbox. Absolute path. */
+  /** Absolute path of the directory that the supervisor creates for itself in the sandbox. */
   readonly directory: string;
   readonly workspace: string;
-  /** Programs that the supervisor looks for, and the `PATH` to look on. */
+  /** Programs that the supervisor looks for, and the `PATH` to search. */
   readonly programs: readonly string[];
   readonly searchPath: string;
   readonly network: "none" | "open";
   readonly limits: SandboxLimits;
-  /** Who this process is. */
+  /** The user and group of this process. */
   readonly user: { readonly uid: number; readonly gid: number };
 }
 
-/** The descriptor over which bubblewrap is given the filter of system calls. */
+/** The descriptor from which bubblewrap reads the system call filter. */
 export const filterDescriptor = 3;
 
-/** The descriptor over which bubblewrap says which process it has started. */
+/** The descriptor to which bubblewrap writes the process that it started. */
 export const infoDescriptor = 4;
 
-/** Inside, root is somebody else: programs that find themselves to be root try what only root may. */
+/** Replaces root inside the sandbox: programs that run as root try what only root may do. */
 const insteadOfRoot = 1000;
 
-/** Who programs are in the sandbox. */
+/** The user or group id inside the sandbox. */
 export function userInside(id: number): number {
   return id === 0 ? insteadOfRoot : id;
 }

@@ -13,24 +13,27 @@ import { isSystemPath } from "./system-directories.ts";
 export interface InstallationSearch {
   /** Names or absolute paths. */
   readonly programs: readonly string[];
-  /** `PATH` of the blocks. */
+  /** The blocks' `PATH`. */
   readonly searchPath: string;
   readonly virtualEnv: VirtualEnv | undefined;
-  /** Directories that code may have written to: nothing in there is believed or run. Absolute paths without symbolic links. */
+  /**
+   * Absolute paths, without symbolic links, of directories that code may have written to; nothing in them is trusted or
+   * run.
+   */
   readonly untrusted: readonly string[];
 }
 
-/** What of the host the programs are made of. */
+/** The host files that the programs need. */
 export interface Installations {
-  /** Directories and files to show to blocks, besides those of the system. Absolute paths. */
+  /** Absolute paths of files and directories to show to blocks besides the system's. */
   readonly places: readonly string[];
-  /** Directories with programs, to go first on the blocks' `PATH`: those behind the shims of version managers. */
+  /** Directories to put first on the blocks' `PATH`: those of the programs behind version managers' shims. */
   readonly directories: readonly string[];
   /** The part of `PATH` that code cannot have written to. */
   readonly trustedPath: string;
 }
 
-/** Finds the programs outside of the system's directories: version managers, Conda, `/opt`. */
+/** Finds programs outside the system's directories, such as those of version managers, Conda and `/opt`. */
 export async function findInstallations(search: InstallationSearch): Promise<Installations> {
   const { programs, searchPath, virtualEnv, untrusted } = search;
   const isTrusted = (place: string): boolean => !untrusted.some((each) => isWithin(real(place), each));
@@ -61,7 +64,7 @@ async function installationOf(
 ): Promise<{ readonly places: string[]; readonly directories: string[] }> {
   const python = /^python3?$/.test(name);
   if (isSystemPath(real(program))) return { places: [], directories: [] };
-  // Behind a version manager's shim stands another program, which only the shim knows.
+  // Only a version manager's shim knows which program it runs.
   const [own = program, ...more] = python ? await askPython(program) : name === "node" ? await askNode(program) : [];
   const directory = path.dirname(own);
   return {
@@ -74,7 +77,7 @@ async function virtualEnvPlaces({ directory, python }: VirtualEnv): Promise<stri
   return [directory, ...(await askPython(python)).slice(1)];
 }
 
-/** Python's own answer: its program, then what it is made of. */
+/** Asks Python for the path of its program and for the directories it consists of. */
 async function askPython(program: string): Promise<string[]> {
   const question =
     "import sys, sysconfig; print(sys.executable, sys.base_prefix, *map(sysconfig.get_path, ['stdlib', 'platstdlib']), sep='\\n')";
@@ -87,7 +90,7 @@ async function askNode(program: string): Promise<string[]> {
   return real(program) === real(process.execPath) ? [program] : ask(program, ["-p", "process.execPath"]);
 }
 
-/** The absolute paths that a program prints, one a line. */
+/** The absolute paths that a program prints, one per line. */
 async function ask(program: string, words: readonly string[]): Promise<string[]> {
   try {
     const options = { cwd: "/", env: hostEnvironment([]), timeout: 20_000, maxBuffer: 65_536 };
@@ -98,7 +101,7 @@ async function ask(program: string, words: readonly string[]): Promise<string[]>
   }
 }
 
-/** The directory in which a program was installed with all that belongs to it, or else the program alone. */
+/** The directory in which a program was installed with everything that belongs to it, or else only the program. */
 function placesOf(program: string): string[] {
   return [program, real(program)].flatMap((each) => {
     const directory = path.dirname(each);
@@ -108,10 +111,10 @@ function placesOf(program: string): string[] {
 }
 
 /**
- * Whether a directory holds an installation and not much else. `~/.local`, `/opt` and home directories hold all kinds of
- * things.
+ * True if a directory contains an installation and little else. `~/.local`, `/opt` and home directories contain all
+ * kinds of things.
  *
- * @param depth - how far below a home directory it must be.
+ * @param depth - minimum depth below a home directory.
  */
 function isInstallation(prefix: string, depth: number): boolean {
   const home = real(homedir());

@@ -4,23 +4,26 @@ import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import { ControlGroup } from "@fenced/executor-kit";
 
-/** What a sandbox may use; `undefined`: the default, where the system can hold it. */
+/** A sandbox's limits; `undefined` for the default, if the system can enforce it. */
 export interface WantedLimits {
   readonly memoryBytes: number | undefined;
   readonly pidsLimit: number | undefined;
 }
 
-/** How the limits of a sandbox are held. */
+/** How a sandbox's limits are enforced. */
 export interface SandboxLimits {
-  /** Bytes of memory, for messages. */
+  /** Memory limit in bytes, for messages. */
   readonly memoryBytes: number;
-  /** Bytes of files in `/tmp`, and again in `/dev/shm`. */
+  /** Maximum bytes of files in `/tmp`, and again in `/dev/shm`. */
   readonly temporaryBytes: number;
-  /** Limits that each process is given, where there is no control group for them. */
+  /** Limits for each process, used where there is no control group for them. */
   readonly each: { readonly processes?: number; readonly data?: number };
-  /** Control groups to start the sandbox in; made. */
+  /** Existing control groups to start the sandbox in. */
   readonly groups: readonly ControlGroup[];
-  /** Files in which the kernel counts processes that it ended for want of memory, and where the supervisor looks for them. */
+  /**
+   * Files in which the kernel counts the processes that it killed for lack of memory, and where the supervisor finds
+   * them.
+   */
   readonly events: readonly { readonly source: string; readonly place: string }[];
 }
 
@@ -29,14 +32,14 @@ const defaultPidsLimit = 512;
 
 type Controller = "memory" | "pids";
 
-/** A control group of this process, and which controllers its inner groups can have. */
+/** A control group of this process, and the controllers available to its child groups. */
 interface GroupHome {
   readonly directory: string;
   readonly version: 1 | 2;
   readonly controllers: readonly Controller[];
 }
 
-/** The control groups of a sandbox, not made yet, so that a leash can be told first. */
+/** The control groups of a sandbox; planned before they are created, so that a leash can be told first. */
 export class LimitGroups {
   readonly #homes: readonly GroupHome[];
   readonly #name: string;
@@ -46,20 +49,20 @@ export class LimitGroups {
     this.#name = name;
   }
 
-  /** @param name - of the groups; unique in the world. */
+  /** @param name - name of the groups; must be globally unique. */
   static async plan(name: string): Promise<LimitGroups> {
     return new LimitGroups(await findHomes(), name);
   }
 
-  /** The groups, whether they are made or not. */
+  /** The groups, whether created or not. */
   get all(): ControlGroup[] {
     return this.#homes.map(({ directory }) => ControlGroup.at(path.join(directory, this.#name)));
   }
 
   /**
-   * Makes the groups that the system lets this process make.
+   * Creates the groups that the system lets this process create.
    *
-   * @throws BackendUnavailableError if a limit that the user gave cannot be held.
+   * @throws BackendUnavailableError if a limit that the user gave cannot be enforced.
    */
   async make(wanted: WantedLimits): Promise<SandboxLimits> {
     const memoryBytes = wanted.memoryBytes ?? defaultMemoryBytes;
@@ -90,15 +93,15 @@ export class LimitGroups {
     };
   }
 
-  /** Removes the groups; all that ran in them must have ended. */
+  /** Removes the groups; everything that ran in them must have ended. */
   async remove(): Promise<void> {
     await Promise.all(this.all.map(async (group) => group.remove()));
   }
 }
 
 /**
- * Whether the kernel counts a sandbox's processes by themselves (Linux 5.14), so that a limit of each process is one for the
- * sandbox. It lets the host's root have any number.
+ * True if the kernel counts a sandbox's processes separately (Linux 5.14), so that a limit per process is one for the
+ * sandbox. The kernel does not limit the host's root.
  */
 function limitsProcessesPerSandbox(): boolean {
   const [major = 0, minor = 0] = release().split(".").map(Number);
@@ -107,14 +110,15 @@ function limitsProcessesPerSandbox(): boolean {
 
 async function makeGroup(group: ControlGroup, { directory, version, controllers }: GroupHome): Promise<boolean> {
   if (version === 2) {
-    // Refused where processes are in the group itself; then its inner groups have no controllers, unless they are on already.
+    // Fails if the group itself contains processes; then its child groups have no controllers, unless these are already
+    // on.
     const words = controllers.map((each) => `+${each}`).join(" ");
     await writeFile(path.join(directory, "cgroup.subtree_control"), words).catch(() => {});
   }
   return group.makeAny();
 }
 
-/** Returns the limits that the group holds from now on. */
+/** Sets the group's limits and returns those that it now enforces. */
 async function setLimits(
   group: ControlGroup,
   home: GroupHome,
@@ -163,12 +167,12 @@ async function findHomes(): Promise<GroupHome[]> {
     const directory = mountOf(mounts ?? "", version === 2 ? undefined : names, place);
     return number === undefined || directory === undefined ? [] : [{ directory, version, controllers }];
   });
-  // Where both versions are mounted, the controllers are with the first.
+  // Where both versions are mounted, version 1 has the controllers.
   const first = homes.filter(({ version, controllers }) => version === 1 && controllers.length > 0);
   return first.length > 0 ? first : homes.filter(({ version }) => version === 2);
 }
 
-/** Where a control group is in the file system. */
+/** The path of a control group in the file system. */
 function mountOf(mounts: string, controllers: string | undefined, place: string): string | undefined {
   for (const line of mounts.split("\n")) {
     const [, root, mount, type, options = ""] = /^\d+ \d+ \S+ (\S+) (\S+) .* - (cgroup2?) \S+ (\S+)/.exec(line) ?? [];

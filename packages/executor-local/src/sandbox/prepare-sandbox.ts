@@ -9,38 +9,38 @@ import type { SandboxLimits } from "./limit-groups.ts";
 import { noBubblewrap } from "./sandbox-problems.ts";
 import { isWithin, resolveShares } from "./shared-paths.ts";
 
-/** What a sandbox is made for. */
+/** The settings of a sandbox. */
 export interface SandboxWishes {
   /** The executor's id. */
   readonly id: string;
   readonly virtualEnv: VirtualEnv | undefined;
-  /** The executor's variables for blocks. */
+  /** The executor's environment variables for blocks. */
   readonly env: Readonly<Record<string, string>>;
-  /** Names of this program's variables that blocks get, too. */
+  /** Names of this program's environment variables that blocks also get. */
   readonly inheritEnv: readonly string[];
   readonly readable: readonly string[];
   readonly writable: readonly string[];
   readonly network: "none" | "open";
 }
 
-/** How to start a sandbox, again and again. */
+/** What is needed to start a sandbox, any number of times. */
 export interface PreparedSandbox {
   readonly plan: SandboxPlan;
-  /** Variables of the first process. */
+  /** Environment variables of the first process. */
   readonly firstEnvironment: Readonly<Record<string, string>>;
-  /** Variables of blocks over those of the first process. */
+  /** Blocks' environment variables, which override those of the first process. */
   readonly blockEnvironment: Readonly<Record<string, string>>;
 }
 
-/** Variables of this program that mean nothing in a sandbox, or something else. */
+/** This program's variables that mean nothing, or something else, in a sandbox. */
 const ownVariables: readonly string[] = ["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP"];
 const userName = "sandbox";
 
 /**
- * Finds bubblewrap and the blocks' programs, looks up what is shared, and writes the sandbox's own settings.
+ * Finds bubblewrap and the blocks' programs, resolves the shared paths, and writes the sandbox's own settings.
  *
- * @param programs - those that languages need.
- * @throws BackendUnavailableError if there is no bubblewrap; InvalidInputError if something cannot be shared.
+ * @param programs - the programs that the languages need.
+ * @throws BackendUnavailableError if bubblewrap is missing; InvalidInputError if something cannot be shared.
  */
 export async function prepareSandbox(
   wishes: SandboxWishes,
@@ -78,7 +78,7 @@ export async function prepareSandbox(
   return { plan, firstEnvironment: { ...first, FENCED_SESSION: wishes.id }, blockEnvironment: variables };
 }
 
-/** Also over a `PATH` that the user gave. */
+/** Takes precedence even over a `PATH` that the user gave. */
 function blockVariables(
   { virtualEnv }: SandboxWishes,
   { directories }: Installations,
@@ -90,7 +90,7 @@ function blockVariables(
   return { PATH: words.join(":"), ...(virtualEnv ? { VIRTUAL_ENV: virtualEnv.directory } : {}) };
 }
 
-/** What programs ask about users and hosts: nothing of this machine's. */
+/** Writes what programs look up about users and hosts, without anything of this machine's. */
 async function writeSettings(
   directory: string,
   { uid, gid }: { readonly uid: number; readonly gid: number },

@@ -7,7 +7,7 @@ import { findInstallations } from "./find-installations.ts";
 import { seatbeltProfile } from "./seatbelt-profile.ts";
 import { resolveShares } from "./shared-paths.ts";
 
-/** What the sandbox of a session on macOS is made for. */
+/** The settings of a session's macOS sandbox. */
 export interface SeatbeltWishes {
   readonly readable: readonly string[];
   readonly writable: readonly string[];
@@ -16,22 +16,22 @@ export interface SeatbeltWishes {
   readonly pidsLimit: number | undefined;
 }
 
-/** How blocks get into the sandbox. */
+/** How blocks enter the sandbox. */
 export interface Seatbelt {
-  /** The command that starts another one in the sandbox. */
+  /** Wraps a command so that it starts in the sandbox. */
   readonly wrap: (command: readonly [string, ...string[]]) => [string, ...string[]];
-  /** Variables of blocks, over those of this program. */
+  /** Blocks' environment variables, which override those of this program. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Directories of the session that code may change. Not the session's whole directory: the profile is in it. */
+/** Directories of the session that code may change. Not the session's whole directory, which contains the profile. */
 const ownDirectories = ["home", "tmp", "functions", "packages"] as const;
 
 /**
- * Writes the profile of a session, and makes its home and temporary directory.
+ * Writes a session's profile, and creates its home and temporary directories.
  *
- * @param programs - those that languages need, and the `PATH` to find them on.
- * @throws InvalidInputError if something cannot be shared, or a limit is given that macOS does not hold.
+ * @param programs - the programs that the languages need, and the `PATH` to search.
+ * @throws InvalidInputError if something cannot be shared, or a limit is given that macOS cannot enforce.
  */
 export async function prepareSeatbelt(
   wishes: SeatbeltWishes & { readonly virtualEnv: VirtualEnv | undefined },

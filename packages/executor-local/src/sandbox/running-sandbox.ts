@@ -9,11 +9,13 @@ import { bubblewrapCommand, filterDescriptor, infoDescriptor, type SandboxPlan }
 import { explainStart, unsupportedSystem } from "./sandbox-problems.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 
-/** How long a sandbox may take to end by itself, and once it is killed, in milliseconds. */
+/** Milliseconds that a sandbox may take to end by itself, and once it is killed. */
 const [endMs, killMs] = [2000, 10_000];
 const longestWords = 4000;
 
-/** A sandbox whose supervisor answers. Its first process is the supervisor: with that, the kernel ends all others. */
+/**
+ * A sandbox whose supervisor responds. The supervisor is its first process: when it ends, the kernel kills all others.
+ */
 export class RunningSandbox {
   readonly inventory: SupervisorInventory;
   readonly supervisor: Supervisor;
@@ -30,8 +32,8 @@ export class RunningSandbox {
   /**
    * Starts a sandbox.
    *
-   * @param env - the variables of its first process, which all programs in it can read.
-   * @throws BackendUnavailableError that says what keeps it from starting, and what to do.
+   * @param env - environment variables of its first process, which all programs in it can read.
+   * @throws BackendUnavailableError that says why it does not start, and what to do.
    */
   static async open(
     plan: SandboxPlan,
@@ -59,12 +61,12 @@ export class RunningSandbox {
     }
   }
 
-  /** Why no block can run in it any more; `undefined` as long as they can. */
+  /** Why no block can run in it any more; `undefined` as long as blocks can. */
   get lost(): Error | undefined {
     return this.#lost;
   }
 
-  /** Has `action` called once, as soon as it is known that no block can run in it any more. */
+  /** Calls `action` once, as soon as no block can run in it any more. */
   whenLost(action: (reason: string) => void): void {
     if (this.#lost) action(this.#lost.message);
     else this.#onLost = action;
@@ -76,7 +78,7 @@ export class RunningSandbox {
     await this.#process.end();
   }
 
-  /** Fails the blocks that run. */
+  /** Fails the running blocks. */
   lose(cause: Error): void {
     if (this.#lost) return;
     this.#lost = new BackendUnavailableError(`The sandbox is lost: ${cause.message}`, {
@@ -89,7 +91,7 @@ export class RunningSandbox {
   }
 }
 
-/** Bubblewrap, which lives as long as the sandbox. */
+/** The bubblewrap process, which lives as long as the sandbox. */
 class SandboxProcess {
   readonly streams: { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable };
   readonly #child: ChildProcess;
@@ -134,12 +136,12 @@ class SandboxProcess {
     return this.#said;
   }
 
-  /** It ended by itself, with an error. */
+  /** True if it ended by itself, with an error. */
   get failed(): boolean {
     return this.#child.exitCode !== null && this.#child.exitCode !== 0;
   }
 
-  /** @throws BackendUnavailableError if the sandbox is not in the control groups that hold its limits. */
+  /** @throws BackendUnavailableError if the sandbox is not in the control groups that enforce its limits. */
   async checkGroups(): Promise<void> {
     for (const { directory } of this.#plan.limits.groups) {
       const members = await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "");
@@ -150,16 +152,16 @@ class SandboxProcess {
     }
   }
 
-  /** Kills the first process, and with it all of the sandbox. */
+  /** Kills the first process, and with it the whole sandbox. */
   kill(): void {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const [, first] = /"child-pid": (\d+)/.exec(this.#info) ?? [];
     try {
-      // Bubblewrap waits for it, so that the number is nobody else's.
+      // Bubblewrap is its parent and waits for it, so no other process can have this number.
       if (first !== undefined) process.kill(Number(first), "SIGKILL");
       else this.#child.kill("SIGKILL");
     } catch {
-      // It is dead.
+      // It is already dead.
     }
   }
 

@@ -10,7 +10,7 @@ export function noBubblewrap(): BackendUnavailableError {
   });
 }
 
-/** @returns the error for a system on which there is no sandbox. */
+/** @returns the error for an operating system without a supported sandbox. */
 export function unsupportedSystem(): BackendUnavailableError {
   return new BackendUnavailableError(`There is no OS sandbox for ${process.platform} on ${process.arch}. ${unfenced}`, {
     remedy: "Use Linux on x64 or arm64, or macOS; elsewhere use a container, with @fenced/executor-docker.",
@@ -18,7 +18,7 @@ export function unsupportedSystem(): BackendUnavailableError {
 }
 
 /**
- * Why a sandbox could not be started, by what bubblewrap said and by what the system forbids.
+ * Explains why a sandbox did not start, from what bubblewrap said and what the system forbids.
  *
  * @param said - standard error of bubblewrap and of what it started.
  */
@@ -31,7 +31,7 @@ export function explainStart(said: string, cause?: unknown): BackendUnavailableE
   });
 }
 
-/** A problem and its cure. */
+/** A problem and its remedy. */
 interface Explanation {
   readonly problem: string;
   readonly remedy: string;
@@ -66,7 +66,7 @@ function explanation(said: string): Explanation {
   };
 }
 
-/** Who forbids namespaces. */
+/** Finds out what forbids namespaces. */
 function namespaceProblem(said: string): Explanation {
   const none = isSetting("/proc/sys/user/max_user_namespaces", "0");
   if (none || isSetting("/proc/sys/kernel/unprivileged_userns_clone", "0") || /ENOSPC|No space left/.test(said)) {

@@ -31,9 +31,9 @@ import { LimitGroups, type SandboxLimits, type WantedLimits } from "./limit-grou
 import { prepareSandbox, type PreparedSandbox, type SandboxWishes } from "./prepare-sandbox.ts";
 import { RunningSandbox } from "./running-sandbox.ts";
 
-/** What a session is made for. */
+/** The settings of a session. */
 export interface SandboxSettings extends SandboxWishes, WantedLimits {
-  /** Absolute; `undefined`: a directory of the session's own. */
+  /** Absolute path; `undefined` for a directory that the session creates. */
   readonly workDirectory: string | undefined;
   readonly table: Readonly<Record<string, LanguageCommand>>;
   /** Languages whose command the user gave. */
@@ -41,20 +41,20 @@ export interface SandboxSettings extends SandboxWishes, WantedLimits {
   readonly cleanupTempFiles: boolean;
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
-  /** The sandbox was lost and replaced: what was in it besides the work directory is gone. */
+  /** Called when the sandbox was lost and replaced: everything in it except the work directory is gone. */
   readonly onReplaced: () => void;
-  /** The sandbox cannot be used any more. */
+  /** Called when the sandbox can no longer be used. */
   readonly onLost: (reason: string) => void;
 }
 
-/** What was made for a session. */
+/** The resources of a session. */
 interface SessionParts {
   readonly directories: SessionDirectories;
   readonly groups: LimitGroups;
   readonly leashes: readonly Leash[];
 }
 
-/** A sandbox of Linux in which all blocks run, and its directories. One that is lost is replaced for the next block. */
+/** A Linux sandbox in which all blocks run, and its directories. A lost sandbox is replaced for the next block. */
 export class SandboxSession implements BackendSession {
   readonly files: DirectoryFiles;
   readonly #settings: SandboxSettings;
@@ -84,7 +84,7 @@ export class SandboxSession implements BackendSession {
   static async open(settings: SandboxSettings, signal: AbortSignal): Promise<SandboxSession> {
     const directories = await SessionDirectories.plan(settings);
     const groups = await LimitGroups.plan(`fenced-${randomUUID()}`);
-    // Before there is anything to remove: this program may die at any moment.
+    // Before there is anything to remove, since this program may die at any moment.
     const mark = { name: "FENCED_SESSION", value: settings.id };
     const leashes = [
       new Leash({ mark, ...directories.leashed }),
@@ -146,7 +146,7 @@ export class SandboxSession implements BackendSession {
       });
     } finally {
       endedAt = performance.now();
-      // The block may have put something else in its place, or locked the directory: its result counts all the same.
+      // The block may have replaced the file or locked the directory; its result counts all the same.
       if (temporary) await removeOwnFile(codeFile);
     }
     if (end.outOfMemory) yield { type: "stderr", data: this.#memorySentence() };
@@ -162,7 +162,7 @@ export class SandboxSession implements BackendSession {
     try {
       await sandbox.supervisor.reset();
     } catch (error) {
-      // A new one has no processes either.
+      // A new sandbox has no processes either.
       sandbox.lose(error instanceof Error ? error : new Error(String(error)));
       await this.#ready(signal);
     }
@@ -178,7 +178,7 @@ export class SandboxSession implements BackendSession {
     }
   }
 
-  /** The sandbox, a new one if the last one is lost. */
+  /** Returns the sandbox, or a new one if the last one was lost. */
   async #ready(signal: AbortSignal): Promise<RunningSandbox> {
     if (this.#closed) throw new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." });
     if (!this.#sandbox.lost) return this.#sandbox;
@@ -190,7 +190,7 @@ export class SandboxSession implements BackendSession {
 
   async #replace(signal: AbortSignal): Promise<RunningSandbox> {
     await this.#sandbox.end();
-    // Code may have put links where shared paths lead through: they are looked up again.
+    // Resolve the shared paths again, because code may have put links into them.
     this.#prepared = await prepare(this.#settings, this.#parts.directories, this.#prepared.plan.limits);
     const { plan, firstEnvironment } = this.#prepared;
     this.#sandbox = await RunningSandbox.open(plan, firstEnvironment, signal);

@@ -1,13 +1,13 @@
-/** What a sandbox of macOS lets programs do. */
+/** What programs in a macOS sandbox may do. */
 export interface SeatbeltRules {
-  /** Files and directories that programs may change. Absolute paths without symbolic links. */
+  /** Absolute paths, without symbolic links, of files and directories that programs may change. */
   readonly writable: readonly string[];
-  /** Files and directories that programs may read besides those of the system. Absolute paths without symbolic links. */
+  /** Absolute paths, without symbolic links, of files and directories that programs may read besides the system's. */
   readonly readable: readonly string[];
   readonly network: "none" | "open";
 }
 
-/** Where macOS keeps programs, libraries and settings that hold no secrets. */
+/** Where macOS keeps programs, libraries and settings without secrets. */
 const systemPaths = [
   ["/bin", "/sbin", "/usr", "/System", "/Library/Frameworks", "/Library/Developer", "/Library/Fonts"],
   ["/Library/Apple", "/Applications/Xcode.app", "/opt/homebrew", "/private/var/db/timezone", "/private/var/select"],
@@ -26,8 +26,8 @@ const devices = [
 ];
 
 /**
- * A profile for `sandbox-exec`, in the profile language of macOS: everything is forbidden but what it lists. Programs may look
- * up names of files anywhere, which the linker of macOS needs; what is in them they may not read.
+ * A profile for `sandbox-exec`, in macOS's profile language: it denies everything that it does not list. Programs may
+ * look up file names anywhere, which the macOS linker needs, but not read the files.
  */
 export function seatbeltProfile({ writable, readable, network }: SeatbeltRules): string {
   const read = [...systemPaths, ...devices, ...readable, ...writable];
@@ -51,7 +51,7 @@ export function seatbeltProfile({ writable, readable, network }: SeatbeltRules):
   ].join("\n");
 }
 
-/** The loopback is the machine's: there are no network namespaces. Names are then not looked up either. */
+/** The loopback is the machine's, since macOS has no network namespaces. DNS lookups fail, too. */
 const loopbackOnly = ["(deny network*)"];
 const openNetwork = [
   "(allow network*)",
@@ -63,7 +63,7 @@ function allowFiles(operation: string, places: readonly string[]): string {
   return `(allow ${operation}\n${places.map((each) => `  (subpath ${quoted(each)})`).join("\n")})`;
 }
 
-/** A string of the profile language, which is Scheme's. */
+/** A string of the profile language, which is based on Scheme. */
 function quoted(text: string): string {
   return `"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
 }

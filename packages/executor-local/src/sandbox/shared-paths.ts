@@ -4,9 +4,9 @@ import { InvalidInputError } from "@fenced/core";
 
 /** A file or directory of the host that programs in a sandbox see under its own path. */
 export interface SharedPath {
-  /** What is shared: without symbolic links. Absolute path. */
+  /** Absolute path of what is shared, without symbolic links. */
   readonly source: string;
-  /** Where it is in the sandbox. Absolute path. */
+  /** Absolute path in the sandbox. */
   readonly place: string;
   readonly mode: "read" | "write";
 }
@@ -19,7 +19,7 @@ export interface Shares {
   readonly writable: readonly string[];
 }
 
-/** Directories of which a sandbox has its own; sharing them would open it or break it. */
+/** Directories that a sandbox has its own of; sharing them would open it or break it. */
 const whole: readonly string[] = ["/", "/tmp"];
 const trees: readonly string[] = ["/proc", "/sys", "/dev"];
 
@@ -33,16 +33,16 @@ export function unshareable(place: string): string | undefined {
   return tree === undefined ? undefined : `must not be in ${tree}, of which the sandbox has its own`;
 }
 
-/** Whether a path is a directory or lies in it. Absolute paths. */
+/** True if a path is a directory or lies in it. Both must be absolute. */
 export function isWithin(place: string, directory: string): boolean {
   return place === directory || place.startsWith(directory === "/" ? "/" : `${directory}/`);
 }
 
 /**
- * Looks up what is shared, outer directories first.
+ * Resolves the shared paths, outer directories first.
  *
- * @throws InvalidInputError if something is not there, cannot be shared, or is reached through a symbolic link that code in
- * an earlier sandbox may have made.
+ * @throws InvalidInputError if a path does not exist, cannot be shared, or leads through a symbolic link that code in
+ * an earlier sandbox may have created.
  */
 export async function resolveShares({ workDirectory, readable, writable }: Shares): Promise<SharedPath[]> {
   const shared: SharedPath[] = [{ source: workDirectory, place: workDirectory, mode: "write" }];

@@ -1,12 +1,15 @@
 import { auditArchitectures, systemCalls, type SystemCallTable } from "./system-calls.ts";
 
-/** What an argument of a system call must be for a rule to hold. The kernel looks at the lower 32 bits of these arguments only. */
+/**
+ * What an argument of a system call must be for a rule to apply. The kernel looks only at the lower 32 bits of these
+ * arguments.
+ */
 type Condition =
   | { readonly argument: number; readonly anyBitOf: number }
   | { readonly argument: number; readonly oneOf: readonly number[] }
   | { readonly argument: number; readonly noneOf: readonly number[] };
 
-/** System calls that fail with an error, if all conditions hold. */
+/** System calls that fail with an error if all conditions hold. */
 interface Rule {
   readonly calls: readonly string[];
   readonly error: number;
@@ -18,7 +21,7 @@ const families = { unix: 1, ipv4: 2, ipv6: 10, netlink: 16 } as const;
 /** All namespaces, as flags of `clone`; `unshare` has one more, for time. */
 const [newNamespaces, newTimeNamespace] = [0x7e02_0000, 0x80];
 const setIdBits = 0o6000;
-/** `O_CREAT` and `O_TMPFILE`: only with them does a mode mean anything. */
+/** `O_CREAT` and `O_TMPFILE`: a mode matters only with one of them. */
 const creating = 0o20000100;
 /** `TIOCSTI` and `TIOCLINUX` type into a terminal; `TIOCSETD` loads drivers. */
 const terminalTricks = [0x5412, 0x541c, 0x5423];
@@ -36,7 +39,7 @@ function createsWithIds(call: string, flags: number): Rule {
 }
 
 const rules: readonly Rule[] = [
-  // The kernel's own administration, which no program in a sandbox has a use for.
+  // Kernel administration, which no program in a sandbox needs.
   {
     calls: [
       ["mount", "umount2", "pivot_root", "move_mount", "open_tree", "mount_setattr"],
@@ -47,19 +50,19 @@ const rules: readonly Rule[] = [
     ].flat(),
     error: errors.EPERM,
   },
-  // Keys are the user's, and session keyrings are inherited: no namespace stands in between.
+  // Keys belong to the user, and session keyrings are inherited: no namespace isolates them.
   { calls: ["add_key", "request_key", "keyctl"], error: errors.EPERM },
-  // New namespaces give back capabilities, and with them the part of the kernel in which most escapes were found.
+  // New namespaces give capabilities back, and with them access to the part of the kernel with the most known escapes.
   {
     calls: ["unshare"],
     error: errors.EPERM,
     conditions: [{ argument: 0, anyBitOf: newNamespaces | newTimeNamespace }],
   },
   { calls: ["clone"], error: errors.EPERM, conditions: [{ argument: 0, anyBitOf: newNamespaces }] },
-  // These hide their arguments in memory, or are a way around this filter: C libraries then use the calls that it sees.
+  // These keep their arguments in memory, or bypass this filter; C libraries fall back to calls that the filter sees.
   { calls: ["clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"], error: errors.ENOSYS },
   { calls: ["ioctl"], error: errors.EPERM, conditions: [{ argument: 1, oneOf: terminalTricks }] },
-  // Of the network only what network namespaces confine; not the hypervisor's sockets, for one.
+  // Allow only socket families that network namespaces confine; not the hypervisor's sockets, for example.
   {
     calls: ["socket"],
     error: errors.EAFNOSUPPORT,
@@ -73,7 +76,7 @@ const rules: readonly Rule[] = [
       { argument: 2, noneOf: [0] },
     ],
   },
-  // A program in the workspace that runs as its owner would be a gift to other users of the host.
+  // A setuid program in the workspace would give other users of the host its owner's rights.
   setsIds("chmod", 1),
   setsIds("fchmod", 1),
   setsIds("fchmodat", 2),
@@ -85,19 +88,19 @@ const rules: readonly Rule[] = [
   createsWithIds("openat", 2),
 ];
 
-/** An instruction of the kernel's packet filters: operation, jump if true, jump if false, operand. */
+/** An instruction of the kernel's packet filter: operation, jump if true, jump if false, operand. */
 type Instruction = readonly [operation: number, jumpTrue: number, jumpFalse: number, operand: number];
 
 const operations = { load: 0x20, jumpIfEqual: 0x15, jumpIfAtLeast: 0x35, jumpIfAnyBit: 0x45, answer: 0x06 } as const;
 const answers = { allow: 0x7fff_0000, error: 0x0005_0000 } as const;
-/** Where the kernel puts what it asks about: the call's number, the architecture, the arguments. */
+/** Offsets of what the kernel passes to the filter: the call's number, the architecture, the arguments. */
 const [numberAt, architectureAt, argumentsAt] = [0, 4, 16];
-/** Bit of the numbers of x32 programs on x64. */
+/** The bit that marks system calls of x32 programs on x64. */
 const x32 = 0x4000_0000;
 
 /**
- * A program for the kernel that lets a process use all system calls but those with which it could reach around its sandbox:
- * they fail with an error. Programs of other architectures, 32-bit ones included, can use none.
+ * A kernel filter program that allows all system calls except those that could reach around the sandbox; these fail
+ * with an error. Programs of other architectures, including 32-bit ones, cannot make any.
  *
  * @param table - the architecture of this machine.
  */
@@ -127,7 +130,7 @@ function refusal({ error, conditions = [] }: Rule, call: number | undefined): In
   return [[operations.load, 0, 0, numberAt], [operations.jumpIfEqual, 0, body.length, call], ...body];
 }
 
-/** Goes on with the next instruction if the condition holds, else behind the rest of the rule. */
+/** Continues with the next instruction if the condition holds, otherwise after the rest of the rule. */
 function check(condition: Condition, rest: number): Instruction[] {
   const load: Instruction = [operations.load, 0, 0, argumentsAt + 8 * condition.argument];
   if ("anyBitOf" in condition) return [load, [operations.jumpIfAnyBit, 0, rest, condition.anyBitOf]];

@@ -1,10 +1,10 @@
-/** Architectures whose system calls are known. */
+/** Architectures with a known system call table. */
 export type SystemCallTable = "x64" | "arm64";
 
-/** The kernel's number of an architecture in the program of a filter (`AUDIT_ARCH_*`). */
+/** The kernel's number for an architecture in a filter program (`AUDIT_ARCH_*`). */
 export const auditArchitectures: Readonly<Record<SystemCallTable, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
-/** Numbers of system calls: on x64, and on arm64; `undefined` where there is no such call. */
+/** System call numbers on x64 and arm64; `undefined` if the architecture lacks the call. */
 export const systemCalls: Readonly<Record<string, readonly [x64: number, arm64: number | undefined]>> = {
   open: [2, undefined],
   ioctl: [16, 29],

@@ -2,12 +2,12 @@ import { existsSync, readlinkSync, realpathSync } from "node:fs";
 import { errorCode } from "@fenced/executor-kit";
 import { isWithin } from "./shared-paths.ts";
 
-/** Where systems keep their programs and libraries; some of them are links into `/usr`. */
+/** Where systems keep their programs and libraries; some of these are links into `/usr`. */
 const programDirectories = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] as const;
 
 /**
- * Settings that programs look for and that hold no secrets: the dynamic linker's, certificates, time zone, fonts. Not users,
- * passwords, host names, mounts and networks; what a program must know of these, the sandbox has as files of its own.
+ * Settings that programs read and that contain no secrets: the dynamic linker's, certificates, time zone, fonts. Not
+ * users, passwords, host names, mounts and networks; the sandbox has its own files for what programs need of these.
  */
 const settings = [
   ["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "locale.alias", "mime.types"],
@@ -17,8 +17,8 @@ const settings = [
 ].flat();
 
 /**
- * What of `/proc` tells or changes things of the whole machine. Much of it is open to the host's root, even without any
- * capability, and that is who programs are in the sandbox of a program that runs as root.
+ * The parts of `/proc` that reveal or change things of the whole machine. Much of it is open to the host's root, even
+ * without any capability, and sandboxed programs are that user if this program runs as root.
  */
 const proc = {
   readOnly: ["sys", "pressure"],
@@ -30,7 +30,7 @@ const proc = {
   hiddenDirectories: ["acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "scsi"],
 };
 
-/** Whether a path is in a directory of the system, which every sandbox shows. Absolute path. */
+/** True if an absolute path is in a system directory that every sandbox shows. */
 export function isSystemPath(place: string): boolean {
   return programDirectories.some((each) => isWithin(place, each));
 }
@@ -44,12 +44,12 @@ export function systemOptions(): string[] {
   const files = settings
     .map((each) => `/etc/${each}`)
     .filter(existsSync)
-    // What a setting is a link to need not be in the sandbox.
+    // The target of a setting's link need not exist in the sandbox.
     .flatMap((each) => ["--ro-bind", realpathSync(each), each]);
   return [...directories, ...files];
 }
 
-/** What a symbolic link leads to; `undefined` if it is none. */
+/** The target of a symbolic link; `undefined` if the path is not one. */
 function linkTarget(place: string): string | undefined {
   try {
     return readlinkSync(place);
