@@ -19,8 +19,8 @@ import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-exec
 import { DockerSession } from "./docker-session.ts";
 
 /**
- * Runs blocks in a container of Docker or Podman: each in a new process, in the work directory, which is `/workspace` in
- * there. The container is hardened, unless told otherwise, and ends with this program, however that ends.
+ * Runs each block in a new process in a Docker or Podman container, with `/workspace` as the working directory. The
+ * container is hardened by default, and ends with this program, however that ends.
  *
  * @example
  * await using executor = new DockerCommandLineCodeExecutor({ workDir: "coding" });
@@ -53,7 +53,7 @@ export class DockerCommandLineCodeExecutor extends BaseCodeExecutor {
     if (checked.docker !== undefined) readConnection(checked.docker);
   }
 
-  /** The container's name, also of one that was kept after `stop()`. */
+  /** The container's name; also valid for a container that is kept after `stop()`. */
   get containerName(): string {
     return this.#options.containerName ?? `fenced-${this.id}`;
   }

@@ -22,21 +22,21 @@ import {
 } from "@fenced/executor-kit";
 import { z } from "zod";
 
-/** Devices of the host that a container gets, as the Docker API takes them; GPUs, mostly. */
+/** Host devices to give a container, mostly GPUs, in the terms of the Docker API. */
 export interface DeviceRequest {
-  /** The driver that provides them, e.g. `"nvidia"`. Default: any that can. */
+  /** The driver that provides the devices, e.g. `"nvidia"`. Default: any suitable one. */
   readonly driver?: string;
-  /** How many; -1: all. Do not give `deviceIds` then. */
+  /** Number of devices; -1 for all. Do not combine with `deviceIds`. */
   readonly count?: number;
-  /** Which ones. */
+  /** Ids of the devices. */
   readonly deviceIds?: readonly string[];
-  /** What they must be able to: any of the lists, all in it: `[["gpu", "compute"]]`. */
+  /** Required capabilities: a device must have all those of at least one list. `[["gpu", "compute"]]`. */
   readonly capabilities?: readonly (readonly string[])[];
-  /** Settings of the driver. */
+  /** Driver options. */
   readonly options?: Readonly<Record<string, string>>;
 }
 
-/** A volume or a directory of the daemon's host, in the container. */
+/** Where to mount a volume or a directory of the daemon's host in the container. */
 export interface VolumeMount {
   /** Absolute path in the container. */
   readonly bind: string;
@@ -44,69 +44,81 @@ export interface VolumeMount {
   readonly mode?: "rw" | "ro";
 }
 
-/** Settings of the interpreter that waits; none is required. */
+/** Options of the waiting interpreter; all are optional. */
 export interface WarmOptions {
-  /** Modules to import in it: `["numpy", "pandas"]`. One that cannot be imported is left to the blocks. Default: none. */
+  /**
+   * Modules to import in advance: `["numpy", "pandas"]`. A module that cannot be imported is left to the blocks.
+   * Default: none.
+   */
   readonly preload?: readonly string[];
 }
 
-/** Settings of `DockerCommandLineCodeExecutor`; none is required. */
+/** Options of `DockerCommandLineCodeExecutor`; all are optional. */
 export interface DockerExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, ContainerLimits {
-  /** The image; needs `sh`, and is fastest with `python3`. Default: `python:3-slim`. */
+  /** The image; it needs `sh`, and is fastest with `python3`. Default: `python:3-slim`. */
   readonly image?: string;
-  /** When to download it. Default: `"missing"`. */
+  /** When to pull the image. Default: `"missing"`. */
   readonly pull?: "missing" | "always" | "never";
-  /** Called with the progress of a download. Cannot be dumped. */
+  /** Called with the progress of a pull. Cannot be dumped. */
   readonly onPullProgress?: (progress: PullProgress) => void;
   /** The container's name. Default: `fenced-` and a unique id. */
   readonly containerName?: string;
-  /** Use the container of this name if there is one, started or not. Default: false; a name that is taken is an error. */
+  /** Reuse an existing container of this name, running or not. Default: false, so that a name in use is an error. */
   readonly reuse?: boolean;
   /**
-   * The blocks' working directory, at `/workspace` in the container; made if missing, never deleted. Default: a
-   * temporary one, deleted by `stop()`.
+   * The blocks' working directory, at `/workspace` in the container; created if missing, never deleted. Default: a
+   * temporary one that `stop()` deletes.
    */
   readonly workDir?: string;
   /**
-   * What the daemon's host calls `workDir`, if this program runs in a container itself and talks to the daemon of its
-   * host. Default: the same path, if that is the same directory.
+   * The path of `workDir` on the daemon's host, for a program that itself runs in a container and uses its host's
+   * daemon. Default: the same path, if that is the same directory.
    */
   readonly bindDir?: string;
-  /** Remove the container when it ends. False: it stays, ended, to be looked at. Default: true. */
+  /** Remove the container when it ends. If false, the stopped container remains for inspection. Default: true. */
   readonly autoRemove?: boolean;
-  /** End the container in `stop()`, and with this program. False: it runs on. Default: true. */
+  /** End the container in `stop()` and when this program ends. If false, it keeps running. Default: true. */
   readonly stopContainer?: boolean;
-  /** Devices of the host, such as GPUs. Default: none. */
+  /** Host devices, such as GPUs. Default: none. */
   readonly deviceRequests?: readonly DeviceRequest[];
-  /** Directories (absolute paths of the daemon's host) or named volumes to mount. Default: none. */
+  /** Named volumes, or directories given by their absolute path on the daemon's host, to mount. Default: none. */
   readonly extraVolumes?: Readonly<Record<string, VolumeMount>>;
-  /** Labels of the container, to find it by: `docker ps --filter label=tenant=42`. Default: Fenced's own. */
+  /** Labels to find the container by: `docker ps --filter label=tenant=42`. Default: only Fenced's own. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Host names to addresses (or `host-gateway`) that the container knows. Default: none. */
+  /** Entries for the container's hosts file: names mapped to addresses or to `host-gateway`. Default: none. */
   readonly extraHosts?: Readonly<Record<string, string>>;
-  /** Shell commands that run before each block, in the same shell; if the last one fails, the block does. Default: none. */
+  /**
+   * Shell commands to run before each block, in the same shell; if the last one fails, so does the block. Default:
+   * none.
+   */
   readonly initCommand?: string;
   /**
-   * What the code may talk to. `"none"`: nothing but the container's own loopback; `"open"`: whatever the container's network
-   * reaches; `{ allow: ["pypi.org:443"] }`: these hosts alone, through a proxy in this process; the container has no network then,
-   * and its image needs Python. Default: `"open"`.
+   * What the code may connect to. `"none"`: only the container's own loopback; `"open"`: everything the container's
+   * network reaches; `{ allow: ["pypi.org:443"] }`: only these hosts, through a proxy in this process; the container
+   * then has no network, and its image needs Python. Default: `"open"`.
    */
   readonly network?: NetworkPolicy;
-  /** The daemon's network that the container is in, by its name; for `network: "open"`. Default: the daemon's default bridge. */
+  /**
+   * The name of the daemon's network to put the container in; for `network: "open"`. Default: the daemon's default
+   * bridge.
+   */
   readonly dockerNetwork?: string;
   /**
-   * Keep a Python interpreter waiting, with modules that it has imported already, and fork Python blocks from it. This saves the
-   * import of large modules, such as pandas. See the README, "Warm Python". Default: false.
+   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it. This saves the
+   * time to import large modules such as pandas. See "Warm Python" in the README. Default: false.
    */
   readonly warm?: false | WarmOptions;
-  /** `user`, `uid` or `uid:gid` in the container. Default: see the README, "Who the code runs as". */
+  /** `user`, `uid` or `uid:gid` in the container. Default: see "Who the code runs as" in the README. */
   readonly user?: string;
   /**
-   * No capabilities, no new privileges, limits for memory and processes, no root where the work directory allows it, no
-   * socket of a container daemon. Default: true.
+   * No capabilities, no new privileges, limits on memory and processes, no root where the work directory allows it, no
+   * container daemon's socket. Default: true.
    */
   readonly hardened?: boolean;
-  /** The daemon, as `DOCKER_HOST` has it (`"unix:///run/docker.sock"`) or with certificates. Default: found by itself. */
+  /**
+   * The daemon's address, as in `DOCKER_HOST` (`"unix:///run/docker.sock"`), or an address with certificates. Default:
+   * detected automatically.
+   */
   readonly docker?: DockerConnection;
 }
 
@@ -133,7 +145,7 @@ const warmOptions: z.ZodType<WarmOptions> = optionsSchema({
 
 const text = z.string().min(1);
 
-/** Checks the options, and the executor's config in a component model. */
+/** Validates the options, and the executor's config in a component model. */
 export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSchema({
   ...baseExecutorConfig,
   ...commandLineExecutorConfig,
@@ -191,7 +203,7 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
 
 const daemonSockets: ReadonlySet<string> = new Set(["docker.sock", "podman.sock", "containerd.sock", "crio.sock"]);
 
-/** Whether a volume's source is a directory of the daemon's host, and not a volume's name. */
+/** True if a volume's source is a directory of the daemon's host rather than a volume's name. */
 export function isPath(source: string): boolean {
   return source.startsWith("/") || /^[A-Za-z]:[\\/]/.test(source);
 }

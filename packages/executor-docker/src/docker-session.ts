@@ -39,7 +39,7 @@ import type { BlockFile } from "./workspace/container-workspace.ts";
 import { VolumeWorkspace } from "./workspace/volume-workspace.ts";
 import { writeBlock } from "./workspace/write-block.ts";
 
-/** What a session is made for. */
+/** The settings of a session. */
 export interface SessionRequest {
   readonly options: DockerExecutorOptions;
   /** The executor's id. */
@@ -50,20 +50,22 @@ export interface SessionRequest {
   readonly table: Readonly<Record<string, LanguageCommand>>;
   /** Languages whose command the user gave. */
   readonly givenLanguages: ReadonlySet<string>;
-  /** The container had broken down and was replaced: what was in it besides the work directory is gone. */
+  /** Called when the container broke down and was replaced: everything in it except the work directory is gone. */
   readonly onReplaced: () => void;
-  /** The container cannot be used any more: what was in it besides the work directory is gone. */
+  /** Called when the container can no longer be used: everything in it except the work directory is gone. */
   readonly onLost: (reason: string) => void;
 }
 
 /** A container and what blocks find in it. */
 interface ReadyContainer extends UsedContainer {
   readonly languages: PlaceLanguages;
-  /** By which programs find the proxy, if there is one. */
+  /** Variables that tell programs where the proxy is, if there is one. */
   readonly networkVariables: Readonly<Record<string, string>>;
 }
 
-/** Everything that exists while the executor is started. A container that breaks down is replaced for the next block. */
+/**
+ * Everything that exists while the executor is started. A container that breaks down is replaced for the next block.
+ */
 export class DockerSession implements BackendSession {
   readonly #request: SessionRequest;
   readonly #directories: SessionDirectories;
@@ -85,13 +87,13 @@ export class DockerSession implements BackendSession {
     this.#network = policy && new SessionNetwork(policy);
   }
 
-  /** Finds the daemon, makes the directories, starts the container. */
+  /** Finds the daemon, creates the directories and starts the container. */
   static async open(request: SessionRequest, signal: AbortSignal): Promise<DockerSession> {
     const daemon = await findDaemon(request.options.docker);
     const { workDir } = request.options;
     const workDirectory = workDir === undefined ? undefined : path.resolve(workDir);
     const directories = await SessionDirectories.plan({ ...request, workDirectory });
-    // Before there is anything to remove: this program may die at any moment.
+    // Before there is anything to remove, since this program may die at any moment.
     const leash = new Leash({ mark: { name: sessionMark, value: request.id }, ...directories.leashed });
     const session = new DockerSession(request, daemon, directories, leash);
     try {
@@ -104,7 +106,7 @@ export class DockerSession implements BackendSession {
     }
   }
 
-  /** The container, a new one if the last one is lost. */
+  /** Returns the container, or a new one if the last one was lost. */
   async #ready(signal: AbortSignal): Promise<ReadyContainer> {
     if (this.#closed) throw new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." });
     if (this.#current && !this.#current.container.lost) return this.#current;
@@ -170,7 +172,7 @@ export class DockerSession implements BackendSession {
         signal: block.signal,
       });
     } finally {
-      // Copying files back is no part of the block's time.
+      // Do not count copying files back towards the block's time.
       endedAt = performance.now();
       network = refusals?.();
       problem = await this.#cleanUp(ready, file, block);
@@ -194,13 +196,13 @@ export class DockerSession implements BackendSession {
     try {
       await container.runner.reset();
     } catch {
-      // It broke down just now: a new one has no processes either.
+      // It broke down just now; a new container has no processes either.
       await container.end(true).catch(() => {});
       await this.#ready(signal);
     }
   }
 
-  /** Ends and deletes what the options do not say to keep. */
+  /** Ends and deletes everything that the options do not keep. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#opening?.catch(() => {});
@@ -208,7 +210,7 @@ export class DockerSession implements BackendSession {
     this.#current = undefined;
     try {
       if (current) await leaveContainer(current, this.#request.options);
-      // Not if the container could not be ended: then it goes when this program does.
+      // Skipped if the container could not be ended: it then ends when this program does.
       await this.#containerLeash.release();
     } finally {
       await this.#network?.close();
@@ -223,7 +225,7 @@ export class DockerSession implements BackendSession {
     return `/tmp/fenced-${this.#request.id.slice(0, 8)}`;
   }
 
-  /** Never rejects, since that would cost the block's result. */
+  /** Never rejects, since that would lose the block's result. */
   async #cleanUp(
     { container, workspace }: ReadyContainer,
     file: BlockFile,
@@ -284,7 +286,7 @@ export class DockerSession implements BackendSession {
     return new ContainerLeash({ transport: this.#daemon.transport, label: `${ownerLabel}=${id}`, end });
   }
 
-  /** What blocks need besides the container, which is let go if it cannot have that. */
+  /** Prepares what blocks need besides the container; if that fails, releases the container. */
   async #equip(opened: OpenContainer): Promise<Pick<ReadyContainer, "workspace" | "networkVariables">> {
     const { container, kind, foreign } = opened;
     try {

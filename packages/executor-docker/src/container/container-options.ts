@@ -8,32 +8,32 @@ import {
 import { isPath, type DockerExecutorOptions } from "../docker-executor-options.ts";
 import { containerNetwork } from "../network/container-network.ts";
 
-/** Where the work directory is in the container. */
+/** The work directory's path in the container. */
 export const workspacePath = "/workspace";
 
-/** A label of all of our containers: the executor that made it. */
+/** The label on all Fenced containers; its value is the id of the executor that created the container. */
 export const ownerLabel = "fenced.executor";
 
 /**
- * The command of a container that shall outlive this program. Its input is held open, and so it waits for ever without
- * any program that an image may lack.
+ * The command of a container that outlives this program. Its input stays open, so it waits forever without any program
+ * that an image may lack.
  */
 const keeperCommand: readonly string[] = ["sh", "-c", "while read -r line; do :; done"];
 
-/** What a container is made from, besides the user's options. */
+/** What defines a container besides the user's options. */
 export interface ContainerPlan {
   readonly name: string;
   /** The executor's id. */
   readonly owner: string;
   /** The supervisor's command, for a container that ends with this program. */
   readonly command: readonly string[];
-  /** `uid:gid`; `undefined`: the image's. */
+  /** `uid:gid`; `undefined` for the image's user. */
   readonly user: string | undefined;
-  /** The directory of the daemon's host that is the work directory; `undefined`: an anonymous volume is. */
+  /** The directory on the daemon's host to mount as the work directory; `undefined` for an anonymous volume. */
   readonly bindSource: string | undefined;
 }
 
-/** The container, as the API wants it described. */
+/** The container's configuration for the daemon's API. */
 export function containerOptions(options: DockerExecutorOptions, plan: ContainerPlan): ContainerCreateOptions {
   const leashed = options.stopContainer ?? true;
   const [program = "sh", ...words] = leashed ? plan.command : keeperCommand;
@@ -45,7 +45,7 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
     ...(plan.user === undefined ? {} : { User: plan.user }),
     WorkingDir: workspacePath,
     Labels: { ...options.labels, [ownerLabel]: plan.owner },
-    // The supervisor's input ends with this program, and with the input the container.
+    // The supervisor's input ends with this program, and the container ends with that input.
     OpenStdin: true,
     StdinOnce: leashed,
     AttachStdin: leashed,
@@ -56,7 +56,7 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
   };
 }
 
-/** The image if none is given. */
+/** The default image. */
 export const defaultImage = "python:3-slim";
 
 function hostConfig(options: DockerExecutorOptions, { bindSource }: ContainerPlan): HostConfig {
@@ -70,7 +70,7 @@ function hostConfig(options: DockerExecutorOptions, { bindSource }: ContainerPla
         : { Type: "bind", Source: bindSource, Target: workspacePath },
       ...extraMounts(options),
     ],
-    // All output goes through the supervisor: a log would be a second copy, without a limit, on the daemon's disk.
+    // All output goes through the supervisor; a log would be a second, unlimited copy on the daemon's disk.
     LogConfig: { Type: "none", Config: {} },
     ...(mode === undefined ? {} : { NetworkMode: mode }),
     ...(options.extraHosts === undefined
@@ -99,7 +99,7 @@ function deviceRequests(requests: NonNullable<DockerExecutorOptions["deviceReque
   }));
 }
 
-/** What a block is told whose container ran out of memory. */
+/** The message for a block whose container ran out of memory. */
 export function memorySentence(options: DockerExecutorOptions): string {
   const limit = memoryLimit(options);
   const what = limit === undefined ? "the memory" : `the ${Math.round(limit / 1_048_576)} MiB of memory`;

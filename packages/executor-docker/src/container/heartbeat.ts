@@ -1,24 +1,24 @@
 import { unwatched } from "@fenced/core/telemetry";
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const tickMs = 1000;
 
-/** What a heartbeat watches. */
+/** Options of `Heartbeat`. */
 export interface HeartbeatOptions {
-  /** Asks the daemon whether it is there. */
+  /** Asks the daemon whether it is alive. */
   readonly ping: () => Promise<unknown>;
-  /** Looks in a row, a second apart, that a daemon may leave an answer out. */
+  /** How many checks in a row, one second apart, may go unanswered. */
   readonly patience: number;
-  /** Told once: the daemon is silent, or answers with an error twice in a row. */
+  /** Called once, when the daemon stays silent or answers with an error twice in a row. */
   readonly onLost: (error: unknown) => void;
 }
 
 /**
- * Asks a daemon again and again whether it is there. One that hangs keeps its connections open, and would keep a block
- * waiting for ever.
+ * Regularly checks that a daemon is alive. One that hangs keeps its connections open, and would make a block wait
+ * forever.
  *
- * Only looks that come on time count: where this program itself gets its turn late, since the machine is overloaded or
- * was asleep, the daemon may be late too, and its answer may be here already, unread.
+ * Only checks that run on time count: if this program itself is late, because the machine is overloaded or was asleep,
+ * the daemon may be late too, or its answer may have arrived but not been read yet.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -54,7 +54,7 @@ export class Heartbeat {
       this.#failed = 0;
     } catch (error) {
       this.#failed += 1;
-      // A connection that waited to be used again may have been closed just then.
+      // An idle connection may have been closed at this moment.
       if (this.#failed > 1) this.#lost(error);
     }
     this.#asking = false;

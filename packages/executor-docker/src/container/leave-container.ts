@@ -6,11 +6,11 @@ import type { RunningContainer } from "./running-container.ts";
 export interface UsedContainer {
   readonly container: RunningContainer;
   readonly workspace: ContainerWorkspace;
-  /** Somebody else made it: it is neither ended nor removed. */
+  /** Somebody else created it, so it is neither ended nor removed. */
   readonly foreign: boolean;
 }
 
-/** Ends and removes a container, or leaves it behind without anything that blocks started, as the options say. */
+/** Ends and removes a container, or leaves it behind without anything that blocks started, depending on the options. */
 export async function leaveContainer(
   { container, workspace, foreign }: UsedContainer,
   { stopContainer = true, autoRemove = true }: DockerExecutorOptions,
@@ -28,7 +28,7 @@ export async function leaveContainer(
   try {
     await container.runner.reset();
   } finally {
-    // Also from a supervisor that code has stopped: should it go on, the end of its input has it end everything.
+    // Detach even from a supervisor that code has stopped: if it resumes, the end of its input makes it end everything.
     container.detach();
   }
   if (!foreign) warnKept(container.name, "runs on");

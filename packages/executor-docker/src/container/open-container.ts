@@ -34,24 +34,24 @@ export interface ContainerRequest {
   readonly leash: ContainerLeash;
   /** A directory of the session in the container. */
   readonly directory: string;
-  /** Programs to look for. */
+  /** Programs that the supervisor looks for. */
   readonly programs: readonly string[];
 }
 
 /** A container that is ready for blocks. */
 export interface OpenContainer {
   readonly container: RunningContainer;
-  /** How the work directory gets there. */
+  /** How the work directory gets into the container. */
   readonly kind: "bind" | "volume";
-  /** Somebody else made it: it is neither ended nor removed. */
+  /** Somebody else created it, so it is neither ended nor removed. */
   readonly foreign: boolean;
 }
 
 /**
- * Opens the container that is to be used again, or makes one: with the work directory bound to it if the daemon sees the
- * same file system as this process, which is tried and not assumed; else with a volume in its place.
+ * Opens the container to reuse, or creates one. If the daemon sees the same file system as this process, which is
+ * tested and not assumed, the work directory is mounted into it; otherwise a volume takes its place.
  *
- * @throws BackendUnavailableError if none can be started.
+ * @throws BackendUnavailableError if no container can be started.
  */
 export async function openContainer(request: ContainerRequest, signal: AbortSignal): Promise<OpenContainer> {
   try {
@@ -109,7 +109,7 @@ async function openExisting(
   }
 }
 
-/** What a container reaches was decided when it was made. */
+/** A container's network is fixed when it is created. */
 function checkNetwork(
   options: DockerExecutorOptions,
   { Name: name, HostConfig: { NetworkMode: mode } }: ContainerInfo,
@@ -129,7 +129,7 @@ function isOurs({ Config: config }: ContainerInfo): boolean {
 /** @returns `undefined` if the work directory cannot be bound. */
 async function openBound(request: ContainerRequest, signal: AbortSignal): Promise<OpenContainer | undefined> {
   const { options, directories, daemon } = request;
-  // A temporary directory is gone when a container that is kept is used again.
+  // A temporary directory would be gone by the time a kept container is reused.
   const kept = options.stopContainer === false || options.autoRemove === false;
   if (kept && !directories.given) return undefined;
   const rootless = await isRootless(daemon);
@@ -163,9 +163,9 @@ async function openWithVolume(request: ContainerRequest, signal: AbortSignal): P
   return { container, kind: "volume", foreign: false };
 }
 
-/** What differs between a bound work directory and a volume. */
+/** What differs between a mounted work directory and a volume. */
 interface Binding {
-  /** `uid:gid`; `undefined`: the image's. */
+  /** `uid:gid`; `undefined` for the image's user. */
   readonly user: string | undefined;
   /** The probe file's name. */
   readonly probe: string | undefined;
@@ -200,7 +200,7 @@ async function createWithImage(
   const image = { image: imageOf(request), pull: options.pull ?? "missing", onProgress: options.onPullProgress };
   if (image.pull === "always") await ensureImage(daemon.docker, image, signal);
   try {
-    // Only a daemon that lacks the image has to be asked about it.
+    // Only inspect the image if the daemon turns out to lack it.
     return await leash
       .creating(() => RunningContainer.create(daemon, create))
       .catch(async (error: unknown) => {
@@ -234,23 +234,23 @@ function configOf(
 
 const probeQuestion = `fenced-${process.pid}-${Math.random()}`;
 
-/** The name of the socket that a supervisor makes beside its probe file. */
+/** The name of the socket that a supervisor creates next to its probe file. */
 function socketOf(probe: string): string {
   return `${probe}.sock`;
 }
 
-/** Removes the probe file, and the socket that the supervisor puts beside it. */
+/** Removes the probe file, and the socket that the supervisor creates next to it. */
 async function removeProbe(directories: SessionDirectories, probe: string): Promise<void> {
   await directories.removeOwn(probe);
   await directories.removeOwn(socketOf(probe));
 }
 
-/** The container saw the probe file, and this process sees what the container added to it. */
+/** True if the container saw the probe file, and this process sees what the container added to it. */
 async function isSame(directories: SessionDirectories, probe: string, container: RunningContainer): Promise<boolean> {
   return container.inventory.probe === probeQuestion && (await directories.readOwn(probe)) === `${probeQuestion}r`;
 }
 
-/** Only the daemon's text tells that the directory to bind is missing or not shared. */
+/** Only the text of the daemon's error tells that the directory to mount is missing or not shared. */
 function isMissingSource(error: unknown): boolean {
   const known = /bind source path does not exist|no such file or directory|not shared from the host|mounts denied/i;
   return statusCode(error) !== undefined && known.test(dockerReason(error)) && !/exec:/.test(dockerReason(error));

@@ -16,25 +16,30 @@ import { connectSupervisor, type SupervisorInventory } from "@fenced/executor-ki
 import { ExecRunner, type BlockRunner } from "../run/exec-runner.ts";
 import { Heartbeat } from "./heartbeat.ts";
 
-/** How to get at the supervisor of a container. */
+/** How to reach a container's supervisor. */
 export interface ContainerEntry {
-  /** The supervisor is the container's main process; else it is started by an `exec` of this command. */
+  /** `"main"` if the supervisor is the container's main process; otherwise the command to start it with `exec`. */
   readonly supervisor: "main" | { readonly command: readonly string[] };
-  /** The container ends with the connection to its main process, which is to be held although it is not talked to. */
+  /**
+   * The container ends with the connection to its main process, which must stay open even if nothing is sent over it.
+   */
   readonly leashed: boolean;
   /** A directory of the session in the container. */
   readonly directory: string;
-  /** The socket that the supervisor is to make, if this host sees the container's work directory; `undefined`: none. */
+  /**
+   * The path of the socket that the supervisor creates, if this host sees the container's work directory; otherwise
+   * `undefined`.
+   */
   readonly socket: string | undefined;
-  /** `uid:gid` of the blocks; `undefined`: the container's user. */
+  /** `uid:gid` of the blocks; `undefined` for the container's user. */
   readonly user: string | undefined;
 }
 
 const removeMs = 20_000;
-/** Seconds of silence after which a daemon counts as hung: one on this machine, and one behind a network. */
+/** Seconds of silence after which a daemon counts as hung: a local one, and one across a network. */
 const [patience, remotePatience] = [5, 10];
 
-/** A container whose supervisor answers, and the watch over it. */
+/** A container whose supervisor responds, and which is monitored. */
 export class RunningContainer {
   readonly id: string;
   readonly name: string;
@@ -56,8 +61,8 @@ export class RunningContainer {
     this.#container = container;
     this.id = container.id;
     this.name = name;
-    // Begun before the start, so that an end right after it is not missed. The answer is the last thing that a removed
-    // container ever says.
+    // Wait from before the start, to catch a container that ends right after it. The answer is all that a removed
+    // container ever reports.
     this.#ended = container.wait({ condition: "next-exit", abortSignal: this.#watch.signal }).then(
       ({ StatusCode: code }: { StatusCode: number }) => {
         this.#lose();
@@ -71,12 +76,12 @@ export class RunningContainer {
   }
 
   /**
-   * Makes a container that is not started.
+   * Creates a container without starting it.
    *
    * @throws the daemon's error.
    */
   static async create(daemon: Daemon, options: ContainerCreateOptions): Promise<Container> {
-    // Taken apart, or the client would put all of it into the address as well.
+    // Passed separately, because the client would otherwise put all the options into the URL as well.
     const request: ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
       _query: { name: options.name },
       _body: options,
@@ -85,17 +90,17 @@ export class RunningContainer {
     try {
       return await answered(created, "container create");
     } catch (error) {
-      // A daemon that answers too late has made it nevertheless.
+      // If the daemon answers too late, it has still created the container.
       created.then(removeContainer).catch(() => {});
       throw error;
     }
   }
 
   /**
-   * Starts a container, unless it runs, and connects to its supervisor.
+   * Starts a container unless it is running, and connects to its supervisor.
    *
-   * @param entry - how.
-   * @param signal - gives up.
+   * @param entry - how to reach the supervisor.
+   * @param signal - cancels the start.
    */
   static async open(
     daemon: Daemon,
@@ -113,33 +118,33 @@ export class RunningContainer {
     }
   }
 
-  /** Why no block can run in it any more; `undefined` as long as they can. */
+  /** Why no block can run in it any more; `undefined` as long as blocks can. */
   get lost(): Error | undefined {
     return this.#lost;
   }
 
-  /** Has `action` called once, as soon as it is known why no block can run in it any more. */
+  /** Calls `action` once, as soon as it is known why no block can run in it any more. */
   whenLost(action: (reason: string) => void): void {
     if (this.#lost) action(this.#lost.message);
     else this.#onLost = action;
   }
 
-  /** Runs the blocks. */
+  /** Runs blocks in the container. */
   get runner(): BlockRunner {
     return this.#started.runner;
   }
 
-  /** What is in the container. */
+  /** What the supervisor found in the container. */
   get inventory(): SupervisorInventory {
     return this.#started.inventory;
   }
 
-  /** Lets go of the container: its supervisor, and with it a container that is not kept, ends. */
+  /** Disconnects from the container: its supervisor ends, and with it a container that is not to be kept. */
   detach(): void {
     this.#detach();
   }
 
-  /** Ends the container, and removes it if asked to. Does no harm if it is gone. */
+  /** Ends the container, and removes it if `remove` is set. Does nothing if it is already gone. */
   async end(remove: boolean): Promise<void> {
     this.#closing = true;
     try {
@@ -172,7 +177,7 @@ export class RunningContainer {
     const { inventory, supervisor: answer } = await connectSupervisor(outputsOf(stream), options).catch(
       async (error: unknown) => {
         signal.throwIfAborted();
-        // What the stream says is only that it ended; who was killed could say nothing.
+        // The stream says only that it ended, and a killed supervisor could not report why.
         throw (await this.#whyKilled()) ?? error;
       },
     );
@@ -200,10 +205,10 @@ export class RunningContainer {
     return asDuplex(await answered(exec.start({ hijack: true, stdin: true }), "exec start"));
   }
 
-  /** Fails the blocks that run, once it is known why the container is lost. */
+  /** Fails the running blocks, once it is known why the container is lost. */
   #lose(hint?: Error, daemon: "silent" | "answers" = "answers"): void {
     if (this.#closing) return;
-    // Once: what ends the stream ends the container's main process too, or the other way round.
+    // Only once, since the end of the stream also ends the container's main process, and vice versa.
     if (this.#explained) return;
     this.#explained = this.#explain(hint, daemon);
     void this.#explained.then((error) => {
@@ -214,7 +219,7 @@ export class RunningContainer {
     });
   }
 
-  /** The error for a container that was killed while it started; `undefined` if it ended by itself. */
+  /** Returns the error for a container that was killed while it started; `undefined` if it ended by itself. */
   async #whyKilled(): Promise<Error | undefined> {
     const code = await Promise.race([this.#ended, sleep(1000, undefined, { ref: false })]);
     if (code !== undefined && code < 128) return undefined;
@@ -235,7 +240,7 @@ export class RunningContainer {
     });
   }
 
-  /** What the daemon says about the container; `undefined` if it sees nothing wrong. */
+  /** What is wrong with the container according to the daemon; `undefined` if nothing is. */
   async #state(code: number | undefined): Promise<string | undefined> {
     const ended = code === undefined ? "" : ` with exit code ${code}`;
     const killed = code === 137 ? ", so something killed it, or its memory was used up" : "";
@@ -265,7 +270,7 @@ export class RunningContainer {
 
 const attachment = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true } as const;
 
-/** The outputs that come interlaced over a connection of the daemon, as streams without a copy. */
+/** Splits the interleaved outputs of a daemon connection into streams, without copying. */
 function outputsOf(stream: Duplex): { readonly stdin: Duplex; readonly stdout: Readable; readonly stderr: Readable } {
   const [stdout, stderr] = [new Readable({ read: () => {} }), new Readable({ read: () => {} })];
   const demultiplexer = new OutputDemultiplexer((name, bytes) => (name === "stdout" ? stdout : stderr).push(bytes));

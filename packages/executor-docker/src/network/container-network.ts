@@ -1,15 +1,15 @@
 import type { AllowedNetwork } from "@fenced/core";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 
-/** What the options say about a container's network. */
+/** A container's network, as the options define it. */
 export interface ContainerNetwork {
-  /** As the daemon's API takes it; `undefined`: the daemon's default. */
+  /** The network mode for the daemon's API; `undefined` for the daemon's default. */
   readonly mode: string | undefined;
-  /** The container reaches these hosts alone, through a proxy in this process. */
+  /** The hosts that the container can reach, through a proxy in this process. */
   readonly policy?: AllowedNetwork;
 }
 
-/** The network that a container of these options has. */
+/** The network of a container with these options. */
 export function containerNetwork({ network = "open", dockerNetwork }: DockerExecutorOptions): ContainerNetwork {
   if (network === "open") return { mode: dockerNetwork };
   return network === "none" ? { mode: "none" } : { mode: "none", policy: network };

@@ -4,10 +4,13 @@ import { EgressProxy } from "@fenced/egress";
 import { NetworkLog, networkVariables } from "@fenced/executor-kit";
 import type { BlockRunner } from "../run/exec-runner.ts";
 
-/** Connections of one container at a time; fewer than its supervisor carries, so that one too many is told why. */
+/**
+ * Maximum number of simultaneous connections of one container; below what its supervisor carries, so that one too many
+ * gets a reason.
+ */
 const maxConnections = 200;
 
-/** The proxy of a session, in this process, and the way to it from the session's containers, which have no network. */
+/** The proxy of a session, in this process, and its connection to the session's containers, which have no network. */
 export class SessionNetwork {
   readonly #proxy: EgressProxy;
   readonly #hasCredentials: boolean;
@@ -27,9 +30,9 @@ export class SessionNetwork {
   }
 
   /**
-   * Lets the programs of a container come to the proxy.
+   * Gives the programs of a container access to the proxy.
    *
-   * @returns variables by which they find it.
+   * @returns the variables that tell them where it is.
    * @throws InvalidInputError if nothing in the container can carry their connections.
    */
   async enter(runner: BlockRunner): Promise<Readonly<Record<string, string>>> {
@@ -46,7 +49,7 @@ export class SessionNetwork {
     return networkVariables(entrance);
   }
 
-  /** Begins to collect what is refused; the function that it returns gives it. */
+  /** Starts to collect refused requests; returns a function that returns them. */
   collect(): () => readonly NetworkDecision[] {
     return this.#log.collect();
   }
@@ -55,7 +58,9 @@ export class SessionNetwork {
     return this.#proxy.close();
   }
 
-  /** The proxy's own, for hosts with credentials, and the public ones: an image may have none. */
+  /**
+   * The proxy's own certificate authority, for hosts with credentials, and the public ones, which an image may lack.
+   */
   async #authorities(): Promise<string | undefined> {
     if (!this.#hasCredentials) return undefined;
     return [await this.#proxy.certificate(), ...rootCertificates].join("\n");

@@ -6,19 +6,19 @@ import {
   type LanguageCommand,
 } from "@fenced/executor-kit";
 
-/** Where functions are kept. */
+/** Where functions are stored. */
 type Places = Omit<FunctionPlaces, "owner">;
 
 /** The variable that all blocks of an executor have. */
 export const sessionMark = "FENCED_SESSION";
 
-/** What runs a block's file: the language's command, after `initCommand` in the same shell. */
+/** The command that runs a block's file: the language's command, after `initCommand` in the same shell. */
 export function blockCommand({ command }: LanguageCommand, file: string, initCommand: string | undefined): string[] {
   const words = [...command, file];
   return initCommand === undefined ? words : ["sh", "-c", `{ ${initCommand}\n} && exec "$@"`, "fenced", ...words];
 }
 
-/** The variables of a block: those that the caller gives are over those by which programs find the proxy. */
+/** The variables of a block; the caller's override those that tell programs where the proxy is. */
 export function blockVariables(
   { env, hostCalls }: Pick<BlockRun, "env" | "hostCalls">,
   { id, functions }: { readonly id: string; readonly functions: readonly unknown[] },

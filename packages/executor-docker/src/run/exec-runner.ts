@@ -14,11 +14,11 @@ const countProgram: string = readFileSync(new URL("./count-oom-kills.sh", import
 
 /** Starts and ends blocks in one container. */
 export interface BlockRunner extends Pick<Supervisor, "direct" | "run" | "reset" | "fail"> {
-  /** Connects programs in the container with this one; not there without a supervisor. */
+  /** Connects programs in the container with this one; absent without a supervisor. */
   readonly openCalls?: Supervisor["openCalls"];
-  /** Connects programs in the container with a proxy in this process; likewise. */
+  /** Connects programs in the container with a proxy in this process; absent without a supervisor. */
   readonly openNetwork?: Supervisor["openNetwork"];
-  /** Keeps a Python interpreter waiting; not there without a supervisor. */
+  /** Keeps a Python interpreter waiting; absent without a supervisor. */
   readonly keepWarm?: Supervisor["keepWarm"];
 }
 
@@ -27,17 +27,17 @@ export interface ExecContext {
   readonly container: Container;
   /** A directory of the session in the container. */
   readonly directory: string;
-  /** The user that blocks run as; `undefined`: the container's. */
+  /** The user that blocks run as; `undefined` for the container's. */
   readonly user: string | undefined;
-  /** The process that holds the container. */
+  /** The process that keeps the container alive. */
   readonly keeper: number;
-  /** Told, once, that the container cannot be used any more. */
+  /** Called once, when the container can no longer be used. */
   readonly lose: (error: Error) => void;
 }
 
 /**
- * Runs blocks in a container whose image has no Python: each by an `exec` of the daemon, which takes several times as
- * long as a supervisor does. The daemon cannot end an `exec`; another one does, which finds the block's processes.
+ * Runs blocks in a container whose image has no Python, each with an `exec` of the daemon, which takes several times as
+ * long as a supervisor. The daemon cannot end an `exec`, so another `exec` finds and kills the block's processes.
  */
 export class ExecRunner implements BlockRunner {
   readonly direct = false;
@@ -95,7 +95,7 @@ export class ExecRunner implements BlockRunner {
     return this.#tool(["sh", "-c", countProgram]);
   }
 
-  /** Runs a short program of our own; returns what it wrote. */
+  /** Runs one of Fenced's own short programs; returns its output. */
   async #tool(argv: readonly string[]): Promise<string> {
     const stream = await this.#start(argv, {}, undefined);
     const read = async (): Promise<string> => {
@@ -126,7 +126,7 @@ export class ExecRunner implements BlockRunner {
       this.#streams.add(stream);
       return stream;
     } catch (cause) {
-      // The container's end is told more exactly by who watches it.
+      // The container's monitor reports the end more precisely; give it time.
       await sleep(200);
       this.#assertThere();
       throw new BackendUnavailableError(`The block could not be started in the container: ${dockerReason(cause)}`, {
@@ -153,13 +153,13 @@ export class ExecRunner implements BlockRunner {
 const markName = "FENCED_BLOCK";
 const toolMs = 20_000;
 
-/** Bytes that may wait for a slow consumer before the stream, and in the end the program, is made to wait. */
+/** Bytes that may wait for a slow consumer before the stream, and eventually the program, has to wait. */
 const highWaterMark = 262_144;
 const pollMs = 100;
-/** Silence after which a program that has ended is taken to have said everything. */
+/** Milliseconds of silence after which an ended program's output counts as complete. */
 const quietMs = 500;
 
-/** The output of one `exec` of the daemon, and its end. */
+/** The output and the end of one `exec` of the daemon. */
 class ExecStream {
   readonly #exec: Exec;
   readonly #stream: Duplex;
@@ -177,7 +177,7 @@ class ExecStream {
       demultiplexer.push(chunk);
       if (this.#output.waiting > highWaterMark) stream.pause();
     });
-    // A program that does not read its input, or a connection that breaks: the end tells how it went.
+    // The program does not read its input, or the connection broke: the end tells how it went.
     stream.on("error", () => {});
     const finish = (): void => void this.#finish();
     stream.once("end", finish);
@@ -186,7 +186,7 @@ class ExecStream {
     void this.#watch();
   }
 
-  /** What the program writes, then its exit code. */
+  /** Yields the program's output, and returns its exit code. */
   async *events(): AsyncGenerator<BlockEvent, number, void> {
     try {
       return yield* this.#output.events({
@@ -196,12 +196,12 @@ class ExecStream {
       });
     } finally {
       this.#over = true;
-      // What the program left running may go on writing: it is read and dropped, until the container or the process ends.
+      // What the program left running may keep writing: read and drop it until the container or the process ends.
       this.#stream.resume();
     }
   }
 
-  /** The program was killed: its end is not waited for if the daemon does not tell it soon. */
+  /** Ends the output of a killed program, unless the daemon reports its end soon. */
   async leave(): Promise<void> {
     await sleep(500);
     this.#output.end(137);
@@ -213,7 +213,7 @@ class ExecStream {
     this.#stream.destroy();
   }
 
-  /** A child that holds the output open keeps the stream from ending, so the daemon is asked as well. */
+  /** Also polls the daemon, because a child that holds the output open keeps the stream from ending. */
   async #watch(): Promise<void> {
     for (let pause = pollMs; !this.#over; pause = Math.min(pause * 1.2, 1000)) {
       await sleep(pause);
@@ -222,8 +222,8 @@ class ExecStream {
   }
 
   /**
-   * Waits until nothing has come for a while, unless nothing can come because nobody reads: the daemon may tell of the
-   * end before it has passed on all of the output. Only blocks that leave a child with their output open wait here.
+   * Waits until nothing has arrived for a while, since the daemon may report the end before it has passed on all
+   * output. Does not count silence while nobody reads. Only blocks that leave a child with their output open wait here.
    */
   async #settle(): Promise<void> {
     for (let seen = -1; !this.#over && (seen !== this.#arrived || this.#stream.isPaused());) {
@@ -244,7 +244,7 @@ class ExecStream {
   async #finish(): Promise<void> {
     if (this.#over) return;
     this.#over = true;
-    // Right after its end the daemon may still take a program for running.
+    // Right after the end, the daemon may still report the program as running.
     for (let attempt = 0; attempt < 100; attempt += 1) {
       try {
         const { Running: running, ExitCode: code } = await answered(this.#exec.inspect(), "exec inspect", 10_000);

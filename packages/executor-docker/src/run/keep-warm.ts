@@ -2,15 +2,15 @@ import type { PlaceLanguages } from "@fenced/executor-kit";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 import type { BlockRunner } from "./exec-runner.ts";
 
-/** A container, as far as a waiting interpreter is concerned. */
+/** The parts of a container that a waiting interpreter needs. */
 interface PythonPlace {
   readonly container: { readonly runner: BlockRunner };
   readonly languages: PlaceLanguages;
 }
 
 /**
- * Has an interpreter wait for Python blocks, if the options ask for it. Where blocks are not run by an interpreter alone, because
- * of `initCommand` or a command with arguments of its own, none waits.
+ * Keeps an interpreter waiting for Python blocks, if the options ask for it. Does nothing if `initCommand`, or a
+ * command with arguments of its own, means that a bare interpreter cannot run the blocks.
  */
 export function keepWarm(
   { container, languages }: PythonPlace,

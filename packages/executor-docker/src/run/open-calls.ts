@@ -3,9 +3,9 @@ import { FunctionSetupError } from "@fenced/core";
 import type { BlockRunner } from "./exec-runner.ts";
 
 /**
- * Lets programs in a container call functions of the host, through its supervisor.
+ * Lets programs in a container call host functions through its supervisor.
  *
- * @throws FunctionSetupError if it has none.
+ * @throws FunctionSetupError if it has no supervisor.
  */
 export async function openCalls(runner: BlockRunner, accept: (connection: Duplex) => void): Promise<string> {
   if (runner.openCalls) return runner.openCalls(accept);

@@ -5,14 +5,14 @@ import { workspacePath } from "../container/container-options.ts";
 import type { RunningContainer } from "../container/running-container.ts";
 import { notAFile, notThere, type ArchiveEntry, type ContainerArchive } from "./container-archive.ts";
 
-/** Milliseconds that listing the workspace may take; the daemon sends all of its content for that. */
+/** Time limit for listing the workspace in milliseconds; the daemon sends all of its content for that. */
 const listMs = 60_000;
-/** Milliseconds that removing files may take: the code can stop the program that does it. */
+/** Time limit for removing files in milliseconds; the code can stop the program that does it. */
 const removeMs = 20_000;
-/** Bytes of a file's name, on Linux. */
+/** Maximum length of a file name on Linux, in bytes. */
 const longestName = 255;
 
-/** The files of a work directory that is only in the container. */
+/** The files of a work directory that exists only in the container. */
 export class ArchiveAccess implements RemoteFileAccess {
   readonly #archive: ContainerArchive;
   readonly #container: RunningContainer;
@@ -63,7 +63,7 @@ export class ArchiveAccess implements RemoteFileAccess {
     try {
       await this.#archive.put(workspacePath, [...entries, { name: parts.join("/"), content }]);
     } catch (error) {
-      // A part of a file must not be taken for all of it.
+      // A partial file must not pass for a complete one.
       await removeInContainer(this.#container, place).catch(() => {});
       throw error;
     }
@@ -77,9 +77,10 @@ export class ArchiveAccess implements RemoteFileAccess {
 }
 
 /**
- * Removes a file or directory by a program in the container, as the daemon's API cannot.
+ * Removes a file or directory with a program in the container, since the daemon's API cannot.
  *
- * @throws InvalidInputError if the program cannot, BackendUnavailableError if it does not end: the code may have stopped it.
+ * @throws InvalidInputError if the program fails, BackendUnavailableError if it does not end: the code may have stopped
+ * it.
  */
 export async function removeInContainer({ inventory, runner }: RunningContainer, place: string): Promise<void> {
   const { programs } = inventory;
@@ -111,7 +112,7 @@ function notRemoved(place: string, late: boolean, said: string): Error {
   });
 }
 
-/** @throws InvalidInputError for a name that no file system takes; the daemon would only say that it failed. */
+/** @throws InvalidInputError for a name that no file system accepts; the daemon would report only that it failed. */
 function usable(relative: string): string {
   if (relative.split("/").every((part) => Buffer.byteLength(part) <= longestName)) return relative;
   throw new InvalidInputError(`The file system does not accept the name: ${JSON.stringify(relative.slice(0, 100))}`, {
@@ -119,7 +120,7 @@ function usable(relative: string): string {
   });
 }
 
-/** An entry's name without the directory that the archive begins with. */
+/** An entry's name without the directory that starts every name in the archive. */
 export function belowTop(name: string): string {
   return name.replace(/^[^/]*\/?/, "");
 }

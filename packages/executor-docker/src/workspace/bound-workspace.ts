@@ -27,6 +27,6 @@ export class BoundWorkspace implements ContainerWorkspace {
   }
 
   async settle(): Promise<undefined> {
-    // It is the same directory.
+    // Both sides share the directory.
   }
 }

@@ -8,51 +8,51 @@ import { extract, pack, type Header, type Pack } from "tar-stream";
 import { z } from "zod";
 import { workspacePath } from "../container/container-options.ts";
 
-/** What a path in a container is. */
+/** What a path in a container leads to. */
 export interface PathInfo {
   readonly kind: "file" | "directory" | "link" | "other";
   readonly size: number;
   readonly modifiedAt: Date;
-  /** Where a link leads to, an absolute path in the container. */
+  /** The absolute path in the container that a link points to. */
   readonly target: string;
 }
 
-/** One file or directory on its way into a container. */
+/** One file or directory to copy into a container. */
 export interface ArchiveEntry {
-  /** Relative to the directory that the archive is put into. */
+  /** Relative to the directory into which the archive is unpacked. */
   readonly name: string;
-  /** Missing: a directory. */
+  /** Absent for a directory. */
   readonly content?: FileContent;
 }
 
-/** A file or directory that the daemon hands out. */
+/** A file or directory that the daemon sends. */
 export interface ContainerEntry {
   readonly header: Header;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
 const statHeader = z.object({ size: z.number(), mode: z.number(), mtime: z.coerce.date(), linkTarget: z.string() });
-/** Bits of the mode as Go has it. */
+/** Mode bits as Go defines them. */
 const [goDirectory, goLink, goIrregular] = [0x8000_0000, 0x0800_0000, 0x8f28_0000];
-/** How many links are followed before they are taken for a loop. */
+/** Maximum number of links to follow; more count as a loop. */
 const mostLinks = 40;
 
-/** Files of a container's work directory, as the daemon hands them out and takes them: by tar archives. */
+/** Reads and writes files of a container's work directory through the daemon, as tar archives. */
 export class ContainerArchive {
   readonly #container: Container;
   readonly #owner: FileOwner;
 
-  /** @param owner - of what is written. */
+  /** @param owner - owner of what is written. */
   constructor(container: Container, owner: FileOwner) {
     this.#container = container;
     this.#owner = owner;
   }
 
   /**
-   * Where a path in the workspace really is: an absolute path without links, but for its last part, which need not exist.
+   * Resolves the links in a workspace path to an absolute path. The last part need not exist.
    *
-   * @param relative - normalised.
-   * @param last - whether the last part, too, is followed if it is a link.
+   * @param relative - normalized.
+   * @param last - whether to follow the last part, too, if it is a link.
    * @throws WorkspacePathError if a link on the way leads out of the workspace.
    */
   async resolve(relative: string, last: "follow" | "keep", followed = 0): Promise<string> {
@@ -62,7 +62,7 @@ export class ContainerArchive {
       place = `${place}/${part}`;
       if (last === "keep" && index === parts.length - 1) break;
       const info = await this.info(place);
-      // The daemon would only say that it failed.
+      // The daemon would report only that it failed.
       const leaf = info?.kind === "file" || info?.kind === "other";
       if (leaf && index < parts.length - 1) throw notThere(relative);
       if (info?.kind !== "link") continue;
@@ -74,7 +74,7 @@ export class ContainerArchive {
     return place;
   }
 
-  /** What an absolute path is, the last part of which is not followed; `undefined`: it is not there. */
+  /** What an absolute path leads to, without following its last part; `undefined` if it does not exist. */
   async info(absolute: string): Promise<PathInfo | undefined> {
     try {
       const answer: unknown = await answered(this.#container.infoArchive({ path: absolute }), "archive info");
@@ -86,15 +86,15 @@ export class ContainerArchive {
   }
 
   /**
-   * The entries of the archive of an absolute path, one after the other. What is not read of an entry is skipped.
+   * Yields the entries in the archive of an absolute path, one by one. Unread content of an entry is skipped.
    *
-   * @param milliseconds - how long all of it may take: code decides how much there is. Default: no limit.
+   * @param milliseconds - time limit for the whole archive, since the code decides how large it is. Default: no limit.
    * @throws BackendUnavailableError if it takes longer, or the daemon falls silent.
    */
   async *entries(absolute: string, milliseconds: number = Infinity): AsyncGenerator<ContainerEntry, void, void> {
     const stream = await answered(this.#container.getArchive({ path: absolute }), "archive get");
     const extraction = extract();
-    // What breaks the stream breaks the extraction, whose reader then hears of it.
+    // An error of the stream ends the extraction, which passes it on to its reader.
     stream.on("error", (error: Error) => extraction.destroy(error));
     const progress: Progress = { moved: true, excused: () => stream.isPaused() };
     const watch = watchProgress(progress, milliseconds, (error) => extraction.destroy(error));
@@ -155,10 +155,10 @@ export class ContainerArchive {
         archive.entry({ ...entry, type: "directory", mode: 0o755 });
         continue;
       }
-      // A file may change while it is copied: the header of a small one says what was read of it.
+      // A file may change while it is copied, so the header of a small one states the size that was actually read.
       const known = content.size <= smallBytes ? await gather(content) : content;
       const sink = archive.entry({ ...entry, type: "file", mode: 0o644, size: known.size });
-      // What goes wrong also rejects `once`, or is thrown below.
+      // Errors also reject `once`, or are thrown below.
       sink.on("error", () => {});
       let left = known.size;
       for await (const chunk of known) {
@@ -172,10 +172,10 @@ export class ContainerArchive {
   }
 }
 
-/** Bytes of a file that is read before its header is written. */
+/** Up to this size in bytes, a file is read before its header is written. */
 const smallBytes = 1_048_576;
 
-/** At most as much as the content says it has. */
+/** Reads at most the size that the content declares. */
 async function gather(content: FileContent): Promise<FileContent> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of content) chunks.push(chunk);
@@ -190,14 +190,14 @@ function changedMeanwhile(name: string): InvalidInputError {
 }
 
 const lookMs = 1000;
-/** Looks in a row at which a daemon may have moved nothing. */
+/** Checks in a row at which a daemon may have transferred nothing. */
 const mostIdle = 30;
 
-/** How a transfer goes on. */
+/** The progress of a transfer. */
 interface Progress {
-  /** Something has moved since this was set to false. */
+  /** True if data has moved since this was last set to false. */
   moved: boolean;
-  /** Nothing can move, because this program does not read. */
+  /** True if nothing can move because this program does not read. */
   readonly excused: () => boolean;
 }
 
@@ -234,14 +234,14 @@ async function* counted(archive: Pack, progress: Progress): AsyncGenerator<unkno
   }
 }
 
-/** The error for a path that a link leads out of the workspace. */
+/** The error for a path that leads out of the workspace through a link. */
 function leadsOut(relative: string): WorkspacePathError {
   return new WorkspacePathError(`The path ${JSON.stringify(relative)} is not in the workspace`, {
     remedy: "Use a path relative to the workspace, without `..` and not through a symbolic link that leaves it.",
   });
 }
 
-/** The error for a path that is not there. */
+/** The error for a path that does not exist. */
 export function notThere(relative: string): FileNotFoundError {
   return new FileNotFoundError(`There is no file ${JSON.stringify(relative)} in the workspace`, {
     remedy: "`files.list()` says which files there are.",

@@ -4,7 +4,7 @@ import type { BackendFiles } from "@fenced/executor-kit";
 export interface BlockFile {
   /** Absolute path in the container. */
   readonly inContainer: string;
-  /** Absolute path on this host; missing if it is not there. */
+  /** Absolute path on this host; absent if the file is not there. */
   readonly onHost?: string;
 }
 
@@ -14,15 +14,14 @@ export interface ContainerWorkspace {
   /**
    * Writes a block's file.
    *
-   * @param filename - where, relative to the workspace; `undefined`: under a name of its own.
+   * @param filename - path relative to the workspace; `undefined` to generate a name.
    */
   writeBlock(source: string, extension: string, filename: string | undefined): Promise<BlockFile>;
-  /** Removes a block's file. */
   removeBlock(file: BlockFile): Promise<void>;
   /**
-   * Brings what a block that has ended wrote to the user's directory.
+   * Copies what an ended block wrote to the user's directory.
    *
-   * @returns a sentence about what could not be brought there. Bounded in time and size, and never rejects.
+   * @returns a sentence about what could not be copied. Bounded in time and size, and never rejects.
    */
   settle(): Promise<string | undefined>;
 }

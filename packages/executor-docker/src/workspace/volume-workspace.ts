@@ -16,8 +16,8 @@ import { ContainerArchive, type ArchiveEntry } from "./container-archive.ts";
 import type { BlockFile, ContainerWorkspace } from "./container-workspace.ts";
 
 /**
- * A work directory that this host cannot see: a volume of a daemon elsewhere. Files travel as tar archives. A directory
- * that the user gave is copied there at the start, and after each block what is there is copied back.
+ * A work directory that this host cannot see: a volume of a remote daemon. Files travel as tar archives. If the user
+ * gave a directory, it is copied there at the start, and its changes are copied back after each block.
  */
 export class VolumeWorkspace implements ContainerWorkspace {
   readonly files: BackendFiles;
@@ -26,7 +26,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
   readonly #running: RunningContainer;
   readonly #directories: SessionDirectories;
   readonly #hostFiles: DirectoryFiles;
-  /** The files that both sides have, as they were when they were copied. */
+  /** The files that both sides have, with their state when they were copied. */
   readonly #copied = new Map<string, string>();
   #settling: Promise<string | undefined> = Promise.resolve(undefined);
   #waiting: Promise<string | undefined> | undefined;
@@ -41,7 +41,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
     this.#hostFiles = directories.files();
   }
 
-  /** Gives the directory to the user that blocks run as, and copies what the user's directory holds. */
+  /** Makes the directory writable for the user that blocks run as, and copies the user's directory into it. */
   async prepare(): Promise<void> {
     await this.#claim();
     const entries: ArchiveEntry[] = [];
@@ -53,18 +53,19 @@ export class VolumeWorkspace implements ContainerWorkspace {
     await this.settle();
   }
 
-  /** Read by descriptors: another executor's code may share the directory. */
+  /** Reads the file through descriptors, because another executor's code may share the directory. */
   #onHost(file: string, size: number): FileContent {
     const read = (): AsyncIterable<Uint8Array> => firstBytes(this.#hostFiles.content(file), size);
     return { size, [Symbol.asyncIterator]: () => read()[Symbol.asyncIterator]() };
   }
 
-  /** A fresh volume is root's. */
+  /** Changes the owner of a new volume, which belongs to root. */
   async #claim(): Promise<void> {
     try {
       await this.#archive.put("/", [{ name: workspacePath.slice(1) }]);
     } catch {
-      // Nothing can be put beside the volume if the rest of the file system is read-only; then root opens it to all.
+      // Nothing can be written next to the volume if the root file system is read-only; then root opens the volume to
+      // all users.
       const exec = await this.#container.exec({
         Cmd: ["chmod", "1777", workspacePath],
         User: "0:0",
@@ -97,7 +98,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
 
   async settle(): Promise<string | undefined> {
     if (!this.#directories.given) return undefined;
-    // A block that ends while a copy is made waits for the next one, and shares it with all that end meanwhile.
+    // A block that ends during a copy waits for the next one, together with all others that end meanwhile.
     this.#waiting ??= this.#settling.then(() => {
       this.#waiting = undefined;
       this.#settling = this.#copyBack();
@@ -106,7 +107,10 @@ export class VolumeWorkspace implements ContainerWorkspace {
     return this.#waiting;
   }
 
-  /** Copies what has changed; returns a sentence about what was not copied. Never rejects: the block's result counts more. */
+  /**
+   * Copies what has changed; returns a sentence about what was not copied. Never rejects, since the block's result
+   * matters more.
+   */
   async #copyBack(): Promise<string | undefined> {
     const seen = new Set<string>();
     const left: string[] = [];
@@ -126,7 +130,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
         }
         room -= size;
         await this.#hostFiles.put(file, content);
-        // Tar knows whole seconds only: what is younger may change again without looking different.
+        // Tar stores whole seconds only, so a recent file may change again without looking different.
         this.#copied.set(file, Date.now() - changed > youngMs ? state : "young");
       }
     } catch (error) {
@@ -143,11 +147,14 @@ export class VolumeWorkspace implements ContainerWorkspace {
   }
 }
 
-/** Bytes that one copy brings to the host: code decides how much there is, and a sparse file costs it nothing. */
+/**
+ * Maximum bytes that one copy brings to the host; the code decides how much there is, and a sparse file costs it
+ * nothing.
+ */
 const mostCopied = 536_870_912;
-/** Files that one copy looks at. */
+/** Maximum number of files that one copy looks at. */
 const mostFiles = 200_000;
-/** Milliseconds that one copy may take. */
+/** Time limit for one copy in milliseconds. */
 const copyMs = 120_000;
 const youngMs = 10_000;
 

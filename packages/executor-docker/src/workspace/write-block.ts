@@ -5,7 +5,8 @@ import type { BlockFile, ContainerWorkspace } from "./container-workspace.ts";
 /**
  * Writes a block to the work directory.
  *
- * @throws BackendUnavailableError if that fails for want of room or rights; WorkspacePathError and others of the block's file name.
+ * @throws BackendUnavailableError if there is not enough space or permission; WorkspacePathError and others for the
+ * block's file name.
  */
 export async function writeBlock(workspace: ContainerWorkspace, run: BlockRun, extension: string): Promise<BlockFile> {
   try {
