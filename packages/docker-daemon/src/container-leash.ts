@@ -9,18 +9,19 @@ const endProgram: string = readFileSync(new URL("./container-leash.mjs", import.
 
 /** Which containers a leash ends, and how. */
 export interface LeashOrder {
-  /** How the daemon is reached: `Daemon.transport`. */
+  /** How to reach the daemon: `Daemon.transport`. */
   readonly transport: DaemonTransport;
-  /** The label, `name=value`, of the containers; no other container may have it. */
+  /** The containers' label, `name=value`; no other container may have it. */
   readonly label: string;
-  /** What becomes of those that were started; others are always removed. */
+  /** What to do with containers that were started; others are always removed. */
   readonly end: "remove" | "kill" | "keep";
 }
 
 /**
- * Ends containers when this program dies, `kill -9` included, at whatever moment: a tiny shell, in a session of its own, waits
- * for the end of its standard input, and then starts Node once to talk to the daemon, wherever that is. So it does not depend on
- * the code in the container, nor on a container that was started at all. It costs a millisecond and a megabyte. Windows has none.
+ * Ends containers when this program dies, at any moment and even by `kill -9`: a tiny shell in a session of its own
+ * waits for the end of its standard input, and then starts Node once to talk to the daemon, wherever that is. So it
+ * depends neither on the code in the container nor on whether the container was started at all. It costs a millisecond
+ * and a megabyte. Not available on Windows.
  *
  * @example
  * const leash = new ContainerLeash({ transport: daemon.transport, label: `my.owner=${id}`, end: "remove" });
@@ -40,14 +41,17 @@ export class ContainerLeash {
       env: leashEnvironment(),
       stdio: ["pipe", "ignore", "ignore"],
     });
-    // Without a shell there is no leash; containers still end with the connection that holds them.
+    // Without a shell there is no leash; containers still end with the connection that keeps them alive.
     this.#shell.on("error", () => {});
     this.#shell.stdin?.on("error", () => {});
     this.#shell.unref();
     if (this.#shell.stdin instanceof Socket) this.#shell.stdin.unref();
   }
 
-  /** Tells the leash that a container is being created: if this program dies meanwhile, it waits for it to appear. */
+  /**
+   * Tells the leash that a container is being created: if this program dies meanwhile, the leash waits for it to
+   * appear.
+   */
   async creating<T>(create: () => Promise<T>): Promise<T> {
     this.#shell?.stdin?.write("creating\n");
     try {
@@ -57,7 +61,7 @@ export class ContainerLeash {
     }
   }
 
-  /** Ends the leash, which then does nothing any more. Idempotent. */
+  /** Ends the leash without ending any container. Idempotent. */
   async release(): Promise<void> {
     const shell = this.#shell;
     if (shell?.pid === undefined || shell.exitCode !== null || shell.signalCode !== null) return;

@@ -11,7 +11,7 @@ import { SshAgent, type SshTarget, sshWords } from "./ssh-agent.ts";
 
 /**
  * Where a daemon listens: an address as in `DOCKER_HOST` (`unix://`, `npipe://`, `tcp://`, `http://`, `https://`,
- * `ssh://`), or one with a directory of certificates (`ca.pem`, `cert.pem`, `key.pem`) for TLS.
+ * `ssh://`), or an address with a directory of TLS certificates (`ca.pem`, `cert.pem`, `key.pem`).
  */
 export type DockerConnection =
   | string
@@ -19,7 +19,7 @@ export type DockerConnection =
       readonly host: string;
       /** Directory of the certificates. Default: no TLS. */
       readonly certPath?: string;
-      /** Check the daemon's certificate. Default: true. */
+      /** Verify the daemon's certificate. Default: true. */
       readonly tlsVerify?: boolean;
     };
 
@@ -38,7 +38,7 @@ export function addressOf(connection: DockerConnection): string {
   return typeof connection === "string" ? connection : connection.host;
 }
 
-/** How a daemon is reached, as plain data. */
+/** How to reach a daemon, as plain data. */
 export type DaemonTransport =
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
@@ -51,18 +51,18 @@ export type DaemonTransport =
     }
   | { readonly kind: "ssh"; readonly words: readonly string[] };
 
-/** A client of a daemon that was not asked yet whether it is there. */
+/** A client for a daemon that has not been contacted yet. */
 export interface DaemonClient {
   readonly docker: Docker;
   readonly transport: DaemonTransport;
-  /** Closes the connections that wait to be used again. */
+  /** Closes idle connections. */
   release(): void;
 }
 
 /**
- * Reads a connection.
+ * Resolves a connection to a transport.
  *
- * @throws InvalidInputError if the address cannot be understood or a certificate cannot be read.
+ * @throws InvalidInputError if the address is invalid or a certificate cannot be read.
  */
 export function readConnection(connection: DockerConnection): DaemonTransport {
   const { host, ...tls } = typeof connection === "string" ? { host: connection } : connection;
@@ -80,7 +80,7 @@ export function readConnection(connection: DockerConnection): DaemonTransport {
   return { kind: "tls", host: name, port: Number(url.port || 2376), ...certificates, verify: tls.tlsVerify ?? true };
 }
 
-/** Makes a client, without connecting. */
+/** Creates a client without connecting. */
 export function openClient(transport: DaemonTransport): DaemonClient {
   const agent = agentOf(transport);
   return { docker: makeClient({ ...clientOptions(transport), agent }), transport, release: () => agent.destroy() };
@@ -88,7 +88,7 @@ export function openClient(transport: DaemonTransport): DaemonClient {
 
 function clientOptions(transport: DaemonTransport): DockerOptions {
   if (transport.kind === "socket") return { socketPath: transport.path };
-  // Over ssh the client speaks HTTP with whatever the agent connects it to; the name is for the request's headers alone.
+  // Over ssh, the client speaks HTTP over the agent's connection; the name is used only in the request's headers.
   if (transport.kind === "ssh") return { protocol: "http", host: "docker", port: 80 };
   const { kind, host, port } = transport;
   return { protocol: kind === "tls" ? "https" : "http", host, port };
@@ -101,7 +101,7 @@ function agentOf(transport: DaemonTransport): Agent {
   return new TlsAgent({ keepAlive: true, ...readCertificates(certPath), rejectUnauthorized: verify });
 }
 
-/** The client reads these variables itself, and would mix them with what was chosen. */
+/** The client reads these variables itself, and would mix them with the chosen connection. */
 const clientVariables = ["DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_PATH_PREFIX"];
 
 function makeClient(options: DockerOptions & { readonly agent: Agent }): Docker {
@@ -140,7 +140,9 @@ function parse(host: string): URL {
   return url;
 }
 
-/** What `certPath` has: an authority to trust, a certificate to show with its key, or both, as in a Docker context. */
+/**
+ * The files in `certPath`: an authority to trust, a client certificate with its key, or both, as in a Docker context.
+ */
 function readCertificates(directory: string | undefined): object | undefined {
   if (directory === undefined) return undefined;
   const files = { ca: "ca.pem", cert: "cert.pem", key: "key.pem" };
@@ -160,13 +162,13 @@ function readCertificates(directory: string | undefined): object | undefined {
   }
 }
 
-/** dockerode's client. */
+/** The client of dockerode. */
 export type DockerClient = Docker;
 export type Container = Docker.Container;
 export type Exec = Docker.Exec;
 export type { ContainerCreateOptions, HostConfig, MountSettings } from "dockerode";
 
-/** What a daemon's answer or a broken connection says, in its own words. */
+/** The text of a daemon's error or of a broken connection. */
 export function dockerReason(error: unknown): string {
   const json = field(error, "json");
   const said = field(json, "message") ?? field(json, "cause");
@@ -175,14 +177,14 @@ export function dockerReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Why a daemon cannot be reached over a network, with what a failed handshake means. */
+/** Why a daemon cannot be reached over a network, including what a failed TLS handshake means. */
 export function connectionReason(error: unknown, transport: DaemonTransport["kind"]): string {
   const reason = dockerReason(error);
   const given = field(error, "code");
   const code = typeof given === "string" ? given : "";
   const broken = code === "ECONNRESET" || code === "EPIPE";
   if (transport === "tls" && (broken || code.startsWith("ERR_SSL_"))) {
-    // OpenSSL names the place in its source as well.
+    // OpenSSL adds the location in its source code.
     const said = /SSL routines:[^:]*:([^:]+):/.exec(reason)?.[1] ?? reason;
     return `it refused the TLS connection (${said}); see that cert.pem and key.pem are there, signed by its authority`;
   }
@@ -199,15 +201,15 @@ export function statusCode(error: unknown): number | undefined {
   return typeof code === "number" ? code : undefined;
 }
 
-/** True if a daemon says that a thing is not there. */
+/** True if a daemon reports that something does not exist. */
 export function isNotFound(error: unknown): boolean {
   return statusCode(error) === 404;
 }
 
 /**
- * Waits for a daemon's answer, but not for ever.
+ * Waits for a daemon's answer, with a time limit.
  *
- * @throws BackendUnavailableError if none has come after `milliseconds`.
+ * @throws BackendUnavailableError if none has arrived after `milliseconds`.
  */
 export async function answered<T>(answer: Promise<T>, what: string, milliseconds = 60_000): Promise<T> {
   const settled = new AbortController();
@@ -231,7 +233,8 @@ function field(value: unknown, name: string): unknown {
 const removeMs = 20_000;
 
 /**
- * Ends and removes a container with its anonymous volumes, and waits until it is gone. Does nothing if it is gone already.
+ * Ends and removes a container with its anonymous volumes, and waits until it is gone. Does nothing if it is gone
+ * already.
  *
  * @throws the daemon's error, or BackendUnavailableError if it does not answer within 20 s.
  */
@@ -242,7 +245,7 @@ export async function removeContainer(container: Docker.Container): Promise<void
       return;
     } catch (error) {
       if (isNotFound(error)) return;
-      // It is being removed already, because it has ended by itself.
+      // It is already being removed, because it ended by itself.
       if (statusCode(error) !== 409 || performance.now() > end) throw error;
       await sleep(20);
     }
@@ -252,8 +255,8 @@ export async function removeContainer(container: Docker.Container): Promise<void
 const headerSize = 8;
 
 /**
- * Takes Docker's stream of standard output and standard error apart: each piece is preceded by its stream (1 byte: 1 or
- * 2), three zeros, and its length (4 bytes, big-endian). Pieces may be cut anywhere.
+ * Splits Docker's combined stream of standard output and standard error: each frame starts with its stream (1 byte: 1
+ * or 2), three zeros, and its length (4 bytes, big-endian). Chunks may end anywhere.
  */
 export class OutputDemultiplexer {
   readonly #take: (stream: "stdout" | "stderr", bytes: Buffer) => void;

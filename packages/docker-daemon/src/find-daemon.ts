@@ -18,17 +18,17 @@ import {
 
 /** A daemon that answered. */
 export interface Daemon extends DaemonClient {
-  /** As in `DOCKER_HOST`. */
+  /** The address, as in `DOCKER_HOST`. */
   readonly address: string;
 }
 
 /** A way to find a daemon. */
 interface Strategy {
-  /** What is looked at, for the message. */
+  /** What it checks, for the message. */
   readonly name: string;
-  /** Where the daemon should be; `undefined`: this says nothing, and the next strategy is asked. */
+  /** Where the daemon should be; `undefined` to go on to the next strategy. */
   readonly connection: () => DockerConnection | undefined;
-  /** Somebody chose this daemon, so no other one is used in its place. */
+  /** The user chose this daemon, so no other one is tried instead. */
   readonly chosen: boolean;
 }
 
@@ -36,10 +36,10 @@ const answerMs = 5000;
 const sshAnswerMs = 15_000;
 
 /**
- * Finds the daemon: the one given, else that of `DOCKER_HOST`, of the current Docker context, at the default socket, at
- * a rootless socket, or Podman's.
+ * Finds the daemon: the given one, or else the one in `DOCKER_HOST`, in the current Docker context, at the default
+ * socket, at a rootless socket, or Podman's.
  *
- * @throws BackendUnavailableError that lists what was tried and what each said.
+ * @throws BackendUnavailableError that lists what was tried and how each attempt failed.
  */
 export async function findDaemon(given: DockerConnection | undefined): Promise<Daemon> {
   const tried: string[] = [];
@@ -118,7 +118,7 @@ function sockets(): { readonly name: string; readonly file: string }[] {
   ];
 }
 
-/** The connection that `DOCKER_HOST` and the variables about TLS describe. */
+/** The connection that `DOCKER_HOST` and the TLS variables describe. */
 function connectionFromEnvironment(host: string, env: NodeJS.ProcessEnv = process.env): DockerConnection {
   const verify = env["DOCKER_TLS_VERIFY"] ?? "";
   if (!host.startsWith("tcp:") || (verify === "" && env["DOCKER_CERT_PATH"] === undefined)) return host;
@@ -131,8 +131,8 @@ const metaFile = z.object({
 });
 
 /**
- * The connection of the context that the `docker` command would use: `DOCKER_CONTEXT`, else the one that
- * `docker context use` chose.
+ * The connection of the context that the `docker` command would use: `DOCKER_CONTEXT`, or else the one selected with
+ * `docker context use`.
  *
  * @returns `undefined` for the default context, which only means the default socket.
  * @throws Error if the context does not exist or cannot be read.

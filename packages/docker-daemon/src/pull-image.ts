@@ -3,19 +3,19 @@ import type Docker from "dockerode";
 import { z } from "zod";
 import { answered, dockerReason, isNotFound } from "./daemon-client.ts";
 
-/** What the daemon reports about a download, from time to time. */
+/** A progress report of the daemon about a pull. */
 export interface PullProgress {
   readonly image: string;
-  /** What happens, in the daemon's words: `"Downloading"`, `"Extracting"`, `"Pull complete"`. */
+  /** The status in the daemon's words: `"Downloading"`, `"Extracting"`, `"Pull complete"`. */
   readonly status: string;
-  /** The layer that it happens to; missing if it is about the whole image. */
+  /** The layer it concerns; absent if it concerns the whole image. */
   readonly layer?: string;
-  /** Bytes of the layer that are done, and that there are; missing while the daemon does not say. */
+  /** Bytes of the layer done so far, and in total; absent if the daemon does not report them. */
   readonly current?: number;
   readonly total?: number;
 }
 
-/** Which image, and whether it may be downloaded. */
+/** The image, and whether it may be pulled. */
 export interface ImageRequest {
   readonly image: string;
   readonly pull: "missing" | "always" | "never";
@@ -32,8 +32,8 @@ const pullEvent = z.object({
 /**
  * Pulls an image, unless the daemon has it.
  *
- * @param signal - breaks the download off.
- * @throws BackendUnavailableError if it is missing and could not be pulled.
+ * @param signal - cancels the pull.
+ * @throws BackendUnavailableError if the image is missing and could not be pulled.
  */
 export async function ensureImage(docker: Docker, request: ImageRequest, signal: AbortSignal): Promise<void> {
   if (request.pull !== "always" && (await hasImage(docker, request.image))) return;
@@ -65,7 +65,7 @@ async function hasImage(docker: Docker, image: string): Promise<boolean> {
 }
 
 async function pull(docker: Docker, { image, onProgress }: ImageRequest, signal: AbortSignal): Promise<void> {
-  // Without a tag the API would download all of them.
+  // Without a tag, the API would pull all of them.
   const tagged = /[:@][^/]*$/.test(image) ? image : `${image}:latest`;
   const stream = await docker.pull(tagged, { abortSignal: signal });
   let text = "";
@@ -77,7 +77,7 @@ async function pull(docker: Docker, { image, onProgress }: ImageRequest, signal:
   report(text, image, onProgress);
 }
 
-/** The daemon has said "200" already: what goes wrong now stands in the stream. */
+/** Handles one line of the stream, which also carries errors, since the daemon has already answered with status 200. */
 function report(line: string, image: string, onProgress: ImageRequest["onProgress"]): void {
   if (line.trim() === "") return;
   const { status = "", id, error, progressDetail } = pullEvent.parse(JSON.parse(line));

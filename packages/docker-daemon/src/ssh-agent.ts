@@ -3,22 +3,22 @@ import { Agent } from "node:http";
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 
-/** A daemon behind `ssh://`. */
+/** A daemon at an `ssh://` address. */
 export interface SshTarget {
   readonly host: string;
   readonly port?: number;
   readonly user?: string;
-  /** The daemon's socket over there. Default: what `docker` there takes. */
+  /** The daemon's socket on the remote machine. Default: the default of `docker` there. */
   readonly socket?: string;
 }
 
-/** Seconds that the other machine may take to answer. */
+/** Seconds that the remote machine may take to answer. */
 const connectSeconds = 10;
 
 /**
- * Connects to a daemon in the way that the `docker` program does: by OpenSSH's `ssh`, which runs
- * `docker system dial-stdio` on the other machine. So the user's keys, agent, known hosts and `~/.ssh/config` hold. It
- * never asks: a host whose key is not known, or that wants a password, is an error.
+ * Connects to a daemon as the `docker` program does: through OpenSSH's `ssh`, which runs `docker system dial-stdio` on
+ * the remote machine. So the user's keys, agent, known hosts and `~/.ssh/config` apply. It never prompts: a host with
+ * an unknown key, or one that wants a password, is an error.
  */
 export class SshAgent extends Agent {
   readonly #words: readonly string[];
@@ -34,18 +34,21 @@ export class SshAgent extends Agent {
   }
 }
 
-/** The arguments with which `ssh` connects to a daemon. */
+/** The arguments for `ssh` to connect to a daemon. */
 export function sshWords({ host, port, user, socket }: SshTarget): string[] {
   const words = ["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${connectSeconds}`];
   if (user !== undefined) words.push("-l", user);
   if (port !== undefined) words.push("-p", String(port));
   words.push("--", host, "docker");
-  // The other machine's shell reads it.
+  // The remote machine's shell parses it.
   if (socket !== undefined) words.push("--host", `'unix://${socket.replaceAll("'", String.raw`'\''`)}'`);
   return [...words, "system", "dial-stdio"];
 }
 
-/** One connection to the daemon: the standard streams of an `ssh`. Has what Node's HTTP client asks of a socket. */
+/**
+ * One connection to the daemon: the standard streams of an `ssh` process, with the methods that Node's HTTP client
+ * expects of a socket.
+ */
 class SshConnection extends Duplex {
   readonly #child: ChildProcessWithoutNullStreams;
   #errors = "";
@@ -54,7 +57,7 @@ class SshConnection extends Duplex {
     super();
     this.#child = spawn("ssh", words, { stdio: "pipe" });
     const { stdin, stdout, stderr } = this.#child;
-    // A connection that breaks is told once, by the end of `ssh`.
+    // A broken connection is reported once, by the end of `ssh`.
     stdin.on("error", () => {});
     stdout.on("data", (chunk: Buffer) => {
       if (!this.push(chunk)) stdout.pause();
@@ -106,7 +109,7 @@ class SshConnection extends Duplex {
     return this.#hold("unref");
   }
 
-  /** Whether Node stays alive for this connection. */
+  /** Sets whether this connection keeps Node running. */
   #hold(how: "ref" | "unref"): this {
     this.#child[how]();
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) {
