@@ -3,9 +3,9 @@ import { within } from "@fenced/core/abort";
 import { checkOptions, type OptionSchemas, optionsSchema } from "@fenced/core/options";
 import * as z from "zod";
 
-/** How a drain is done. */
+/** Options of `drain()`. */
 export interface DrainOptions {
-  /** Milliseconds that what is under way may go on for. Default: 10,000. */
+  /** Grace period for work in progress in milliseconds. Default: 10,000. */
   readonly graceMs?: number;
 }
 
@@ -15,18 +15,18 @@ const drainOptions: z.ZodType<DrainOptions> = optionsSchema({
     .exactOptional(),
 } satisfies OptionSchemas<DrainOptions>);
 
-/** The end of something that is in use: what is new is refused at once, and what is under way may go on for a while. */
+/** Shuts something down that is in use: refuses new work at once, and gives work in progress a grace period. */
 export class Drain {
   readonly #begun = new AbortController();
   readonly #onRest: (() => void)[] = [];
 
-  /** Aborted when the drain begins, with the error for what is refused. */
+  /** Aborted when the drain begins, with the error for refused work. */
   get signal(): AbortSignal {
     return this.#begun.signal;
   }
 
   /**
-   * Begins it, and waits until `rested` is called, or the grace is over. It may be called again.
+   * Begins the drain, and waits until `rested` is called or the grace period is over. Can be called again.
    *
    * @throws InvalidInputError if an option is unknown or wrong.
    */
@@ -39,7 +39,7 @@ export class Drain {
     await within(graceMs, rested);
   }
 
-  /** To be called whenever nothing is under way. */
+  /** Call this whenever nothing is in progress. */
   rested(): void {
     for (const resolve of this.#onRest.splice(0)) resolve();
   }

@@ -11,15 +11,15 @@ import {
   type WorkspaceFiles,
 } from "@fenced/core";
 
-/** Where an executor of a session or a lease sends its calls. */
+/** Where the executor of a session or a lease sends its calls. */
 export interface ForwardingTarget {
   run(blocks: readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult>;
   runStream(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
   files(): WorkspaceFiles;
   end(): Promise<void>;
-  /** Lets `action` use the executor behind it, started. */
+  /** Calls `action` with the started executor behind it. */
   use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** What it is, as the beginning of a sentence: `A session of ExecutorSessions`. */
+  /** Names it at the start of a sentence: `A session of ExecutorSessions`. */
   readonly kind: string;
 }
 
@@ -33,12 +33,15 @@ const notStarted: ExecutorCapabilities = {
   isolation: "none",
 };
 
-/** An executor that belongs to a session or to a lease, for agents and tools; `stop()` ends that, and so the executor behind it. */
+/**
+ * The executor that a session or a lease hands to agents and tools; its `stop()` ends the session or lease, and so the
+ * executor behind it.
+ */
 export class ForwardingExecutor implements CodeExecutor {
   readonly #target: ForwardingTarget;
   #started: CodeExecutor | undefined;
 
-  /** @param started - the executor behind it, if it has started already. */
+  /** @param started - the executor behind it, if it has already started. */
   constructor(target: ForwardingTarget, started?: CodeExecutor) {
     this.#target = target;
     this.#started = started;

@@ -1,23 +1,23 @@
 import type { CodeExecutor, FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
 
-/** What holds an executor for a while: a session, or a lease. */
+/** A session or a lease, which holds an executor for a while. */
 export interface Holder {
-  /** Aborted when it ends, with the error for what is under way. */
+  /** Aborted when it ends, with the error for calls in progress. */
   readonly signal: AbortSignal;
-  /** Keeps it in use, until what it returns is called. */
+  /** Keeps it in use until the returned function is called. */
   hold(): () => void;
-  /** The executor, started. */
+  /** Returns the started executor. */
   executor(signal?: AbortSignal): Promise<CodeExecutor>;
-  /** Lets `action` use the executor; while it does, it is in use. */
+  /** Calls `action` with the executor, which counts as in use meanwhile. */
   use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
 type Writer = WritableStreamDefaultWriter<Uint8Array>;
 
 /**
- * The files of an executor that is held: by the holder that is there at the first call, or that the first call begins. Once that
- * one has ended, calls reject: what comes late begins no new one, and reaches nobody else's files.
+ * The files of a held executor. The first call binds them to the current holder, or to a new one. Once that holder has
+ * ended, calls reject: a late call neither opens a new one nor reaches another one's files.
  */
 export class HeldFiles implements WorkspaceFiles {
   readonly #find: () => Promise<Holder>;
@@ -87,14 +87,14 @@ export class HeldFiles implements WorkspaceFiles {
     }
   }
 
-  /** A writer; the executor is held until its file is complete, or has failed. */
+  /** Opens a writer, and holds the executor until the file is complete or has failed. */
   async #openWriter(path: string): Promise<Writer> {
     const holder = await this.#bind();
     const letGo = holder.hold();
     try {
       const { files } = await holder.executor();
       const writer = files.writeStream(path).getWriter();
-      // No part of a file may be written after the end, when the workspace may be somebody else's.
+      // Nothing may be written after the end, when the workspace may belong to somebody else.
       const abort = (): void => void writer.abort(holder.signal.reason).catch(() => {});
       holder.signal.addEventListener("abort", abort, { once: true });
       const over = (): void => {
@@ -119,7 +119,7 @@ export class HeldFiles implements WorkspaceFiles {
     try {
       return await found;
     } catch (error) {
-      // There may be room for one later.
+      // Another attempt may find room.
       if (this.#holder === found) this.#holder = undefined;
       throw error;
     }

@@ -1,6 +1,6 @@
 /**
- * A stream that can be left while it waits: `return()` aborts the signal that `open` was given, and resolves when the stream has
- * ended. Nothing happens before the first item is asked for.
+ * A stream that can be closed while it waits: `return()` aborts the signal passed to `open`, and resolves when the
+ * stream has ended. Nothing happens before the first item is requested.
  */
 export function leavableStream<Item>(
   open: (left: AbortSignal) => AsyncGenerator<Item, void, void>,

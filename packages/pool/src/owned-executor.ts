@@ -3,29 +3,31 @@ import { afterMs, untilAborted, within } from "@fenced/core/abort";
 import { checkOptions, codeExecutorOption } from "@fenced/core/options";
 import * as z from "zod";
 
-/** So long the end waits for a `create` that ignores its signal; what it makes later is disposed of then. */
+/**
+ * How long disposal waits for a `create` that ignores its signal; an executor that arrives later is disposed of then.
+ */
 const createGraceMs = 10_000;
 const created = z.object({ executor: codeExecutorOption });
 
-/** How an executor is made, started and ended. */
+/** How an executor is created, started and ended. */
 export interface OwnedExecutorOptions {
-  /** Makes it; a new one, that nobody else uses. */
+  /** Creates a new executor that nothing else uses. */
   readonly create: (signal: AbortSignal) => CodeExecutor | Promise<CodeExecutor>;
-  /** Makes it ready after its start. */
+  /** Prepares the started executor for use. */
   readonly prepare?: (executor: CodeExecutor, signal: AbortSignal) => Promise<void>;
-  /** Milliseconds that all of that may take together. Default: 120,000. */
+  /** Time limit for all of that together in milliseconds. Default: 120,000. */
   readonly startTimeoutMs?: number;
-  /** Milliseconds that its end may take; then nobody waits for it any more. Default: 60,000. */
+  /** How long to wait for its end, in milliseconds. Default: 60,000. */
   readonly stopTimeoutMs?: number;
-  /** Ends the making and the start. */
+  /** Cancels its creation and start. */
   readonly signal: AbortSignal;
-  /** Gets what nobody waits for: it could not be stopped. */
+  /** Receives errors that no caller waits for, such as a failed stop. */
   readonly onError: (error: unknown) => void;
 }
 
-/** An executor that this package makes, starts within a time limit, and disposes of, however slow or broken it is. */
+/** An executor that this package creates, starts within a time limit, and disposes of, however slow or broken it is. */
 export class OwnedExecutor {
-  /** The executor, when it is ready; rejects if it could not be made, started or prepared. */
+  /** Resolves to the executor when it is ready; rejects if it could not be created, started or prepared. */
   readonly opened: Promise<CodeExecutor>;
   readonly #options: OwnedExecutorOptions;
   readonly #making: Promise<CodeExecutor>;
@@ -46,21 +48,21 @@ export class OwnedExecutor {
       await untilAborted(options.prepare?.(executor, signal) ?? Promise.resolve(), signal);
       return executor;
     });
-    // Those who wait for it see its failure; if nobody does, it must not end the process.
+    // Callers that wait for it see the failure; without any, it must not end the process.
     this.opened.catch(() => {});
   }
 
-  /** `create` has made the executor, or failed. */
+  /** True once `create` has returned an executor, or failed. */
   get isMade(): boolean {
     return this.#isMade;
   }
 
-  /** The time limit of the start was reached. */
+  /** True if the start exceeded its time limit. */
   get isLate(): boolean {
     return this.#isLate;
   }
 
-  /** Lets `action` take as long as a start may, and no longer than the executor is wanted. */
+  /** Runs `action` with the time limit of a start, and cancels it when the executor is no longer wanted. */
   async inTime<T>(action: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { startTimeoutMs = 120_000, signal: end } = this.#options;
     const late = new AbortController();
@@ -76,7 +78,7 @@ export class OwnedExecutor {
     }
   }
 
-  /** Disposes of the executor, also of one that comes late. Never rejects, and resolves even if that takes for ever. */
+  /** Disposes of the executor, even if it arrives late. Never rejects, and resolves even if disposal hangs. */
   dispose(): Promise<void> {
     this.#disposed ??= this.#dispose();
     return this.#disposed;
@@ -85,7 +87,7 @@ export class OwnedExecutor {
   async #dispose(): Promise<void> {
     const { onError, stopTimeoutMs = 60_000 } = this.#options;
     try {
-      // Of a start that failed everybody who waited for it has heard.
+      // Callers that waited for a failed start have already seen the error.
       const making = this.#making.catch(() => undefined);
       const disposed = making.then((executor) => executor?.[Symbol.asyncDispose]());
       disposed.catch(onError);

@@ -3,17 +3,17 @@ interface Waiting<Item> {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Those who wait for something; first come, first served. What is given to one of them is theirs: an abort comes before, or too late. */
+/** Callers that wait for something, in order of arrival. Once an item is given to a caller, an abort comes too late. */
 export class WaitingLine<Item> {
   readonly #waiting = new Set<Waiting<Item>>();
 
-  /** How many wait. */
+  /** Number of waiting callers. */
   get length(): number {
     return this.#waiting.size;
   }
 
   /**
-   * Waits for its turn.
+   * Waits for an item.
    *
    * @throws `signal.reason` if the signal is aborted first.
    */
@@ -36,7 +36,10 @@ export class WaitingLine<Item> {
     }
   }
 
-  /** Gives what `make` makes to the one that waits longest. @returns false if nobody waits; then nothing is made. */
+  /**
+   * Gives the result of `make` to the caller that has waited longest. @returns false if nobody waits; `make` is then
+   * not called.
+   */
   give(make: () => Item): boolean {
     const [first] = this.#waiting;
     if (first === undefined) return false;
@@ -45,7 +48,7 @@ export class WaitingLine<Item> {
     return true;
   }
 
-  /** Sends all away with an error. */
+  /** Rejects all waiting callers. */
   refuse(reason: unknown): void {
     for (const { reject } of this.#waiting) reject(reason);
     this.#waiting.clear();

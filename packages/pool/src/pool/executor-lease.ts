@@ -13,23 +13,23 @@ import { ForwardingExecutor } from "../forwarding-executor.ts";
 import { HeldFiles, type Holder } from "../held-files.ts";
 import { leavableStream } from "../leavable-stream.ts";
 
-/** An executor of a pool, for one caller alone until it is released. `await using` releases it. */
+/** Exclusive use of a pool's executor until it is released. `await using` releases it. */
 export interface ExecutorLease extends AsyncDisposable {
   /**
-   * The executor, started. After the release its calls reject with `ExecutorStoppedError`. Its `stop()` releases the lease as well,
-   * and resolves when the executor is gone.
+   * The started executor. After the release, its calls reject with `ExecutorStoppedError`. Its `stop()` also releases
+   * the lease, and resolves when the executor is gone.
    */
   readonly executor: CodeExecutor;
   /**
-   * Gives the executor back: what still runs is killed, and its calls reject with `ExecutorStoppedError`. Resolves at once, while
-   * the pool ends the executor, or makes it fresh for the next caller. Idempotent.
+   * Returns the executor to the pool: kills what is still running and rejects its calls with `ExecutorStoppedError`.
+   * Resolves at once, while the pool ends the executor or resets it for the next caller. Idempotent.
    */
   release(): Promise<void>;
 }
 
-/** What the pool keeps of a lease. Not the lease itself, so that one that was forgotten can be noticed. */
+/** What the pool keeps of a lease. Not the lease itself, so that the pool can notice a forgotten one. */
 export class LeaseRecord {
-  /** The executor broke down while it was used. */
+  /** The executor broke down during the lease. */
   isUnwell = false;
   readonly executor: CodeExecutor;
   readonly #end = new AbortController();
@@ -38,18 +38,18 @@ export class LeaseRecord {
   #timer: NodeJS.Timeout | undefined;
   #gone: Promise<void> | undefined;
 
-  /** @param onEnd - takes the executor back; resolves when it is gone, or is used again. */
+  /** @param onEnd - takes the executor back; resolves when it is gone, or in use again. */
   constructor(executor: CodeExecutor, onEnd: (record: LeaseRecord, discard: boolean) => Promise<void>) {
     this.executor = executor;
     this.#onEnd = onEnd;
   }
 
-  /** Aborted when the lease ends, with the error for what is under way. */
+  /** Aborted when the lease ends, with the error for calls in progress. */
   get signal(): AbortSignal {
     return this.#end.signal;
   }
 
-  /** Ends the lease by itself after a while. */
+  /** Makes the lease end by itself after a while. */
   limit(milliseconds: number, onLate: (error: unknown) => void): void {
     if (milliseconds === Infinity) return;
     const end = (): void => {
@@ -68,20 +68,20 @@ export class LeaseRecord {
     };
   }
 
-  /** Ends the lease. @param options - `discard`: nobody may use the executor again. */
+  /** Ends the lease. @param options - `discard`: the executor must not be used again. */
   end(reason: unknown, { discard }: { readonly discard: boolean }): Promise<void> {
     if (this.#gone) return this.#gone;
     clearTimeout(this.#timer);
     this.#end.abort(reason);
-    // What is still under way could reach the files of the next caller.
+    // Discard it if it is still in use, since that could reach the files of the next caller.
     this.#gone = this.#onEnd(this, discard || this.isUnwell || this.#uses > 0);
     return this.#gone;
   }
 }
 
 /**
- * The caller's end of a lease. All that is made of it refers to it, so that it is forgotten only when nobody can use the executor
- * any more.
+ * The caller's side of a lease. Everything made from it refers to it, so that it is garbage only once no caller can use
+ * the executor any more.
  */
 export class LeaseHolder implements Holder {
   readonly #record: LeaseRecord;
@@ -90,7 +90,7 @@ export class LeaseHolder implements Holder {
     this.#record = record;
   }
 
-  /** The lease, for the caller. */
+  /** The lease to return to the caller. */
   get lease(): ExecutorLease {
     const release = (): Promise<void> => this.release();
     return { executor: this.#facade(), release, [Symbol.asyncDispose]: release };
@@ -166,14 +166,14 @@ export class LeaseHolder implements Holder {
     }
   }
 
-  /** What is under way when the lease ends fails in many ways; the reason is one. */
+  /** Calls in progress fail in many ways when the lease ends; replaces their errors with the reason. */
   #explain(error: unknown): unknown {
     if (BackendUnavailableError.isInstance(error)) this.#record.isUnwell = true;
     return this.signal.aborted ? this.signal.reason : error;
   }
 }
 
-/** Why calls of a lease that ended reject. */
+/** The error with which calls reject after the end of a lease. */
 export function leaseEnded(why: string): ExecutorStoppedError {
   return new ExecutorStoppedError(`The lease of this executor has ended: ${why}`, {
     remedy: "Acquire another one from the pool.",

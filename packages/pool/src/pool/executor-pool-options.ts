@@ -10,51 +10,55 @@ import {
 } from "@fenced/core/options";
 import * as z from "zod";
 
-/** What `create` is told of the executor that it makes. */
+/** What `create` receives about the executor to create. */
 export interface PoolExecutorContext {
-  /** Aborted if the executor is no longer wanted before it is there. */
+  /** Aborted if the executor is no longer wanted. */
   readonly signal: AbortSignal;
   /**
-   * For the executor's option of the same name: the pool hears at once that its container, kernel or host broke down, and
-   * replaces it. Without it, the pool finds out when it looks (`checkIntervalMs`), and an executor that repairs itself has
-   * lost what `warmUp` did in it.
+   * Pass this to the executor's option of the same name: it tells the pool at once that the executor's container,
+   * kernel or host broke down, so that the pool replaces it. Without it, the pool finds out at its next check
+   * (`checkIntervalMs`), and an executor that recovers by itself has lost what `warmUp` did.
    */
   readonly onSessionLost: (reason: string) => void;
 }
 
-/** What `ExecutorPool` is made from. */
+/** Options of `ExecutorPool`. */
 export interface ExecutorPoolOptions {
-  /** Makes an executor, a new one each time. The pool starts it, owns it and disposes of it. */
+  /** Creates a new executor. The pool starts it, owns it and disposes of it. */
   readonly create: (context: PoolExecutorContext) => CodeExecutor | Promise<CodeExecutor>;
-  /** Executors that are kept started for the next callers, as far as `max` allows. Default: 1. */
+  /** Number of started executors to keep ready for the next callers, as far as `max` allows. Default: 1. */
   readonly min?: number;
-  /** Executors at a time, those included that are in use, start or stop. Default: 8, or `min` if that is more. */
+  /**
+   * Maximum number of executors, including those in use, starting or stopping. Default: 8, or `min` if that is more.
+   */
   readonly max?: number;
-  /** Milliseconds without a caller after which an executor ends that is not among the `min`. `Infinity`: never. Default: 600,000. */
+  /** Idle time in milliseconds after which executors beyond `min` are ended. `Infinity`: never. Default: 600,000. */
   readonly idleTimeoutMs?: number;
   /**
-   * Leases of one executor, until it is replaced by a new one. With more than 1, it is restarted between two leases, the files
-   * that `files.list()` names are deleted, and `warmUp` runs again; all else that code left in it stays for the next caller. Default: 1: nobody gets
-   * what somebody else had.
+   * Number of leases before an executor is replaced by a new one. If more than 1, the pool restarts the executor
+   * between two leases, deletes the files that `files.list()` returns, and runs `warmUp` again; anything else that code
+   * left behind stays for the next caller. Default: 1, so callers never share an executor.
    */
   readonly maxUses?: number;
-  /** Callers that wait while all executors are in use; one more is refused. Default: 100. */
+  /** Maximum number of callers that wait while all executors are in use; one more is refused. Default: 100. */
   readonly maxWaiting?: number;
-  /** Makes a started executor ready for its first caller: imports, packages, files. */
+  /** Prepares a started executor for its first caller: imports, packages, files. */
   readonly warmUp?: (executor: CodeExecutor, signal: AbortSignal) => Promise<void>;
-  /** Milliseconds that `create`, the start and `warmUp` may take together. `Infinity`: no limit. Default: 120,000. */
+  /**
+   * Time limit for `create`, the start and `warmUp` together in milliseconds. `Infinity`: no limit. Default: 120,000.
+   */
   readonly startTimeoutMs?: number;
-  /** Milliseconds after which nobody waits any more for an executor that does not stop. `Infinity`: no limit. Default: 60,000. */
+  /** How long to wait for an executor to stop, in milliseconds. `Infinity`: no limit. Default: 60,000. */
   readonly stopTimeoutMs?: number;
-  /** Milliseconds after which a lease that was not released ends by itself. `Infinity`: never. Default: `Infinity`. */
+  /** Milliseconds after which an unreleased lease ends by itself. `Infinity`: never. Default: `Infinity`. */
   readonly maxLeaseMs?: number;
-  /** Milliseconds between two looks at the executors that wait for a caller. `Infinity`: none. Default: 30,000. */
+  /** Interval between checks of the idle executors in milliseconds. `Infinity`: no checks. Default: 30,000. */
   readonly checkIntervalMs?: number;
-  /** Tells this pool apart from others in telemetry. Default: `default`. */
+  /** Identifies this pool in telemetry. Default: `default`. */
   readonly name?: string;
   /**
-   * Gets what nobody waits for: an executor that did not start while nobody waited for one, or could not be stopped; a lease that
-   * was forgotten. Default: a process warning.
+   * Receives errors that no caller waits for: an executor that did not start in the background, or could not be
+   * stopped; a forgotten lease. Default: a process warning.
    */
   readonly onError?: (error: unknown) => void;
 }
@@ -79,9 +83,9 @@ const poolOptions: z.ZodType<ExecutorPoolOptions> = optionsSchema({
   issues.push({ code: "custom", path: ["min"], input: min, message: `must be at most max, which is ${max}` });
 });
 
-/** How an executor is asked for. */
+/** Options of `acquire()` and `start()`. */
 export interface AcquireOptions {
-  /** Ends the wait. */
+  /** Cancels the wait. */
   readonly signal?: AbortSignal;
 }
 
@@ -89,10 +93,10 @@ const acquireOptions: z.ZodType<AcquireOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<AcquireOptions>);
 
-/** The options with their defaults. */
+/** The options with their defaults filled in. */
 export type PoolSettings = Required<Omit<ExecutorPoolOptions, "warmUp">> & Pick<ExecutorPoolOptions, "warmUp">;
 
-/** Checks the options, and fills in the defaults. */
+/** Validates the options and fills in the defaults. */
 export function poolSettings(options: ExecutorPoolOptions): PoolSettings {
   const checked = checkOptions(poolOptions, options, "ExecutorPool");
   const { min = Math.min(1, checked.max ?? 1) } = checked;

@@ -15,19 +15,19 @@ import { recordPoolCounts, watchAcquire } from "./pool-telemetry.ts";
 import { ReadyMembers } from "./ready-members.ts";
 import { RetryPace } from "./retry-pace.ts";
 
-/** Executors that are started at the same time. */
+/** Maximum number of executors that start at the same time. */
 const startsAtOnce = 8;
-/** Starts that fail, one after the other, before those who wait are told. */
+/** Consecutive failed starts before waiting callers get the error. */
 const attempts = 3;
-/** An executor that is lost sooner than this, unused, counts as one that did not start. */
+/** An executor that is lost before it has been ready and unused for this long counts as a failed start. */
 const earlyMs = 10_000;
 
 /**
- * Executors that are started before they are needed. A caller leases one, for itself alone, without a wait for its start; with
- * `maxUses: 1`, the default, it is thrown away afterwards and replaced by a new one.
+ * Keeps executors started before they are needed. A caller leases one for exclusive use without waiting for its start;
+ * with `maxUses: 1`, the default, the pool then discards it and starts a new one.
  *
- * Callers are served first come, first served, and their number is bounded. Executors that break down are replaced. If none can be
- * started, callers get the error, and the pool tries again, more and more rarely, until it can.
+ * Callers are served in order, and their number is limited. Executors that break down are replaced. If none can be
+ * started, callers get the error, and the pool retries at growing intervals until it can.
  *
  * @example
  * const pool = new ExecutorPool({ create: () => new DockerCommandLineCodeExecutor(), min: 2, max: 8 });
@@ -48,7 +48,10 @@ export class ExecutorPool implements AsyncDisposable {
   readonly #forgotten: FinalizationRegistry<LeaseRecord>;
   #retry: NodeJS.Timeout | undefined;
 
-  /** Nothing is started before the first `start()` or `acquire()`. @throws InvalidInputError if an option is unknown or wrong. */
+  /**
+   * Starts nothing before the first `start()` or `acquire()`. @throws InvalidInputError if an option is unknown or
+   * wrong.
+   */
   constructor(options: ExecutorPoolOptions) {
     this.#settings = poolSettings(options);
     this.#ready = new ReadyMembers(this.#settings, (idle) => void this.#end(idle, leaseEnded("nobody used it")));
@@ -59,7 +62,7 @@ export class ExecutorPool implements AsyncDisposable {
     });
   }
 
-  /** How many executors there are now, and how many callers wait; telemetry has the same as gauges. */
+  /** The current number of executors and of waiting callers; also available as telemetry gauges. */
   get counts(): PoolCounts {
     const inState = (state: PoolMember["state"]): number =>
       [...this.#members].filter((member) => member.state === state).length;
@@ -73,12 +76,12 @@ export class ExecutorPool implements AsyncDisposable {
   }
 
   /**
-   * Fills the pool, and waits until `min` executors are started: when a service begins, and to see whether they start at all.
-   * Without it, the first `acquire()` begins to fill it.
+   * Fills the pool, and waits until `min` executors are started. Call it when a service starts, to see whether
+   * executors start at all. Without it, the first `acquire()` begins to fill the pool.
    *
    * @throws what the start of an executor fails with.
    * @throws ExecutorStoppedError after `drain()`.
-   * @throws `options.signal.reason` if the signal was aborted; the pool goes on filling.
+   * @throws `options.signal.reason` if the signal was aborted; the pool continues to fill.
    */
   async start(options: AcquireOptions = {}): Promise<void> {
     const { signal } = checkAcquire(options, "start");
@@ -91,9 +94,10 @@ export class ExecutorPool implements AsyncDisposable {
   }
 
   /**
-   * Takes an executor for this caller alone: one that is ready, or else the next one that is, when it is this caller's turn.
+   * Leases an executor for exclusive use: a ready one or, when it is this caller's turn, the next one that becomes
+   * ready.
    *
-   * @throws QuotaExceededError at once if all executors are in use and `maxWaiting` callers wait already.
+   * @throws QuotaExceededError at once if all executors are in use and `maxWaiting` callers are already waiting.
    * @throws what the start of an executor fails with, if none can be started.
    * @throws ExecutorStoppedError after `drain()`.
    * @throws `options.signal.reason` if the signal was aborted.
@@ -111,8 +115,9 @@ export class ExecutorPool implements AsyncDisposable {
   }
 
   /**
-   * Ends all executors for good, for a service that shuts down. Those who wait, and new callers, get `ExecutorStoppedError`; what is
-   * leased may be used for `graceMs` more. Resolves when nothing of any executor is left. A second call can shorten the grace.
+   * Ends all executors for good, for a service that shuts down. Waiting and new callers get `ExecutorStoppedError`;
+   * leased executors may be used for another `graceMs`. Resolves when all executors are gone. A second call can shorten
+   * the grace period.
    *
    * @throws InvalidInputError if an option is unknown or wrong.
    */
@@ -169,7 +174,7 @@ export class ExecutorPool implements AsyncDisposable {
     return holder;
   }
 
-  /** Resolves when the executor is gone, or waits for its next caller. */
+  /** Resolves when the executor is gone, or ready for its next caller. */
   async #takeBack(member: PoolMember, record: LeaseRecord, discard: boolean): Promise<void> {
     this.#leases.delete(record);
     this.#forgotten.unregister(record);
@@ -185,14 +190,17 @@ export class ExecutorPool implements AsyncDisposable {
     else await this.#end(member, reason);
   }
 
-  /** Starts what is missing for those who wait and for the next callers, as far as there is room, and not too soon after a failure. */
+  /**
+   * Starts the executors missing for waiting and next callers, as far as there is room, and not too soon after a
+   * failure.
+   */
   #refill(): void {
     this.#changed();
     if (this.#drain.signal.aborted) return;
     const { min, max } = this.#settings;
     const { starting } = this.counts;
     const wanted = min + this.#line.length - this.#ready.length - starting;
-    // One start shows whether it works again.
+    // After a failure, one start is enough to see whether it works again.
     const atOnce = this.#pace.failures > 0 ? 1 : startsAtOnce;
     const count = Math.min(wanted, max - this.#members.size, atOnce - starting);
     if (count <= 0) return;
@@ -208,7 +216,7 @@ export class ExecutorPool implements AsyncDisposable {
   #tryAgainIn(milliseconds: number): void {
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#refill(), milliseconds);
-    // A program may end while its pool fails, but not while somebody waits for it.
+    // A failing pool must not keep the program running, unless a caller is waiting.
     if (this.#line.length + this.#starters.length === 0) this.#retry.unref();
   }
 
@@ -245,7 +253,7 @@ export class ExecutorPool implements AsyncDisposable {
       if (this.#pace.failures === 1) this.#settings.onError(error);
       return;
     }
-    // What may be well in a moment is tried again first; a mistake in `create`, and what never answers, is not.
+    // Retry what may soon work again, but not a mistake in `create`, or a start that timed out.
     const passes = BackendUnavailableError.isInstance(error) && !member.isLate && this.#pace.failures < attempts;
     if (passes) return;
     this.#line.refuse(error);
@@ -253,14 +261,14 @@ export class ExecutorPool implements AsyncDisposable {
     this.#changed();
   }
 
-  /** Gives an executor to the one that waits longest, or keeps it for the next. */
+  /** Gives an executor to the caller that has waited longest, or keeps it for the next. */
   #offer(member: PoolMember): void {
     if (!this.#line.give(() => this.#lease(member))) this.#ready.add(member);
     this.#refill();
   }
 
   #lost(member: PoolMember): void {
-    // One that starts or is leased is looked at when that is over.
+    // An executor that is starting or leased is checked when that is over.
     if (member.state !== "ready") return;
     const isEarly = member.uses === 0 && performance.now() - member.readySince < earlyMs;
     if (isEarly) this.#pace.lostEarly(member.failuresBefore);

@@ -1,13 +1,13 @@
-/** How many executors a pool has now, and how many callers wait. */
+/** The current number of a pool's executors and waiting callers. */
 export interface PoolCounts {
-  /** Executors that wait for a caller. */
+  /** Executors ready for a caller. */
   readonly ready: number;
-  /** Executors that are being made, started, warmed up, or made fresh for their next use. */
+  /** Executors being created, started, warmed up, or reset for their next use. */
   readonly starting: number;
-  /** Executors that somebody uses. */
+  /** Executors in use. */
   readonly leased: number;
-  /** Executors that are being stopped; they count towards `max` until nothing of them is left. */
+  /** Executors being stopped; they count towards `max` until they are gone. */
   readonly ending: number;
-  /** Callers that wait for one. */
+  /** Callers waiting for an executor. */
   readonly waiting: number;
 }

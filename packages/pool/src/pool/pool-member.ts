@@ -3,32 +3,32 @@ import { within } from "@fenced/core/abort";
 import { OwnedExecutor } from "../owned-executor.ts";
 import type { PoolSettings } from "./executor-pool-options.ts";
 
-/** So long an executor that nobody uses may take to show that it is there. */
+/** How long an idle executor may take to show that it is alive, in milliseconds. */
 const checkLimitMs = 10_000;
 
-/** What a member needs of its pool. */
+/** What a member needs from its pool. */
 export interface MemberHost {
   readonly settings: PoolSettings;
-  /** All that `create` has made, so that none is used twice. */
+  /** Everything that `create` has returned, so that no executor is used twice. */
   readonly known: WeakSet<CodeExecutor>;
-  /** Starts that failed before this one, without one that succeeded. */
+  /** Consecutive failed starts before this one. */
   readonly failuresBefore: number;
-  /** What was in the executor's session is gone, or it cannot be reached. */
+  /** Called when the executor's session is lost, or the executor cannot be reached. */
   readonly onLost: (member: PoolMember) => void;
 }
 
-/** One executor of a pool, from its making to its end. */
+/** One executor of a pool, from its creation to its end. */
 export class PoolMember {
   state: "starting" | "ready" | "leased" | "ending" = "starting";
-  /** Leases that are over. */
+  /** Number of leases that have ended. */
   uses = 0;
   /** It broke down, and must not be used again. */
   isUnwell = false;
-  /** Since when it waits for a caller, on the clock of `performance`. */
+  /** The time since which it has been ready, in terms of `performance.now()`. */
   readySince = 0;
   readonly begunAt: number = performance.now();
   readonly failuresBefore: number;
-  /** Resolves when the executor is ready; rejects if it could not be made, started or warmed up. */
+  /** Resolves when the executor is ready; rejects if it could not be created, started or warmed up. */
   readonly opened: Promise<void>;
   readonly #host: MemberHost;
   readonly #end = new AbortController();
@@ -63,17 +63,17 @@ export class PoolMember {
     return this.state === "ending";
   }
 
-  /** Whether its start was given up because it took too long. */
+  /** True if its start was given up because it took too long. */
   get isLate(): boolean {
     return this.#owned.isLate;
   }
 
-  /** Whether it may be used again. */
+  /** True if it may be used again. */
   get isUsable(): boolean {
     return !this.isUnwell && !this.isEnding;
   }
 
-  /** Makes it fresh for its next use. @returns whether it may be used again; never rejects. */
+  /** Resets it for its next use. @returns whether it may be used again; never rejects. */
   async renew(): Promise<boolean> {
     try {
       await this.#owned.inTime(async (signal) => {
@@ -87,7 +87,7 @@ export class PoolMember {
     }
   }
 
-  /** Looks whether it is still there, and tells the pool if it is not. Never rejects. */
+  /** Checks that it is still alive, and tells the pool if it is not. Never rejects. */
   check(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
@@ -95,13 +95,13 @@ export class PoolMember {
     return this.#checking;
   }
 
-  /** To be called when it has broken down. */
+  /** Call this when it has broken down. */
   lost(): void {
     this.isUnwell = true;
     if (!this.isEnding) this.#host.onLost(this);
   }
 
-  /** Stops it, also while it starts. Resolves when nothing of it is left, or nobody should wait any longer; never rejects. */
+  /** Stops it, even during its start. Resolves when it is gone or has taken too long to stop; never rejects. */
   async end(reason: unknown): Promise<void> {
     this.state = "ending";
     this.#end.abort(reason);
@@ -128,7 +128,7 @@ export class PoolMember {
   }
 }
 
-/** Removes the files of the workspace. What `list` does not name may stay: links, pipes, empty directories. */
+/** Removes the workspace's files. What `list` does not return may stay: links, pipes, empty directories. */
 async function emptyWorkspace({ files }: CodeExecutor, signal: AbortSignal): Promise<void> {
   const names = new Set((await files.list()).map(({ path }) => path.split("/")[0] ?? path));
   for (const name of names) {

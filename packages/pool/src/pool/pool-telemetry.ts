@@ -13,7 +13,7 @@ const waiting: GaugeDefinition = {
   unit: "{caller}",
 };
 
-/** Tells OpenTelemetry how many executors a pool has. Names are documented in `docs/telemetry.md`. */
+/** Reports the number of a pool's executors to OpenTelemetry. `docs/telemetry.md` documents the names. */
 export function recordPoolCounts(pool: string, { waiting: callers, ...states }: PoolCounts): void {
   const name = { "fenced.pool.name": pool };
   for (const [state, count] of Object.entries(states)) {
@@ -22,7 +22,7 @@ export function recordPoolCounts(pool: string, { waiting: callers, ...states }: 
   recordGauge(scope, waiting, callers, name);
 }
 
-/** Puts a span and a duration around the wait for an executor. */
+/** Records the wait for an executor as a span and a duration. */
 export function watchAcquire<T>(pool: string, action: (operation: Operation) => Promise<T>): Promise<T> {
   return watch(
     {

@@ -3,8 +3,8 @@ import type { PoolSettings } from "./executor-pool-options.ts";
 import type { PoolMember } from "./pool-member.ts";
 
 /**
- * The executors that wait for a caller. The one that came last is taken first, so that those that are too many are the ones that wait
- * longest, and end. All are looked at from time to time.
+ * The executors that are ready for a caller. Takes the latest one first, so that surplus executors idle longest, and
+ * end. Checks all of them from time to time.
  */
 export class ReadyMembers {
   readonly #settings: Pick<PoolSettings, "min" | "idleTimeoutMs" | "checkIntervalMs">;
@@ -13,7 +13,7 @@ export class ReadyMembers {
   #idle: NodeJS.Timeout | undefined;
   #checks: NodeJS.Timeout | undefined;
 
-  /** @param onIdle - called for one that has waited too long, and is not among the `min`. */
+  /** @param onIdle - called for an executor beyond `min` that has idled too long. */
   constructor(settings: PoolSettings, onIdle: (member: PoolMember) => void) {
     this.#settings = settings;
     this.#onIdle = onIdle;
@@ -40,7 +40,7 @@ export class ReadyMembers {
     if (place !== -1) this.#members.splice(place, 1);
   }
 
-  /** Nobody will come any more. */
+  /** Stops all checks, because no more callers will come. */
   close(): void {
     clearTimeout(this.#idle);
     clearInterval(this.#checks);
@@ -53,7 +53,7 @@ export class ReadyMembers {
     if (longest === undefined || this.#members.length <= min || idleTimeoutMs === Infinity) return;
     const leftMs = Math.max(0, longest.readySince + idleTimeoutMs - performance.now());
     const end = (): void => {
-      // It may have been taken since then, and others may have been put back.
+      // It may have been taken in the meantime, and others put back.
       const isOld = leftMs <= longestTimer && this.#members[0] === longest && this.#members.length > min;
       if (isOld) this.#onIdle(longest);
       this.#watchIdle();

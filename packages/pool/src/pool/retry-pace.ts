@@ -1,12 +1,12 @@
 const firstPauseMs = 100;
 const longestPauseMs = 10_000;
 
-/** How soon a start is tried again after starts that failed, so that what is broken is not asked all the time. */
+/** How soon to retry after failed starts, so that a broken backend is not asked all the time. */
 export class RetryPace {
   #failures = 0;
   #lastFailure = -Infinity;
 
-  /** How often a start failed, one after the other; those that were under way together count once. */
+  /** Number of consecutive failed starts; starts that ran concurrently count once. */
   get failures(): number {
     return this.#failures;
   }
@@ -18,7 +18,7 @@ export class RetryPace {
     return Math.max(0, this.#lastFailure + pause - performance.now());
   }
 
-  /** @param begunAt - when the start that failed had begun, on the clock of `performance`. */
+  /** @param begunAt - when the failed start began, in terms of `performance.now()`. */
   failed(begunAt: number): void {
     if (begunAt >= this.#lastFailure) this.#failures += 1;
     this.#lastFailure = performance.now();
@@ -28,7 +28,7 @@ export class RetryPace {
     this.#failures = 0;
   }
 
-  /** What had started is gone again without having been used, which counts as one failure more than there were before it. */
+  /** An executor was lost before its first use, which counts as one failure more than there were before it started. */
   lostEarly(failuresBefore: number): void {
     this.#failures = Math.max(this.#failures, failuresBefore + 1);
     this.#lastFailure = performance.now();

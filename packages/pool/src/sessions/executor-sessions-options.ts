@@ -8,33 +8,39 @@ import {
 } from "@fenced/core/options";
 import type * as z from "zod";
 
-/** What `ExecutorSessions` is made from. */
+/** Options of `ExecutorSessions`. */
 export interface ExecutorSessionsOptions {
   /**
-   * Makes the executor of a key. It is started, owned and disposed of here, so make a new one each time.
+   * Creates the executor of a key. Return a new one each time: `ExecutorSessions` starts it, owns it and disposes of
+   * it.
    *
-   * @param signal - aborted if the session is ended before its executor is there.
+   * @param signal - aborted if the session ends before its executor exists.
    */
   readonly create: (key: string, signal: AbortSignal) => CodeExecutor | Promise<CodeExecutor>;
   /** Milliseconds without a run or a file operation after which a session ends. `Infinity`: never. Default: 600,000. */
   readonly idleTimeoutMs?: number;
-  /** Sessions at a time, those included that start or stop. Default: 32. */
+  /** Maximum number of sessions, including those that are starting or stopping. Default: 32. */
   readonly maxSessions?: number;
-  /** Runs of one key at a time; more of them wait their turn. Default: 1. */
+  /** Number of runs of one key that may execute at the same time; others wait their turn. Default: 1. */
   readonly maxRunningPerKey?: number;
-  /** Runs of one key that wait their turn; one more is refused. Default: 8. */
+  /** Maximum number of a key's waiting runs; one more is refused. Default: 8. */
   readonly maxWaiting?: number;
-  /** Milliseconds that `create` and the executor's start may take together. `Infinity`: no limit. Default: 120,000. */
+  /**
+   * Time limit for `create` and the executor's start together in milliseconds. `Infinity`: no limit. Default: 120,000.
+   */
   readonly startTimeoutMs?: number;
-  /** Milliseconds after which nobody waits any more for an executor that does not stop. `Infinity`: no limit. Default: 60,000. */
+  /** How long to wait for an executor to stop, in milliseconds. `Infinity`: no limit. Default: 60,000. */
   readonly stopTimeoutMs?: number;
-  /** Told at once that what a key had in its session is gone without anybody having asked for it; the next result says it, too. */
+  /** Called at once when the state of a key's session is lost unexpectedly; the next result reports it, too. */
   readonly onSessionLost?: (key: string, reason: string) => void;
-  /** Gets what nobody waits for: an executor that could not be stopped, an error in `onSessionLost`. Default: a process warning. */
+  /**
+   * Receives errors that no caller waits for: an executor that could not be stopped, an error in `onSessionLost`.
+   * Default: a process warning.
+   */
   readonly onError?: (error: unknown) => void;
 }
 
-/** Checks the options. */
+/** Validates the options. */
 export const executorSessionsOptions: z.ZodType<ExecutorSessionsOptions> = optionsSchema({
   create: callbackOption<ExecutorSessionsOptions["create"]>(),
   idleTimeoutMs: timeLimitOption.exactOptional(),

@@ -27,11 +27,12 @@ interface Lease {
 }
 
 /**
- * One executor for each key: a user, a chat, a tenant. A key's session begins with its first run or file, keeps its state from run
- * to run, and ends when it is idle, when `end(key)` is called, or with `drain()`. One key cannot take the turns of another.
+ * Manages one executor for each key: a user, a chat, a tenant. A key's session begins with its first run or file
+ * operation, keeps its state from run to run, and ends when it is idle, on `end(key)`, or on `drain()`. Each key has
+ * its own turns, so one key cannot block another.
  *
- * A session that is lost (its executor broke down for good, or it was idle too long) is replaced by the next run, whose result
- * says `stateLost: true`.
+ * A session that is lost (its executor broke down for good, or it was idle too long) is replaced by the next run, whose
+ * result has `stateLost: true`.
  *
  * @example
  * const sessions = new ExecutorSessions({ create: () => new DockerCommandLineCodeExecutor() });
@@ -49,7 +50,7 @@ export class ExecutorSessions implements AsyncDisposable {
     this.#options = checkOptions(executorSessionsOptions, options, "ExecutorSessions");
   }
 
-  /** How many sessions and runs there are now; telemetry has the same as gauges. */
+  /** The current number of sessions and runs; also available as telemetry gauges. */
   get counts(): SessionCounts {
     const sessions = [...this.#sessions.values()];
     const inState = (state: KeyedSession["state"]): number => sessions.filter((one) => one.state === state).length;
@@ -63,10 +64,11 @@ export class ExecutorSessions implements AsyncDisposable {
   }
 
   /**
-   * Runs blocks in the key's session, as `CodeExecutor.executeCodeBlocks` does, when it is the run's turn.
+   * Runs blocks in the key's session when it is the run's turn, as `CodeExecutor.executeCodeBlocks` does.
    *
-   * @throws QuotaExceededError at once if there are `maxSessions` sessions, or `maxWaiting` runs of the key wait already.
-   * @throws ExecutorStoppedError if the session is ended meanwhile, or after `drain()`.
+   * @throws QuotaExceededError at once if there are `maxSessions` sessions, or `maxWaiting` runs of the key are already
+   * waiting.
+   * @throws ExecutorStoppedError if the session ends meanwhile, or after `drain()`.
    * @throws as `CodeExecutor.executeCodeBlocks` does.
    */
   async run(key: string, blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
@@ -81,10 +83,10 @@ export class ExecutorSessions implements AsyncDisposable {
   }
 
   /**
-   * The same as `run`, with everything that happens as it happens, as `CodeExecutor.streamCodeBlocks`. Leaving the loop ends the
-   * run, or its wait for a turn.
+   * Does the same as `run` and yields everything as it happens, like `CodeExecutor.streamCodeBlocks`. Leaving the loop
+   * ends the run, or its wait for a turn.
    *
-   * @throws QuotaExceededError before it returns, so that a server can still answer with a status of its own.
+   * @throws QuotaExceededError before it returns, so that a server can still choose the response status.
    */
   runStream(
     key: string,
@@ -100,16 +102,16 @@ export class ExecutorSessions implements AsyncDisposable {
   }
 
   /**
-   * The files of the key: of the session that is there at the first call, or that the first call begins. After the end of that
-   * session, calls reject with `ExecutorStoppedError`: an upload that comes late begins no new one.
+   * The key's files. The first call binds them to the key's session, or begins one. After the end of that session,
+   * calls reject with `ExecutorStoppedError`: a late upload does not begin a new session.
    */
   files(key: string): WorkspaceFiles {
     return new HeldFiles(() => this.#session(key, undefined));
   }
 
   /**
-   * The key's session as a `CodeExecutor`, for an agent or a tool: its runs wait their turn like all others, and its `stop()` ends
-   * the session. What it can do is known once it has started, which agents wait for.
+   * The key's session as a `CodeExecutor`, for an agent or a tool: its runs wait their turn like all others, and its
+   * `stop()` ends the session. Its capabilities are known once it has started; agents wait for that.
    */
   executor(key: string): CodeExecutor {
     return new ForwardingExecutor({
@@ -122,16 +124,19 @@ export class ExecutorSessions implements AsyncDisposable {
     });
   }
 
-  /** Ends the key's session: what runs is killed, and all that the executor made is deleted when it resolves. Idempotent. */
+  /**
+   * Ends the key's session: kills what is running, and deletes everything that the executor created before it resolves.
+   * Idempotent.
+   */
   async end(key: string): Promise<void> {
     this.#lost.take(key);
     await this.#sessions.get(key)?.end(endedBecause("end() was called for it"));
   }
 
   /**
-   * Ends all sessions for good, for a service that shuts down. Runs that wait, and new ones, reject with `ExecutorStoppedError`;
-   * those under way may go on for `graceMs`, and are killed then. Resolves when nothing of any session is left. A second call
-   * can shorten the grace.
+   * Ends all sessions for good, for a service that shuts down. Waiting and new runs reject with `ExecutorStoppedError`;
+   * runs in progress may continue for `graceMs` and are then killed. Resolves when all sessions are gone. A second call
+   * can shorten the grace period.
    *
    * @throws InvalidInputError if an option is unknown or wrong.
    */
@@ -165,7 +170,7 @@ export class ExecutorSessions implements AsyncDisposable {
     }
   }
 
-  /** The first result after a session was lost says so. */
+  /** Marks the first result after the loss of a session. */
   #tellLoss(key: string, result: CodeResult): CodeResult {
     return this.#lost.take(key) ? { ...result, stateLost: true } : result;
   }
@@ -196,7 +201,7 @@ export class ExecutorSessions implements AsyncDisposable {
     }
   }
 
-  /** The key's session, or a new one; after the end of one that is being ended. */
+  /** Returns the key's session, or a new one; first waits for a session that is ending. */
   async #session(key: string, signal: AbortSignal | undefined): Promise<KeyedSession> {
     for (;;) {
       this.#checkRoom(key);
@@ -242,7 +247,7 @@ export class ExecutorSessions implements AsyncDisposable {
 
   #sayLost(key: string, reason: string): void {
     try {
-      // What an application does wrong in here must not keep the session, or end this process.
+      // An error in the application's callback must neither keep the session nor end this process.
       const returned: unknown = this.#options.onSessionLost?.(key, reason);
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#report(error));
     } catch (error) {

@@ -5,19 +5,19 @@ import { OwnedExecutor } from "../owned-executor.ts";
 import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
 import { Turns } from "./turns.ts";
 
-/** What a session tells of itself. */
+/** Events of a session. */
 export interface SessionEvents {
   /** Something that is counted has changed. */
   readonly onChange: () => void;
-  /** The session ends by itself. */
+  /** The session ends unexpectedly. */
   readonly onLost: (reason: string) => void;
-  /** Nothing of it is left. */
+  /** The session is gone. */
   readonly onEnded: () => void;
-  /** Something failed that nobody waits for. */
+  /** Something failed that no caller waits for. */
   readonly onError: (error: unknown) => void;
 }
 
-/** One key's executor, from its making to its end. */
+/** One key's executor, from its creation to its end. */
 export class KeyedSession implements Holder {
   readonly turns: Turns;
   readonly #options: ExecutorSessionsOptions;
@@ -48,7 +48,7 @@ export class KeyedSession implements Holder {
     );
   }
 
-  /** Aborted when the session ends, with the error for what is under way. */
+  /** Aborted when the session ends, with the error for calls in progress. */
   get signal(): AbortSignal {
     return this.#end.signal;
   }
@@ -58,25 +58,27 @@ export class KeyedSession implements Holder {
     return this.#isOpen ? "open" : "starting";
   }
 
-  /** Resolves when nothing of the session is left; `undefined` while it has not begun to end. */
+  /** Resolves when the session is gone; `undefined` before it begins to end. */
   get ended(): Promise<void> | undefined {
     return this.#ended;
   }
 
-  /** Whether the session ended because its executor broke down: what has not begun yet can begin in another one. */
+  /**
+   * True if the session ended because its executor broke down; work that has not begun can then run in a new session.
+   */
   get isDead(): boolean {
     return this.#isDead;
   }
 
-  /** Whether a run or a file operation is under way. */
+  /** True if a run or a file operation is in progress. */
   get isInUse(): boolean {
     return this.#uses > 0;
   }
 
   /**
-   * Lets `action` use the executor; while it does, the session does not become idle.
+   * Calls `action` with the executor; meanwhile the session does not become idle.
    *
-   * @param signal - ends the wait for the executor's start.
+   * @param signal - cancels the wait for the executor's start.
    * @throws ExecutorStoppedError if the session ends first.
    */
   async use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -90,7 +92,7 @@ export class KeyedSession implements Holder {
     }
   }
 
-  /** Keeps the session from becoming idle, until what it returns is called. */
+  /** Keeps the session from becoming idle until the returned function is called. */
   hold(): () => void {
     clearTimeout(this.#timer);
     this.#uses += 1;
@@ -101,11 +103,11 @@ export class KeyedSession implements Holder {
     };
   }
 
-  /** The executor, started; one that failed is looked at first, and a dead one ends the session. */
+  /** Returns the started executor. Checks it first after a failure; a dead one ends the session. */
   async executor(signal?: AbortSignal): Promise<CodeExecutor> {
     this.#end.signal.throwIfAborted();
     const executor = await untilAborted(this.#owned.opened, signal).catch(async (error: unknown) => {
-      // A start that failed has ended the session.
+      // A failed start has ended the session.
       if (this.#owned.isMade && signal?.aborted !== true) await this.#ended;
       throw error;
     });
@@ -114,13 +116,19 @@ export class KeyedSession implements Holder {
     return executor;
   }
 
-  /** To be told of each failure of the executor: one whose backend broke down is looked at before it is used again. */
+  /**
+   * Call this with each failure of the executor: after a broken backend, the executor is checked before it is used
+   * again.
+   */
   failed(error: unknown): unknown {
     if (BackendUnavailableError.isInstance(error)) this.#isSuspect = true;
     return this.#explain(error);
   }
 
-  /** Ends the session: what is under way rejects with `reason`, and the executor is disposed of. Idempotent; never rejects. */
+  /**
+   * Ends the session: calls in progress reject with `reason`, and the executor is disposed of. Idempotent; never
+   * rejects.
+   */
   end(reason: unknown): Promise<void> {
     if (this.#ended) return this.#ended;
     clearTimeout(this.#timer);
@@ -136,7 +144,10 @@ export class KeyedSession implements Holder {
     this.#watchIdle();
   }
 
-  /** Those who wait for the start hear of it when its place is free again, so that they can try again at once. */
+  /**
+   * Callers that wait for the start get the error once the session's place is free again, so that they can retry at
+   * once.
+   */
   async #startFailed(reason: unknown): Promise<void> {
     if (!this.#ended && this.#owned.isMade) {
       this.#ended = this.#owned.dispose().finally(() => this.#events.onEnded());
@@ -146,7 +157,7 @@ export class KeyedSession implements Holder {
     await this.end(reason);
   }
 
-  /** Whether the place where code runs is still there. */
+  /** Checks that the backend is still there. */
   async #probe(executor: CodeExecutor): Promise<void> {
     try {
       await executor.files.list();
@@ -171,17 +182,17 @@ export class KeyedSession implements Holder {
       },
       Math.min(idleTimeoutMs, longestTimer),
     );
-    // It is no reason to keep the program alive: drain() is what ends sessions for good.
+    // The timer must not keep the program running: drain() is what ends sessions for good.
     this.#timer.unref();
   }
 
-  /** What is under way when the session ends fails in many ways; the reason is one. */
+  /** Calls in progress fail in many ways when the session ends; replaces their errors with the reason. */
   #explain(error: unknown): unknown {
     return this.#end.signal.aborted && ExecutorStoppedError.isInstance(error) ? this.#end.signal.reason : error;
   }
 }
 
-/** Why calls of a session that ended reject. */
+/** The error with which calls reject after the end of a session. */
 export function endedBecause(why: string, cause?: unknown): ExecutorStoppedError {
   return new ExecutorStoppedError(`The session was ended: ${why}`, {
     remedy: "Run again to begin a new one.",

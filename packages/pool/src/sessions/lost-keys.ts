@@ -1,4 +1,4 @@
-/** Keys whose session is gone without anybody having asked for it, and who have not been told; the oldest are forgotten. */
+/** Keys whose session was lost unexpectedly and whose callers have not been told; forgets the oldest. */
 export class LostKeys {
   readonly #keys = new Set<string>();
   readonly #most: number;
@@ -16,7 +16,7 @@ export class LostKeys {
     }
   }
 
-  /** @returns whether it was there. */
+  /** @returns whether the key was recorded. */
   take(key: string): boolean {
     return this.#keys.delete(key);
   }

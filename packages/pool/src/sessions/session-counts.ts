@@ -1,12 +1,12 @@
-/** How many sessions and runs there are now. */
+/** The current number of sessions and runs. */
 export interface SessionCounts {
-  /** Sessions that are there, started and not ended, whether or not something runs in them. */
+  /** Sessions that are started and not ended, whether or not something runs in them. */
   readonly open: number;
-  /** Sessions that are being started. */
+  /** Sessions that are starting. */
   readonly starting: number;
-  /** Sessions that are being ended; they count towards `maxSessions` until nothing of them is left. */
+  /** Sessions that are ending; they count towards `maxSessions` until they are gone. */
   readonly ending: number;
-  /** Sessions in which something runs. */
+  /** Sessions in which something is running. */
   readonly running: number;
   /** Runs that wait for their turn. */
   readonly waiting: number;

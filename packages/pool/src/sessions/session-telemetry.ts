@@ -13,7 +13,7 @@ const waiting: GaugeDefinition = {
   unit: "{run}",
 };
 
-/** Tells OpenTelemetry how many sessions there are. Names are documented in `docs/telemetry.md`. */
+/** Reports the number of sessions to OpenTelemetry. `docs/telemetry.md` documents the names. */
 export function recordCounts({ open, starting, running, waiting: runs }: SessionCounts): void {
   for (const [state, count] of Object.entries({ open, starting, running })) {
     recordGauge(scope, sessions, count, { "fenced.session.state": state });

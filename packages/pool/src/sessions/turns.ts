@@ -1,7 +1,7 @@
 import { QuotaExceededError } from "@fenced/core";
 import { WaitingLine } from "../waiting-line.ts";
 
-/** So many at a time, and so many that wait; first come, first served. */
+/** Lets a limited number of callers run at a time and a limited number wait, in order of arrival. */
 export class Turns {
   readonly #atOnce: number;
   readonly #maxWaiting: number;
@@ -13,17 +13,17 @@ export class Turns {
     this.#maxWaiting = maxWaiting;
   }
 
-  /** How many have their turn. */
+  /** Number of turns in use. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** How many wait for one. */
+  /** Number of waiting callers. */
   get waiting(): number {
     return this.#line.length;
   }
 
-  /** @throws QuotaExceededError if one more can neither run nor wait. */
+  /** @throws QuotaExceededError if one more caller can neither run nor wait. */
   checkRoom(): void {
     if (this.#taken < this.#atOnce || this.#line.length < this.#maxWaiting) return;
     throw new QuotaExceededError(`This session has ${this.#taken} runs under way, and ${this.#line.length} that wait`, {
@@ -34,8 +34,8 @@ export class Turns {
   /**
    * Takes a turn.
    *
-   * @returns what ends it; to be called once.
-   * @throws QuotaExceededError at once if one more can neither run nor wait.
+   * @returns a function that ends the turn; call it once.
+   * @throws QuotaExceededError at once if one more caller can neither run nor wait.
    * @throws `signal.reason` if the signal was aborted while it waited.
    */
   async take(signal: AbortSignal): Promise<() => void> {
@@ -46,7 +46,7 @@ export class Turns {
     return () => this.#pass();
   }
 
-  /** Gives the turn to the one that waits longest. */
+  /** Passes the turn to the caller that has waited longest. */
   #pass(): void {
     if (!this.#line.give(() => {})) this.#taken -= 1;
   }
