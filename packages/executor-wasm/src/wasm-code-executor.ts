@@ -7,8 +7,9 @@ import { WasmSession } from "./wasm-session.ts";
 const mebibyte = 1_048_576;
 
 /**
- * Runs Python in an interpreter compiled to WebAssembly, in a process that may read no file, has no network and an empty environment.
- * It needs nothing but Node. Variables survive from block to block. Files are in a file system of the session's own, in memory.
+ * Runs Python in an interpreter compiled to WebAssembly, in a process with an empty environment and without network
+ * access or access to your files. It needs only Node. Variables survive from block to block. The session's files live
+ * in a file system in memory.
  *
  * @example
  * await using executor = new WasmCodeExecutor({ timeoutMs: 10_000 });

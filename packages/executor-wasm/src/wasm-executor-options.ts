@@ -2,26 +2,29 @@ import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
 import * as z from "zod";
 
-/** Settings of `WasmCodeExecutor`; none is required. */
+/** Options of `WasmCodeExecutor`; all are optional. */
 export interface WasmExecutorOptions extends BaseExecutorOptions {
   /**
-   * Bytes of memory that a program may take. Beyond that Python raises `MemoryError`, and what the limit of the
-   * interpreter does not count (buffers of its file system, for example) ends the program when it takes 512 MiB more than this.
-   * From 64 MiB to 4 GiB. Default: 512 MiB.
+   * Memory limit of a program in bytes, from 64 MiB to 4 GiB. Beyond it, Python raises `MemoryError`. Memory that the
+   * interpreter's limit does not count (its file system's buffers, for example) ends the program once the process uses
+   * 512 MiB more than this. Default: 512 MiB.
    */
   readonly memoryBytes?: number;
-  /** Bytes that the session's files may take in this process's memory; the program then gets `ENOSPC`. Default: 256 MiB. */
+  /**
+   * Limit on the session's files, which are in this process's memory, in bytes; beyond it, the program gets `ENOSPC`.
+   * Default: 256 MiB.
+   */
   readonly storageBytes?: number;
   /**
-   * Where the snapshot that Python starts from is kept, 30 MB for each version: an absolute path. Default: `fenced` in the user's
-   * cache directory. Nothing is kept in a directory that others may write to.
+   * Absolute path of the directory for the snapshot that Python starts from; 30 MB for each version. Default: `fenced`
+   * in the user's cache directory. A directory that others may write to is not used.
    */
   readonly cacheDirectory?: string;
 }
 
 const mebibyte = 1_048_576;
 
-/** Checks the options, and the executor's config in a component model. */
+/** Validates the options, and the executor's config in a component model. */
 export const wasmExecutorOptions: z.ZodType<WasmExecutorOptions> = optionsSchema({
   ...baseExecutorConfig,
   memoryBytes: z

@@ -12,16 +12,16 @@ import { TreeAccess } from "./files/tree-access.ts";
 import { Tree } from "./files/tree.ts";
 import { Interpreter } from "./interpreter/interpreter.ts";
 
-/** What a session is opened with. */
+/** Options of a session. */
 export interface WasmSessionOptions {
-  /** Names the session; unique in the world. */
+  /** Identifies the session; globally unique. */
   readonly id: string;
   readonly memoryBytes: number;
   readonly storageBytes: number;
   readonly cacheDirectory: string | undefined;
-  /** Variables of earlier blocks are gone. `reported`: the outcome of a block says so. */
+  /** Called when variables of earlier blocks are gone. `reported`: a block's outcome says so. */
   readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;
-  /** Functions have to be set up again: before the next call, or now. */
+  /** Requests a new set-up of the functions: before the next call, or now. */
   readonly functions: { readonly forget: () => void; readonly setUpAgain: () => Promise<void> };
 }
 
@@ -65,7 +65,7 @@ export class WasmSession implements BackendSession {
 
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     if (this.#interpreter?.ended === true) {
-      // A block before this one ended it, and succeeded.
+      // An earlier block ended the interpreter, but succeeded.
       await this.#start(block.signal);
       if (block.setup !== true) await this.#options.functions.setUpAgain();
     }
@@ -85,7 +85,7 @@ export class WasmSession implements BackendSession {
     await this.#leash.release();
   }
 
-  /** Starts an interpreter, in place of the last one. */
+  /** Starts an interpreter that replaces the last one. */
   async #start(signal: AbortSignal): Promise<Interpreter> {
     await this.#interpreter?.kill();
     this.#interpreter = await Interpreter.start(
@@ -102,12 +102,12 @@ export class WasmSession implements BackendSession {
   }
 
   #tellLoss({ aborted, reason }: AbortSignal): void {
-    // Stopping and restarting is meant to lose it.
+    // Stopping and restarting lose the state on purpose.
     if (aborted && ExecutorStoppedError.isInstance(reason)) return;
     const text = aborted
       ? "The Python interpreter was ended with the block that ran in it; its variables are gone."
       : "The Python interpreter ended while it ran a block; its variables are gone.";
-    // Of a call that was aborted nobody hears how it ended.
+    // Nobody learns how an aborted call ended.
     this.#options.onLost(text, { reported: !aborted || reason === timeIsUp });
   }
 }

@@ -9,7 +9,10 @@ const python: string = readFileSync(new URL("./python.mjs", import.meta.url), "u
 /** The Python program that runs blocks. */
 export const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
 
-/** What the process of the Python interpreter runs: one module, since it may read no file of ours. */
+/**
+ * The program of the Python interpreter's process, as a single module, since that process may not read any of our
+ * files.
+ */
 export const pythonProcess: string = asOneModule([wire, harden, limitMemory, hostFileSystem, python]);
 
 /** Joins modules that import from each other. */

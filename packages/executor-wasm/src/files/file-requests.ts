@@ -5,14 +5,14 @@ import type { FileNode, Node, Tree } from "./tree.ts";
 const path = z.string().max(16_384);
 const handle = z.int().nonnegative();
 const place = { path: path.exactOptional(), handle: handle.exactOptional() };
-/** Offsets and sizes: as large as a number can count. */
+/** Offsets and sizes, up to the largest safe integer. */
 const offset = z.int().nonnegative();
 const mode = z.int().min(0).max(0o777);
-/** Milliseconds since 1970, of a time that a `Date` can be. */
+/** The latest time that a `Date` can represent, in milliseconds since 1970. */
 const latest = 8_640_000_000_000_000;
 const time = z.number().min(-latest).max(latest);
 
-/** Everything that an interpreter may ask for. What is asked otherwise is answered with EINVAL. */
+/** Everything that an interpreter may request. Any other request is answered with EINVAL. */
 const request = z.discriminatedUnion("op", [
   z.object({ op: z.literal("stat"), ...place }),
   z.object({
@@ -34,18 +34,18 @@ const request = z.discriminatedUnion("op", [
 ]);
 type Request = z.infer<typeof request>;
 
-/** What an operation gives back: fields, or bytes. */
+/** The result of an operation: fields, or bytes. */
 interface Answer {
   readonly fields: object;
   readonly bytes?: Uint8Array;
 }
 
 const mostOpenFiles = 1024;
-/** Names that one answer lists. */
+/** Maximum number of names in one answer. */
 const mostNames = 4096;
 const typeBits = { directory: 0o40_000, file: 0o100_000, link: 0o120_000 } as const;
 
-/** Answers what one interpreter asks about files. */
+/** Answers one interpreter's requests about files. */
 export class FileRequests {
   readonly #tree: Tree;
   readonly #open = new Map<number, FileNode>();
@@ -70,7 +70,7 @@ export class FileRequests {
     }
   }
 
-  /** Closes what the interpreter had open. */
+  /** Closes the files that the interpreter has open. */
   end(): void {
     for (const file of this.#open.values()) this.#tree.close(file);
     this.#open.clear();
@@ -171,7 +171,7 @@ function linkTarget(node: Node): string {
   return node.target;
 }
 
-/** Some of a directory's names; `more`: there are others behind them. */
+/** Some of a directory's names; `more` if others follow. */
 function names(node: Node, from = 0): { readonly names: readonly string[]; readonly more?: true } {
   if (node.kind !== "directory") throw new StorageError("ENOTDIR");
   const listed: string[] = [];

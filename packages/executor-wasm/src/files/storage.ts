@@ -1,4 +1,4 @@
-/** Why an operation on files failed: the name of an error of the operating system. */
+/** Why an operation on files failed, as the name of an operating system error. */
 export type StorageErrorCode =
   | "EBADF"
   | "EEXIST"
@@ -22,7 +22,7 @@ export class StorageError extends Error {
   }
 }
 
-/** What files may take of this process's memory, all together. */
+/** The memory of this process that all files together may use. */
 export class Storage {
   readonly #maxBytes: number;
   #used = 0;
@@ -31,7 +31,7 @@ export class Storage {
     this.#maxBytes = maxBytes;
   }
 
-  /** @throws StorageError if there is not so much left. */
+  /** @throws StorageError if that much is not left. */
   take(bytes: number): void {
     if (this.#used + bytes > this.#maxBytes) throw new StorageError("ENOSPC");
     this.#used += bytes;
@@ -44,7 +44,7 @@ export class Storage {
 
 const blockBytes = 65_536;
 
-/** The content of a file: blocks that are there once something was written into them. What was never written reads as zeros. */
+/** The content of a file, in blocks that exist only once something was written to them. The rest reads as zeros. */
 export class FileContent {
   readonly #storage: Storage;
   readonly #blocks = new Map<number, Buffer>();
@@ -58,7 +58,7 @@ export class FileContent {
     return this.#size;
   }
 
-  /** A copy of a part, shorter at the end of the file. */
+  /** Returns a copy of a part, which is shorter at the end of the file. */
   read(at: number, length: number): Buffer {
     const end = Math.min(this.#size, at + length);
     const bytes = Buffer.alloc(Math.max(0, end - at));
@@ -71,7 +71,7 @@ export class FileContent {
     return bytes;
   }
 
-  /** @throws StorageError if there is no room; what fitted is written. */
+  /** @throws StorageError if there is no room; what fits is written. */
   write(at: number, bytes: Uint8Array): void {
     for (let done = 0; done < bytes.length;) {
       const offset = (at + done) % blockBytes;
@@ -82,7 +82,7 @@ export class FileContent {
     }
   }
 
-  /** Cuts it off, or lets it end in zeros. */
+  /** Truncates the file, or extends it with zeros. */
   resize(size: number): void {
     if (size < this.#size) {
       for (const [number, block] of this.#blocks) {
@@ -96,7 +96,7 @@ export class FileContent {
     this.#size = size;
   }
 
-  /** A block with room for so many bytes. Small files take little. */
+  /** A block with room for `needed` bytes. Small files use little memory. */
   #block(number: number, needed: number): Buffer {
     const present = this.#blocks.get(number);
     if (present && present.length >= needed) return present;

@@ -3,13 +3,13 @@ import type { FileContent, RemoteFileAccess } from "@fenced/executor-kit";
 import { StorageError } from "./storage.ts";
 import { partsOf, type Directory, type FileNode, type Node, type Tree } from "./tree.ts";
 
-/** Where the code sees the tree. */
+/** The path at which the code sees the tree. */
 export const workspacePath = "/workspace";
 
 const mostLinks = 40;
 const pieceBytes = 1_048_576;
 
-/** The files of a session, as the host's own calls use them: links are followed, but never out of the tree. */
+/** The files of a session as the host's own calls use them: follows links, but never out of the tree. */
 export class TreeAccess implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
@@ -104,7 +104,7 @@ export class TreeAccess implements RemoteFileAccess {
   }
 
   /**
-   * The path without links; what is not there stays as it is.
+   * Resolves the links in a path; parts that do not exist stay unchanged.
    *
    * @throws WorkspacePathError if a link leads out.
    */

@@ -1,7 +1,7 @@
 import { FileContent, Storage, StorageError } from "./storage.ts";
 
 interface Entry {
-  /** Unique in the tree, and never used again. */
+  /** Unique in the tree, and never reused. */
   readonly id: number;
   mode: number;
   /** Milliseconds since 1970. */
@@ -18,7 +18,7 @@ export interface Directory extends Entry {
 export interface FileNode extends Entry {
   readonly kind: "file";
   readonly content: FileContent;
-  /** Whether it has a name, and how often it is open; with neither, its memory is free. */
+  /** Whether it has a name, and how often it is open. Its memory is freed when neither holds it. */
   named: boolean;
   opened: number;
 }
@@ -32,24 +32,25 @@ interface Link extends Entry {
 /** Anything that has a name. */
 export type Node = Directory | FileNode | Link;
 
-/** What a name counts, besides its characters: a tree of empty files takes memory, too. */
+/** What a name costs in bytes besides its characters, since a tree of empty files uses memory, too. */
 const entryBytes = 512;
 const longestName = 255;
-/** The deepest that directories may lie in each other. The interpreter looks every step of a path up, for each operation. */
+/** Maximum depth of nested directories. For each operation, the interpreter looks up every part of a path. */
 const deepest = 256;
 
 /**
- * Files and directories in this process's memory. Paths are relative to the root, with `/` between their parts, and no link in them is
- * followed. The code in the sandbox decides what is asked for: every operation is bounded, and fails with a `StorageError`.
+ * Files and directories in this process's memory. Paths are relative to the root, with `/` as the separator, and links
+ * in them are not followed. The sandboxed code decides what is requested, so every operation is bounded, and fails with
+ * a `StorageError`.
  */
 export class Tree {
   readonly #storage: Storage;
   #nextId = 1;
   readonly root: Directory;
-  /** How often the host itself has changed which files there are; an interpreter that keeps in mind what it saw then looks again. */
+  /** How often the host itself has added or removed files; an interpreter that caches what it saw then looks again. */
   changes = 0;
 
-  /** @param maxBytes - what content and names may take in all. */
+  /** @param maxBytes - limit for content and names together. */
   constructor(maxBytes: number) {
     this.#storage = new Storage(maxBytes);
     this.root = { ...this.#newEntry(0o755), kind: "directory", entries: new Map() };
@@ -69,7 +70,7 @@ export class Tree {
     this.attach(path, this.makeDetached(mode));
   }
 
-  /** A file without a name, to be written before it is seen. */
+  /** Creates a file without a name, to be written before anyone can see it. */
   makeDetached(mode = 0o644): FileNode {
     const content = new FileContent(this.#storage);
     return { ...this.#newEntry(mode), kind: "file", content, named: false, opened: 0 };
@@ -109,14 +110,14 @@ export class Tree {
     this.#drop(parent, name, node);
   }
 
-  /** Removes whatever is there, with all that is in it. */
+  /** Removes whatever is at a path, with everything in it. */
   removeAll(path: string): void {
     const { parent, name, node } = this.#named(path);
     this.#empty(node);
     this.#drop(parent, name, node);
   }
 
-  /** Gives it another name; a file that has the name goes, a directory only if it is empty. */
+  /** Renames an entry; replaces an existing file, and an existing directory only if it is empty. */
   rename(from: string, to: string): void {
     const source = this.#named(from);
     if (`${to}/`.startsWith(`${from}/`)) {
@@ -140,7 +141,7 @@ export class Tree {
     parent.modifiedAt = Date.now();
   }
 
-  /** Counts one who has it open. */
+  /** Counts one more user that has the file open. */
   open(file: FileNode): void {
     file.opened += 1;
   }
@@ -204,7 +205,7 @@ export class Tree {
   }
 }
 
-/** The names in a path; none for the root. */
+/** The names in a path; empty for the root. */
 export function partsOf(path: string): string[] {
   if (path === "" || path === ".") return [];
   const parts = path.split("/");
@@ -216,7 +217,7 @@ export function partsOf(path: string): string[] {
   return parts;
 }
 
-/** @throws StorageError if it is none. */
+/** @throws StorageError if it is not a directory. */
 function directory(node: Node): Directory {
   if (node.kind !== "directory") throw new StorageError("ENOTDIR");
   return node;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 
-/** What a frame is. The interpreter's process has the same numbers, in `child/wire.mjs`. */
+/** The types of frames. The interpreter's process has the same numbers, in `child/wire.mjs`. */
 export const frameType = {
   stdout: 1,
   stderr: 2,
@@ -13,9 +13,9 @@ export const frameType = {
   answer: 8,
 } as const;
 
-/** Fields that a frame is introduced by: four bytes of length, one of type. */
+/** Size of a frame's header: four bytes of length, one of type. */
 const headerBytes = 5;
-/** The most that a frame from the interpreter may carry, with room for the fields beside a megabyte of content. */
+/** Maximum size of a frame from the interpreter: a megabyte of content, and room for the fields. */
 const mostBytes = 1_114_112;
 
 /** One message from the interpreter's process. The code in there can forge it. */
@@ -27,7 +27,7 @@ export interface Frame {
 /** The interpreter's process sent something that is not a valid frame. */
 export class ProtocolError extends Error {}
 
-/** Both directions of the stream to an interpreter's process; it is read only as fast as `next` is called. */
+/** Both directions of the stream to an interpreter's process; reads only as fast as `next` is called. */
 export class FrameChannel {
   readonly #socket: Duplex;
   readonly #chunks: AsyncIterator<Buffer>;
@@ -36,14 +36,14 @@ export class FrameChannel {
 
   constructor(socket: Duplex) {
     this.#socket = socket;
-    // A process that has been killed cannot be written to; its end is seen by reading.
+    // Writing to a killed process fails; its end is noticed by reading.
     socket.on("error", () => {});
     const chunks: AsyncIterable<Buffer> = socket;
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
   /**
-   * The next frame; `undefined` when the process has ended.
+   * Returns the next frame, or `undefined` when the process has ended.
    *
    * @throws ProtocolError if it is larger than a frame may be.
    */
@@ -56,7 +56,7 @@ export class FrameChannel {
     return body && { type: header.readUInt8(4), body };
   }
 
-  /** Sends a frame of fields, and bytes that go with them; waits while the process does not read. */
+  /** Sends a frame of fields, with bytes after them; waits while the process does not read. */
   async send(type: number, fields: object, bytes: Uint8Array = new Uint8Array()): Promise<void> {
     const text = Buffer.from(JSON.stringify(fields));
     const header = Buffer.alloc(headerBytes + 4);
@@ -92,9 +92,9 @@ export class FrameChannel {
 }
 
 /**
- * The parts of a frame that carries fields.
+ * Splits a frame into its fields and bytes.
  *
- * @throws ProtocolError if it does not.
+ * @throws ProtocolError if it carries no fields.
  */
 export function unpack(body: Buffer): { readonly fields: unknown; readonly bytes: Buffer } {
   const length = body.length < 4 ? Infinity : body.readUInt32BE();

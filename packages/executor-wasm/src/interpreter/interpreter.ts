@@ -11,28 +11,28 @@ import { watchMemory } from "./memory-watch.ts";
 import { forgetSnapshot, openSnapshot } from "./snapshot.ts";
 import { startProcess } from "./start-process.ts";
 
-/** What the process takes besides the interpreter's memory: Node, the interpreter's code, and output on its way. */
+/** Memory that the process may use besides the interpreter's: Node, the interpreter's code, and pending output. */
 const processBytes = 536_870_912;
-/** Output that may wait for its consumer before the program is made to wait. */
+/** Bytes of output that may wait for the consumer before the program has to wait. */
 const readAheadBytes = 262_144;
 const startTakesMs = 60_000;
-/** The exit code of the process when the snapshot is not what was once written. */
+/** The exit code of the process if the snapshot has been altered. */
 const badSnapshot = 86;
 const killed = 137;
 
 const end = z.object({ exitCode: z.int().min(0).max(255), over: z.literal(true).exactOptional() });
 
-/** What an interpreter is started with. */
+/** Options of an interpreter. */
 export interface InterpreterOptions {
   readonly memoryBytes: number;
   readonly cacheDirectory: string | undefined;
   readonly mark: { readonly name: string; readonly value: string };
   readonly tree: Tree;
-  /** Called when it ends while no block runs. */
+  /** Called when it ends while no block is running. */
   readonly onLost: () => void;
 }
 
-/** A Python interpreter in a process of its own. What comes from there can be forged by the code that runs in it. */
+/** A Python interpreter in a process of its own. The code that runs in it can forge anything that comes from there. */
 export class Interpreter {
   readonly #child: ChildProcess;
   readonly #channel: FrameChannel;
@@ -57,7 +57,7 @@ export class Interpreter {
   }
 
   /**
-   * @param signal - ends the start.
+   * @param signal - cancels the start.
    * @throws BackendUnavailableError if it does not start.
    */
   static async start(options: InterpreterOptions, signal: AbortSignal): Promise<Interpreter> {
@@ -69,18 +69,18 @@ export class Interpreter {
     throw notStarted();
   }
 
-  /** The process cannot run blocks any more. */
+  /** True if the process can no longer run blocks. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Runs a block; `stateLost` of the outcome says that the interpreter ended with it. */
+  /** Runs a block; `stateLost` in the outcome says that the interpreter ended with it. */
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const output = new OutputQueue<BlockOutcome>();
     const room = new Room();
     const kill = (): void => {
       this.#child.kill("SIGKILL");
-      // Nobody may be reading, and the end must not wait for that; what is still to come is little.
+      // The consumer may not be reading, and the end must not wait for that; little is still to come.
       room.openForGood();
     };
     block.signal.addEventListener("abort", kill, { once: true });
@@ -99,7 +99,7 @@ export class Interpreter {
     }
   }
 
-  /** Ends the process, waits for its end, and closes what it had open. */
+  /** Ends the process, waits for its end, and closes the files it had open. */
   async kill(): Promise<void> {
     this.#ended = true;
     this.#child.kill("SIGKILL");
@@ -128,7 +128,10 @@ export class Interpreter {
     return { exitCode: killed, stateLost: true };
   }
 
-  /** Hands on what the process sends, until the block's end; `undefined` if the process ended, or sends what none of ours does. */
+  /**
+   * Passes on what the process sends until the block ends. Returns `undefined` if the process ended, or sent something
+   * that it never sends by itself.
+   */
   async #follow(output: OutputQueue<BlockOutcome>, room: Room): Promise<BlockOutcome | undefined> {
     try {
       for (let frame = await this.#channel.next(); frame; frame = await this.#channel.next()) {
@@ -168,9 +171,9 @@ export class Interpreter {
   }
 }
 
-/** Room for more output, for which the reading of the process's frames waits. */
+/** Room for more output; reading the process's frames waits for it. */
 class Room {
-  /** Nobody reads any more: what comes is taken without waiting. */
+  /** Nobody reads any more: take what arrives without waiting. */
   forGood = false;
   #wake: () => void = () => {};
 

@@ -5,8 +5,8 @@ const lookMs = 200;
 const pageBytes = 4096;
 
 /**
- * Waits until a process takes more memory than it may. The interpreter's own memory has a limit of its own; this is for what code
- * makes the rest of the process take. Linux only: elsewhere it waits for the signal.
+ * Waits until a process uses more memory than allowed. The interpreter's own memory has a separate limit; this is for
+ * the rest of the process, which code can make grow. Linux only: elsewhere it waits for the signal.
  */
 export async function watchMemory(pid: number, maxBytes: number, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
@@ -17,7 +17,7 @@ export async function watchMemory(pid: number, maxBytes: number, signal: AbortSi
 }
 
 async function residentBytes(pid: number): Promise<number> {
-  // Where there is no such file, it has ended.
+  // If the file is missing, the process has ended.
   const text = await readFile(`/proc/${pid}/statm`, "utf8").catch(() => "");
   return Number(text.split(" ")[1] ?? 0) * pageBytes;
 }

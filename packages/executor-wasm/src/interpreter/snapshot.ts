@@ -6,19 +6,19 @@ import { BackendUnavailableError } from "@fenced/core";
 import { frameType, FrameChannel } from "./frames.ts";
 import { snapshotInputs, startProcess } from "./start-process.ts";
 
-/** Much more than one has. */
+/** Far more than the size of a snapshot. */
 const mostBytes = 268_435_456;
 const makingTakesMs = 120_000;
 /** Windows has no such flag. */
 const noFollow = process.platform === "win32" ? 0 : fs.constants.O_NOFOLLOW;
 
-/** Snapshots that this process has open, by their paths. Never closed: other executors use them. */
+/** Open snapshots of this process, by path. Never closed, because other executors use them. */
 const opened = new Map<string, Promise<number>>();
 
 /**
- * The snapshot that interpreters start from, as a descriptor: from the cache, or made now.
+ * Returns a descriptor of the snapshot that interpreters start from; creates it if it is not in the cache.
  *
- * @param directory - where it is kept. Default: in the user's cache directory.
+ * @param directory - where to keep it. Default: the user's cache directory.
  */
 export function openSnapshot(directory: string = defaultDirectory()): Promise<number> {
   const file = path.join(directory, `python-${inputsHash()}.snapshot`);
@@ -31,7 +31,7 @@ export function openSnapshot(directory: string = defaultDirectory()): Promise<nu
   return snapshot;
 }
 
-/** Has the snapshot made anew, as its content is not what was written. */
+/** Discards a snapshot whose content was altered, so that it is created again. */
 export function forgetSnapshot(directory: string = defaultDirectory()): void {
   const file = path.join(directory, `python-${inputsHash()}.snapshot`);
   opened.delete(file);
@@ -49,13 +49,13 @@ async function openOrMake(directory: string, file: string): Promise<number> {
     fs.writeFileSync(temporary, snapshot, { mode: 0o600, flag: "wx" });
     fs.renameSync(temporary, file);
   } catch {
-    // A disk that is full, or read-only: then it is made again by the next program.
+    // The disk is full or read-only: the next program creates the snapshot again.
     fs.rmSync(temporary, { force: true });
   }
   return openTrusted(file) ?? keepWithoutName(snapshot);
 }
 
-/** Makes a snapshot in a process in which no code of anybody else runs. */
+/** Creates a snapshot in a process that runs only our own code. */
 async function makeSnapshot(): Promise<Buffer> {
   const { child, socket } = startProcess({ memoryBytes: mostBytes * 4 });
   const channel = new FrameChannel(socket);
@@ -76,13 +76,13 @@ async function makeSnapshot(): Promise<Buffer> {
   });
 }
 
-/** Only its owner, and the system's administrator, can have put into it what is there. */
+/** Creates the directory. Returns whether only its owner and root can have written to it. */
 function makeTrustedDirectory(directory: string): boolean {
   try {
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     for (let each = directory; ; each = path.dirname(each)) {
       const sticky = (fs.lstatSync(each).mode & 0o1000) !== 0;
-      // In a directory like /tmp others can add names, but not exchange the next one down, which is ours.
+      // In a directory like /tmp, others can add names, but not replace the one below it, which is ours.
       if (!isOurs(fs.lstatSync(each), { shared: sticky && each !== directory })) return false;
       if (each === path.dirname(each)) return true;
     }
@@ -97,7 +97,7 @@ function isOurs(entry: fs.Stats, { shared }: { readonly shared: boolean }): bool
   return owned && !entry.isSymbolicLink() && (shared || (entry.mode & 0o022) === 0);
 }
 
-/** The file, if nobody else can have written it; `undefined` if it is not there, too. */
+/** Opens the file if nobody else can have written it; returns `undefined` otherwise, or if it does not exist. */
 function openTrusted(file: string): number | undefined {
   let descriptor: number | undefined;
   try {

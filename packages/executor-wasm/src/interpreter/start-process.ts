@@ -7,25 +7,25 @@ import { BackendUnavailableError } from "@fenced/core";
 import { blockEnvironment } from "@fenced/executor-kit";
 import { blocksProgram, pythonProcess } from "../child/child-program.ts";
 
-/** Megabytes of JavaScript objects that the interpreter's process may have, beside the memory of the interpreter. */
+/** Megabytes of JavaScript heap for the interpreter's process, besides the interpreter's memory. */
 const heapMegabytes = 256;
 
-/** What a process of an interpreter is started with. */
+/** Options of `startProcess`. */
 export interface ProcessOptions {
   readonly memoryBytes: number;
-  /** Descriptor of the snapshot; without it, the process makes one and ends. */
+  /** Descriptor of the snapshot; without it, the process creates one and ends. */
   readonly snapshot?: number;
-  /** A variable by which the process is found if this program dies first. */
+  /** A variable that identifies the process if this program dies first. */
   readonly mark?: { readonly name: string; readonly value: string };
 }
 
-/** A process that has been started, and the stream to it. */
+/** A started process, and the stream to it. */
 export interface StartedProcess {
   readonly child: ChildProcess;
   readonly socket: Duplex;
 }
 
-/** Where Pyodide is, as the permission model sees it. */
+/** Pyodide's directory, as the permission model sees it. */
 function pyodideDirectory(): string {
   const load = createRequire(import.meta.url);
   return path.dirname(realpathSync(load.resolve("pyodide/package.json")));
@@ -38,8 +38,8 @@ export function snapshotInputs(): readonly string[] {
 }
 
 /**
- * Starts the process of a Python interpreter, with nothing that it could do harm with: an empty environment, no right to any file but
- * Pyodide's own, no child processes, threads or native add-ons, and no code from text.
+ * Starts the process of a Python interpreter without anything it could do harm with: an empty environment, no access to
+ * files but Pyodide's own, no child processes, threads or native add-ons, and no code from strings.
  */
 export function startProcess({ memoryBytes, snapshot, mark }: ProcessOptions): StartedProcess {
   const directory = pyodideDirectory();
@@ -61,7 +61,7 @@ export function startProcess({ memoryBytes, snapshot, mark }: ProcessOptions): S
       stdio: ["ignore", "ignore", "ignore", "pipe", snapshot ?? "ignore"],
     },
   );
-  // An error is followed by the end of the stream, which is where it is noticed.
+  // After an error the stream ends, which is where it is noticed.
   child.on("error", () => {});
   const socket = child.stdio[3];
   if (socket instanceof Duplex) return { child, socket };
@@ -70,7 +70,7 @@ export function startProcess({ memoryBytes, snapshot, mark }: ProcessOptions): S
   });
 }
 
-/** What Node itself keeps from the code in a process. */
+/** Node's own restrictions on the code in a process. */
 export function restrictions(readableDirectory: string): readonly string[] {
   return [
     "--no-warnings",
@@ -82,7 +82,7 @@ export function restrictions(readableDirectory: string): readonly string[] {
   ];
 }
 
-/** The permission model had another name before it was stable. */
+/** The permission model's flag had another name before it was stable. */
 function permissionFlag(): string {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   return major > 22 || (major === 22 && minor >= 13) ? "--permission" : "--experimental-permission";
