@@ -30,25 +30,25 @@ import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
 
 /**
- * Turns a `BackendSession` into the whole contract of `CodeExecutor`: order, stop at the first failure, time limits, abort, early
- * leave, output limits, turns for stateful executors, function set-up, lazy start, and a life cycle that survives concurrent
- * calls.
+ * Turns a `BackendSession` into a complete `CodeExecutor`: order of blocks, stop at the first failure, time limits,
+ * abort, early leave, output limits, turns for stateful executors, function set-up, lazy start, and a life cycle that
+ * survives concurrent calls.
  *
- * A subclass says what it offers, opens a session and dumps its configuration. Sessions never overlap: one is closed before the
- * next is opened, and no block runs outside of an open one.
+ * A subclass declares what it offers, opens a session and dumps its configuration. Sessions never overlap: one is
+ * closed before the next is opened, and blocks run only in an open session.
  */
 export abstract class BaseCodeExecutor<Session extends BackendSession = BackendSession> implements CodeExecutor {
   readonly files: WorkspaceFiles;
 
-  /** What the executor is meant to do; an open session may know better. */
+  /** What the executor is designed to do; an open session may report otherwise. */
   protected abstract readonly offered: ExecutorCapabilities;
-  /** Names this executor object; unique in the world. */
+  /** Identifies this executor object; globally unique. */
   protected readonly id: string = randomUUID();
   protected readonly timeoutMs: number;
   protected readonly totalTimeoutMs: number;
   protected readonly maxOutputBytes: number;
   protected readonly env: Readonly<Record<string, string>>;
-  /** Those that travel to the code. */
+  /** The functions that travel to the code. */
   protected readonly functions: readonly FunctionWithRequirements[];
   protected readonly functionsModule: string;
   readonly #telemetry: ExecutorTelemetry = new ExecutorTelemetry(this, this.id);
@@ -63,7 +63,10 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   /** The session was lost since the last result. */
   #lost = false;
 
-  /** @throws InvalidInputError if an option that all executors have is wrong. Subclasses check their own with `checkOptions`. */
+  /**
+   * @throws InvalidInputError if an option common to all executors is wrong. Subclasses check their own with
+   * `checkOptions`.
+   */
   constructor(options: BaseExecutorOptions) {
     const checked = checkOptions(baseOptions, options, new.target.name);
     this.timeoutMs = checked.timeoutMs ?? 60_000;
@@ -86,10 +89,10 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   }
 
   /**
-   * Opens the place where blocks run. Never called while another session is open.
+   * Opens a session. Never called while another session is open.
    *
    * @param signal - aborted if the executor is stopped meanwhile; then throw.
-   * @throws BackendUnavailableError if it cannot be reached. Nothing that was made until then may remain.
+   * @throws BackendUnavailableError if the backend cannot be reached. First undo everything created so far.
    */
   protected abstract openSession(signal: AbortSignal): Promise<Session>;
 
@@ -105,8 +108,8 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   }
 
   /**
-   * Sets the functions up once more, through the session's `run`: for a session that had to replace the place where blocks run
-   * in the middle of a call.
+   * Sets up the functions again through the session's `run`, for a session that had to replace its backend in the
+   * middle of a call.
    *
    * @throws FunctionSetupError if they do not load there.
    */
@@ -115,22 +118,22 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     if (epoch && session) await this.#setUpFunctions(epoch, session, this.#functions.chooseOwn());
   }
 
-  /** Has the functions set up again before the next block. */
+  /** Makes the functions be set up again before the next block. */
   protected forgetFunctions(): void {
     this.#life.epoch?.forgetFunctions();
   }
 
   /**
-   * Says that what earlier calls left in the session is gone, as soon as that is known: `onSessionLost` is called, and the next
-   * result has `stateLost: true`.
+   * Reports, as soon as it is known, that what earlier calls left in the session is gone: calls `onSessionLost` and
+   * sets `stateLost: true` in the next result.
    *
    * @param reason - a sentence that says what happened, for a log or a person.
-   * @param options - `reported`: a block's outcome will say so itself.
+   * @param options - `reported`: a block's outcome will report the loss itself.
    */
   protected sessionLost(reason: string, { reported = false }: { readonly reported?: boolean } = {}): void {
     if (!reported) this.#lost = true;
     try {
-      // What an application does wrong in here must not end a run, or this process.
+      // An error in the application's callback must neither end a run nor this process.
       const returned: unknown = this.#onSessionLost?.(reason);
       if (returned instanceof Promise) returned.catch(() => {});
     } catch {}

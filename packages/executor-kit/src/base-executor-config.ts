@@ -12,7 +12,7 @@ import { z } from "zod";
 import type { BaseExecutorOptions } from "./base-executor-options.ts";
 import type { LanguageCommand } from "./languages/command-languages.ts";
 
-/** A function of either kind, or in the config of a component what its `toJSON` wrote. */
+/** A function of either kind or, in a component's config, the output of its `toJSON`. */
 const functionOption: z.ZodType<FunctionWithRequirements | HostFunction> = z.union(
   [
     hostFunctionOption,
@@ -23,7 +23,7 @@ const functionOption: z.ZodType<FunctionWithRequirements | HostFunction> = z.uni
 );
 
 /**
- * The schemas of the options that all executors have, for the schema of an executor's own.
+ * The schemas of the options common to all executors, to include in an executor's own schema.
  *
  * @example
  * export const myExecutorOptions: z.ZodType<MyExecutorOptions> = optionsSchema({
@@ -44,18 +44,18 @@ export const baseExecutorConfig: OptionSchemas<BaseExecutorOptions> = {
   maxHostCalls: wholeNumberOption({ from: 0 }).exactOptional(),
 };
 
-/** What the base class checks, whatever the options of the executor's own. */
+/** What the base class validates, whatever options the executor adds. */
 export const baseOptions: z.ZodType<BaseExecutorOptions> = z.looseObject(baseExecutorConfig);
 
-/** The options that command-line executors have besides. */
+/** Additional options of command-line executors. */
 export interface CommandLineExecutorOptions {
-  /** Languages to add, or to run by another command: `{ ruby: { extension: "rb", command: ["ruby"] } }`. */
+  /** Languages to add, or to run with another command: `{ ruby: { extension: "rb", command: ["ruby"] } }`. */
   readonly languages?: Readonly<Record<string, LanguageCommand>>;
-  /** Remove the files into which blocks without a file name are written. Default: true. */
+  /** Remove the files that blocks without a file name are written to. Default: true. */
   readonly cleanupTempFiles?: boolean;
 }
 
-/** The schemas of the options that command-line executors have besides. */
+/** The schemas of the additional options of command-line executors. */
 export const commandLineExecutorConfig: OptionSchemas<CommandLineExecutorOptions> = {
   languages: z
     .record(z.string(), z.strictObject({ extension: z.string(), command: z.array(z.string()) }))

@@ -17,8 +17,8 @@ const startOptions: z.ZodType<StartOptions> = optionsSchema({
 } satisfies OptionSchemas<StartOptions>);
 
 /**
- * The life of an executor: opened by whatever needs it first, until it is stopped; from then on only by `start`, and after
- * `dispose` by nothing. Sessions never overlap: one is closed before the next is opened.
+ * An executor's life cycle: anything that needs the session opens it until the first stop; from then on only `start`
+ * does, and nothing after `dispose`. Sessions never overlap: one is closed before the next is opened.
  */
 export class SessionLife<Session extends BackendSession> {
   readonly #maker: SessionMaker<Session>;
@@ -37,12 +37,12 @@ export class SessionLife<Session extends BackendSession> {
     return this.#session;
   }
 
-  /** The epoch that blocks run in now; `undefined` while there is none. */
+  /** The epoch in which blocks run now; `undefined` while there is none. */
   get epoch(): Epoch<Session> | undefined {
     return this.#epoch;
   }
 
-  /** Aborted, with an `ExecutorStoppedError`, by the next stop; not by a restart. */
+  /** Aborted with an `ExecutorStoppedError` by the next stop, but not by a restart. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
@@ -80,7 +80,7 @@ export class SessionLife<Session extends BackendSession> {
   async restart(): Promise<void> {
     const old = this.#epoch;
     const session = this.#session;
-    // A session that is still being opened is as fresh as it gets.
+    // A session that is still opening is as fresh as it can be.
     if (old?.opened === true && session) {
       const reset = async (signal: AbortSignal): Promise<Session> => {
         await this.#maker.reset(session, signal);
@@ -96,7 +96,7 @@ export class SessionLife<Session extends BackendSession> {
     return this.stop();
   }
 
-  /** Waits for `use` of the open session, but no longer than until the next stop. */
+  /** Waits for `use` of the open session, but only until the next stop. */
   async withSession<T>(use: (session: Session) => Promise<T>): Promise<T> {
     const { signal } = this;
     const session = await this.open().waitForSession(signal);
@@ -112,7 +112,7 @@ export class SessionLife<Session extends BackendSession> {
     return this.#closing;
   }
 
-  /** @param before - ends when a session may be opened or reset; it must not reject. */
+  /** @param before - resolves when a session may be opened or reset; it must not reject. */
   #newEpoch(
     open: (signal: AbortSignal) => Promise<Session>,
     before: Promise<void> = this.#closing.catch(() => {}),
@@ -148,11 +148,11 @@ function stopped(problem: string, remedy: string): ExecutorStoppedError {
 }
 
 /**
- * One stretch of an executor's life: from a start or restart to the next restart or stop. A restart begins a new epoch in the
- * same `BackendSession`.
+ * One period of an executor's life: from a start or restart to the next restart or stop. A restart begins a new epoch
+ * in the same `BackendSession`.
  */
 export class Epoch<Session extends BackendSession> {
-  /** The session, when blocks can run in it; rejects if it could not be opened or reset. */
+  /** Resolves to the session when blocks can run in it; rejects if it could not be opened or reset. */
   readonly session: Promise<Session>;
   readonly turns: Turns = new Turns();
   readonly #ending = new AbortController();
@@ -163,28 +163,28 @@ export class Epoch<Session extends BackendSession> {
   #waiting = 0;
 
   constructor(open: (signal: AbortSignal) => Promise<Session>) {
-    // Deferred, so that the maker of this epoch can keep it before `open` looks at it.
+    // Deferred, so that the creator of this epoch can store it before `open` accesses it.
     this.session = Promise.resolve()
       .then(() => open(this.signal))
       .then((session) => {
         this.#opened = true;
         return session;
       });
-    // Callers that wait for the session see its failure; if there are none, it must not end the process.
+    // Callers that wait for the session see its failure; without any, it must not end the process.
     this.session.catch(() => {});
   }
 
-  /** Aborted, with an `ExecutorStoppedError`, when the epoch ends. */
+  /** Aborted with an `ExecutorStoppedError` when the epoch ends. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
 
-  /** Whether blocks can run, or could until the epoch ended. */
+  /** True if blocks can run, or could until the epoch ended. */
   get opened(): boolean {
     return this.#opened;
   }
 
-  /** Whether nobody waits for the session, and it is not open. */
+  /** True if the session is not open and nobody waits for it. */
   get abandoned(): boolean {
     return this.#waiting === 0 && !this.#opened;
   }
@@ -206,7 +206,7 @@ export class Epoch<Session extends BackendSession> {
     }
   }
 
-  /** Counts a block in; the function that it returns counts it out. */
+  /** Counts a block as running; call the returned function when it ends. */
   begin(): () => void {
     let finish: () => void = () => {};
     const run = new Promise<void>((resolve) => {
@@ -220,10 +220,10 @@ export class Epoch<Session extends BackendSession> {
   }
 
   /**
-   * Runs `setUp` before the first block with these functions; again for the next call if it failed. One after another: they share
-   * places.
+   * Runs `setUp` before the first block with these functions, and again for the next call if it failed. Set-ups run one
+   * after another, because they share directories.
    *
-   * @param which - names the functions.
+   * @param which - identifies the functions.
    */
   setUpFunctionsOnce(which: string, setUp: () => Promise<void>): Promise<void> {
     const known = this.#functions.get(which);
@@ -236,12 +236,12 @@ export class Epoch<Session extends BackendSession> {
     return made;
   }
 
-  /** What was set up is gone: the next call does it again. */
+  /** Call this when what was set up is gone: the next call does it again. */
   forgetFunctions(): void {
     this.#functions.clear();
   }
 
-  /** Aborts all that is under way and waits for its end. */
+  /** Aborts everything in progress and waits for its end. */
   async end(): Promise<void> {
     this.#ending.abort(
       new ExecutorStoppedError("The executor was stopped or restarted during this call", {
@@ -253,7 +253,7 @@ export class Epoch<Session extends BackendSession> {
   }
 }
 
-/** Lets one holder in at a time, first come first served. */
+/** Admits one holder at a time, in order of arrival. */
 class Turns {
   readonly #queue = new PQueue({ concurrency: 1 });
 
@@ -275,7 +275,7 @@ class Turns {
     try {
       return await untilAborted(turn, signal);
     } catch (error) {
-      // Nobody takes this turn when it comes.
+      // Nobody will use this turn when it comes.
       void turn.then((end) => end());
       throw error;
     }

@@ -17,12 +17,12 @@ import { runSetup, type SetupConditions, setupPrograms } from "./function-setup.
 
 /** The functions of an executor. */
 interface FunctionSettings {
-  /** Of both kinds. */
+  /** Functions of both kinds. */
   readonly functions: readonly (FunctionWithRequirements | HostFunction)[];
-  /** The module that blocks import them from. */
+  /** The module from which blocks import them. */
   readonly moduleName: string;
   readonly approve: ApproveHostCall | undefined;
-  /** Calls of host functions that a block may make. */
+  /** Maximum number of host function calls per block. */
   readonly maxCalls: number;
   readonly telemetry: ExecutorTelemetry;
   /** The executor's class, for messages. */
@@ -33,20 +33,22 @@ interface FunctionSettings {
 export interface SetupPlace extends Omit<SetupConditions, "languages"> {
   readonly session: BackendSession;
   readonly capabilities: ExecutorCapabilities;
-  /** Names the executor; unique in the world. */
+  /** Identifies the executor; globally unique. */
   readonly owner: string;
 }
 
-/** The functions that an executor offers: those that travel to the code, and those that the code calls here. */
+/** The functions that an executor offers: those that travel to the code, and host functions. */
 export class ExecutorFunctions {
-  /** Those that travel to the code. */
+  /** The functions that travel to the code. */
   readonly travelling: readonly FunctionWithRequirements[];
   readonly #settings: FunctionSettings;
   readonly #own: readonly HostFunction[];
-  /** Made for the first host function: most executors have none. */
+  /** Created for the first host function, since most executors have none. */
   #hostCalls: HostCalls | undefined;
 
-  /** @throws InvalidInputError if they cannot be in one module, or one needs approval and nobody gives it. */
+  /**
+   * @throws InvalidInputError if they cannot share a module, or one needs approval and there is no `approveHostCall`.
+   */
   constructor(settings: FunctionSettings) {
     const { functions } = settings;
     this.#settings = settings;
@@ -60,7 +62,7 @@ export class ExecutorFunctions {
    * The host functions of one call.
    *
    * @param more - those that the call adds.
-   * @throws InvalidInputError if the executor has no host functions, or two functions have the same name.
+   * @throws InvalidInputError if the executor does not support host functions, or two functions have the same name.
    */
   choose(more: readonly HostFunction[] | undefined, { hostFunctions }: ExecutorCapabilities): HostChoice {
     if (more && more.length > 0) this.#assert(more);
@@ -69,18 +71,18 @@ export class ExecutorFunctions {
     return chosen;
   }
 
-  /** Those of a call that adds none. */
+  /** The host functions of a call that adds none. */
   chooseOwn(): HostChoice {
     return this.#choose();
   }
 
-  /** What a model is told about them. */
+  /** The prompt that describes them to a model. */
   format(template: string | undefined, { hostFunctions }: ExecutorCapabilities): string {
     const host = { functions: this.#own, languages: hostFunctions };
     return formatFunctions(this.travelling, this.#settings.moduleName, template, host);
   }
 
-  /** Runs a block, whose programs can call host functions until it ends. */
+  /** Runs a block whose programs can call host functions until it ends. */
   run(
     host: HostChoice,
     block: HostedBlock,
@@ -90,7 +92,7 @@ export class ExecutorFunctions {
   }
 
   /**
-   * Makes the modules that blocks import.
+   * Creates the modules that blocks import.
    *
    * @throws FunctionSetupError with the reason, if that fails.
    */
@@ -130,7 +132,7 @@ export class ExecutorFunctions {
     });
   }
 
-  /** Functions of the host are in the modules of both languages. */
+  /** Host functions are in the modules of both languages. */
   #assert(hostFunctions: readonly HostFunction[]): void {
     const inBoth = hostFunctions.flatMap(({ name }) => [
       { language: "python" as const, name },

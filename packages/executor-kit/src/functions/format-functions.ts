@@ -10,17 +10,17 @@ const defaultTemplate = `These functions are ready to use. Import them from the 
 
 $functions`;
 
-/** Functions of the host, and the languages whose programs can call them. */
+/** Host functions, and the languages whose programs can call them. */
 export interface OfferedHostFunctions {
   readonly functions: readonly HostFunction[];
   readonly languages: readonly string[];
 }
 
 /**
- * What a model is told about the functions: signatures and docstrings in a fence for each language, no bodies.
+ * Describes the functions to a model: signatures and docstrings without bodies, in a fence for each language.
  *
  * @param template - text in which `$module_name` and `$functions` are replaced.
- * @param host - those that run on the host. Default: none.
+ * @param host - the host functions. Default: none.
  * @returns an empty string if there are no functions.
  */
 export function formatFunctions(
@@ -49,7 +49,7 @@ function runsJavaScript({ languages }: OfferedHostFunctions): boolean {
   return languages.includes("javascript") || languages.includes("typescript");
 }
 
-/** What signatures do not say of functions that run on the host. */
+/** What signatures do not say about host functions. */
 function howToCall(host: OfferedHostFunctions, moduleName: string): string {
   const [first] = host.functions;
   if (!first) return "";
@@ -67,7 +67,7 @@ function howToCall(host: OfferedHostFunctions, moduleName: string): string {
   return sentences.filter((each) => each !== "").join(" ");
 }
 
-/** Signature and docstring of a function, in its own language, without its body. */
+/** A function's signature and docstring in its own language, without its body. */
 export function functionStub(each: FunctionWithRequirements): string {
   return each.language === "python" ? pythonStub(each) : javaScriptStub(each);
 }

@@ -1,9 +1,9 @@
 import type { Alias, FunctionWithRequirements, GlobalImport } from "@fenced/core";
 
-/** The file that names the executor that made a package directory in `node_modules`. */
+/** The file that names the executor that created a package directory in `node_modules`. */
 export const functionsPackageMarker = ".fenced-functions";
 
-/** The source of the Python module that holds `functions`: their imports first, each once. */
+/** The source of the Python module with `functions`, after their deduplicated imports. */
 export function renderPythonModule(functions: readonly FunctionWithRequirements[]): string {
   const imports = new Set(functions.flatMap((each) => (each.requirements.globalImports ?? []).map(pythonImport)));
   return `${[...imports].join("\n")}\n\n\n${functions.map((each) => each.source).join("\n\n\n")}\n`;
@@ -16,8 +16,8 @@ function pythonImport(entry: GlobalImport): string {
 }
 
 /**
- * The source of the ES module that holds and exports `functions`: their imports first, each once. A module that is
- * imported as a whole comes as its namespace, under the last part of its name unless an alias is given.
+ * The source of the ES module that exports `functions`, after their deduplicated imports. A module that is imported as
+ * a whole becomes a namespace named after the last part of its specifier, unless there is an alias.
  */
 export function renderJavaScriptModule(functions: readonly FunctionWithRequirements[]): string {
   const imports = new Set(functions.flatMap((each) => (each.requirements.globalImports ?? []).map(javaScriptImport)));

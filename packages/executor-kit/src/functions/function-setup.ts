@@ -21,55 +21,55 @@ import { functionsPackageMarker, renderJavaScriptModule, renderPythonModule } fr
 const pythonProgram: string = readFileSync(new URL("./set-up.py", import.meta.url), "utf8");
 const javaScriptProgram: string = readFileSync(new URL("./set-up.mjs", import.meta.url), "utf8");
 
-/** Setting functions up may install packages, which takes long and must end all the same. */
+/** Setting up functions may install packages, which takes long but must still end. */
 const timeoutMs = 600_000;
 
-/** Where a session keeps its function modules, as the code that runs in it names the places. */
+/** Where a session stores its function modules, as paths that its code sees. */
 export interface FunctionPlaces {
   /** A directory in which Python blocks find modules (through `PYTHONPATH`, for example). */
   readonly python?: string;
-  /** Where missing Python packages are installed, also on Python's path. Default: into the Python environment itself. */
+  /** Where missing Python packages are installed; also on Python's path. Default: the Python environment itself. */
   readonly pythonPackages?: string;
   /** A directory in whose `node_modules` JavaScript blocks find packages. */
   readonly javascript?: string;
-  /** A directory that is on the `PATH` of blocks, for the shell command that calls functions of the host. */
+  /** A directory on the blocks' `PATH`, for the shell command that calls host functions. */
   readonly commands?: string;
-  /** A name of the executor, unique in the world; what it set up before under this name is written over. */
+  /** The executor's name, globally unique; an earlier set-up under this name is overwritten. */
   readonly owner: string;
 }
 
-/** What a set-up program needs to know; it travels inside the program as JSON. */
+/** What a set-up program needs to know; embedded in the program as JSON. */
 interface SetupPlan {
-  /** The functions' module name. */
+  /** The name of the functions' module. */
   readonly module: string;
   /** The module's source. */
   readonly source: string;
-  /** Packages that must be there, as the language's installer takes them. */
+  /** Packages that must be installed, in the syntax of the language's installer. */
   readonly packages: readonly string[];
-  /** Where the module goes; see `FunctionPlaces`. */
+  /** Where the module is written; see `FunctionPlaces`. */
   readonly directory: string;
-  /** Where missing packages go. */
+  /** Where missing packages are installed. */
   readonly packagesDirectory?: string;
-  /** Tells this executor's own earlier set-up, which is written over, from somebody else's files, which are not. */
+  /** Distinguishes this executor's own earlier set-up, which is overwritten, from other files, which are not. */
   readonly owner: string;
-  /** Further files of the module or package, by name. */
+  /** Additional files of the module or package, by name. */
   readonly files: Readonly<Record<string, string>>;
-  /** What is there of this owner is written over and not removed: blocks may be using it. */
+  /** Overwrite this owner's files without removing them first, because blocks may be using them. */
   readonly update: boolean;
-  /** The shell command that calls functions of the host, where this language runs it. */
+  /** The shell command that calls host functions, if this language runs it. */
   readonly command?: ShellCommand;
-  /** The file in a package of functions that names its owner. */
+  /** The file in a functions package that names its owner. */
   readonly marker: string;
-  /** Marks the one line of output that is the program's report. */
+  /** Marks the line of output with the program's report. */
   readonly nonce: string;
 }
 
-/** A command for shells; `@INTERPRETER@` and `@RUNTIME@` in it stand for what runs it. */
+/** A shell command, in which `@INTERPRETER@` and `@RUNTIME@` are placeholders for what runs it. */
 interface ShellCommand {
   readonly directory: string;
   readonly name: string;
   readonly text: string;
-  /** The file with the program that it runs, beside it. */
+  /** The file next to it with the program that it runs. */
   readonly runtime: { readonly name: string; readonly text: string };
 }
 
@@ -80,25 +80,25 @@ export interface FunctionChoice {
   /** All host functions of the session so far: JavaScript finds one package, whichever call a block belongs to. */
   readonly everyHostFunction: readonly HostFunction[];
   readonly moduleName: string;
-  /** A directory in `python` for a module of its own; `undefined`: the module of all calls. */
+  /** A directory below `python` for a separate module; `undefined` for the module that all calls share. */
   readonly variant: string | undefined;
   /** Languages that can run here. */
   readonly languages: readonly string[];
 }
 
-/** A program that sets the functions of one language up when it is run as a block. */
+/** A program that sets up one language's functions when run as a block. */
 interface SetupProgram {
   readonly language: string;
   readonly code: string;
   /**
-   * Looks at what the program put out.
+   * Checks the program's output.
    *
    * @throws FunctionSetupError with the reason, if it failed.
    */
   readonly check: (output: { readonly stdout: string; readonly output: string }) => void;
 }
 
-/** One program for each language in which there are functions. Host functions are in all of them that can run. */
+/** One program for each language with functions. Host functions are included for every language that can run. */
 export function setupPrograms(choice: FunctionChoice, places: FunctionPlaces): SetupProgram[] {
   const { functions, hostFunctions, languages } = choice;
   const needed = (language: string): boolean =>
@@ -125,7 +125,7 @@ function pythonSetup(choice: FunctionChoice, places: FunctionPlaces): SetupProgr
     ...(places.pythonPackages === undefined ? {} : { packagesDirectory: places.pythonPackages }),
     ...ownerOf(places),
   };
-  // A literal of JSON is one of Python, too.
+  // A JSON string literal is also a Python one.
   const call = `_fenced_set_up(__import__("json").loads(${JSON.stringify(JSON.stringify(plan))}))\ndel _fenced_set_up\n`;
   return { language: "python", code: `${pythonProgram}\n\n${call}`, check: (output) => checkReport(plan, output) };
 }
@@ -144,12 +144,12 @@ function javaScriptSetup(choice: FunctionChoice, places: FunctionPlaces): SetupP
     ...commandFor("javascript", choice, places),
     ...ownerOf(places),
   };
-  // No name remains in a session that keeps variables.
+  // Leaves no name behind in a session that keeps variables.
   const code = `(() => {\n${javaScriptProgram}\nreturn setUp(${JSON.stringify(plan)}).then(console.log);\n})();\n`;
   return { language: "javascript", code, check: (output) => checkReport(plan, output) };
 }
 
-/** The shell command, in Python if there is any: it starts sooner. */
+/** The shell command, in Python if available, because it starts faster. */
 function commandFor(
   language: "python" | "javascript",
   { hostFunctions, languages, moduleName }: FunctionChoice,
@@ -176,7 +176,7 @@ function placeFor(language: string, place: string | undefined): string {
 }
 
 function checkReport(plan: SetupPlan, { stdout, output }: { stdout: string; output: string }): void {
-  // Behind what a package that is imported may have put out without an end of line.
+  // An imported package may have printed something before it without ending the line.
   const line = stdout.split("\n").find((each) => each.includes(plan.nonce));
   if (line === undefined) {
     throw new FunctionSetupError(`Setting up the functions ended without a report: ${tail(output)}`, {
@@ -218,7 +218,7 @@ function tail(text: string): string {
   return trimmed.length > 2000 ? `...${trimmed.slice(-2000)}` : trimmed;
 }
 
-/** Where a set-up program runs. */
+/** Where and how a set-up program runs. */
 export interface SetupConditions extends Pick<BlockConditions, "signal" | "begin"> {
   /** The languages in which the executor offers functions. */
   readonly languages: readonly string[];
@@ -231,7 +231,7 @@ export interface SetupConditions extends Pick<BlockConditions, "signal" | "begin
 }
 
 /**
- * Runs a program that sets functions up, like any block.
+ * Runs a program that sets up functions, like any block.
  *
  * @throws FunctionSetupError with the reason, if it fails or nothing runs its language.
  */

@@ -4,11 +4,11 @@ import type { BlockRun } from "../run/block-run.ts";
 import type { FunctionPlaces } from "./function-setup.ts";
 
 /**
- * The variables by which a block finds functions: in front of what the user put on Python's path, and, if it can call functions of
- * the host, the shell command on the `PATH`.
+ * The variables by which a block finds functions: their directories at the front of Python's path and, if it can call
+ * host functions, the shell command on the `PATH`.
  *
  * @param given - the block's other variables.
- * @param delimiter - what stands between directories where the code runs. Default: this host's.
+ * @param delimiter - separates directories where the code runs. Default: this host's.
  */
 export function functionVariables(
   { python, pythonPackages, commands }: Omit<FunctionPlaces, "owner">,

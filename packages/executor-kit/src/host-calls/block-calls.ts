@@ -17,26 +17,26 @@ import { callFrame, type CallFrame, longestInput, longestOutput } from "./call-f
 import { CallSlots } from "./call-slots.ts";
 import { programError } from "./program-error.ts";
 
-/** Calls of a block that run at a time. */
+/** Maximum number of a block's calls that run at the same time. */
 const mostAtOnce = 32;
-/** Processes of a block that may be connected at a time. */
+/** Maximum number of a block's processes that are connected at the same time. */
 const mostConnections = 64;
 
 /** What a block may call, and how. */
 export interface BlockCallSettings {
-  /** By name; no others can be called. */
+  /** By name; nothing else can be called. */
   readonly functions: ReadonlyMap<string, HostFunction>;
   readonly approve: ApproveHostCall | undefined;
-  /** Calls that the block may make in all. */
+  /** Maximum number of calls that the block may make. */
   readonly maxCalls: number;
-  /** The block's place in the list of blocks. */
+  /** The block's position in the list of blocks. */
   readonly index: number;
-  /** The block's own. */
+  /** The block's own signal. */
   readonly signal: AbortSignal;
   readonly telemetry: ExecutorTelemetry;
 }
 
-/** An event of a call, and who waits for it to be taken. */
+/** An event of a call, and the callback that waits until it is taken. */
 interface QueuedEvent {
   readonly event: HostCallEvent;
   readonly taken: () => void;
@@ -50,9 +50,9 @@ interface OpenCall {
   readonly ending: AbortController;
 }
 
-/** The calls that one block makes, from all of its processes. */
+/** The calls of one block, from all of its processes. */
 export class BlockCalls {
-  /** Names the block to the host. */
+  /** Identifies the block to the host. */
   readonly id: string = randomUUID();
   readonly #secret: Buffer = Buffer.from(randomBytes(32).toString("hex"));
   readonly #settings: BlockCallSettings;
@@ -67,23 +67,23 @@ export class BlockCalls {
 
   constructor(settings: BlockCallSettings) {
     this.#settings = settings;
-    // Frames come in nobody's name; calls belong to the block's span.
+    // Frames arrive without an active span; calls belong to the block's.
     this.#start = inThisContext((connection, frame) => this.#call(connection, frame));
   }
 
-  /** What a program shows to be let in. */
+  /** What a program presents for access. */
   get token(): string {
     return `${this.id}.${this.#secret.toString()}`;
   }
 
-  /** Whether it is this block's secret, in a time that says nothing about it. */
+  /** Compares the block's secret in constant time. */
   knows(secret: string): boolean {
     const given = Buffer.from(secret);
     const same = given.length === this.#secret.length;
     return timingSafeEqual(this.#secret, same ? given : Buffer.alloc(this.#secret.length)) && same;
   }
 
-  /** Answers the calls that come over a connection until it ends, or says what no stub says. */
+  /** Answers the calls on a connection until it ends, or until something arrives that no stub sends. */
   async serve(stream: Duplex, frames: AsyncIterable<CallFrame>): Promise<void> {
     if (this.#closed || this.#connections.size >= mostConnections) return;
     const connection: Connection = { stream, calls: new Map() };
@@ -101,7 +101,10 @@ export class BlockCalls {
     }
   }
 
-  /** What happened and has not been taken, now or when something does. The consumer tells by asking on that it took an event. */
+  /**
+   * Yields what happened and has not been taken, or waits for it. By requesting the next event, the consumer confirms
+   * the last one.
+   */
   async *events(): AsyncGenerator<HostCallEvent, void, void> {
     for (;;) {
       const batch = this.#events;
@@ -118,7 +121,7 @@ export class BlockCalls {
     }
   }
 
-  /** The program has ended: nothing more is answered, and what runs is aborted. */
+  /** Call this when the program has ended: answers nothing more, and aborts running calls. */
   close(): void {
     if (this.#closed) return;
     for (const call of this.#open) {
@@ -140,7 +143,7 @@ export class BlockCalls {
       const { frame, taken } = await this.#answer(payload, ending);
       await Promise.all([taken, written(connection.stream, encodeFrame(frame.type, id, frame.payload))]);
     } catch {
-      // What came is not a call of a stub.
+      // Something other than a stub sent this.
       connection.stream.destroy();
     } finally {
       unfollow();
@@ -170,7 +173,7 @@ export class BlockCalls {
     }
   }
 
-  /** Checks the arguments, has the call approved, and runs it, but waits no longer than somebody waits for it. */
+  /** Validates the arguments, asks for approval, and runs the call, but stops waiting when the program does. */
   async #run(call: OpenCall, input: JsonValue): Promise<{ readonly output: JsonValue; readonly bytes: Buffer }> {
     const { functions, approve, index } = this.#settings;
     const { callId, name, ending } = call;
@@ -183,7 +186,7 @@ export class BlockCalls {
       const asked = (async () => approve({ callId, name, index, input, signal }))();
       const answer: { readonly approved: unknown; readonly reason?: unknown } = await untilAborted(asked, signal);
       const { approved, reason } = answer;
-      // JavaScript may answer anything: what is not a clear yes is a no.
+      // An approval callback in JavaScript may return anything: only `true` counts as a yes.
       if (approved !== true) throw refused("NotApprovedError", `The call was not approved${asReason(reason)}`);
     }
     const result = await untilAborted(wanted.execute(checked.value, { callId, signal }), signal);
@@ -212,7 +215,7 @@ interface Connection {
   readonly calls: Map<number, AbortController>;
 }
 
-/** Waits until the program has taken it, which it may never do; the connection's end is one, too. */
+/** Waits until the program has received the frame, which may never happen; the end of the connection counts, too. */
 async function written(stream: Duplex, frame: Buffer): Promise<void> {
   if (stream.destroyed || stream.write(frame)) return;
   const left = new AbortController();

@@ -1,30 +1,30 @@
 import type { Readable } from "node:stream";
 import { headerSize } from "../supervisor/wire.ts";
 
-/** What a frame between a program and the host is about. To the host up to 15, back from 16. */
+/** The types of frames between a program and the host: up to 15 to the host, from 16 back. */
 export const callFrame = { hello: 1, call: 2, cancel: 3, result: 16, error: 17 } as const;
 
-/** One frame as it came. */
+/** One received frame. */
 export interface CallFrame {
   readonly type: number;
-  /** The program's number of the call. */
+  /** The program's number for the call. */
   readonly id: number;
   readonly payload: Buffer;
 }
 
-/** Bytes that the arguments of a call may take. */
+/** Maximum size of a call's arguments in bytes. */
 export const longestInput = 1_048_576;
-/** Bytes that its result may take. */
+/** Maximum size of its result in bytes. */
 export const longestOutput = 4_194_304;
 
 /** A call's payload is the function's name, a line feed and the arguments. */
 const longestName = 256;
 
 /**
- * Reads frames from chunks that are cut anywhere, and the next one only when it is asked for. The first one must be short: until
- * then nobody knows who it is.
+ * Reads frames from chunks of any size, and each only on request. The first one must be short, since the sender is not
+ * known until then.
  *
- * @throws Error if one is longer than a stub would send: then somebody else speaks.
+ * @throws Error if a frame is longer than a stub would send: then the sender is something else.
  */
 export async function* readCallFrames(stream: Readable): AsyncGenerator<CallFrame, void, void> {
   let longest = longestName;
@@ -46,7 +46,9 @@ export async function* readCallFrames(stream: Readable): AsyncGenerator<CallFram
   }
 }
 
-/** Room for the whole frame at once: kept apart, bytes that come one by one would take many times their size. */
+/**
+ * Allocates the whole frame at once: stored separately, bytes that arrive one by one would take many times their size.
+ */
 function withRoom(header: Buffer, longest: number): Buffer<ArrayBuffer> {
   const length = header.readUInt32BE(0);
   if (length < headerSize - 4 || length > longest + headerSize - 4) throw new Error("this is not a frame of a call");

@@ -3,17 +3,17 @@ import net from "node:net";
 import path from "node:path";
 import type { Duplex } from "node:stream";
 
-/** Addresses of sockets are no longer than this on any system. */
+/** The longest socket address that every system accepts. */
 const longestAddress = 100;
-/** Connections of all blocks together. */
+/** Maximum number of connections of all blocks together. */
 const mostConnections = 512;
 
 /**
- * Listens for programs of this host that call functions of the host.
+ * Listens for programs on this host that call host functions.
  *
- * @param directory - where the socket is made, which nobody else can enter. Where sockets have no files, or the path is too long,
- * a port of the loopback interface is used: what is not a block knows no token.
- * @returns the server, and its address as programs take it.
+ * @param directory - where to create the socket; nobody else can enter it. If sockets are not files, or the path is too
+ * long, a port of the loopback interface is used: only blocks know a token.
+ * @returns the server, and its address in the form that programs take.
  */
 export async function listenForCalls(
   directory: string,
@@ -23,7 +23,7 @@ export async function listenForCalls(
   const asFile = process.platform !== "win32" && Buffer.byteLength(place) <= longestAddress;
   const server = net.createServer(accept);
   server.maxConnections = mostConnections;
-  // What runs keeps this program alive, and nothing else.
+  // Only running calls keep this program alive.
   server.unref();
   server.listen(asFile ? { path: place } : { host: "127.0.0.1", port: 0 });
   await once(server, "listening");

@@ -1,4 +1,4 @@
-/** So many calls of a block run at a time; others wait, first come first served. */
+/** Limits how many of a block's calls run at a time; others wait in order. */
 export class CallSlots {
   readonly #waiting: ((free: boolean) => void)[] = [];
   #free: number;
@@ -8,7 +8,7 @@ export class CallSlots {
     this.#free = count;
   }
 
-  /** Waits for a slot; `false` if there will be none any more. */
+  /** Waits for a slot; `false` if there will be no more. */
   async take(): Promise<boolean> {
     if (this.#closed) return false;
     if (this.#free > 0) {

@@ -3,16 +3,16 @@ import { encodeFrame } from "../supervisor/wire.ts";
 import { BlockCalls, type BlockCallSettings } from "./block-calls.ts";
 import { callFrame, readCallFrames } from "./call-frames.ts";
 
-/** Connections that have not said yet whose they are. */
+/** Maximum number of connections that have not identified themselves. */
 const mostStrangers = 64;
-/** Milliseconds that they may take to say it. */
+/** How long they may take to do so, in milliseconds. */
 const greetingMs = 10_000;
 
-/** Lets programs in that show a block's token, and leads them to the block's calls. */
+/** Admits programs that present a block's token, and connects them to the block's calls. */
 export class HostCallDesk {
   readonly #blocks = new Map<string, BlockCalls>();
   readonly #strangers = new Set<Duplex>();
-  /** Known to nobody: for tokens that name no block, which must not be told sooner. */
+  /** For tokens that match no block: nobody knows its token, and the comparison takes as long as any other. */
   readonly #nobody: BlockCalls;
 
   constructor(settings: Pick<BlockCallSettings, "telemetry">) {
@@ -28,20 +28,20 @@ export class HostCallDesk {
     this.#nobody.close();
   }
 
-  /** Opens the calls of one block; close them with it. */
+  /** Opens the calls of one block; close them when it ends. */
   open(settings: BlockCallSettings): BlockCalls {
     const calls = new BlockCalls(settings);
     this.#blocks.set(calls.id, calls);
     return calls;
   }
 
-  /** Nothing of the block's is answered any more. */
+  /** Stops answering the block's calls. */
   close(calls: BlockCalls): void {
     this.#blocks.delete(calls.id);
     calls.close();
   }
 
-  /** Takes a connection from a place where blocks run; never throws. */
+  /** Accepts a connection from a place where blocks run; never throws. */
   accept(connection: Duplex): void {
     connection.on("error", () => {});
     if (this.#strangers.size >= mostStrangers) {
@@ -56,7 +56,7 @@ export class HostCallDesk {
     };
     connection.once("close", known);
     void this.#serve(connection, known).catch(() => {
-      // It broke, or what came over it is not what a stub sends.
+      // It broke, or carried something that no stub sends.
       connection.destroy();
     });
   }

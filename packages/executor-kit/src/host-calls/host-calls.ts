@@ -6,11 +6,11 @@ import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { HostCallDesk } from "./host-call-desk.ts";
 import { withHostCalls } from "./with-host-calls.ts";
 
-/** What an executor lets code call. */
+/** Settings of an executor's host calls. */
 export interface HostCallsSettings {
   readonly functions: readonly HostFunction[];
   readonly approve: ApproveHostCall | undefined;
-  /** Calls that a block may make. */
+  /** Maximum number of calls per block. */
   readonly maxCalls: number;
   readonly telemetry: ExecutorTelemetry;
 }
@@ -19,7 +19,7 @@ export interface HostCallsSettings {
 export interface HostChoice {
   /** By name. */
   readonly functions: ReadonlyMap<string, HostFunction>;
-  /** Names the modules that have exactly these; `undefined`: the executor's own, and no others. */
+  /** Identifies the modules that contain exactly these; `undefined` for the executor's own functions only. */
   readonly variant: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface HostedBlock {
   readonly signal: AbortSignal;
 }
 
-/** Everything about functions of the host that an executor keeps: which there are, and the way to them. */
+/** An executor's host functions, and the channel to them. */
 export class HostCalls {
   readonly #settings: HostCallsSettings;
   readonly #desk: HostCallDesk;
@@ -44,7 +44,7 @@ export class HostCalls {
     this.#desk = new HostCallDesk(settings);
   }
 
-  /** All that there have been until now. */
+  /** All host functions so far. */
   get every(): readonly HostFunction[] {
     return [...this.#every.values()];
   }
@@ -52,7 +52,7 @@ export class HostCalls {
   /**
    * The functions of one call: the executor's own, and those that the call adds.
    *
-   * @throws InvalidInputError if one of them needs approval, and nobody is there to give it.
+   * @throws InvalidInputError if one of them needs approval, and there is no `approveHostCall`.
    */
   choose(more: readonly HostFunction[] = []): HostChoice {
     const { functions, approve } = this.#settings;
@@ -67,7 +67,7 @@ export class HostCalls {
     return { functions: chosen, variant: more.length === 0 ? undefined : variantOf([...chosen.values()]) };
   }
 
-  /** Has the place where blocks run connect its programs with this desk. */
+  /** Lets the backend connect its programs with this desk. */
   async open(connect: (accept: (connection: Duplex) => void) => Promise<string>): Promise<void> {
     this.#address = await connect((connection) => this.#desk.accept(connection));
   }
@@ -87,7 +87,7 @@ export class HostCalls {
 
 const [addressVariable, tokenVariable] = ["FENCED_HOST_CALLS", "FENCED_HOST_TOKEN"] as const;
 
-/** Equal for functions whose stubs are equal. */
+/** The same for functions with equal stubs. */
 function variantOf(functions: readonly HostFunction[]): string {
   const described = functions.map((each) => [each.name, each.description, each.inputSchema, each.outputSchema]);
   return createHash("sha256").update(JSON.stringify(described)).digest("hex").slice(0, 16);

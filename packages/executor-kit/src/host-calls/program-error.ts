@@ -2,14 +2,14 @@ import { FencedError, type HostCallError } from "@fenced/core";
 
 const longestMessage = 4000;
 
-/** A path of this host, and not a part of an address on the web: at the beginning, or after a space, a quote or a bracket. */
+/** A path of this host, not a part of a web address: at the beginning, or after a space, a quote or a bracket. */
 const paths =
   /(?<=^|[\s"'`([{<=:,])(?:file:\/\/\/?|[A-Za-z]:[\\/]|\\\\|\/(?!\/))[^\s"'`()[\]{}<>,;:|*?]+(?::\d+){0,2}/g;
 
-/** Not `\s`, which crosses lines: a message may repeat a megabyte of line breaks, and the search would take hours. */
+/** Not `\s`, which matches line breaks: a message may contain a megabyte of them, and the search would take hours. */
 const stackLines = /^[ \t]+at .*$\n?/gm;
 
-/** What a program is told of an error of the host: its name and message, without stack traces and paths. */
+/** What a program learns of an error on the host: its name and message, without stack traces and paths. */
 export function programError(error: unknown): HostCallError {
   const { name, message } = partsOf(error);
   const withoutStack = message.replaceAll(stackLines, "").replaceAll(paths, "<path>");
@@ -19,7 +19,7 @@ export function programError(error: unknown): HostCallError {
 
 function partsOf(error: unknown): HostCallError {
   if (FencedError.isInstance(error)) return { name: error.name, message: error.message };
-  // It may be of another realm, or anything else that was thrown.
+  // It may be from another realm, or not an error at all.
   if (typeof error === "object" && error !== null) {
     const name: unknown = Reflect.get(error, "name");
     const message: unknown = Reflect.get(error, "message");

@@ -6,7 +6,10 @@ type Arrival =
   | { readonly from: "block"; readonly step: IteratorResult<BlockEvent, BlockOutcome> }
   | { readonly from: "call"; readonly step: IteratorResult<HostCallEvent, void> };
 
-/** A block's own events and those of its calls, each as it comes; a call whose event nobody takes waits, as the program does. */
+/**
+ * A block's own events and those of its calls, as they come. A call whose event is not taken waits, and so does the
+ * program.
+ */
 export async function* withHostCalls(
   events: AsyncGenerator<BlockEvent, BlockOutcome, void>,
   calls: BlockCalls,
@@ -38,7 +41,9 @@ export async function* withHostCalls(
   }
 }
 
-/** What has come, in order. Not `Promise.race`, which leaves memory behind in the pending promise each time another one wins. */
+/**
+ * What has arrived, in order. Not `Promise.race`, which leaks memory in the pending promise each time another one wins.
+ */
 class Arrivals {
   readonly #here: Promise<Arrival>[] = [];
   #wake: () => void = () => {};

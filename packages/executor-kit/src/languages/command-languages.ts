@@ -1,17 +1,19 @@
 import path from "node:path";
 import { canonicalLanguage, type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
 
-/** How a command-line executor runs blocks of one language: the block goes into a file, the file to a program. */
+/**
+ * How a command-line executor runs blocks of one language: it writes the block to a file and passes that to a program.
+ */
 export interface LanguageCommand {
-  /** The file's ending, without the dot. */
+  /** The file's extension, without the dot. */
   readonly extension: string;
-  /** The program and its arguments; the file's path is added at the end. */
+  /** The program and its arguments; the file's path is appended. */
   readonly command: readonly string[];
 }
 
 /**
- * The languages that command-line executors run, by canonical name. A `.js` file leaves it to Node whether it is an
- * ES module or CommonJS, as models write both; the warning that Node prints about that is switched off.
+ * The languages that command-line executors run, by canonical name. Node decides whether a `.js` file is an ES module
+ * or CommonJS, since models write both; its warning about that is switched off.
  */
 export const defaultLanguages: Readonly<Record<string, LanguageCommand>> = {
   python: { extension: "py", command: ["python3"] },
@@ -23,9 +25,9 @@ export const defaultLanguages: Readonly<Record<string, LanguageCommand>> = {
 };
 
 /**
- * The default languages with a user's own over them.
+ * The default languages, overridden by the user's.
  *
- * @throws InvalidInputError if an entry has no program, or an extension that is not a plain word.
+ * @throws InvalidInputError if an entry has no program, or its extension is not a plain word.
  */
 export function languageTable(
   own: Readonly<Record<string, LanguageCommand>> | undefined,
@@ -42,7 +44,7 @@ export function languageTable(
   return table;
 }
 
-/** What an executor can do that starts a process of its own for each block, in these languages. */
+/** The capabilities of an executor that starts a process for each block in these languages. */
 export function commandLineCapabilities(
   names: Iterable<string>,
 ): Omit<ExecutorCapabilities, "isolation" | "hostFunctions"> {
@@ -56,7 +58,10 @@ export function commandLineCapabilities(
   };
 }
 
-/** Languages in which programs can call functions of the host, where there is a way: those with modules, and shells by a command. */
+/**
+ * Languages whose programs can call host functions if there is a channel: those with modules, and shells through a
+ * command.
+ */
 export function hostFunctionLanguages(names: Iterable<string>): string[] {
   const languages = [...names];
   const runtimes = ["python", "javascript"].filter((language) => languages.includes(language));
@@ -70,27 +75,27 @@ function isTypeScript(language: string, runtimes: readonly string[]): boolean {
   return language === "typescript" && runtimes.includes("javascript");
 }
 
-/** The text to write into a block's file. Shells take a carriage return for a part of the word before it. */
+/** The text for a block's file. Shells would read a carriage return as part of the word before it. */
 export function blockSource(language: string, code: string): string {
   return language === "bash" || language === "sh" ? code.replaceAll("\r\n", "\n") : code;
 }
 
-/** What is there where blocks will run: a container, another host. */
+/** What is installed where blocks will run: in a container, on another host. */
 export interface PlaceInventory {
-  /** The programs that were looked for and are there, with their places. */
+  /** The requested programs that were found, with their paths. */
   readonly programs: ReadonlyMap<string, string>;
-  /** Node's answer to `--version`, if it was asked. */
+  /** The output of `node --version`, if it was requested. */
   readonly nodeVersion?: string;
 }
 
-/** Which languages a place can run, and why not the others. */
+/** Which languages a place can run, and why it cannot run the others. */
 export interface PlaceLanguages {
   readonly found: ReadonlyMap<string, LanguageCommand>;
-  /** Language to a sentence that says what is missing and what to do. */
+  /** For each missing language, a sentence that says what is missing and what to do. */
   readonly missing: ReadonlyMap<string, string>;
 }
 
-/** The programs that have to be looked for to run the languages of `table`. */
+/** The programs needed to run the languages of `table`. */
 export function programsOf(table: Readonly<Record<string, LanguageCommand>>): string[] {
   return [...new Set([...Object.values(table).map(({ command }) => command[0] ?? ""), "python"])];
 }
@@ -98,8 +103,8 @@ export function programsOf(table: Readonly<Record<string, LanguageCommand>>): st
 /**
  * Finds the languages of `table` in a place that is not this host.
  *
- * @param given - languages whose command the user gave; it is taken as it is.
- * @param place - names it and what to do about a missing program: `the image x`, `use an image that has it`.
+ * @param given - languages whose command the user gave; these are used without a check.
+ * @param place - its name, and what to do about a missing program: `the image x`, `use an image that has it`.
  */
 export function findPlaceLanguages(
   table: Readonly<Record<string, LanguageCommand>>,
@@ -127,7 +132,7 @@ function findProgram(language: string, name: string, { programs }: PlaceInventor
   return programs.get(name) ?? (language === "python" && !own ? programs.get("python") : undefined);
 }
 
-/** Node's arguments as far as its version knows them; `undefined` if it cannot run the language. */
+/** The arguments that this version of Node supports; `undefined` if it cannot run the language. */
 function nodeWords(language: string, words: readonly string[], version = ""): readonly string[] | undefined {
   if (language !== "javascript" && language !== "typescript") return words;
   const [, major = 0, minor = 0] = (/^v(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
@@ -144,8 +149,8 @@ function disablesWarnings(major: number, minor: number): boolean {
 }
 
 /**
- * Environment variables that every command-line block gets, under the user's own: Python writes UTF-8 and at once, so
- * that output keeps its order and is not lost when the block is killed; pip is quiet and never asks.
+ * Environment variables of every command-line block, which the user's override: Python writes UTF-8 without buffering,
+ * so that output keeps its order and is not lost when the block is killed; pip is quiet and never prompts.
  */
 export const blockEnvironment: Readonly<Record<string, string>> = {
   PYTHONUNBUFFERED: "1",
@@ -156,11 +161,11 @@ export const blockEnvironment: Readonly<Record<string, string>> = {
 };
 
 /**
- * The value of `PYTHONPATH` with which Python finds an executor's own modules before what the user put there.
+ * The value of `PYTHONPATH` that puts an executor's own modules before the user's.
  *
  * @param own - the executor's directories.
  * @param given - the user's `PYTHONPATH`.
- * @param delimiter - what stands between directories where the code runs. Default: this host's.
+ * @param delimiter - separates directories where the code runs. Default: this host's.
  */
 export function pythonPath(
   own: readonly string[],
@@ -170,7 +175,7 @@ export function pythonPath(
   return [...own, ...(given === undefined || given === "" ? [] : [given])].join(delimiter);
 }
 
-/** What a program needs to run at all, and nothing that a user would call a secret. */
+/** Variables that programs need to run at all; none of them is secret. */
 const passedOn: ReadonlySet<string> = new Set([
   "PATH",
   "HOME",
@@ -201,7 +206,7 @@ const passedOn: ReadonlySet<string> = new Set([
 /**
  * The part of this process's environment that blocks may see: what programs need to run, and `LC_*`.
  *
- * @param inherit - names of further variables to pass on.
+ * @param inherit - names of additional variables to pass on.
  */
 export function hostEnvironment(inherit: readonly string[]): Record<string, string> {
   const env: Record<string, string> = {};
@@ -209,7 +214,7 @@ export function hostEnvironment(inherit: readonly string[]): Record<string, stri
     const upper = name.toUpperCase();
     if (value === undefined) continue;
     if (!passedOn.has(upper) && !upper.startsWith("LC_") && !inherit.includes(name)) continue;
-    // Windows takes `Path` and `PATH` for one, and would pass on only one of them.
+    // Windows treats `Path` and `PATH` as the same variable, and would pass on only one of them.
     env[process.platform === "win32" ? upper : name] = value;
   }
   return env;

@@ -4,11 +4,11 @@ export type StreamName = "stdout" | "stderr";
 /** A stretch of output from one stream. */
 export interface Stretch {
   readonly name: StreamName;
-  /** Bytes. */
+  /** Length in bytes. */
   readonly length: number;
 }
 
-/** Remembers in which order two streams arrived, for the first and the last bytes of both together, not the bytes. */
+/** Records the order in which the first and last bytes of two streams arrived, but not the bytes themselves. */
 export class ArrivalOrder {
   readonly #headLimit: number;
   readonly #tailLimit: number;
@@ -36,7 +36,7 @@ export class ArrivalOrder {
   }
 }
 
-/** Stretches as bare numbers, standard error's negative: a program may change streams with every byte. */
+/** Stretches as plain numbers, negative for standard error, because a program may switch streams with every byte. */
 class StretchList {
   #signed: number[] = [];
   #first = 0;
@@ -52,7 +52,7 @@ class StretchList {
     this.length += length;
   }
 
-  /** Forgets `count` bytes from the start; none if it is negative. */
+  /** Drops `count` bytes from the start; none if it is negative. */
   dropFirst(count: number): void {
     for (let left = count; left > 0;) {
       const oldest = this.#signed[this.#first] ?? 0;
@@ -75,13 +75,15 @@ class StretchList {
   }
 }
 
-/** Keeps copies of the first and the last bytes of an endless stream. Memory grows with what is kept, not with the limits. */
+/**
+ * Keeps copies of the first and last bytes of an endless stream. Memory grows with what is kept, not with the limits.
+ */
 export class HeadAndTail {
   readonly #headLimit: number;
   readonly #tailLimit: number;
   #head = Buffer.alloc(0);
   #headUsed = 0;
-  /** A ring once it has `tailLimit` bytes; the oldest byte then stands at `#tailEnd`. */
+  /** A ring once it has `tailLimit` bytes; the oldest byte is then at `#tailEnd`. */
   #tail = Buffer.alloc(0);
   #tailUsed = 0;
   #tailEnd = 0;
@@ -93,7 +95,7 @@ export class HeadAndTail {
     this.#tailLimit = limits.tail;
   }
 
-  /** Bytes that came in. */
+  /** Number of bytes received. */
   get total(): number {
     return this.#total;
   }
@@ -109,7 +111,7 @@ export class HeadAndTail {
     if (room < bytes.length) this.#pushTail(bytes.subarray(room));
   }
 
-  /** What is kept, head before tail; all there was if no more than both limits came in. */
+  /** What is kept, head before tail; everything if no more than both limits was received. */
   kept(): Buffer {
     const head = this.#head.subarray(0, this.#headUsed);
     if (this.#tailUsed < this.#tailLimit) return Buffer.concat([head, this.#tail.subarray(0, this.#tailUsed)]);
@@ -132,7 +134,7 @@ export class HeadAndTail {
   }
 }
 
-/** `buffer` if it has `needed` bytes, else a larger copy of its first `used` bytes. */
+/** Returns `buffer` if it has `needed` bytes, otherwise a larger copy of its first `used` bytes. */
 function withRoom(buffer: Buffer<ArrayBuffer>, used: number, needed: number, limit: number): Buffer<ArrayBuffer> {
   if (needed <= buffer.length) return buffer;
   const larger = Buffer.allocUnsafeSlow(Math.min(limit, Math.max(needed, buffer.length * 2, 1024)));

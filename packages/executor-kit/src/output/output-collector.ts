@@ -1,11 +1,11 @@
 import { cutLine, type OutputLayout } from "@fenced/core";
 import { ArrivalOrder, HeadAndTail, type StreamName, type Stretch } from "./kept-output.ts";
 
-/** What a block's result is made from. */
+/** The text of a block's result. */
 interface CollectedText {
   /** With a line in place of a cut. Invalid UTF-8 becomes U+FFFD. */
   readonly output: string;
-  /** Which parts of it came from which stream; left out if all of it is standard output. */
+  /** Which parts of it came from which stream; absent if all of it is standard output. */
   readonly layout?: OutputLayout;
   readonly truncated: boolean;
   /** Bytes of output that are kept. */
@@ -13,8 +13,8 @@ interface CollectedText {
 }
 
 /**
- * Collects what a block writes, in order of arrival. It keeps head and tail, half of `maxBytes` each, and which part came from
- * which stream. Every byte is copied once.
+ * Collects what a block writes, in order of arrival. Keeps the head and tail, half of `maxBytes` each, and which part
+ * came from which stream. Every byte is copied once.
  */
 export class OutputCollector {
   readonly #joiners: Readonly<Record<StreamName, CharacterJoiner>>;
@@ -30,12 +30,12 @@ export class OutputCollector {
     this.#order = new ArrivalOrder(limits);
   }
 
-  /** Takes a piece of output; returns the whole characters that are now complete, in memory shared with `data`. */
+  /** Adds a piece of output; returns the characters that are now complete, in memory shared with `data`. */
   push(name: StreamName, data: Uint8Array | string): readonly Buffer[] {
     return this.#keep(name, this.#joiners[name].push(typeof data === "string" ? Buffer.from(data) : data));
   }
 
-  /** Takes what is left of characters that were never finished. */
+  /** Returns what is left of incomplete characters. */
   end(name: StreamName): readonly Buffer[] {
     return this.#keep(name, this.#joiners[name].end());
   }
@@ -61,7 +61,7 @@ export class OutputCollector {
     };
   }
 
-  /** Bytes of a stream that are not in the stretches that are kept. */
+  /** Bytes of a stream that are not in the kept stretches. */
   #cut(name: StreamName, kept: readonly Stretch[]): number {
     return this.#totals[name] - lengthOf(kept.filter((stretch) => stretch.name === name));
   }
@@ -80,14 +80,14 @@ function lengthOf(stretches: readonly Stretch[]): number {
   return stretches.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** One list of stretches of two; what the border cut in two is whole again. */
+/** Joins two lists of stretches; merges a stretch that was split at the border. */
 function joinStretches(first: readonly Stretch[], last: readonly Stretch[]): readonly Stretch[] {
   const [end, start] = [first.at(-1), last[0]];
   if (!end || !start || end.name !== start.name) return [...first, ...last];
   return [...first.slice(0, -1), { name: end.name, length: end.length + start.length }, ...last.slice(1)];
 }
 
-/** Characters that a cut goes through are left out with it. */
+/** Leaves out characters that a cut splits. */
 function withoutHalfCharacter(
   bytes: Buffer,
   stretches: readonly Stretch[],
@@ -105,10 +105,10 @@ function withoutHalfCharacter(
   return { bytes: bytes.subarray(0, bytes.length - half), stretches: shorter };
 }
 
-/** Text, and the lengths of its parts as characters; those of standard error are negative. */
+/** Decodes the text; the lengths of its parts are in characters, negative for standard error. */
 function decode(bytes: Buffer, stretches: readonly Stretch[]): { readonly texts: string[]; readonly parts: number[] } {
   const whole = bytes.toString();
-  // With one character for each byte, bytes and characters are counted alike: the common case, and much faster.
+  // Each byte is one character, so lengths are the same: the common case, and much faster.
   if (whole.length === bytes.length) return { texts: [whole], parts: stretches.map(signed) };
   let at = 0;
   const texts = stretches.map(({ length }) => bytes.toString("utf8", at, (at += length)));
@@ -127,12 +127,12 @@ function layoutOf(
   return { layout: { parts, ...(cut ? { cut } : {}) } };
 }
 
-/** Joins the characters of one UTF-8 stream that arrives in arbitrary cuts. */
+/** Joins the characters of one UTF-8 stream that arrives in arbitrary chunks. */
 class CharacterJoiner {
   #pending: Buffer = Buffer.alloc(0);
 
   /**
-   * The whole characters so far, in up to two pieces; one that is cut at the end waits for the next call. The pieces
+   * Returns the complete characters so far, in up to two pieces; an incomplete one waits for the next call. The pieces
    * share memory with `bytes`.
    */
   push(bytes: Uint8Array): readonly Buffer[] {
@@ -155,7 +155,7 @@ class CharacterJoiner {
     return pieces;
   }
 
-  /** What never got finished. */
+  /** Returns what was never completed. */
   end(): readonly Buffer[] {
     const rest = this.#pending;
     this.#pending = Buffer.alloc(0);
@@ -164,8 +164,8 @@ class CharacterJoiner {
 }
 
 /**
- * How many bytes at the end of `bytes` begin a UTF-8 character that is not finished there: 0 to 3. Invalid bytes
- * count as finished; decoding replaces them.
+ * How many bytes at the end of `bytes` begin an incomplete UTF-8 character: 0 to 3. Invalid bytes count as complete;
+ * decoding replaces them.
  */
 function unfinishedBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
@@ -175,7 +175,7 @@ function unfinishedBytes(bytes: Uint8Array): number {
   return 0;
 }
 
-/** How many bytes at the start of `bytes` continue a character that began before: 0 to 3. */
+/** How many bytes at the start of `bytes` continue an earlier character: 0 to 3. */
 function continuationBytes(bytes: Uint8Array): number {
   let count = 0;
   while (count < 3 && isContinuation(bytes[count] ?? 0)) count += 1;

@@ -4,40 +4,42 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PinnedDirectory } from "../workspace/pinned-directory.ts";
 import { walkTree } from "../workspace/walk-tree.ts";
 
-/** How long the system may take to end and clear away a group, in milliseconds. */
+/** How long the system may take to end and remove a group, in milliseconds. */
 const deadlineMs = 10_000;
 
 /**
- * A control group of Linux (version 2) for processes: whatever they start is in it, also what forks for ever, drops its
- * environment and starts sessions of its own, and all of it is ended at once. There is one only where this process may make
- * groups below its own: as root outside of containers, or where its group was delegated to it, as in a systemd user session. A
+ * A Linux control group (version 2) for processes. It contains whatever they start, even what forks forever, drops its
+ * environment and starts new sessions, and ends all of it at once. Available only where this process may create groups
+ * below its own: as root outside containers, or where its group was delegated to it, as in a systemd user session. A
  * program that runs as root can leave it.
  */
 export class ControlGroup {
-  /** The group's directory. Absolute path. */
+  /** Absolute path of the group's directory. */
   readonly directory: string;
 
   private constructor(directory: string) {
     this.directory = directory;
   }
 
-  /** The group of a name, not made yet; `undefined` where this process may make none. */
+  /** Plans a group with this name without creating it; `undefined` if this process may not create groups. */
   static async plan(name: string): Promise<ControlGroup | undefined> {
     const parent = await ownGroup();
     return parent === undefined ? undefined : new ControlGroup(path.join(parent, name));
   }
 
-  /** The group of a directory, made or not, of any version of control groups; ended at once only in version 2. Absolute path. */
+  /**
+   * The group at an absolute path, existing or not, of any control group version; only version 2 can end it at once.
+   */
   static at(directory: string): ControlGroup {
     return new ControlGroup(directory);
   }
 
-  /** A group in this one, not made yet; it ends with this one. */
+  /** Plans a group inside this one without creating it; it ends with this one. */
   inner(name: string): ControlGroup {
     return new ControlGroup(path.join(this.directory, name));
   }
 
-  /** Makes the group. Returns whether the system let it, and can end it at once (Linux 5.14). */
+  /** Creates the group. Returns whether the system allowed it, and can end the group at once (Linux 5.14). */
   async make(): Promise<boolean> {
     try {
       await mkdir(this.directory);
@@ -49,7 +51,7 @@ export class ControlGroup {
     }
   }
 
-  /** Makes the group, although it may not be possible to end it at once. Returns whether the system let it. */
+  /** Creates the group even if it may not be possible to end it at once. Returns whether the system allowed it. */
   async makeAny(): Promise<boolean> {
     return mkdir(this.directory).then(
       () => true,
@@ -58,10 +60,11 @@ export class ControlGroup {
   }
 
   /**
-   * The command that starts a program inside the group. A shell goes in and becomes the program: if this process moved it
-   * there, it could have started others before. What cannot enter runs all the same.
+   * The command that starts a program inside the group. A shell enters the group and then becomes the program; if this
+   * process moved the program there, it could already have started others. If the shell cannot enter, the program runs
+   * all the same.
    *
-   * @param env - the program's variables; those that some shells add are taken away unless they are among them.
+   * @param env - the program's variables; variables that some shells add are removed unless they are among them.
    */
   wrap(command: readonly [string, ...string[]], env: Readonly<Record<string, string>>): readonly [string, ...string[]] {
     const added = ["PWD", "OLDPWD", "SHLVL"].filter((name) => env[name] === undefined);
@@ -79,11 +82,11 @@ export class ControlGroup {
         await sleep(wait);
       }
     } catch {
-      // It is gone.
+      // It is already gone.
     }
   }
 
-  /** Removes the group and those in it, if they are empty. Returns whether it is gone. */
+  /** Removes the group and those inside it, if they are empty. Returns whether it is gone. */
   async remove(): Promise<boolean> {
     await rmdir(this.directory).catch(async () => this.#removeInner());
     return access(this.directory).then(
@@ -103,7 +106,7 @@ export class ControlGroup {
       });
       await rmdir(this.directory);
     } catch {
-      // It is gone, or a process lives in it.
+      // It is already gone, or a process is in it.
     }
   }
 }
@@ -114,7 +117,7 @@ async function directoriesIn(directory: PinnedDirectory): Promise<string[]> {
   return names;
 }
 
-/** The directory of this process's own group, if groups may be made in it and processes moved to them. */
+/** The directory of this process's own group, if this process may create groups there and move processes into them. */
 async function ownGroup(): Promise<string | undefined> {
   if (process.platform !== "linux") return undefined;
   try {

@@ -6,30 +6,32 @@ import { hasVariable, listProcesses, type ProcessInfo } from "./process-table.ts
 /** Which processes belong together. */
 export interface ProcessFamily {
   /**
-   * The process that was started, as leader of a session of its own (`detached: true`); its descendants belong to it.
-   * It must not have been waited for yet, or its number may be somebody else's.
+   * A process started as the leader of its own session (`detached: true`); its descendants belong to the family. It
+   * must not have been reaped yet, or another process may have its id.
    */
   readonly root?: number;
-  /** Processes that were started like that and have ended; what is left of their sessions belongs to the family. */
+  /** Processes that were started the same way and have ended; what is left of their sessions belongs to the family. */
   readonly endedRoots?: Iterable<number>;
-  /** An environment variable that only this family has. On Linux it finds those that left group and parents. */
+  /** An environment variable that only this family has. On Linux it finds members that left both group and parents. */
   readonly mark: { readonly name: string; readonly value: string };
 }
 
-/** How long the system may take to end processes that were killed, in milliseconds. */
+/** How long the system may take to end killed processes, in milliseconds. */
 const deadline = 10_000;
 /**
- * How long its members may take to stop, in milliseconds. One that waits for the kernel, or for a stopped process as after
- * `vfork`, does not stop; it starts no other meanwhile.
+ * How long members may take to stop, in milliseconds. One that waits for the kernel, or for a stopped process as after
+ * `vfork`, does not stop, but starts no others meanwhile.
  */
 const stopDeadline = 1000;
-/** A family that still grows after so many looks (a fork bomb over many sessions) is killed as far as it is known. */
+/**
+ * A family that still grows after this many passes (a fork bomb across many sessions) is killed as far as it is known.
+ */
 const mostLooks = 20;
 
 /**
- * Kills a family of processes: the root, its group and session, all descendants, and, on Linux, every process with the
- * mark. All of them are stopped before any is killed: once its parents are gone, a process without the mark could not be
- * recognized. Looks again until none is left, for at most 10 s. Windows: the tree, by `taskkill`.
+ * Kills a family of processes: the root, its group and session, all descendants and, on Linux, every process with the
+ * mark. Stops all of them before it kills any: once its parents are gone, a process without the mark could not be
+ * recognized. Repeats until none is left, for at most 10 s. On Windows it kills the tree with `taskkill`.
  */
 export async function killProcesses(family: ProcessFamily): Promise<void> {
   if (process.platform === "win32") {
@@ -41,15 +43,15 @@ export async function killProcesses(family: ProcessFamily): Promise<void> {
     killed = await freeze(family);
     for (const pid of killed) send(pid, "SIGKILL");
   } finally {
-    // Needs no look at the table, which fails when this process has no descriptor left.
+    // Needs no process table, which cannot be read when this process has run out of descriptors.
     if (family.root !== undefined) send(-family.root, "SIGKILL");
   }
   const giveUp = performance.now() + deadline;
   for (let wait = 1; performance.now() < giveUp; wait = Math.min(wait * 2, 50)) {
     const all = await listProcesses();
     const left = membersOf(family, all);
-    // Once its parents are gone, a process without the mark is known by its number alone, which may be somebody else's by now:
-    // it is waited for, not killed again.
+    // Once its parents are gone, a process without the mark is known only by its id, which another process may have by
+    // now: wait for it, but do not kill it again.
     if (left.length === 0 && !all.some(({ pid }) => killed.has(pid))) return;
     for (const pid of left) send(pid, "SIGKILL");
     await sleep(wait);
@@ -57,8 +59,8 @@ export async function killProcesses(family: ProcessFamily): Promise<void> {
 }
 
 /**
- * Stops the family, member by member, until a look finds none that still runs: what is stopped cannot start another, and
- * what was only told to stop may be in the middle of that. Returns all members.
+ * Stops the family member by member until a pass finds none still running. A stopped process cannot start another, but
+ * one that was only told to stop may be in the middle of that. Returns all members.
  */
 export async function freeze(family: ProcessFamily): Promise<ReadonlySet<number>> {
   const frozen = new Set<number>();
@@ -82,7 +84,7 @@ export async function freeze(family: ProcessFamily): Promise<ReadonlySet<number>
 function membersOf({ root, endedRoots, mark }: ProcessFamily, all: readonly ProcessInfo[]): number[] {
   const members = new Set<number>();
   const sessions = new Set(endedRoots);
-  // A leader that lives under the number of one that has ended is a stranger, and so is its session.
+  // A process that has the id of an ended leader is unrelated, and so is its session.
   for (const { pid } of all) sessions.delete(pid);
   if (root !== undefined) sessions.add(root);
   for (const each of all) {
@@ -93,7 +95,7 @@ function membersOf({ root, endedRoots, mark }: ProcessFamily, all: readonly Proc
     size = members.size;
     for (const each of all) if (members.has(each.parent)) members.add(each.pid);
   }
-  // A caller that carries the mark itself, because it runs inside a block, must not end itself.
+  // A caller that runs inside a block carries the mark itself, and must not kill itself.
   members.delete(process.pid);
   return [...members];
 }
@@ -102,12 +104,12 @@ function send(pid: number, signal: "SIGSTOP" | "SIGKILL"): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It is gone already, or belongs to somebody else.
+    // It is already gone, or belongs to another user.
   }
 }
 
 async function killTree(root: number | undefined): Promise<void> {
   if (root === undefined) return;
-  // An exit code says only that some process was gone before.
+  // The exit code says only that some process was already gone.
   await promisify(execFile)("taskkill", ["/T", "/F", "/PID", String(root)]).catch(() => {});
 }

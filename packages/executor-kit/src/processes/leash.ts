@@ -7,24 +7,24 @@ import type { ControlGroup } from "./control-group.ts";
 
 const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
 
-/** What a leash does when this program ends without having released it. */
+/** What a leash does when this program ends without releasing it. */
 export interface LeashOptions {
   /** Kills every process whose environment has this variable. Linux only. */
   readonly mark: { readonly name: string; readonly value: string };
-  /** Ends all processes of this control group, and removes it; it need not be there yet. */
+  /** Ends all processes of this control group, and removes it; it need not exist yet. */
   readonly controlGroup?: ControlGroup;
   /** Deletes these files and directories. Absolute paths. */
   readonly remove: readonly string[];
-  /** Deletes all files and directories whose paths begin like this. Absolute paths. */
+  /** Deletes all files and directories whose absolute paths start with one of these. */
   readonly removePrefixes?: readonly string[];
-  /** Deletes this directory if the file `functionsPackageMarker` in it says the value of `mark`. Absolute path. */
+  /** Deletes this directory if the file `functionsPackageMarker` in it contains the value of `mark`. Absolute path. */
   readonly removeOwned?: string;
 }
 
 /**
- * Ends what a session started if this program ends first, in whatever way, `kill -9` included: a tiny shell program
- * in a session of its own, which waits for the end of its standard input. It costs a millisecond to start and a
- * megabyte to keep, and does not keep Node alive. On Windows there is none.
+ * Ends what a session started if this program ends first, in whatever way, even by `kill -9`: a tiny shell program in a
+ * session of its own waits for the end of its standard input. It costs a millisecond to start and a megabyte to keep,
+ * and does not keep Node running. Not available on Windows.
  */
 export class Leash {
   readonly #shell: ChildProcess | undefined;
@@ -48,13 +48,13 @@ export class Leash {
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
       stdio: ["pipe", "ignore", "ignore"],
     });
-    // A system without a shell has no leash; blocks still run and stop() still cleans up.
+    // Without a shell there is no leash; blocks still run and stop() still cleans up.
     this.#shell.on("error", () => {});
     this.#shell.unref();
     if (this.#shell.stdin instanceof net.Socket) this.#shell.stdin.unref();
   }
 
-  /** Ends the leash; it does nothing any more. */
+  /** Ends the leash without ending or deleting anything. */
   async release(): Promise<void> {
     const shell = this.#shell;
     if (shell?.pid === undefined || shell.exitCode !== null || shell.signalCode !== null) return;

@@ -9,20 +9,20 @@ export interface ProcessInfo {
   readonly parent: number;
   /** The id of its process group. */
   readonly group: number;
-  /** The id of its session; on systems other than Linux its group. */
+  /** The id of its session; on systems other than Linux, of its group. */
   readonly session: number;
-  /** It is stopped, by SIGSTOP for one, and does nothing until it is continued. */
+  /** It is stopped, for example by SIGSTOP, and does nothing until it is continued. */
   readonly stopped: boolean;
 }
 
-/** All living processes of this host; zombies are not alive. Linux reads `/proc`, other Unix systems ask `ps`. */
+/** All living processes of this host, without zombies. Reads `/proc` on Linux, and asks `ps` on other Unix systems. */
 export async function listProcesses(): Promise<ProcessInfo[]> {
   return process.platform === "linux" ? listProc() : listWithPs();
 }
 
 /**
- * Whether a process was started with the environment variable `name=value`, or inherited it. Only Linux tells, and
- * only of the caller's own processes.
+ * True if a process was started with the environment variable `name=value`, or inherited it. Works only on Linux, and
+ * only for the caller's own processes.
  */
 export function hasVariable(pid: number, name: string, value: string): boolean {
   if (process.platform !== "linux") return false;
@@ -33,7 +33,7 @@ export function hasVariable(pid: number, name: string, value: string): boolean {
   }
 }
 
-/** When the first thread of a process has ended, only the others can tell. */
+/** If the first thread of a process has ended, only the others can tell. */
 function readEnviron(pid: number): string {
   const environ = environOf(`/proc/${pid}`);
   if (environ !== "") return environ;
@@ -41,7 +41,7 @@ function readEnviron(pid: number): string {
   return other === undefined ? "" : environOf(`/proc/${pid}/task/${other}`);
 }
 
-/** Empty for a thread that has ended: depending on its version, Linux returns nothing or fails. */
+/** Empty for a thread that has ended: Linux returns nothing or fails, depending on its version. */
 function environOf(place: string): string {
   try {
     return readFileSync(`${place}/environ`, "latin1");
@@ -60,7 +60,7 @@ function listProc(): ProcessInfo[] {
   return found;
 }
 
-/** Fields of `/proc/PID/stat` (proc(5)) behind the name, which stands in brackets and may contain anything. */
+/** Fields of `/proc/PID/stat` (proc(5)) after the name, which is in parentheses and may contain anything. */
 function readStat(pid: number): ProcessInfo | undefined {
   let stat: string;
   try {
@@ -70,7 +70,7 @@ function readStat(pid: number): ProcessInfo | undefined {
   }
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, parent, group, session] = fields;
-  // A process whose first thread has ended looks like a zombie, but its other threads run on.
+  // A process whose first thread has ended looks like a zombie, but its other threads are running.
   const threads = Number(fields[17]);
   if ((state === "Z" && threads <= 1) || state === "X") return undefined;
   const stopped = state === "T" || state === "t";

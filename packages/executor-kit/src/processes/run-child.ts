@@ -6,25 +6,28 @@ import { timeIsUp, type BlockEvent, type BlockOutcome } from "../run/block-run.t
 import { OutputQueue } from "../run/output-queue.ts";
 import { killProcesses, type ProcessFamily } from "./kill-processes.ts";
 
-/** A program of this host that runs as a block. */
+/** A program of this host to run as a block. */
 export interface ChildProgram {
   readonly command: readonly [program: string, ...words: string[]];
   readonly cwd: string;
-  /** The whole environment; `FENCED_BLOCK` is added. */
+  /** The complete environment; `FENCED_BLOCK` is added. */
   readonly env: Readonly<Record<string, string>>;
   /** `undefined`: standard input is closed. */
   readonly stdin?: string;
   /** Kills everything that the program started. */
   readonly signal: AbortSignal;
-  /** Told the number of the process, which leads a session of its own: `endedRoots` for a later `killProcesses`. */
+  /**
+   * Called with the process id; the process leads a session of its own. Pass the id in `endedRoots` to a later
+   * `killProcesses`.
+   */
   readonly onStart?: (pid: number) => void;
 }
 
 /**
- * Runs a program of this host as a block: yields its output, returns its exit code and when it ended. Processes that it
- * leaves running live on, until `killProcesses` ends them by a mark that `env` should have.
+ * Runs a program of this host as a block: yields its output, returns its exit code and the time of its end. Processes
+ * that it leaves running stay alive until `killProcesses` ends them by a mark, which `env` should contain.
  *
- * @throws BackendUnavailableError if it cannot be started.
+ * @throws BackendUnavailableError if the program cannot be started.
  */
 export async function* runChild(program: ChildProgram): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   const { command, cwd, stdin, signal, onStart } = program;
@@ -56,9 +59,9 @@ export async function* runChild(program: ChildProgram): AsyncGenerator<BlockEven
     void end(code ?? 128 + (name ? constants.signals[name] : 0));
   });
   const kill = (): void => {
-    // It was in time, only its reader is slow; what it left running lives on.
+    // The program finished in time, and only its reader is slow; what it left running stays alive.
     if (endedAt !== undefined && signal.reason === timeIsUp) return;
-    // If the system cannot end it (a process stuck in a driver), what it wrote until now is all there is.
+    // If the system cannot end the program (a process stuck in a driver), use the output so far.
     killed ??= killProcesses({ ...rootOf(child), mark }).then(() => end(128 + constants.signals.SIGKILL));
     killed.catch((error: unknown) => output.fail(error));
   };
@@ -73,7 +76,7 @@ export async function* runChild(program: ChildProgram): AsyncGenerator<BlockEven
   }
 }
 
-/** Under which name a child's family is found: once it has been waited for, its number may be somebody else's. */
+/** The id by which to find a child's family; once the child has been reaped, another process may have its number. */
 function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily, "mark"> {
   if (pid === undefined) return {};
   return exitCode === null && signalCode === null ? { root: pid } : { endedRoots: [pid] };

@@ -1,66 +1,72 @@
 import type { Display, NetworkDecision } from "@fenced/core";
 
-/** With this reason a block's signal is aborted when its time is up; in all other cases nobody hears how it ended. */
+/**
+ * The reason with which a block's signal is aborted when it times out. With any other reason, nobody learns how the
+ * block ended.
+ */
 export const timeIsUp: Error = new Error("The block's time is up");
 
-/** One block, ready to run, as an executor gets it from the base class. */
+/** One block, ready to run, as the base class passes it to an executor. */
 export interface BlockRun {
   /** Canonical name of the language: one of `capabilities.languages`. */
   readonly language: string;
-  /** The source text, unchanged. */
+  /** The source code, unchanged. */
   readonly code: string;
   /**
-   * Where the block asked to be kept (`# filename: path`): relative to the workspace, normalised, with `/`. That no
-   * symbolic link leads it out of the workspace is for the executor to see; `WorkspacePathError` fails the block.
+   * Where to keep the block (`# filename: path`): relative to the workspace, normalized, with `/`. The executor must
+   * make sure that no symbolic link leads out of the workspace; `WorkspacePathError` fails the block.
    */
   readonly filename?: string;
-  /** The executor's `env` with the call's `env` over it. */
+  /** The executor's `env`, overridden by the call's. */
   readonly env: Readonly<Record<string, string>>;
-  /** Time limit of the block in milliseconds; `signal` enforces it. For backends that need to know. `Infinity`: no limit. */
+  /**
+   * Time limit of the block in milliseconds, for backends that need to know it; `signal` enforces it. `Infinity`: no
+   * limit.
+   */
   readonly timeoutMs: number;
-  /** It sets functions up: a program of the executor's own, not a block of the caller's. */
+  /** This block sets up functions: it is the executor's own program, not the caller's. */
   readonly setup?: true;
   /**
-   * Its programs can call functions of the host, by what `env` has for them. `variant`: the directory, in that of Python modules,
-   * with the module for this block.
+   * The block's programs can call host functions, through variables in `env`. `variant`: the directory, below that of
+   * Python modules, with the module for this block.
    */
   readonly hostCalls?: { readonly variant?: string };
   /** What the block reads; `undefined`: standard input is closed. */
   readonly stdin?: string;
   /**
-   * Aborted when the block must end: time is up, the caller aborted or left, or the executor stops. Everything that
-   * the block started must then be killed, and `run` must finish once it is dead. The reason is `timeIsUp` if the
-   * outcome will still be reported.
+   * Aborted when the block must end: it timed out, the caller aborted or left, or the executor stops. Kill everything
+   * that the block started; `run` must finish once it is dead. The reason is `timeIsUp` if the outcome will still be
+   * reported.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * What a block puts out. Bytes may be cut anywhere, also within a character; the base class joins them. It copies
- * what it keeps before it asks for the next event, so the memory may be used again then.
+ * What a block outputs. Chunks of bytes may end anywhere, even within a character; the base class joins them. It copies
+ * what it keeps before it requests the next event, so the memory can be reused then.
  */
 export type BlockEvent =
   | { readonly type: "stdout" | "stderr"; readonly data: Uint8Array | string }
-  /** `replaces`: an earlier output of this block, whose place this one takes in the result. */
+  /** `replaces`: an earlier output of this block, whose place in the result this one takes. */
   | { readonly type: "display"; readonly display: Display; readonly replaces?: Display }
-  /** The block took back what it had put out: the result forgets it. Streams have carried it already. */
+  /** The block retracted its output so far: the result drops it, although streams have already carried it. */
   | { readonly type: "clear" };
 
-/** How a block ended, as the executor saw it. Time-outs are the base class's to tell. */
+/** How a block ended, as the executor saw it. The base class reports timeouts. */
 export interface BlockOutcome {
-  /** 0: succeeded; 128 + n if signal n ended it. */
+  /** 0: success; 128 + n if signal n ended it. */
   readonly exitCode: number;
-  /** The file that holds the block, an absolute path on the host. */
+  /** The absolute path on the host of the file with the block. */
   readonly codeFile?: string;
   /**
-   * When the program ended, on the clock of `performance.now()`. To be given where the last of its output may be handed
-   * on much later, to a slow consumer: that wait does not count as the block's. Default: when `run` returns.
+   * When the program ended, in terms of `performance.now()`. Set it if the last output may reach a slow consumer much
+   * later, since that wait does not count towards the block's duration. Default: when `run` returns.
    */
   readonly endedAt?: number;
   /** Requests that the network policy refused meanwhile; `NetworkLog` collects them. */
   readonly network?: readonly NetworkDecision[];
   /** Variables of earlier blocks are gone. */
   readonly stateLost?: boolean;
-  /** The place where the code ran dropped output by itself, before it reached the executor. */
+  /** The backend itself dropped output before it reached the executor. */
   readonly truncated?: boolean;
 }

@@ -1,9 +1,9 @@
 import { InvalidInputError } from "@fenced/core";
 
 /**
- * An iterable, to be iterated once, whose consumer may leave at any time: leaving aborts the signal that the source was made with, also
- * while an item is being waited for, and waits until the source has ended. A generator alone would first wait for
- * its next item, which a silent program may never give.
+ * An iterable that can be iterated once and left at any time: leaving aborts the source's signal, even while an item is
+ * awaited, and waits until the source has ended. A plain generator would first wait for its next item, which a silent
+ * program may never produce.
  */
 export class ExecutionStream<Item> implements AsyncIterable<Item> {
   #read = false;
@@ -26,7 +26,7 @@ export class ExecutionStream<Item> implements AsyncIterable<Item> {
       next: () => source.next(),
       return: async () => {
         leave.abort();
-        // A `next()` that is still waiting reports the abort; a consumer that leaves has no use for it.
+        // A pending `next()` reports the abort; a consumer that leaves does not need it.
         await source.return().catch((error: unknown) => {
           if (error !== leave.signal.reason) throw error;
         });

@@ -3,24 +3,24 @@ import { followSignals } from "@fenced/core/abort";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
 
-/** How often the workspace is measured, in milliseconds; less often where measuring takes longer. */
+/** Interval between measurements of the workspace in milliseconds; longer if measuring takes longer. */
 const lookMs = 100;
-/** At most this part of the time goes into measuring. */
+/** The largest share of time to spend on measuring. */
 const measuringShare = 0.2;
 /** What the executor itself may add while a block runs: the block's file. */
 const ownFilesBytes = 1_048_576;
 /** The exit code of a program that the system ends because a file is too large: 128 + SIGXFSZ. */
 const workspaceFullExitCode = 153;
 
-/** What a block is held to. */
+/** The limit that a block must keep. */
 export interface WorkspaceLimit {
   readonly measure: NonNullable<BackendFiles["diskUsage"]>;
   readonly maxBytes: number;
 }
 
 /**
- * Runs a block that is ended when the workspace grows beyond its limit. Where it was beyond it before, the block may run as long
- * as it adds nothing: it may be the one that removes files.
+ * Runs a block, and ends it if the workspace grows beyond its limit. If the workspace already exceeds the limit, the
+ * block may run as long as it adds nothing, since it may be about to remove files.
  */
 export async function* guardWorkspace(
   run: (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
@@ -35,7 +35,7 @@ export async function* guardWorkspace(
   const watch = watchUsage(() => usage(measure, allowed), { allowed, signal: watching.signal }).then((grown) => {
     if (!grown) return;
     over.abort();
-    // As when its time is up, what it printed and how it ended are reported.
+    // As with a timeout, its output and how it ended are reported.
     ending.abort(timeIsUp);
   });
   try {
@@ -52,7 +52,7 @@ export async function* guardWorkspace(
   }
 }
 
-/** Resolves to whether it grew beyond what is allowed before the signal was aborted. */
+/** Resolves to true if the workspace exceeds the limit before the signal is aborted. */
 async function watchUsage(
   look: () => Promise<number>,
   { allowed, signal }: { readonly allowed: number; readonly signal: AbortSignal },
@@ -66,7 +66,7 @@ async function watchUsage(
   }
 }
 
-/** What cannot be measured now, because code changes it or the place is gone, counts as nothing. */
+/** Returns zero if the workspace cannot be measured now, because code is changing it or the backend is gone. */
 async function usage(measure: WorkspaceLimit["measure"], atMost: number): Promise<number> {
   return measure(atMost).catch(() => 0);
 }

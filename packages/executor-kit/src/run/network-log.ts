@@ -1,16 +1,16 @@
 import type { NetworkDecision } from "@fenced/core";
 
-/** Refusals that a result keeps. */
+/** Maximum number of refusals that a result keeps. */
 const mostKept = 50;
 
 /**
- * What a session's network policy refused, for the blocks that run meanwhile. The proxy does not know which of several blocks
- * asked, so each of them is told.
+ * What a session's network policy refused, for the blocks that run meanwhile. The proxy does not know which of several
+ * blocks made a request, so each of them gets all refusals.
  */
 export class NetworkLog {
   readonly #open = new Set<NetworkDecision[]>();
 
-  /** Takes a decision of the proxy. */
+  /** Adds a decision of the proxy. */
   add(decision: NetworkDecision): void {
     if (decision.allowed) return;
     for (const kept of this.#open) {
@@ -18,7 +18,7 @@ export class NetworkLog {
     }
   }
 
-  /** Begins to collect; the function that it returns ends that, and gives what was refused. */
+  /** Starts to collect; the returned function stops that and returns what was refused. */
   collect(): () => readonly NetworkDecision[] {
     const kept: NetworkDecision[] = [];
     this.#open.add(kept);
@@ -29,14 +29,14 @@ export class NetworkLog {
   }
 }
 
-/** Decisions without those that were made before, as many as a result keeps. */
+/** The distinct decisions, as many as a result keeps. */
 export function distinctDecisions(decisions: readonly NetworkDecision[]): readonly NetworkDecision[] {
   return decisions
     .filter((decision, index) => decisions.findIndex((other) => isSame(other, decision)) === index)
     .slice(0, mostKept);
 }
 
-/** A program that tries again and again is told once. */
+/** Repeated attempts count once. */
 function isSame(one: NetworkDecision, other: NetworkDecision): boolean {
   return one.host === other.host && one.port === other.port && one.reason === other.reason;
 }

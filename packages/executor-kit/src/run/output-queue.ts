@@ -4,19 +4,19 @@ import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises"
 import type { StreamName } from "../output/kept-output.ts";
 import type { BlockEvent } from "./block-run.ts";
 
-/** Bytes that may wait for a slow consumer before the streams, and in the end the program, are made to wait. */
+/** Bytes that may wait for a slow consumer before the streams, and eventually the program, have to wait. */
 const highWaterMark = 262_144;
-/** More than pipes can hold: what still writes after that is a process that the block left running. */
+/** More than pipes can hold: anything beyond this comes from a process that the block left running. */
 const mostAfterEnd = 4_194_304;
 const pausedMs = 10;
-/** Smaller pieces are copied: they would hold shared memory many times their size for as long as they wait. */
+/** Smaller pieces are copied, because they would hold shared memory many times their size while they wait. */
 const smallPiece = 65_536;
 
-/** Memory that is read into again when nobody uses what it holds. */
+/** Memory that is reused once nobody needs its content. */
 export interface SharedMemory {
-  /** Somebody keeps a piece of it, for longer than the call in which it was handed out. */
+  /** Keeps a piece of it beyond the call that handed it out. */
   hold(): void;
-  /** One of those who keep a piece has done with it. */
+  /** Releases a piece that was held. */
   release(): void;
 }
 
@@ -25,17 +25,17 @@ interface Piece {
   readonly memory: SharedMemory | undefined;
 }
 
-/** Who hears what becomes of the output. */
+/** Callbacks about the consumption of the output. */
 export interface OutputWatcher {
-  /** Told about the bytes that were consumed. */
+  /** Called with the number of bytes consumed. */
   readonly taken?: (bytes: number) => void;
-  /** Told that nothing more is read, since the consumer has everything or has left. */
+  /** Called when nothing more is read, because the consumer has everything or has left. */
   readonly left?: () => void;
 }
 
 /**
- * What a block put out and nobody has taken yet: turns streams that push into the generator that `run` has to be.
- * While too much waits, the streams are paused.
+ * A block's output that has not been consumed: turns streams that push into the generator that `run` has to be. Pauses
+ * the streams while too much is waiting.
  *
  * @example
  * const output = new OutputQueue<BlockOutcome>();
@@ -55,10 +55,10 @@ export class OutputQueue<Outcome> {
   #wake: () => void = () => {};
 
   /**
-   * Takes all that a stream gives, until the block's end; what comes later is read and dropped, so that a
-   * process that still writes is not held up.
+   * Takes everything from a stream until the block's end. Later output is read and dropped, so that a process that is
+   * still writing does not block.
    *
-   * @param transform - makes pieces of output from what came in. Default: it is output as it is.
+   * @param transform - turns what arrives into pieces of output. Default: leaves it unchanged.
    */
   follow(type: StreamName, stream: Readable, transform: (bytes: Buffer) => readonly Uint8Array[] = asItIs): void {
     this.#streams.push(stream);
@@ -67,7 +67,7 @@ export class OutputQueue<Outcome> {
     });
   }
 
-  /** Bytes that nobody has taken yet. */
+  /** Bytes that have not been consumed yet. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -75,7 +75,8 @@ export class OutputQueue<Outcome> {
   /**
    * Adds a piece of output.
    *
-   * @param shared - the memory that `data` lies in, if it is used again; held until the piece is consumed. Default: it is not.
+   * @param shared - the memory that contains `data`, if it is reused; held until the piece is consumed. Default: not
+   * reused.
    */
   push(type: StreamName, data: Uint8Array, shared?: SharedMemory): void {
     if (data.length === 0 || this.#over) return;
@@ -88,14 +89,14 @@ export class OutputQueue<Outcome> {
     this.#wake();
   }
 
-  /** The block has ended, and all of its output is here. Only the first end or failure counts. */
+  /** Call this when the block has ended and all of its output has been added. Only the first end or failure counts. */
   end(value: Outcome): void {
     if (this.#over) return;
     this.#outcome = { value };
     this.#wake();
   }
 
-  /** Nobody will ever know how the block ended. */
+  /** Call this when it will never be known how the block ended. */
   fail(error: unknown): void {
     if (this.#over) return;
     this.#failure = { error };
@@ -103,14 +104,14 @@ export class OutputQueue<Outcome> {
   }
 
   /**
-   * Waits until everything is here that was written before now, though a process may hold the streams open: until the
-   * system has nothing more to read. A consumer that does not read makes it wait.
+   * Waits until everything written before now has arrived, even if a process holds the streams open: until the system
+   * has nothing more to read. A consumer that does not read makes it wait.
    */
   async drained(): Promise<void> {
     let left = mostAfterEnd;
     for (let idle = 0; idle < 3 && left > 0 && !this.#over;) {
       const before = this.#arrived;
-      // After a whole turn of the event loop, what could be read has been.
+      // After a full turn of the event loop, everything that was readable has been read.
       await turn();
       const paused = this.#streams.some((stream) => stream.isPaused() && !stream.readableEnded);
       if (paused) await sleep(pausedMs);
@@ -120,9 +121,9 @@ export class OutputQueue<Outcome> {
   }
 
   /**
-   * Everything that the block puts out, then how it ended.
+   * Yields everything that the block outputs, and returns how it ended.
    *
-   * @throws what `fail` was given, once the output before it is consumed.
+   * @throws the error passed to `fail`, once the output before it is consumed.
    */
   async *events({ taken, left }: OutputWatcher = {}): AsyncGenerator<BlockEvent, Outcome, void> {
     try {
@@ -144,7 +145,7 @@ export class OutputQueue<Outcome> {
       }
     } finally {
       left?.();
-      // What a process in the background goes on writing is read and dropped, and does not keep this program alive.
+      // Read and drop what a background process keeps writing, without keeping this program alive.
       for (const stream of this.#streams) {
         stream.resume();
         if (stream instanceof net.Socket) stream.unref();

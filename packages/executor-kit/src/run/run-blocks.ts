@@ -23,26 +23,29 @@ import {
   timedOutExitCode,
 } from "./run-one-block.ts";
 
-/** What the rich outputs of one result may take. */
+/** Limits on the rich outputs of one result: their number and their bytes. */
 const [mostDisplays, mostDisplayBytes] = [10_000, 268_435_456];
 
-/** Under which conditions blocks run. */
+/** The conditions under which blocks run. */
 interface RunConditions extends Pick<BlockConditions, "texts" | "timeoutMs" | "maxOutputBytes" | "begin"> {
   readonly limits: RunLimits;
   readonly telemetry: ExecutorTelemetry;
-  /** Starts a block under the signal given. */
+  /** Starts a block with the given signal. */
   readonly start: (
     block: CodeBlock,
     signal: AbortSignal,
     index: number,
   ) => AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>;
-  /** Whether the session was lost since the last result; that is then said. */
+  /** True if the session was lost since the last result; resets that, since it is then reported. */
   readonly takeLoss: () => boolean;
 }
 
-/** What ends a call: its signals, which make it reject, and its time, which makes it resolve with what ran until then. */
+/**
+ * What ends a call: its signals, which make it reject, and its time limit, which makes it resolve with the results so
+ * far.
+ */
 export class RunLimits {
-  /** When the call's time is up, on the clock of `performance.now()`; `Infinity`: never. */
+  /** When the call's time is up, in terms of `performance.now()`; `Infinity`: never. */
   readonly deadline: number;
   readonly #rejecting = new AbortController();
   readonly #unfollow: () => void;
@@ -52,7 +55,7 @@ export class RunLimits {
     this.#unfollow = followSignals(this.#rejecting, signals);
   }
 
-  /** Ends the block, and the call with it, which rejects with its reason. */
+  /** Ends the block and the call, which rejects with its reason. */
   get signal(): AbortSignal {
     return this.#rejecting.signal;
   }
@@ -62,7 +65,7 @@ export class RunLimits {
   }
 
   /**
-   * Waits for what a call has to wait for before its blocks.
+   * Waits for what a call needs before its blocks.
    *
    * @param prepare - must reject with the signal's reason once it is aborted.
    * @returns `undefined` if the call's time is up first.
@@ -122,7 +125,10 @@ export async function* runBlocks(
   });
 }
 
-/** The run's result from those of its blocks. A run whose blocks succeeded, but not all of them, ran out of time. */
+/**
+ * Combines the blocks' results into the run's. A run whose blocks all succeeded, but that did not get through all of
+ * them, timed out.
+ */
 export function aggregateResult(
   finished: readonly FinishedBlock[],
   { complete, durationMs, lost }: { readonly complete: boolean; readonly durationMs: number; readonly lost: boolean },
@@ -163,8 +169,8 @@ type PreparedBlock =
 /**
  * Reads a block's language and file name.
  *
- * @param languages - canonical names of the languages that can be run.
- * @param whyMissing - tells why a known language is not among them.
+ * @param languages - canonical names of the languages that can run.
+ * @param whyMissing - explains why a known language is not among them.
  */
 export function prepareBlock(
   { language: given, code }: CodeBlock,
@@ -187,7 +193,7 @@ export function prepareBlock(
   }
 }
 
-/** The run of a block that fails with a sentence instead of running. */
+/** A block that fails with a sentence instead of running. */
 export async function* failedBlock(problem: string): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   yield { type: "stderr", data: `${problem}\n` };
   return { exitCode: 1 };

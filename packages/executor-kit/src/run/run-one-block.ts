@@ -17,31 +17,31 @@ import type { StreamName } from "../output/kept-output.ts";
 import { OutputCollector } from "../output/output-collector.ts";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
 
-/** Under which conditions a block runs. */
+/** The conditions under which a block runs. */
 export interface BlockConditions {
-  /** The block's place in the list of blocks. */
+  /** The block's position in the list of blocks. */
   readonly index: number;
-  /** Ends the block, and the run with it. */
+  /** Ends the block and the run. */
   readonly signal: AbortSignal;
-  /** Whether the consumer wants text as it comes; decoding it costs time. */
+  /** Whether the consumer wants text as it arrives; decoding it takes time. */
   readonly texts: boolean;
-  /** Milliseconds that the block may take, or less: what is left for the whole call. */
+  /** Time limit of the block in milliseconds, or what is left for the whole call if that is less. */
   readonly timeoutMs: number;
-  /** Bytes of output that the block's result may keep. */
+  /** Maximum size of the output that the block's result keeps, in bytes. */
   readonly maxOutputBytes: number;
-  /** What the rich outputs of all blocks of the run may still take of its result. */
+  /** Room left in the run's result for the rich outputs of all its blocks. */
   readonly displayRoom: DisplayRoom;
-  /** Counts the block in with its session; the function that it returns counts it out, once it has ended. */
+  /** Counts the block as running in its session; call the returned function once it has ended. */
   readonly begin: () => () => void;
 }
 
-/** How many rich outputs a result still takes, and bytes of them; used up and given back as blocks show and clear theirs. */
+/** How many more rich outputs, and bytes of them, a result can hold; changes as blocks show and clear theirs. */
 interface DisplayRoom {
   count: number;
   bytes: number;
 }
 
-/** One block's result and what only the whole run reports. */
+/** One block's result, and what only the run as a whole reports. */
 export interface FinishedBlock {
   readonly result: BlockResult;
   /** Bytes of its output that the result keeps. */
@@ -52,16 +52,16 @@ export interface FinishedBlock {
   readonly network: readonly NetworkDecision[];
 }
 
-/** What a block that asks for a file outside the workspace is told. */
+/** The message for a block that names a file outside the workspace. */
 export const filenameNotInWorkspace = "Filename is not in the workspace";
 
-/** The exit code of a block whose time was up, as coreutils' `timeout` has it. */
+/** The exit code of a block that timed out, the same as that of coreutils' `timeout`. */
 export const timedOutExitCode = 124;
 
 /**
- * Runs one block within its limits and collects what it puts out.
+ * Runs one block within its limits and collects its output.
  *
- * @param start - starts it under the signal given.
+ * @param start - starts it with the given signal.
  * @throws the reason of `conditions.signal`, once everything that the block started is dead.
  */
 export async function* runOneBlock(
@@ -98,14 +98,14 @@ export async function* runOneBlock(
   return output.result(outcome, endedAt >= limits.timedOutAt, endedAt - started);
 }
 
-/** The sentence for a block whose file name cannot be used; any other error is thrown on. */
+/** The sentence for a block whose file name cannot be used; rethrows any other error. */
 function refusal(error: unknown): string {
   if (WorkspacePathError.isInstance(error)) return filenameNotInWorkspace;
   if (FileNotFoundError.isInstance(error) || InvalidInputError.isInstance(error)) return error.message;
   throw error;
 }
 
-/** The signal under which a block runs: aborted when its time is up or its run is. */
+/** The signal of a running block: aborted when the block times out or its run is aborted. */
 class BlockLimits {
   readonly #controller = new AbortController();
   readonly #unfollow: () => void;
@@ -121,7 +121,7 @@ class BlockLimits {
     return this.#controller.signal;
   }
 
-  /** On the clock of `performance.now()`; `Infinity` if time was not up. */
+  /** In terms of `performance.now()`; `Infinity` if it did not time out. */
   get timedOutAt(): number {
     return this.#timedOutAt;
   }
@@ -141,7 +141,7 @@ class BlockLimits {
   }
 }
 
-/** What a block put out so far. */
+/** A block's output so far. */
 class BlockOutput {
   readonly #index: number;
   readonly #texts: boolean;
@@ -220,8 +220,8 @@ class BlockOutput {
 }
 
 /**
- * Hands a block's events on one by one. Once the run is aborted it goes ahead of its consumer, so that the block ends
- * even if nobody reads any more; what still comes is dropped.
+ * Passes on a block's events one by one. Once the run is aborted, it no longer waits for its consumer, so that the
+ * block ends even if nobody reads; what still arrives is dropped.
  */
 class BlockEvents {
   /** Resolves when everything that the block started has ended. */
@@ -246,7 +246,7 @@ class BlockEvents {
     else signal.addEventListener("abort", this.#goAhead, { once: true });
   }
 
-  /** The next event, or the outcome. To be asked for only after the one before has been used. */
+  /** Returns the next event, or the outcome. Call it only after the previous event has been used. */
   async next(): Promise<IteratorResult<BlockEvent | HostCallEvent, BlockOutcome>> {
     if (!this.#aheadDone) return (this.#pulled = this.#pull());
     await this.#aheadDone;
@@ -254,7 +254,7 @@ class BlockEvents {
     throw this.#failure?.error;
   }
 
-  /** Ends the block, whose signal must have been aborted, though it was not read to its end. */
+  /** Ends a block whose signal has been aborted, although it was not read to its end. */
   async abandon(): Promise<void> {
     this.#goAhead();
     await this.ended;

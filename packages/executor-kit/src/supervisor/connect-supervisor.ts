@@ -14,50 +14,53 @@ const lastWordsMs = 200;
 
 /** The standard streams of the process that `supervisorCommand` started. */
 export interface SupervisorStreams {
-  /** While it is open, the supervisor runs; its end kills all programs and ends it. */
+  /** The supervisor runs while this is open; its end kills all programs and ends the supervisor. */
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** What it says goes into errors. Default: it is not read. */
+  /** What it contains is included in errors. Default: not read. */
   readonly stderr?: Readable | null;
 }
 
-/** Settings of `connectSupervisor`; none is required. */
+/** Options of `connectSupervisor`; all are optional. */
 export interface ConnectOptions {
-  /** Gives up. */
+  /** Cancels the connection attempt. */
   readonly signal?: AbortSignal;
   /**
-   * The socket that a supervisor with a `probe` makes, as this host names it. If the directory turns out to be shared, the
-   * supervisor is talked to over that, and the streams only hold it. Absolute path. Default: none. Linux only.
+   * Absolute path on this host of the socket that a supervisor with a `probe` creates. If the directory turns out to be
+   * shared, the supervisor is contacted over the socket, and the streams only keep it alive. Default: none. Linux only.
    */
   readonly socket?: string;
   /**
-   * Told, once, that the supervisor has ended or says nonsense. Call `supervisor.fail` then, with an error that says more if you
-   * know more. Default: `supervisor.fail(error)`.
+   * Called once, when the supervisor has ended or sends invalid data. Then call `supervisor.fail`, with a more specific
+   * error if you have one. Default: `supervisor.fail(error)`.
    */
   readonly onLost?: (error: Error) => void;
 }
 
-/** What is there, where the supervisor runs. */
+/** What is available where the supervisor runs. */
 export interface SupervisorInventory extends PlaceInventory {
-  /** Who programs run as. */
+  /** The user that programs run as. */
   readonly owner: FileOwner;
-  /** The process that answered. */
+  /** The id of the process that answered. */
   readonly process: number;
   /** The probe file's content as seen there, or why it cannot be read or written. */
   readonly probe?: string;
 }
 
-/** What answered. */
+/** The answer to a connection attempt. */
 export interface SupervisorAnswer {
   readonly inventory: SupervisorInventory;
-  /** `undefined`: there is no Python, and what answered starts no programs; it only waits for the end of its input. */
+  /**
+   * `undefined` if there is no Python; what answered then starts no programs, but only waits for the end of its input.
+   */
   readonly supervisor: Supervisor | undefined;
 }
 
 /**
- * Waits for the greeting of a supervisor, at most 60 s, and takes over its streams.
+ * Waits up to 60 s for the greeting of a supervisor, and takes over its streams.
  *
- * @throws BackendUnavailableError if it ends or says something else, with what it said, or does not answer; the signal's reason.
+ * @throws BackendUnavailableError if it ends or sends something else, with that text, or does not answer; the signal's
+ * reason.
  *
  * @example
  * const [program, ...words] = supervisorCommand({ directory: "/tmp/session", workspace: "/workspace" });
@@ -78,13 +81,13 @@ export function connectSupervisor(streams: SupervisorStreams, options: ConnectOp
   });
 }
 
-/** What becomes of the wait for a greeting. */
+/** Settles the wait for a greeting. */
 interface Outcome {
   readonly resolve: (answer: SupervisorAnswer) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Tells from the first bytes who speaks, and hands the rest on. */
+/** Determines from the first bytes what is sending, and passes the rest on. */
 class Greeting {
   /** Called once it is known what answered, or that nothing did. */
   settled: () => void = () => {};
@@ -113,7 +116,7 @@ class Greeting {
     for (const end of ["end", "close"]) stdout.once(end, () => this.#end());
   }
 
-  /** Also later, when something is wrong with what comes. */
+  /** Also called later, if what arrives is invalid. */
   fail(error: unknown): void {
     if (this.#failed) return;
     this.#failed = true;
@@ -126,7 +129,7 @@ class Greeting {
     else this.#supervisor?.fail(reason);
   }
 
-  /** What it said last, as an error, may still be on its way. */
+  /** The last error message may still be arriving. */
   #end(): void {
     const { stderr } = this.#streams;
     const end = (): void => this.fail(this.#ended());
@@ -148,7 +151,7 @@ class Greeting {
     else this.#greet(bytes);
   }
 
-  /** Why the stream ended, as far as what came over it tells. */
+  /** Why the stream ended, as far as what it carried tells. */
   #ended(): BackendUnavailableError {
     const said = `${this.#errors}${this.#frames ? "" : this.#text}`.trim();
     return new BackendUnavailableError(`The supervisor ended${said === "" ? "" : `: ${said}`}`, {
@@ -157,7 +160,7 @@ class Greeting {
   }
 
   #greet(bytes: Buffer): void {
-    // Not decoded as UTF-8: binary frames may follow in the same piece.
+    // Not decoded as UTF-8, because binary frames may follow in the same chunk.
     this.#text += bytes.toString("latin1");
     if (this.#text.startsWith(supervisorMagic)) {
       this.#frames = this.#frameReader();
@@ -182,7 +185,7 @@ class Greeting {
       report: (type, number, payload) => {
         if (type !== frameType.hello) this.#supervisor?.report(type, number, payload);
         else if (!this.#opening) {
-          // Only the first one: each would be connected to.
+          // Only the first one, or each would be connected to.
           this.#opening = true;
           const greeting = readGreeting(payload.toString());
           void this.#open(greeting);
@@ -193,7 +196,7 @@ class Greeting {
 
   async #open({ inventory, socket }: { inventory: SupervisorInventory; socket: string | undefined }): Promise<void> {
     const { socket: expected } = this.#options;
-    // Who forges a greeting does not get to choose the socket.
+    // A forged greeting must not choose the socket.
     const made = expected !== undefined && socket === path.basename(expected);
     const direct = made ? await this.#connect(expected) : undefined;
     const lose = (error: Error): void => this.fail(error);
@@ -207,7 +210,7 @@ class Greeting {
     if (!socket) return undefined;
     socket.on("error", (error) => this.fail(error));
     socket.on("close", () => this.fail(this.#ended()));
-    // It may have closed before anybody listened.
+    // It may have closed before there was a listener.
     if (socket.destroyed) this.fail(this.#ended());
     const { stdin } = this.#streams;
     if (stdin.destroyed) socket.destroy();
@@ -217,7 +220,7 @@ class Greeting {
 }
 
 /**
- * Reads a greeting: lines of a name and a value.
+ * Reads a greeting: lines with a name and a value.
  *
  * @throws BackendUnavailableError if the place is not usable.
  */
@@ -235,7 +238,7 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     });
   }
   const programs = lines.flatMap(([first, name = "", ...place]): [string, string][] =>
-    // BusyBox has programs without a place, and names them alone.
+    // BusyBox reports built-in programs by name, without a path.
     first === "program" && (place[0]?.startsWith("/") === true || place[0] === name) ? [[name, place.join(" ")]] : [],
   );
   const [nodeVersion, probe] = [value("node"), value("probe")];

@@ -1,8 +1,9 @@
 import type { NetworkEntrance } from "./tunnels.ts";
 
 /**
- * The variables by which programs find a proxy on the loopback interface, and trust it where it ends TLS. `ALL_PROXY` names it by
- * HTTP, too: clients that know SOCKS only with a further package fail when they are told of it.
+ * The variables that tell programs where a proxy is on the loopback interface, and make them trust it where it
+ * terminates TLS. `ALL_PROXY` gives an HTTP address, too, because clients that need an extra package for SOCKS fail on
+ * a SOCKS address.
  */
 export function networkVariables({ port, authorities }: NetworkEntrance): Record<string, string> {
   const url = `http://127.0.0.1:${port}`;
@@ -16,7 +17,7 @@ export function networkVariables({ port, authorities }: NetworkEntrance): Record
   };
 }
 
-/** OpenSSL and uv; requests; curl; pip; Node and npm; git. */
+/** For OpenSSL and uv; requests; curl; pip; Node and npm; git. */
 const authorityNames: readonly string[] = [
   "SSL_CERT_FILE",
   "REQUESTS_CA_BUNDLE",

@@ -22,9 +22,10 @@ const modules: Readonly<Record<string, string>> = {
 const carrierProgram: string = readFileSync(new URL("./carrier.py", import.meta.url), "utf8");
 
 /**
- * A program in Python that carries connections of programs to the host over its standard streams, and nothing else, where something
- * else runs the blocks. For Python 3.8 or later, on Linux, with two arguments: the directory for the socket, and a line to
- * say before the first frame. It waits for `hostMagic` first; then it speaks with `Tunnels`.
+ * The text of a Python program that only carries programs' connections to the host, over its standard streams, for
+ * places where something else runs the blocks. It needs Python 3.8 or later on Linux, and takes two arguments: the
+ * directory for the socket, and a line to print before the first frame. It waits for `hostMagic`, then exchanges frames
+ * with `Tunnels`.
  */
 export function carrierText(): string {
   return withModules({
@@ -34,32 +35,36 @@ export function carrierText(): string {
   });
 }
 
-/** What the supervisor is told when it starts. */
+/** Settings of a supervisor. */
 export interface SupervisorConfig {
-  /** A directory of the session, where the supervisor runs: it makes it, and removes it at its end. Absolute path. */
+  /**
+   * Absolute path of a session directory where the supervisor runs; it creates the directory, and removes it when it
+   * ends.
+   */
   readonly directory: string;
-  /** The directory in which programs run. Absolute path. */
+  /** Absolute path of the directory in which programs run. */
   readonly workspace: string;
-  /** Programs to look for; the answer is in the `inventory`. Default: none. */
+  /** Programs to look for; the result is in the `inventory`. Default: none. */
   readonly programs?: readonly string[];
-  /** `PATH` to look on. Default: that of where it runs. */
+  /** The `PATH` to search. Default: that of the place where it runs. */
   readonly path?: string;
   /**
-   * Nothing else is meant to run there, as in a container of its own: a reset kills every process but its own and the first,
-   * and its end leaves the clean-up to the end of the place. Default: false.
+   * Nothing else is meant to run in this place, such as a container of its own: a reset kills every process but the
+   * supervisor and the first one, and the supervisor leaves clean-up to the end of the place. Default: false.
    */
   readonly alone?: boolean;
   /**
-   * A file in the workspace whose content the supervisor says, and to which it adds an `r`: so a host learns whether it sees the
-   * same directory. The supervisor also listens at a socket of this name with `.sock` added. Absolute path. Default: none.
+   * Absolute path of a file in the workspace. The supervisor reports its content and appends an `r`, which tells the
+   * host whether it sees the same directory. The supervisor also listens on a socket with this path and `.sock` added.
+   * Default: none.
    */
   readonly probe?: string;
 }
 
 /**
- * The command that starts the supervisor, by Python 3.8 or later if there is one, else a shell program that only says what is
- * there. It needs a POSIX shell as `sh`, and Linux. Start it wherever programs are to run, with pipes for its standard input and
- * output, and give these to `connectSupervisor`.
+ * The command that starts the supervisor with Python 3.8 or later or, if there is none, a shell program that only
+ * reports what is available. It needs Linux and a POSIX shell as `sh`. Start it wherever programs should run, with
+ * pipes for standard input and output, and pass these to `connectSupervisor`.
  *
  * @example
  * const command = supervisorCommand({ directory: "/tmp/session", workspace: "/workspace", programs: ["node"] });
@@ -76,7 +81,7 @@ export function supervisorCommand({
   return ["sh", "-c", bootProgram, "fenced", supervisorProgram, inventoryProgram, ...words];
 }
 
-/** A program that makes modules of texts, and runs them, in this order. JSON of them is Python, too. */
+/** A program that creates modules from texts and runs them in this order. Their JSON is also valid Python. */
 function withModules(programs: Readonly<Record<string, string>>): string {
   return `import sys, types
 for name, program in ${JSON.stringify(programs)}.items():

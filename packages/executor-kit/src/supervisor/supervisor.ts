@@ -10,11 +10,11 @@ import { encodeFrame, frameType, hostMagic } from "./wire.ts";
 const warmProgram: string = readFileSync(new URL("./warm.py", import.meta.url), "utf8");
 const templateProgram: string = readFileSync(new URL("./template.py", import.meta.url), "utf8");
 
-/** Bytes of a program's output that may be on their way before the program is made to wait. */
+/** Bytes of a program's output that may be in transit before the program has to wait. */
 const windowBytes = 524_288;
-/** The supervisor sends more than the window only when a program ends: what its two pipes still held. */
+/** The supervisor exceeds the window only when a program ends, by what its two pipes still held. */
 const mostWaiting = windowBytes + 4_194_304;
-/** Bytes of tunnels that a supervisor may leave unread; an honest one is never sent that many. */
+/** Bytes for tunnels that a supervisor may leave unread; an honest one never gets that many. */
 const mostUnread = 1_048_576;
 const inputPiece = 262_144;
 /** How long a program may take to die, in milliseconds. */
@@ -22,23 +22,29 @@ const killMs = 10_000;
 
 /** A program to run where the supervisor is. */
 export interface SupervisedProgram {
-  /** The program and its arguments; it is looked for on the `PATH` of `env`, else of where the supervisor runs. */
+  /**
+   * The program and its arguments. The program is searched for on the `PATH` of `env`, or else of the supervisor's
+   * environment.
+   */
   readonly argv: readonly string[];
-  /** Variables over those of where the supervisor runs. */
+  /** Variables that override those of the supervisor's environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** What it reads. Default: standard input is empty. */
+  /** What the program reads. Default: standard input is empty. */
   readonly stdin?: string;
   /** Kills everything that the program started. */
   readonly signal: AbortSignal;
 }
 
-/** Which programs are forked from a waiting interpreter: those that run one file of Python with these settings. All others start anew. */
+/**
+ * Which programs are forked from a waiting interpreter: those that run one Python file with these settings. All others
+ * start normally.
+ */
 export interface WarmPython {
-  /** The interpreter, as the first word of their `argv`; the second and last one is the file. */
+  /** The interpreter: the first word of their `argv`; the second and last one is the file. */
   readonly python: string;
-  /** Modules that it has imported already; those that cannot be imported are left to the programs. Default: none. */
+  /** Modules to import in advance; those that cannot be imported are left to the programs. Default: none. */
   readonly preload?: readonly string[];
-  /** Their `env`. Variables whose name starts with `FENCED_` may differ from program to program. */
+  /** Their `env`. Variables whose names start with `FENCED_` may differ between programs. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -46,30 +52,33 @@ export interface WarmPython {
 export interface ProgramEnd {
   /** 128 + n if signal n ended it. */
   readonly exitCode: number;
-  /** The kernel ended processes for want of memory while the program ran. */
+  /** The kernel killed processes for lack of memory while the program ran. */
   readonly outOfMemory: boolean;
 }
 
 /**
- * Runs programs through a supervisor, over one stream for all of them: side by side, with back-pressure for each, and so that
- * everything that a program started can be killed with it, however its processes hide. `connectSupervisor` makes it.
+ * Runs programs through a supervisor, concurrently over a single stream, with back-pressure for each. Everything that a
+ * program started can be killed with it, however its processes hide. Created by `connectSupervisor`.
  */
 export class Supervisor {
-  /** It is reached over a socket in a shared directory, not through the daemon that carries its standard streams. */
+  /**
+   * The supervisor is reached over a socket in a shared directory, not through the daemon that carries its standard
+   * streams.
+   */
   readonly direct: boolean;
   readonly #stream: Writable;
   readonly #lose: (error: Error) => void;
   readonly #programs = new Map<number, OutputQueue<ProgramEnd>>();
   readonly #resets: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
   readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
-  /** Bytes that were sent for tunnels since there was room for them. */
+  /** Bytes sent for tunnels since there was last room for them. */
   #unread = 0;
   #lost: Error | undefined;
   #last = 0;
 
   /**
    * @param stream - to the supervisor.
-   * @param lose - told, once, that the supervisor does not do what it was told and cannot be used any more.
+   * @param lose - called once, when the supervisor misbehaves and can no longer be used.
    */
   constructor(stream: Writable, { direct, lose }: { readonly direct: boolean; readonly lose: (error: Error) => void }) {
     this.direct = direct;
@@ -83,11 +92,11 @@ export class Supervisor {
   }
 
   /**
-   * Starts a program: yields its output, and returns how it ended, once all of its output has been read. Processes that it leaves
-   * running live on until `reset`. Read it to its end, or abort `signal`.
+   * Starts a program: yields its output, and returns how it ended once all of its output has been read. Processes that
+   * it leaves running stay alive until `reset`. Read it to its end, or abort `signal`.
    *
-   * @throws BackendUnavailableError if the program cannot be started, or does not end within 10 s once it is killed; what `fail`
-   * was given, if the supervisor is lost.
+   * @throws BackendUnavailableError if the program cannot be started, or does not end within 10 s after it is killed;
+   * the error passed to `fail`, if the supervisor is lost.
    */
   run(program: SupervisedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
     if (this.#lost) throw this.#lost;
@@ -111,7 +120,7 @@ export class Supervisor {
   }
 
   /**
-   * Kills everything that programs left running; those that run end as killed.
+   * Kills everything that programs left running; running programs end as killed.
    *
    * @throws BackendUnavailableError if it does not succeed within 10 s.
    */
@@ -128,8 +137,8 @@ export class Supervisor {
   }
 
   /**
-   * Keeps a Python interpreter waiting, and forks programs of Python from it. It starts while no program runs; until it is
-   * ready, and where it cannot be used, each program starts an interpreter of its own.
+   * Keeps a Python interpreter waiting, and forks Python programs from it. It starts while no program is running; until
+   * it is ready, or if it cannot be used, each program starts its own interpreter.
    */
   keepWarm({ python, preload = [], env }: WarmPython): void {
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -138,11 +147,11 @@ export class Supervisor {
   }
 
   /**
-   * Lets programs connect with this one, over a socket that the supervisor makes; they need no network for it.
+   * Lets programs connect to this process, over a socket that the supervisor creates; they need no network for it.
    *
-   * @param accept - gets each connection. It replaces the one that was given before.
-   * @returns the address as programs there see it: `unix:/tmp/session/calls`.
-   * @throws BackendUnavailableError if the socket cannot be made.
+   * @param accept - receives each connection. Replaces the previous callback.
+   * @returns the address as those programs see it: `unix:/tmp/session/calls`.
+   * @throws BackendUnavailableError if the socket cannot be created.
    */
   openCalls(accept: (connection: Duplex) => void): Promise<string> {
     if (this.#lost) throw this.#lost;
@@ -150,19 +159,19 @@ export class Supervisor {
   }
 
   /**
-   * Lets programs connect with a proxy in this process, over a port of the loopback interface where the supervisor runs; the place
-   * needs no network for it.
+   * Lets programs connect to a proxy in this process, over a port of the loopback interface where the supervisor runs;
+   * the place needs no network for it.
    *
-   * @param accept - gets each connection, at most 256 at a time. It replaces the one that was given before.
-   * @param authorities - certificates, as PEM, for programs to trust besides those that the place trusts. Default: none.
-   * @throws BackendUnavailableError if the port cannot be made.
+   * @param accept - receives each connection, at most 256 at a time. Replaces the previous callback.
+   * @param authorities - PEM certificates for programs to trust besides those that the place trusts. Default: none.
+   * @throws BackendUnavailableError if the port cannot be opened.
    */
   openNetwork(accept: (connection: Duplex) => void, authorities?: string): Promise<NetworkEntrance> {
     if (this.#lost) throw this.#lost;
     return this.#tunnels.openNetwork(accept, authorities);
   }
 
-  /** Nothing more comes from the supervisor: programs that run fail with `error`, and so does every later call. */
+  /** Call this when nothing more comes from the supervisor: running programs and all later calls fail with `error`. */
   fail(error: Error): void {
     if (this.#lost) return;
     this.#lost = error;
@@ -172,7 +181,7 @@ export class Supervisor {
   }
 
   /**
-   * Takes a piece of a program's output.
+   * Handles a piece of a program's output.
    *
    * @internal
    */
@@ -183,7 +192,7 @@ export class Supervisor {
   }
 
   /**
-   * Takes a report of the supervisor.
+   * Handles a report of the supervisor.
    *
    * @internal
    */
@@ -204,7 +213,7 @@ export class Supervisor {
         this.#send(frameType.input, number, bytes.subarray(start, start + inputPiece));
       }
     }
-    // By the mark the supervisor finds what has escaped from the tree of processes.
+    // With the mark the supervisor finds processes that escaped from the process tree.
     const mark = `FENCED_BLOCK=${randomUUID()}`;
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const fields = [mark, windowBytes, argv.length, ...argv, ...variables, mark];
@@ -227,7 +236,10 @@ export class Supervisor {
     if (!this.#lost && this.#stream.writable) this.#stream.write(encodeFrame(type, number, payload));
   }
 
-  /** Returns whether there is room for more. Tunnels wait for it; what they say besides is little, unless somebody provokes it. */
+  /**
+   * Returns whether there is room for more. Tunnels wait for it; their other messages are small, unless somebody
+   * provokes them.
+   */
   #sendThrough(type: number, number: number, payload?: Uint8Array): boolean {
     if (this.#lost || !this.#stream.writable) return true;
     const frame = encodeFrame(type, number, payload);
@@ -238,7 +250,7 @@ export class Supervisor {
   }
 }
 
-/** A negative code: nobody knows it, since something killed the program's shepherd. */
+/** A negative code means that it is unknown, because something killed the program's shepherd. */
 function readEnd(payload: Buffer): ProgramEnd {
   const code = payload.readInt32BE(0);
   const exitCode = code < 0 ? 137 : code;

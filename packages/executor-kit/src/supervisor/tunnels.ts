@@ -2,18 +2,18 @@ import { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import { frameType } from "./wire.ts";
 
-/** What connections are for, as frames have it. */
+/** The purposes of connections, as numbered in frames. */
 const kinds = { calls: 0, network: 1 } as const;
 type TunnelKind = (typeof kinds)[keyof typeof kinds];
 
-/** Bytes that may be on their way to a program before it has taken some; where the supervisor runs, they take memory. */
+/** Bytes that may be in transit to a program before it has taken some; they use memory where the supervisor runs. */
 const windowBytes: Readonly<Record<TunnelKind, number>> = { [kinds.calls]: 1_048_576, [kinds.network]: 262_144 };
-/** Bytes that the supervisor may send before they are taken, with what it had begun. */
+/** Bytes that the supervisor may send before they are taken, including a frame that it had begun. */
 const mostWaiting = 1_048_576;
-/** Bytes that were taken before the supervisor is told so: less than it may send ahead. */
+/** Bytes taken before the supervisor is told; less than it may send ahead. */
 const creditStep = 65_536;
 const longestPiece = 65_536;
-/** Connections at a time. An honest supervisor has fewer. */
+/** Maximum number of simultaneous connections. An honest supervisor has fewer. */
 const mostTunnels = 512;
 
 /** Sends a frame to the supervisor; returns whether there is room for more. */
@@ -21,32 +21,32 @@ export type SendFrame = (type: number, number: number, payload?: Uint8Array) => 
 
 /** Where programs find the proxy. */
 export interface NetworkEntrance {
-  /** A port of 127.0.0.1, where the supervisor runs. */
+  /** A port of 127.0.0.1 where the supervisor runs. */
   readonly port: number;
-  /** A file, where the supervisor runs, with all certificates for programs to trust, if any were to be added. */
+  /** A file where the supervisor runs, with all certificates for programs to trust; absent if none were added. */
   readonly authorities?: string;
 }
 
-/** Who waits for a way in. */
+/** A caller that waits for an entrance. */
 interface Opening {
   readonly resolve: (answer: string) => void;
   readonly reject: (error: Error) => void;
 }
 
 /**
- * Connections of programs where the supervisor is, each as a stream of this process. Any other helper there may speak the same
- * frames, over what carries bytes in order.
+ * Connections of programs where the supervisor is, each as a stream of this process. Any other helper there can use the
+ * same frames, over any channel that delivers bytes in order.
  */
 export class Tunnels {
   readonly #sendFrame: SendFrame;
   readonly #open = new Map<number, Tunnel>();
   readonly #opening: Opening[] = [];
   readonly #accept = new Map<number, (connection: Duplex) => void>();
-  /** Those that could send more, if there were room; they take turns. */
+  /** Tunnels that could send more if there were room; they take turns. */
   readonly #waiting = new Set<Tunnel>();
   #full = false;
 
-  /** @param send - takes each frame for the other side, in order. */
+  /** @param send - sends each frame to the other side, in order. */
   constructor(send: SendFrame) {
     this.#sendFrame = send;
   }
@@ -66,9 +66,9 @@ export class Tunnels {
   }
 
   /**
-   * Takes what the supervisor says.
+   * Handles a message of the supervisor.
    *
-   * @throws Error if it cannot be true.
+   * @throws Error if it is invalid.
    */
   report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.listening) this.#opening.shift()?.resolve(payload.toString());
@@ -79,7 +79,7 @@ export class Tunnels {
     else this.#open.get(number)?.finish();
   }
 
-  /** There is room again. */
+  /** Call this when there is room again. */
   resume(): void {
     this.#full = false;
     for (const tunnel of this.#waiting) {
@@ -89,7 +89,7 @@ export class Tunnels {
     }
   }
 
-  /** The supervisor is lost, and all connections with it. */
+  /** Call this when the supervisor is lost, and all connections with it. */
   fail(error: Error): void {
     for (const { reject } of this.#opening.splice(0)) reject(error);
     for (const tunnel of this.#open.values()) tunnel.destroy();
@@ -141,7 +141,7 @@ interface TunnelLine {
   readonly send: (type: number, payload?: Uint8Array) => void;
   /** Whether a piece may be sent; if not, `sendOn` is called when it may. */
   readonly hasRoom: () => boolean;
-  /** Told when nothing more comes of the connection. */
+  /** Called when nothing more comes of the connection. */
   readonly left: () => void;
 }
 
@@ -153,37 +153,37 @@ class Tunnel extends Duplex {
   #onWay = 0;
   #rest: Buffer = Buffer.alloc(0);
   #wrote: (() => void) | undefined;
-  /** The program has said everything. */
+  /** The program has sent everything. */
   #heard = false;
   #over = false;
 
   constructor(kind: TunnelKind, line: TunnelLine) {
-    // On the network a side that has ended still hears what the other says.
+    // On the network, a side that has ended can still receive what the other sends.
     super({ allowHalfOpen: kind === kinds.network });
     this.#window = windowBytes[kind];
     this.#line = line;
   }
 
-  /** A piece has come. */
+  /** Handles a received piece. */
   arrived(bytes: Buffer): void {
     this.#owed += bytes.length;
     if (this.#heard || this.readableLength + bytes.length > mostWaiting) this.destroy();
     else this.push(bytes);
   }
 
-  /** The program has taken so many bytes. */
+  /** The program has taken `bytes` bytes. */
   taken(bytes: number): void {
     this.#onWay = Math.max(0, this.#onWay - bytes);
     this.sendOn();
   }
 
-  /** The program says no more, and may still listen. */
+  /** The program sends nothing more, but may still receive. */
   ended(): void {
     if (!this.#heard) this.push(null);
     this.#heard = true;
   }
 
-  /** The program is gone: nothing more comes, and what is sent goes nowhere. */
+  /** The program is gone: nothing more arrives, and what is sent is lost. */
   finish(): void {
     this.#over = true;
     if (this.allowHalfOpen && !(this.#heard && this.writableEnded)) this.destroy();
@@ -191,7 +191,7 @@ class Tunnel extends Duplex {
     this.sendOn();
   }
 
-  /** Sends what waits, as far as the program takes it and there is room. */
+  /** Sends what is waiting, as far as the program takes it and there is room. */
   sendOn(): void {
     while (!this.#over && this.#rest.length > 0 && this.#onWay < this.#window) {
       if (!this.#line.hasRoom()) return;

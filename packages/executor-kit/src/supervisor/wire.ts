@@ -3,7 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import type { SharedMemory } from "../run/output-queue.ts";
 
-/** What a frame between host and supervisor is about. To the supervisor up to 15, back from 16. */
+/** The types of frames between host and supervisor: up to 15 to the supervisor, from 16 back. */
 export const frameType = {
   run: 1,
   input: 2,
@@ -29,15 +29,15 @@ export const frameType = {
   tunnelEnded: 26,
 } as const;
 
-/** What comes before the first frame to the supervisor. */
+/** Precedes the first frame to the supervisor. */
 export const hostMagic = "FENCED-HOST\n";
 
-/** Length (4 bytes, of all that follows), type (1), number of the block or call (4), all big-endian. */
+/** Length (4 bytes, of everything that follows), type (1), number of the block or call (4), all big-endian. */
 export const headerSize = 9;
-/** No report of the supervisor is longer; something else writes to its output. */
+/** No report of the supervisor is longer; anything longer was written by something else. */
 const longestReport = 1_048_576;
 
-/** A frame as bytes. */
+/** Encodes a frame. */
 export function encodeFrame(type: number, number: number, payload: Uint8Array = new Uint8Array()): Buffer {
   const frame = Buffer.allocUnsafe(headerSize + payload.length);
   frame.writeUInt32BE(payload.length + headerSize - 4, 0);
@@ -47,15 +47,15 @@ export function encodeFrame(type: number, number: number, payload: Uint8Array = 
   return frame;
 }
 
-/** Who takes what a `FrameReader` reads. */
+/** Receives what a `FrameReader` reads. */
 export interface FrameConsumer {
-  /** A piece of a block's output, in memory of the chunk that it came in. */
+  /** Receives a piece of a block's output, in the memory of the chunk that contained it. */
   output(type: "stdout" | "stderr", block: number, bytes: Buffer, memory: SharedMemory | undefined): void;
-  /** A whole frame of another type. */
+  /** Receives a complete frame of another type. */
   report(type: number, block: number, payload: Buffer): void;
 }
 
-/** Reads frames from chunks that are cut anywhere. Output is handed on as it comes, without waiting for its frame. */
+/** Reads frames from chunks of any size. Passes output on as it arrives, without waiting for the whole frame. */
 export class FrameReader {
   readonly #consumer: FrameConsumer;
   readonly #header = Buffer.alloc(headerSize);
@@ -68,7 +68,7 @@ export class FrameReader {
   }
 
   /**
-   * @param memory - that of the chunk, if it is used again.
+   * @param memory - that of the chunk, if it is reused.
    * @throws Error if this is not a frame of the supervisor.
    */
   push(chunk: Buffer, memory?: SharedMemory): void {
@@ -123,19 +123,19 @@ export class FrameReader {
   }
 }
 
-/** Linux: names a file without opening it, whatever it is. Node has no constant for it. See open(2). */
+/** Linux: refers to a file without opening it, whatever it is. Node has no constant for it. See open(2). */
 const O_PATH = 0o10000000;
-/** The most that one read takes. */
+/** Maximum size of one read. */
 const bufferSize = 262_144;
-/** Buffers kept for later reads; more are left to the garbage collector. */
+/** Buffers to keep for later reads; the garbage collector gets the others. */
 const mostFree = 8;
 
 /**
- * Connects to the socket that the supervisor has made in a shared directory, so that what it says need not pass through a
- * daemon, which copies everything three times. Never follows a link: who else has the directory could lead this process to
- * another socket of this host, that of the daemon say.
+ * Connects to the socket that the supervisor created in a shared directory, so that its data need not pass through a
+ * daemon, which copies everything three times. Never follows a link: others with access to the directory could lead
+ * this process to another socket of this host, for example the daemon's.
  *
- * @param take - gets what comes; keeps pieces of it only while it holds their memory.
+ * @param take - receives the data; keeps pieces of it only while it holds their memory.
  * @returns `undefined` if that does not work, as between a virtual machine and its host.
  */
 export async function connectDirectly(
@@ -147,7 +147,7 @@ export async function connectDirectly(
   try {
     handle = await open(file, O_PATH | constants.O_NOFOLLOW);
     if (!(await handle.stat()).isSocket()) return undefined;
-    // By the handle it is that very file, and its name has no length that does not fit into an address.
+    // The handle refers to exactly that file, and gives it a name short enough for a socket address.
     return await connected(`/proc/self/fd/${handle.fd}`, take);
   } catch {
     return undefined;
@@ -177,7 +177,7 @@ function connected(file: string, take: (bytes: Buffer, memory: SharedMemory) => 
   });
 }
 
-/** Buffers for a connection, used again and again: a gigabyte of output makes no garbage. */
+/** Reused buffers for a connection, so that a gigabyte of output creates no garbage. */
 class ReadBuffers {
   readonly #free: Buffer<ArrayBuffer>[] = [];
   #next = Buffer.allocUnsafeSlow(bufferSize);
@@ -187,7 +187,7 @@ class ReadBuffers {
     return this.#next;
   }
 
-  /** Hands out what was read into `next`. */
+  /** Passes on what was read into `next`. */
   filled(count: number, take: (bytes: Buffer, memory: SharedMemory) => void): void {
     const buffer = this.#next;
     let holders = 0;

@@ -50,12 +50,12 @@ const blockOutput: HistogramDefinition = {
   boundaries: [0, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304],
 };
 
-/** What an executor tells of itself. Names of spans, attributes and metrics are documented in `docs/telemetry.md`. */
+/** An executor's telemetry. `docs/telemetry.md` documents the names of spans, attributes and metrics. */
 export class ExecutorTelemetry {
   readonly #executor: { readonly capabilities: ExecutorCapabilities };
   readonly #id: string;
 
-  /** @param id - unique in the world. */
+  /** @param id - globally unique. */
   constructor(executor: { readonly capabilities: ExecutorCapabilities }, id: string) {
     this.#executor = executor;
     this.#id = id;
@@ -75,7 +75,7 @@ export class ExecutorTelemetry {
     );
   }
 
-  /** Watches one call's blocks, of which `endRun` gives the result. */
+  /** Watches one call's blocks; `endRun` adds the result. */
   watchRun<Result>(
     blocks: readonly CodeBlock[],
     open: (operation: Operation) => AsyncGenerator<ExecutionEvent, Result, void>,
@@ -98,7 +98,7 @@ export class ExecutorTelemetry {
     operation.end();
   }
 
-  /** Watches one block. A program that failed, or was ended because its time was up, failed as an operation, too. */
+  /** Watches one block. A program that failed or timed out counts as a failed operation. */
   watchBlock(
     { language: given, code, index }: CodeBlock & { readonly index: number },
     open: () => AsyncGenerator<ExecutionEvent, FinishedBlock, void>,
@@ -117,7 +117,7 @@ export class ExecutorTelemetry {
     );
   }
 
-  /** Watches one call of a host function. Its name is what a program says: nothing but a span has it. */
+  /** Watches one call of a host function. The program chooses the name, so only the span contains it. */
   watchHostCall<T>(
     { callId, name }: { readonly callId: string; readonly name: string },
     input: JsonValue,
@@ -131,7 +131,7 @@ export class ExecutorTelemetry {
     });
   }
 
-  /** For metrics: as few different ones as there are kinds of executors. */
+  /** For metrics: has only as many values as there are kinds of executors. */
   get #kind(): TelemetryAttributes {
     return {
       "fenced.executor.name": this.#executor.constructor.name,
@@ -143,7 +143,7 @@ export class ExecutorTelemetry {
     return { ...this.#kind, "fenced.executor.id": this.#id };
   }
 
-  /** What a model calls a language may be anything: only those that run here are named. */
+  /** A model may name any language, so only those that run here are reported. */
   #languageOf(given: string): string {
     const name = canonicalLanguage(given);
     return this.#executor.capabilities.languages.includes(name) ? name : "_OTHER";

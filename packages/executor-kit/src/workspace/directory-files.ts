@@ -11,25 +11,27 @@ import type { PinnedDirectory } from "./pinned-directory.ts";
 import { removeEntry, walkTree } from "./walk-tree.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
-/** Without truncation, which is for the writer to do once it has seen that it does not read the same file. */
+/** Without truncation, since the writer must first check that it is not reading the same file. */
 const writing = constants.O_WRONLY | constants.O_CREAT;
-/** How long a listing may take, in milliseconds, while code adds directories. */
+/** Time limit for a listing in milliseconds, since code may keep adding directories. */
 const listingMs = 120_000;
-/** Bytes that an entry of a directory counts at least. */
+/** Minimum size in bytes that a directory entry counts as. */
 const leastEntry = 512;
-/** Files that are looked at side by side. */
+/** Number of files to inspect at the same time. */
 const batchSize = 64;
 
-/** Settings of `DirectoryFiles`; none is required. */
+/** Options of `DirectoryFiles`; all are optional. */
 export interface DirectoryFilesOptions {
-  /** Recognizes the executor's own files, which are not listed, by their relative paths. Default: there are none. */
+  /**
+   * Returns true for the executor's own files, by their relative paths; they are not listed. Default: there are none.
+   */
   readonly isHidden?: (relativePath: string) => boolean;
   /**
-   * Who owns what is written, where code runs as another user than this process; the process must be root then.
-   * Default: this process's user.
+   * The owner of what is written, if code runs as another user than this process, which must then be root. Default:
+   * this process's user.
    */
   readonly owner?: FileOwner;
-  /** How much is taken into memory. Default: `fileLimits`. */
+  /** Limits on what is read into memory. Default: `fileLimits`. */
   readonly limits?: FileLimits;
 }
 
@@ -71,7 +73,7 @@ export class DirectoryFiles implements BackendFiles {
           if (bytes > atMost) return [];
           if (entry.isDirectory()) below.push(entry.name);
           const stats = await lstat(directory.entry(entry.name)).catch(() => undefined);
-          // Entries without content take space as well, and time to count: there is an end to both.
+          // Entries without content also use space, and take time to count, so both are limited.
           bytes += Math.max(leastEntry, (stats?.blocks ?? 0) * 512);
         }
         return below;
@@ -103,7 +105,7 @@ export class DirectoryFiles implements BackendFiles {
   async read(file: string): Promise<Uint8Array> {
     return this.#withFile(file, constants.O_RDONLY, async (handle) => {
       const { readBytes } = this.#limits;
-      // A sparse file takes no space on the disk, but as much as it says in memory.
+      // A sparse file uses no disk space, but its full size in memory.
       if ((await handle.stat()).size > readBytes) throw tooLarge(file, readBytes);
       return collectContent(file, handle.createReadStream({ autoClose: false }), this.#limits);
     });
@@ -188,7 +190,7 @@ export class DirectoryFiles implements BackendFiles {
   }
 
   /**
-   * Makes or replaces a file by what comes, which is not kept in memory.
+   * Creates or replaces a file with streamed content.
    *
    * @throws InvalidInputError, WorkspacePathError
    */
@@ -220,7 +222,7 @@ export class DirectoryFiles implements BackendFiles {
     return directories;
   }
 
-  /** Removes what was begun, and nothing that code put in its place. */
+  /** Removes the unfinished file, but not what code put in its place. */
   async #removeIf(file: string, handle: FileHandle): Promise<void> {
     const parts = partsOf(normalizeWorkspacePath(file));
     const name = parts.pop() ?? "";
@@ -235,7 +237,7 @@ export class DirectoryFiles implements BackendFiles {
     try {
       return await use(handle);
     } finally {
-      // A stream over the handle may have closed it already.
+      // A stream over the handle may already have closed it.
       await handle.close().catch(() => {});
     }
   }

@@ -11,27 +11,27 @@ import {
 import { errorCode, PinnedDirectory } from "./pinned-directory.ts";
 import { outsideWorkspace } from "./workspace-path.ts";
 
-/** Who owns a file. */
+/** The owner of a file. */
 export interface FileOwner {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** How a path below a workspace is opened. */
+/** How to open a path below a workspace. */
 export interface OpenRequest {
   /** The path as the caller gave it, for errors. */
   readonly given: string;
-  /** Makes the directories that are missing on the way. */
+  /** Create missing directories on the way. */
   readonly create: boolean;
-  /** Who owns what is made. */
+  /** The owner of what is created. */
   readonly owner?: FileOwner;
 }
 
 /**
- * Opens the directory at `parts` below `root`; symbolic links are followed as long as they stay inside.
+ * Opens the directory at `parts` below `root`; follows symbolic links as long as they stay inside.
  *
  * @throws WorkspacePathError if a symbolic link leads out of `root`.
- * @throws FileNotFoundError if it is not there and not to be made.
+ * @throws FileNotFoundError if it does not exist and is not to be created.
  */
 export async function openDirectory(
   root: string,
@@ -44,8 +44,8 @@ export async function openDirectory(
 /**
  * Opens a regular file at `parts` below `root`, like `openDirectory`.
  *
- * @param flags - those of `node:fs` constants.
- * @throws InvalidInputError if it is no regular file.
+ * @param flags - constants of `node:fs`.
+ * @throws InvalidInputError if it is not a regular file.
  */
 export async function openFile(
   root: string,
@@ -58,14 +58,14 @@ export async function openFile(
       throw new InvalidInputError(`${JSON.stringify(request.given)} is a directory`, { remedy: "Name a file." });
     }
     await using directory = await descend(root, realParts.slice(0, -1), request);
-    // Not before it is open is the directory closed.
+    // Close the directory only after the file is open.
     return await openRegularFile(directory.entry(name), request.flags, request.given);
   });
 }
 
 /**
- * Opens a regular file without following a link, and without waiting for the other end of a named pipe that hostile code
- * left there.
+ * Opens a regular file without following a link, and without waiting for the other end of a named pipe that hostile
+ * code put there.
  *
  * @throws the system's error, or InvalidInputError if it is something else.
  */
@@ -76,7 +76,7 @@ export async function openRegularFile(place: string, flags: number, given: strin
   throw notAFile(given);
 }
 
-/** Tries the way as it is given, and, only if a link or a file stands on it, where it really leads to. */
+/** Tries the path as given and, only if it contains a link or a file, the path that it resolves to. */
 async function openInside<T>(
   root: string,
   parts: readonly string[],
@@ -96,7 +96,7 @@ async function openInside<T>(
   }
 }
 
-/** Goes down from `root`, step by step, following no link. Throws the system's errors. */
+/** Descends from `root` step by step, without following links. Throws the system's errors. */
 async function descend(
   root: string,
   parts: readonly string[],
@@ -113,8 +113,8 @@ async function descend(
 }
 
 /**
- * The error of a file system for a path in a workspace, as the errors that `WorkspaceFiles` promises. What counts is its
- * `code`, as Node has it: `ENOENT`, `EISDIR`, `ELOOP` (the path leads out), `EEXIST` (a part of it is a file).
+ * Converts a file system error for a workspace path to one of the errors that `WorkspaceFiles` promises. Only its
+ * `code` matters: `ENOENT`, `EISDIR`, `ELOOP` (the path leads out), `EEXIST` (a part of it is a file).
  */
 export function asWorkspaceError(error: unknown, given: string): unknown {
   if (FencedError.isInstance(error)) return error;
@@ -130,7 +130,7 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
   });
 }
 
-/** The error for a path at which something else is than a regular file. */
+/** The error for a path that is not a regular file. */
 export function notAFile(given: string): InvalidInputError {
   return new InvalidInputError(`${JSON.stringify(given)} is not a regular file`, {
     remedy: "Name a file; `files.list()` says which there are.",
@@ -138,7 +138,7 @@ export function notAFile(given: string): InvalidInputError {
 }
 
 /**
- * Where `parts` below `root` really lead to; what does not exist yet is taken as it is.
+ * Resolves the links in `parts` below `root`; parts that do not exist stay unchanged.
  *
  * @throws WorkspacePathError if a symbolic link on the way leads out of `root`, or to nothing.
  */
@@ -175,7 +175,7 @@ async function isLink(candidate: string): Promise<boolean> {
   );
 }
 
-/** Returns whether it was not there before. */
+/** Returns true if it did not exist before. */
 async function makeDirectory(above: PinnedDirectory, name: string, given: string): Promise<boolean> {
   try {
     await mkdir(above.entry(name));

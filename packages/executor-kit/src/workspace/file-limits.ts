@@ -1,16 +1,20 @@
 import { InvalidInputError, type FileInfo } from "@fenced/core";
 
-/** How much of a workspace this process takes into memory. Code decides what is there, so none of it can be trusted. */
+/**
+ * How much of a workspace this process reads into memory. The code decides what is there, so none of it can be trusted.
+ */
 export interface FileLimits {
-  /** Bytes that `files.read()` returns at most. */
+  /** Maximum size of a file for `files.read()` in bytes. */
   readonly readBytes: number;
-  /** Entries that `files.list()` looks at, hidden files and directories included. */
+  /** Maximum number of entries that `files.list()` looks at, including hidden files and directories. */
   readonly listEntries: number;
-  /** Characters of all paths that one listing looks at, since code can make each path very long. */
+  /** Maximum length in characters of all paths of one listing together, since code can make each path very long. */
   readonly listCharacters: number;
 }
 
-/** The limits of every executor: far above what programs leave behind, far below what a host cannot hold. */
+/**
+ * The limits of every executor: far more than programs normally leave behind, far less than what would overload a host.
+ */
 export const fileLimits: FileLimits = {
   readBytes: 536_870_912,
   listEntries: 500_000,
@@ -18,7 +22,7 @@ export const fileLimits: FileLimits = {
 };
 
 /**
- * Collects the content of a file, as `files.read()` returns it. The source is left as soon as there is too much.
+ * Collects the content of a file for `files.read()`. Stops reading as soon as there is too much.
  *
  * @param file - the path as the caller gave it, for errors.
  * @throws InvalidInputError if there is more than `limits.readBytes`.
@@ -44,7 +48,7 @@ export async function collectContent(
   return whole;
 }
 
-/** The error for a file that has more than `maxBytes` and is to be read into memory. */
+/** The error for a file that is larger than `maxBytes` and should be read into memory. */
 export function tooLarge(file: string, maxBytes: number): InvalidInputError {
   return new InvalidInputError(`${JSON.stringify(file)} has more than ${maxBytes} bytes, the most that read() takes`, {
     remedy:
@@ -52,7 +56,7 @@ export function tooLarge(file: string, maxBytes: number): InvalidInputError {
   });
 }
 
-/** A list of files that is being made, as `files.list()` returns it. */
+/** Builds the list that `files.list()` returns. */
 export class FileListing {
   readonly #limits: FileLimits;
   readonly #directory: string;
@@ -67,9 +71,9 @@ export class FileListing {
   }
 
   /**
-   * Counts an entry that was looked at. Call it for what is left out, too: directories, links, hidden files.
+   * Counts an entry. Call it also for what is left out: directories, links, hidden files.
    *
-   * @throws InvalidInputError if there are too many, or their paths are too long together.
+   * @throws InvalidInputError if there are too many entries, or their paths are too long in total.
    */
   count(path: string): void {
     this.#entries += 1;

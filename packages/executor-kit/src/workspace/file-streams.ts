@@ -20,9 +20,9 @@ export function checkReadStreamOptions(options: ReadStreamOptions): ByteRange & 
 }
 
 /**
- * A stream of what is opened when it is first read. What nobody asks for is not read.
+ * A stream of a source that is opened on the first read. Does not read ahead.
  *
- * @param signals - those that end it, asked for when it is first read.
+ * @param signals - returns the signals that end it; called on the first read.
  */
 export function readableFrom(
   open: () => Promise<AsyncIterable<Uint8Array>>,
@@ -45,7 +45,7 @@ export function readableFrom(
         if (!unfollow) {
           unfollow = followSignals(ending, signals());
           ending.signal.addEventListener("abort", () => {
-            // Also while nobody reads: the file is closed.
+            // Even while nobody reads, so that the file is closed.
             stream.error(ending.signal.reason);
             void leave().catch(() => {});
           });
@@ -68,9 +68,9 @@ export function readableFrom(
 }
 
 /**
- * A stream into what is opened when it is first written to, or closed. The writer waits for each piece.
+ * A stream into a target that is opened on the first write, or on close. The writer waits for each piece.
  *
- * @param signal - the one that ends it, asked for when it is first used.
+ * @param signal - returns the signal that ends it; called on first use.
  */
 export function writableInto(open: () => Promise<FileWriter>, signal: () => AbortSignal): WritableStream<Uint8Array> {
   const ending = new AbortController();

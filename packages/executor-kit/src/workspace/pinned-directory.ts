@@ -2,15 +2,15 @@ import { constants, type Stats } from "node:fs";
 import { chmod, type FileHandle, lchown, lstat, open } from "node:fs/promises";
 import path from "node:path";
 
-// On Windows these are undefined, which adds nothing to other flags.
+// Undefined on Windows, which adds nothing to other flags.
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** Linux's `O_PATH`, which Node does not name: opens what may not be read. */
+/** Linux's `O_PATH`, for which Node has no constant: opens even what may not be read. */
 const pathOnly = 0o10_000_000;
 
 /**
- * A directory that stays the same whatever code does to its path. On Linux it is an open descriptor and its entries are
- * named through `/proc/self/fd`, which is what `openat` and `unlinkat` are in other languages: no link that code puts on
- * the way is followed, and no path is too long. Elsewhere it is a path, and code can exchange it.
+ * A directory that stays the same whatever code does to its path. On Linux it is an open descriptor, and its entries
+ * are addressed through `/proc/self/fd`, like `openat` and `unlinkat` in other languages: links that code puts on the
+ * way are not followed, and no path is too long. On other systems it is a path, and code can replace it.
  */
 export class PinnedDirectory implements AsyncDisposable {
   readonly #handle: FileHandle | undefined;
@@ -32,7 +32,7 @@ export class PinnedDirectory implements AsyncDisposable {
     throw Object.assign(new Error(`${place} is not a directory`), { code: "ENOTDIR" });
   }
 
-  /** The path under which to reach an entry of this directory. The entry itself may be a link. */
+  /** The path for reaching an entry of this directory. The entry itself may be a link. */
   entry(name: string): string {
     return this.#handle ? `/proc/self/fd/${this.#handle.fd}/${name}` : path.join(this.#path, name);
   }
@@ -42,12 +42,12 @@ export class PinnedDirectory implements AsyncDisposable {
     return PinnedDirectory.open(this.entry(name));
   }
 
-  /** Opens the directory that this one is in now, which need not be the one that it was opened from. */
+  /** Opens the directory that now contains this one, which may differ from the one that it was opened from. */
   async parent(): Promise<PinnedDirectory> {
     return PinnedDirectory.open(this.entry(".."));
   }
 
-  /** Tells this directory from all others that exist. */
+  /** Distinguishes this directory from all others that exist. */
   async identity(): Promise<string> {
     const { dev, ino } = this.#handle
       ? await this.#handle.stat({ bigint: true })
@@ -63,12 +63,12 @@ export class PinnedDirectory implements AsyncDisposable {
     await (this.#handle ? this.#handle.chown(uid, gid) : lchown(this.#path, uid, gid));
   }
 
-  /** Lets this process's user change what is in the directory. */
+  /** Gives this process's user write permission on the directory. */
   async makeWritable(): Promise<void> {
     await (this.#handle ? this.#handle.chmod(0o700) : chmod(this.#path, 0o700));
   }
 
-  /** The same for a directory in this one, which may not even be read. */
+  /** Does the same for a directory in this one, which may not even be readable. */
   async makeChildWritable(name: string): Promise<void> {
     if (!this.#handle) return chmod(this.entry(name), 0o700);
     const handle = await open(this.entry(name), pathOnly | directoryFlags);
@@ -84,7 +84,7 @@ export class PinnedDirectory implements AsyncDisposable {
   }
 }
 
-/** Whether a directory could not be opened because it is gone, or something else is in its place. */
+/** True if a directory could not be opened because it is gone, or something else is in its place. */
 export function isNoDirectory(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ELOOP", "EMLINK"].includes(errorCode(error) ?? "");
 }

@@ -9,36 +9,37 @@ import { localFileSize } from "./local-file.ts";
 import { contentOf, SpoolFile, type FileContent } from "./spool-file.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
-/** What a place that is not this host can do with the files of a workspace. Paths are relative to it and normalised. */
+/** Operations on the files of a workspace that is not on this host. Paths are relative to it and normalized. */
 export interface RemoteFileAccess {
-  /** The most bytes that a file can have there. Default: any number. */
+  /** Maximum file size in bytes. Default: no limit. */
   readonly maxFileBytes?: number;
   /**
-   * All regular files below a directory, in any order, as they are found; symbolic links are left out. It is left early
-   * if there are too many: then end what still goes on.
+   * Lists all regular files below a directory as they are found, in any order, without symbolic links. The consumer
+   * leaves early if there are too many; then end what is still in progress.
    *
    * @throws FileNotFoundError, WorkspacePathError
    */
   list(directory: string): AsyncIterable<FileInfo>;
   /**
-   * What is at a path; a link is followed as long as it stays in the workspace.
+   * What is at a path; follows a link as long as it stays in the workspace.
    *
    * @throws FileNotFoundError, InvalidInputError, WorkspacePathError
    */
   stat(path: string): Promise<FileStat>;
   /**
-   * The content of a regular file, as it comes. It is left early if there is too much: then end what still goes on.
+   * The content of a regular file, as it arrives. The consumer leaves early if there is too much; then end what is
+   * still in progress.
    *
-   * @param start - the first byte that is wanted. What comes before may come as well, if `seeks` is not true.
+   * @param start - offset of the first wanted byte. Unless `seeks` is true, earlier bytes may be included.
    * @throws FileNotFoundError, InvalidInputError, WorkspacePathError
    */
   content(file: string, start: number): AsyncIterable<Uint8Array>;
-  /** Whether `list` is cheap enough to be asked for while a block runs, to hold it to `maxWorkspaceBytes`. */
+  /** Whether `list` is cheap enough to call while a block runs, to enforce `maxWorkspaceBytes`. */
   readonly measurable?: boolean;
-  /** Whether `content` begins with the first byte that is wanted, so that what comes before need not be sent. */
+  /** Whether `content` starts with the first wanted byte, so that earlier bytes need not be sent. */
   readonly seeks?: boolean;
   /**
-   * Makes or replaces a file, and the directories that it lies in. A file whose content breaks off must not be seen as whole.
+   * Creates or replaces a file and its parent directories. If the content breaks off, the file must not look complete.
    *
    * @throws InvalidInputError, WorkspacePathError
    */
@@ -52,8 +53,8 @@ export interface RemoteFileAccess {
 }
 
 /**
- * Turns five methods into the files of an executor whose workspace is not on this host. Content is streamed;
- * what is kept in memory is bounded by `FileLimits`.
+ * Turns five methods into the files of an executor whose workspace is not on this host. Streams content; `FileLimits`
+ * bounds what is kept in memory.
  */
 export class RemoteFiles implements BackendFiles {
   readonly #access: RemoteFileAccess;
@@ -62,8 +63,8 @@ export class RemoteFiles implements BackendFiles {
   readonly diskUsage?: (atMost: number) => Promise<number>;
 
   /**
-   * @param isHidden - recognizes the executor's own files, which are not listed, by their relative paths.
-   * @param limits - how much is taken into memory.
+   * @param isHidden - returns true for the executor's own files, by their relative paths; they are not listed.
+   * @param limits - limits on what is read into memory.
    */
   constructor(
     access: RemoteFileAccess,
@@ -153,12 +154,12 @@ export class RemoteFiles implements BackendFiles {
       const relative = fileName(file);
       const copy = path.resolve(toDirectory, relative);
       const content = this.#access.content(relative, 0)[Symbol.asyncIterator]();
-      // The first piece, or the end, says that the file is there: without it no directory is made here.
+      // The first piece, or the end, proves that the file exists; without it, no directory is created here.
       const first = await content.next();
       try {
         await mkdir(path.dirname(copy), { recursive: true });
         await pipeline(restOf(first, content), createWriteStream(copy)).catch(async (error: unknown) => {
-          // A part of a file must not be taken for all of it.
+          // A partial file must not pass for a complete one.
           await rm(copy, { force: true });
           throw error;
         });
@@ -180,7 +181,7 @@ export class RemoteFiles implements BackendFiles {
   }
 }
 
-/** The sizes of all files together; what goes beyond `atMost` is not counted. */
+/** The total size of all files; stops counting beyond `atMost`. */
 async function sizeOfAll(files: AsyncIterable<FileInfo>, atMost: number): Promise<number> {
   let bytes = 0;
   for await (const { size } of files) {
@@ -190,7 +191,7 @@ async function sizeOfAll(files: AsyncIterable<FileInfo>, atMost: number): Promis
   return bytes;
 }
 
-/** Bytes that a file counts at least: without content it takes space as well. */
+/** Minimum size in bytes that a file counts as, since a file without content also uses space. */
 const leastFile = 512;
 
 /** @throws InvalidInputError if the path is the workspace itself, WorkspacePathError if it leads out. */
@@ -202,7 +203,10 @@ function fileName(given: string): string {
   });
 }
 
-/** Opened when it is read, so that nothing is left open and every error has a listener; what is added later is left out. */
+/**
+ * Opens the file when it is read, so that nothing stays open and every error has a listener; ignores what is appended
+ * later.
+ */
 function localContent(local: string, size: number): FileContent {
   return contentOf(size, () => (size === 0 ? [] : createReadStream(local, { end: size - 1 })));
 }

@@ -12,18 +12,21 @@ import { openRegularFile, type FileOwner } from "./directory-handle.ts";
 import { PinnedDirectory } from "./pinned-directory.ts";
 import { removeEntry, removeTree } from "./walk-tree.ts";
 
-/** No file of an executor's own is larger. */
+/** Maximum size of an executor's own file. */
 const longestOwnFile = 1_048_576;
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-/** Whose directories they are. */
+/** The session that owns the directories. */
 export interface SessionOwner {
-  /** The executor's id; unique in the world. */
+  /** The executor's id; globally unique. */
   readonly id: string;
-  /** The user's work directory, an absolute path; made if missing, and kept. `undefined`: a temporary one. */
+  /** Absolute path of the user's work directory; created if missing, and kept. `undefined` for a temporary one. */
   readonly workDirectory: string | undefined;
   readonly functions: readonly FunctionWithRequirements[];
-  /** The functions' module; if there are any in JavaScript, its package in `node_modules` is the session's. */
+  /**
+   * The name of the functions' module; if it has JavaScript functions, its package in `node_modules` belongs to the
+   * session.
+   */
   readonly functionsModule: string;
 }
 
@@ -31,9 +34,9 @@ export interface SessionOwner {
 export class SessionDirectories {
   /** Deleted with the session. */
   readonly sessionDirectory: string;
-  /** The work directory is the user's, and is kept. */
+  /** The work directory belongs to the user, and is kept. */
   readonly given: boolean;
-  /** What all of the session's own files in the work directory are called at first. */
+  /** The prefix of the names of the session's own files in the work directory. */
   readonly filePrefix: string;
   readonly #of: SessionOwner;
   #workDirectory: string;
@@ -50,7 +53,7 @@ export class SessionDirectories {
     this.#workDirectory = of.workDirectory ?? path.join(sessionDirectory, "workspace");
   }
 
-  /** Says where the directories will be, and makes nothing, so that a leash can be told first. */
+  /** Decides where the directories will be without creating anything, so that a leash can be told first. */
   static async plan(of: SessionOwner): Promise<SessionDirectories> {
     return new SessionDirectories(path.join(await realpath(tmpdir()), `fenced-${randomUUID()}`), of);
   }
@@ -65,13 +68,13 @@ export class SessionDirectories {
   }
 
   /**
-   * Makes the directories.
+   * Creates the directories.
    *
-   * @throws BackendUnavailableError if they cannot be made.
+   * @throws BackendUnavailableError if they cannot be created.
    */
   async make(): Promise<void> {
     try {
-      // Not `recursive`, which would take one that somebody else made.
+      // Not `recursive`, which would accept a directory that somebody else created.
       await mkdir(this.sessionDirectory, { mode: 0o700 });
       await mkdir(this.#workDirectory, { recursive: true });
       this.#workDirectory = await realpath(this.#workDirectory);
@@ -85,51 +88,53 @@ export class SessionDirectories {
     }
   }
 
-  /** The directory that is, or stands for, the blocks' work directory. Without symbolic links, once it is made. */
+  /** The directory that is, or represents, the blocks' work directory. Without symbolic links, once it exists. */
   get workDirectory(): string {
     return this.#workDirectory;
   }
 
-  /** Who owns the work directory. */
+  /** The owner of the work directory. */
   get owner(): FileOwner {
     return this.#owner;
   }
 
   /**
-   * Gives all that the session writes to the work directory from now on to the user that blocks run as, and the directory
-   * too if it is the session's own.
+   * From now on, gives everything that the session writes to the work directory to the user that blocks run as; also
+   * the directory itself if it is the session's own.
    */
   async giveTo(owner: FileOwner): Promise<void> {
     this.#giveTo = owner;
     if (!this.given) await chown(this.#workDirectory, owner.uid, owner.gid);
   }
 
-  /** The work directory's files, as blocks see them, but for those that `isOwn`. */
+  /** The work directory's files, as blocks see them, except those that `isOwn`. */
   files(): DirectoryFiles {
     const owner = this.#giveTo;
     const isHidden = (file: string): boolean => this.isOwn(file);
     return new DirectoryFiles(this.#workDirectory, { isHidden, ...(owner === undefined ? {} : { owner }) });
   }
 
-  /** The functions' package in `node_modules` is the session's from now on: functions of the host are in it. */
+  /**
+   * From now on, the functions' package in `node_modules` belongs to the session, because it contains host functions.
+   */
   claimFunctionsPackage(): void {
     this.#hasPackage = true;
   }
 
-  /** Whether a relative path is one of the session's own files, or of the package of its functions. */
+  /** True if a relative path is one of the session's own files, or belongs to its functions package. */
   isOwn(relativePath: string): boolean {
     const { functionsModule } = this.#of;
     if (relativePath.startsWith(this.filePrefix)) return true;
     return this.#hasPackage && relativePath.startsWith(`node_modules/${functionsModule}/`);
   }
 
-  /** A name in the work directory that nobody else has. */
+  /** A unique name in the work directory. */
   newName(extension: string): string {
     return `${this.filePrefix}${randomUUID().slice(0, 12)}.${extension}`;
   }
 
   /**
-   * Writes a file of the session's own into the work directory, under a name that nobody else has.
+   * Writes a file of the session's own into the work directory, under a unique name.
    *
    * @returns the name.
    * @throws the system's error.
@@ -140,7 +145,7 @@ export class SessionDirectories {
     return name;
   }
 
-  /** The text of a file that `writeOwn` wrote. */
+  /** Returns the text of a file that `writeOwn` wrote. */
   async readOwn(name: string): Promise<string> {
     return readOwnFile(path.join(this.#workDirectory, name));
   }
@@ -150,7 +155,9 @@ export class SessionDirectories {
     await removeOwnFile(path.join(this.#workDirectory, name));
   }
 
-  /** Removes the functions' package that this session made in a work directory that stays, and all that does not stay. */
+  /**
+   * Removes everything temporary, and the functions package that this session created in a work directory that stays.
+   */
   async remove(): Promise<void> {
     await removeFunctionsPackage(this.#workDirectory, this.#of.functionsModule, this.#of.id);
     await removeTree(this.sessionDirectory);
@@ -158,12 +165,12 @@ export class SessionDirectories {
 }
 
 /**
- * Makes a file of the executor's own where code can change things: a new one, or none. What is written and given away is the
- * open file, whatever code puts in its place meanwhile. Synchronous, since a block waits for it, and the thread pool would take
- * longer than the disk.
+ * Creates a new file of the executor's own where code can change things, or fails. It writes to the open file and
+ * changes its owner by descriptor, so it does not matter what code puts in its place meanwhile. Synchronous, since a
+ * block waits for it, and the thread pool would take longer than the disk.
  *
- * @param owner - who gets it. Default: this process's user.
- * @throws the system's error: `EEXIST` if there is anything of that name.
+ * @param owner - the new owner. Default: this process's user.
+ * @throws the system's error: `EEXIST` if anything has that name.
  */
 export function writeOwnFile(place: string, content: string, owner?: FileOwner): void {
   const fd = openSync(place, newFile, 0o644);
@@ -176,9 +183,9 @@ export function writeOwnFile(place: string, content: string, owner?: FileOwner):
 }
 
 /**
- * Reads a file of the executor's own, which code may have replaced by a link, a named pipe or gigabytes.
+ * Reads a file of the executor's own, which code may have replaced with a link, a named pipe or gigabytes of data.
  *
- * @throws the system's error, or InvalidInputError if it is not what was written there.
+ * @throws the system's error, or InvalidInputError if it is no longer what was written there.
  */
 export async function readOwnFile(place: string): Promise<string> {
   const handle = await openRegularFile(place, constants.O_RDONLY, place);
@@ -193,7 +200,10 @@ export async function readOwnFile(place: string): Promise<string> {
   }
 }
 
-/** Removes a file of the executor's own, or whatever code put in its place; never throws, since no result may be lost by it. */
+/**
+ * Removes a file of the executor's own, or whatever code put in its place; never throws, since that would lose a
+ * result.
+ */
 export async function removeOwnFile(place: string): Promise<void> {
   try {
     unlinkSync(place);
@@ -203,8 +213,8 @@ export async function removeOwnFile(place: string): Promise<void> {
 }
 
 /**
- * Removes the package of JavaScript functions that `owner` made in a work directory, and its `node_modules` if nothing else is
- * in it. Leaves alone what somebody else put there.
+ * Removes the package of JavaScript functions that `owner` created in a work directory, and its `node_modules` if that
+ * contains nothing else. Leaves other files alone.
  */
 export async function removeFunctionsPackage(workDirectory: string, module: string, owner: string): Promise<void> {
   try {
@@ -215,6 +225,6 @@ export async function removeFunctionsPackage(workDirectory: string, module: stri
     await removeEntry(modules, module);
     await rmdir(directory.entry("node_modules"));
   } catch {
-    // There is none, code made something else of it, or node_modules holds more.
+    // It does not exist, code replaced it, or node_modules contains more.
   }
 }

@@ -15,8 +15,8 @@ const argumentsOf = {
 };
 
 /**
- * The files of whatever session is open when they are asked for; opens one if there was never one. Wrong arguments are an
- * `InvalidInputError`.
+ * The files of the session that is open when they are used; opens a session if there has never been one. Wrong
+ * arguments are an `InvalidInputError`.
  */
 export class SessionFiles<Session extends BackendSession> implements WorkspaceFiles {
   readonly #life: SessionLife<Session>;

@@ -2,13 +2,13 @@ import { mkdtemp, open, rm, type FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-/** The content of a file that is sent. Each iteration reads it anew, so that it can be sent again. */
+/** The content of a file to send. Each iteration reads it anew, so that it can be sent again. */
 export interface FileContent extends AsyncIterable<Uint8Array> {
-  /** Bytes. It fails, or comes shorter than this, if the file was changed meanwhile. */
+  /** Size in bytes. If the file was changed meanwhile, reading fails or yields fewer bytes. */
   readonly size: number;
 }
 
-/** Content of a known size that `read` gives. */
+/** Wraps content of a known size that `read` returns. */
 export function contentOf(size: number, read: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>): FileContent {
   return {
     size,
@@ -18,7 +18,9 @@ export function contentOf(size: number, read: () => AsyncIterable<Uint8Array> | 
   };
 }
 
-/** A file of this host that has no name any more, for content whose size is only known at its end. It ends with this program. */
+/**
+ * A file of this host without a name, for content whose size is known only at its end. It disappears with this program.
+ */
 export class SpoolFile {
   readonly #handle: FileHandle;
   #size = 0;
@@ -36,7 +38,7 @@ export class SpoolFile {
     }
   }
 
-  /** Bytes so far. */
+  /** Bytes written so far. */
   get size(): number {
     return this.#size;
   }
@@ -48,7 +50,7 @@ export class SpoolFile {
 
   content(): FileContent {
     const size = this.#size;
-    // Some places take each piece by a program of its own.
+    // Some backends start a program for each piece.
     const all = { autoClose: false, start: 0, end: size - 1, highWaterMark: 1_048_576 };
     return contentOf(size, () => (size === 0 ? [] : this.#handle.createReadStream(all)));
   }

@@ -3,24 +3,26 @@ import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import { errorCode, isNoDirectory, PinnedDirectory } from "./pinned-directory.ts";
 
-/** What is done at the directories of a tree. */
+/** What to do with the directories of a tree. */
 export interface TreeVisit {
   /**
-   * Looks at a directory.
+   * Inspects a directory.
    *
-   * @param below - its path below the top, with a `/` at its end; empty: the top itself.
-   * @returns the names of the directories in it to go into.
+   * @param below - its path below the top, with a trailing `/`; empty for the top itself.
+   * @returns the names of its subdirectories to visit.
    */
   enter(directory: PinnedDirectory, below: string): Promise<string[]>;
-  /** Opens `name` in `directory`; `undefined`: it is left out. */
+  /** Opens `name` in `directory`; returns `undefined` to leave it out. */
   open(directory: PinnedDirectory, name: string): Promise<PinnedDirectory | undefined>;
-  /** All below `name` in `directory` was visited. */
+  /** Called when everything below `name` in `directory` has been visited. */
   leave?(directory: PinnedDirectory, name: string): Promise<void>;
-  /** When to give up, as `performance.now()` counts. */
+  /** When to give up, in terms of `performance.now()`. */
   readonly deadline: number;
 }
 
-/** A step from one directory, and what is still to be visited in that, to the one of this name and path. */
+/**
+ * A step from one directory to the subdirectory of this name and path, with what is still to be visited in the former.
+ */
 interface Step {
   readonly name: string;
   readonly identity: string;
@@ -29,12 +31,12 @@ interface Step {
 }
 
 /**
- * Visits the directories below `top`, and `top` itself, in constant space and without ever following a link: each is opened
- * by the descriptor of the one that it is in, and the way up is by `..`, taken only if that is where the walk came from. So
- * a tree may be as deep as the file system allows, and code that moves directories meanwhile leads the walk nowhere: what is no
- * longer there is left out.
+ * Visits `top` and the directories below it, in constant space and without ever following a link: opens each directory
+ * through its parent's descriptor, and returns through `..` only if that leads back to where it came from. So a tree
+ * may be as deep as the file system allows, and code that moves directories meanwhile cannot lead the walk astray: what
+ * is no longer there is left out.
  *
- * @throws BackendUnavailableError at the deadline, since code can add to a tree for ever.
+ * @throws BackendUnavailableError at the deadline, since code can keep adding to a tree.
  */
 export async function walkTree(top: PinnedDirectory, visit: TreeVisit): Promise<void> {
   const way: Step[] = [];
@@ -71,7 +73,9 @@ async function replace(old: PinnedDirectory, next: PinnedDirectory, top: PinnedD
   return next;
 }
 
-/** The directory of this identity, in which `directory` was found; `undefined` if neither way leads there any more. */
+/**
+ * The directory with this identity, in which `directory` was found; `undefined` if neither way leads there any more.
+ */
 async function parentOf(
   directory: PinnedDirectory,
   identity: string,
@@ -108,18 +112,18 @@ function tooSlow(): BackendUnavailableError {
   });
 }
 
-/** How long removing a tree may take, in milliseconds, while code adds to it. */
+/** Time limit for removing a tree in milliseconds, since code may keep adding to it. */
 const removalMs = 120_000;
-/** How often a directory is emptied again that code has put something into meanwhile. */
+/** How often to empty a directory again after code has added to it. */
 const mostRounds = 20;
-/** Files that are removed side by side. */
+/** Number of files to remove at the same time. */
 const batchSize = 64;
-/** Directories that are kept in memory of one directory; those beyond are found in the next round. */
+/** Maximum number of subdirectories of one directory to keep in memory; the next round finds the others. */
 const mostNames = 100_000;
 
 /**
- * Removes an entry of a directory, with all that is in it. It never leaves the directory, whatever links code puts there
- * meanwhile; opens no file, so that no named pipe holds it up; and has no limit of depth.
+ * Removes an entry of a directory and everything in it. It never leaves the directory, whatever links code puts there
+ * meanwhile; opens no file, so that no named pipe blocks it; and works at any depth.
  *
  * @throws the system's error, such as `ENOENT`.
  * @throws BackendUnavailableError if code adds to it faster than it is removed.
@@ -145,9 +149,9 @@ export async function removeEntry(directory: PinnedDirectory, name: string): Pro
 }
 
 /**
- * Removes a file or a directory of this host, if it is there; see `removeEntry`.
+ * Removes a file or a directory of this host, if it exists; see `removeEntry`.
  *
- * @param place - an absolute path in whose directory code must not be able to change anything but this.
+ * @param place - an absolute path; in its parent directory, code must not be able to change anything else.
  */
 export async function removeTree(place: string): Promise<void> {
   try {
@@ -158,7 +162,7 @@ export async function removeTree(place: string): Promise<void> {
   }
 }
 
-/** Removes what is no directory; returns the names of the directories. */
+/** Removes everything but directories; returns their names. */
 async function removeFiles(directory: PinnedDirectory): Promise<string[]> {
   const directories: string[] = [];
   let batch: Promise<void>[] = [];
@@ -175,7 +179,7 @@ async function removeFiles(directory: PinnedDirectory): Promise<string[]> {
 }
 
 async function settled(batch: readonly Promise<void>[]): Promise<[]> {
-  // All of them, or one that fails would leave others at work.
+  // Wait for all of them; otherwise one that fails would leave others running.
   for (const outcome of await Promise.allSettled(batch)) if (outcome.status === "rejected") throw outcome.reason;
   return [];
 }
@@ -192,7 +196,7 @@ async function removeFile(directory: PinnedDirectory, name: string): Promise<"re
   }
 }
 
-/** Leaves one that is not empty, or that code exchanged for something else, for the next round. */
+/** Leaves a directory that is not empty, or that code replaced with something else, for the next round. */
 async function removeDirectory(directory: PinnedDirectory, name: string): Promise<void> {
   try {
     await allowed(directory, () => rmdir(directory.entry(name)));
@@ -214,7 +218,7 @@ async function openToRemove(directory: PinnedDirectory, name: string): Promise<P
   }
 }
 
-/** Directories may have lost the permissions that removing takes, such as those of Go's module cache. */
+/** Directories may lack the permissions needed to remove their entries, such as those of Go's module cache. */
 async function allowed(directory: PinnedDirectory, change: () => Promise<void>): Promise<void> {
   await change().catch(async (error: unknown) => {
     if (errorCode(error) !== "EACCES") throw error;

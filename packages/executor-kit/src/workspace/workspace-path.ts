@@ -2,7 +2,7 @@ import path from "node:path";
 import { WorkspacePathError } from "@fenced/core";
 
 /**
- * Normalises a path inside a workspace: relative, with `/` between its parts. Symbolic links are not looked at.
+ * Normalizes a path inside a workspace: relative, with `/` as the separator. Does not look at symbolic links.
  *
  * @throws WorkspacePathError if it is absolute, empty or leads out of the workspace.
  */

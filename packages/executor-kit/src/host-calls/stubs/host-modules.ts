@@ -3,11 +3,11 @@ import type { HostFunction } from "@fenced/core";
 import { pythonParameters, pythonStubs } from "./python-stubs.ts";
 import { typeScriptDeclarations } from "./typescript-stubs.ts";
 
-/** The program in Python that carries calls: a module, and what the shell command runs. */
+/** The Python program that carries calls: a module, and what the shell command runs. */
 export const pythonRuntime: string = readFileSync(new URL("./host_calls.py", import.meta.url), "utf8");
 /** The same in JavaScript. */
 export const javaScriptRuntime: string = readFileSync(new URL("./host-calls.mjs", import.meta.url), "utf8");
-/** The shell command, with places for what runs it. */
+/** The shell command, with placeholders for what runs it. */
 export const commandProgram: string = readFileSync(new URL("./command.sh", import.meta.url), "utf8");
 
 /** The module that carries calls. */
@@ -21,7 +21,7 @@ from ${runtimeModule} import HostFunctionError, host_function as _host_function
 
 NotRequired = getattr(typing, "NotRequired", None)`;
 
-/** Files beside a Python module of functions, by name, and the lines by which it has the host functions in it. */
+/** The files next to a Python functions module, by name, and the lines with which it includes the host functions. */
 export function pythonHostModule(
   functions: readonly HostFunction[],
   moduleName: string,
@@ -38,7 +38,10 @@ export function pythonHostModule(
   };
 }
 
-/** Files of a JavaScript package of functions, by name, and the lines by which its module has the host functions in it. */
+/**
+ * The files of a JavaScript functions package, by name, and the lines with which its module includes the host
+ * functions.
+ */
 export function javaScriptHostModule(functions: readonly HostFunction[]): {
   readonly files: Readonly<Record<string, string>>;
   readonly lines: string;

@@ -1,13 +1,13 @@
 import { type HostFunction, isPythonIdentifier } from "@fenced/core";
 import { kindOf, type SchemaField, type SchemaPart, wholeSchema } from "./schema-parts.ts";
 
-/** Stubs of host functions in Python: the classes of their types, and each function's signature with its docstring. */
+/** Python stubs of host functions: the classes of their types, and each function's signature with its docstring. */
 export function pythonStubs(functions: readonly HostFunction[], head: (each: HostFunction) => string): string[] {
   const taken = new Set(["Any", "Literal", "NotRequired", "TypedDict", ...functions.map(({ name }) => name)]);
   return functions.flatMap((each) => stubOf(each, head(each), taken));
 }
 
-/** The names of a function's arguments, in the order in which they can be given without their names. */
+/** The names of a function's arguments, in the order of its positional parameters. */
 export function pythonParameters({ inputSchema }: HostFunction): readonly string[] {
   return parametersOf(inputSchema).map(({ name }) => name);
 }
@@ -36,13 +36,13 @@ function stubOf(
   return [...classes.texts, `${signature}\n${docstring(description, parameters)}    ...`];
 }
 
-/** The classes of one function's objects. */
+/** The classes for one function's objects. */
 class TypeClasses {
   readonly texts: string[] = [];
   readonly #function: string;
   readonly #taken: Set<string>;
 
-  /** @param taken - the module's names. */
+  /** @param taken - names that the module already uses. */
   constructor(functionName: string, taken: Set<string>) {
     this.#function = functionName;
     this.#taken = taken;
@@ -97,7 +97,7 @@ class TypeClasses {
   }
 }
 
-/** Of values that Python has no literal type for, only the kind is said. */
+/** For values without a literal type in Python, gives only their type. */
 function literalText(values: readonly unknown[]): string {
   const plain = values.every(
     (value) => value === null || ["string", "boolean"].includes(typeof value) || Number.isInteger(value),

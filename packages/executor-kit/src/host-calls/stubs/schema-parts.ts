@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from "@fenced/core";
 
-/** Types nested deeper than this are any value: nobody reads them. */
+/** Types nested deeper than this become "any value", since nobody reads them. */
 const deepestType = 8;
 
-/** A JSON schema at hand, and the whole that it is a part of, to which references refer. */
+/** A part of a JSON schema, and the whole schema, which references point into. */
 export interface SchemaPart {
   readonly schema: JsonValue | undefined;
   readonly root: JsonObject;
-  /** How deep it is nested. */
+  /** Its nesting depth. */
   readonly depth: number;
 }
 
@@ -19,7 +19,7 @@ export interface SchemaField {
   readonly description: string | undefined;
 }
 
-/** What kind of values a schema allows, as far as a type says it. */
+/** The kind of values that a schema allows, as far as a type can express it. */
 export type SchemaKind =
   | { readonly kind: "any" | "null" | "boolean" | "integer" | "number" | "string" }
   | { readonly kind: "literals"; readonly values: readonly JsonValue[] }
@@ -30,12 +30,12 @@ export type SchemaKind =
 
 const any = { kind: "any" } as const;
 
-/** The schema of a function's arguments or result, as a part. */
+/** Wraps the schema of a function's arguments or result as a part. */
 export function wholeSchema(schema: JsonObject | undefined): SchemaPart {
   return { schema, root: schema ?? {}, depth: 0 };
 }
 
-/** What kind of values a part allows. */
+/** The kind of values that a part allows. */
 export function kindOf(given: SchemaPart): SchemaKind {
   const part = resolved(given);
   const { schema, depth } = part;
@@ -69,7 +69,7 @@ function objectKind(schema: JsonObject, inner: (value: JsonValue | undefined) =>
   };
 }
 
-/** Follows references to definitions of the same schema. */
+/** Follows references to definitions in the same schema. */
 function resolved(part: SchemaPart): SchemaPart {
   let { schema } = part;
   for (let hops = 0; isObject(schema) && typeof schema["$ref"] === "string"; hops += 1) {

@@ -1,7 +1,7 @@
 import type { HostFunction } from "@fenced/core";
 import { kindOf, type SchemaField, type SchemaPart, wholeSchema } from "./schema-parts.ts";
 
-/** The declarations of host functions in TypeScript, with what their arguments mean. */
+/** TypeScript declarations of host functions, with descriptions of their arguments. */
 export function typeScriptDeclarations(functions: readonly HostFunction[], keyword: "declare" | "export"): string {
   return functions.map((each) => declaration(each, keyword)).join("\n\n");
 }
@@ -14,7 +14,7 @@ function declaration({ name, description, inputSchema, outputSchema }: HostFunct
   return `${comment(description, "")}${head}: Promise<${typeText(wholeSchema(outputSchema), "")}>;`;
 }
 
-/** @param indent - of the line on which it begins. */
+/** @param indent - indentation of the line on which it begins. */
 function typeText(part: SchemaPart, indent: string): string {
   const kind = kindOf(part);
   switch (kind.kind) {
