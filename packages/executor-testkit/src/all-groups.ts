@@ -31,7 +31,9 @@ import { workspaceLimit } from "./cases/workspace-limit.ts";
 import { workspace } from "./cases/workspace.ts";
 import type { ConformanceGroup } from "./conformance-case.ts";
 
-/** The suite, in the order in which it is reported: from what everything else stands on to what remains at the end. */
+/**
+ * The suite, in the order of the report: from the basics that everything else depends on to what remains at the end.
+ */
 export const allGroups: readonly ConformanceGroup[] = [
   blocks,
   options,

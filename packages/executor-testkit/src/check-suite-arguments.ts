@@ -30,7 +30,7 @@ const suiteOptions: z.ZodType<SuiteOptions> = optionsSchema({
 } satisfies OptionSchemas<SuiteOptions>);
 
 /**
- * Checks the arguments of `testCodeExecutor`.
+ * Validates the arguments of `testCodeExecutor`.
  *
  * @returns the options.
  * @throws InvalidInputError if a part of the runner, of the subject or an option is unknown or wrong.
@@ -42,14 +42,14 @@ export function checkSuiteArguments(runner: unknown, subject: unknown, options: 
   return checkOptions(suiteOptions, options, "testCodeExecutor");
 }
 
-/** A subject may be an object of a class, whose methods no loop over its names finds. */
+/** A subject may be an instance of a class, whose methods are not enumerable. */
 function withInherited(subject: unknown): unknown {
   if (typeof subject !== "object" || subject === null) return subject;
   const names = new Set([...Object.keys(subjectSchemas), ...Object.keys(subject)]);
   return Object.fromEntries([...names].map((name): [string, unknown] => [name, valueOf(subject, name)]));
 }
 
-/** A command that a getter gives may not be known yet, when the place that it names is started by a hook of the tests. */
+/** A getter may not be able to return the command yet, if a test hook starts the place that it names. */
 function valueOf(subject: object, name: string): unknown {
   const isGetter = Object.getOwnPropertyDescriptor(subject, name)?.get !== undefined;
   return isGetter && name === "hostCommand" ? ["known when it is needed"] : Reflect.get(subject, name);

@@ -2,29 +2,29 @@ import type { CodeExecutor, ComponentModel } from "@fenced/core";
 import type { CommonExecutorOptions } from "./common-executor-options.ts";
 import type { FixtureLanguage } from "./languages/fixture-language.ts";
 
-/** The executor under test: how the suite gets at it. What it can do, the suite reads from its `capabilities`. */
+/** Describes the executor under test to the suite, which reads what it can do from its `capabilities`. */
 export interface ExecutorSubject {
   /** The executor's name, for the report. */
   readonly name: string;
 
   /**
-   * Makes a new executor that is not started. Options that are not given must not be set, so that defaults are tested.
-   * An invalid option must throw (or reject) here.
+   * Creates a new executor without starting it. Do not set options that are not given, so that defaults are tested. An
+   * invalid option must throw (or reject) here.
    */
   create(options: CommonExecutorOptions): CodeExecutor | Promise<CodeExecutor>;
 
-  /** Makes an executor from what `dumpComponent` returned. */
+  /** Creates an executor from the output of `dumpComponent`. */
   load(model: ComponentModel): CodeExecutor | Promise<CodeExecutor>;
 
   /**
-   * Whether the executor has an option `workDir`, a directory of the host that the blocks work in. True as well for an
-   * executor that runs blocks on another host, if the test's other host is this one.
+   * Whether the executor has an option `workDir`, a directory of the host that the blocks work in. Also true for an
+   * executor that runs blocks on another host, if that host is this machine in the test.
    */
   readonly takesWorkDir: boolean;
 
   /**
-   * A command that starts a program which calls `runExecutorHost(create)` and nothing else. The suite starts it, kills
-   * it, and looks at what remains. May be a getter: it is read in those cases, after your own hooks have run.
+   * A command that starts a program which calls only `runExecutorHost(create)`. The suite starts it, kills it, and
+   * checks what remains. May be a getter: it is read in those cases, after your own hooks have run.
    *
    * @example
    * [process.execPath, join(import.meta.dirname, "fixtures/executor-host.js")]
@@ -32,34 +32,34 @@ export interface ExecutorSubject {
   readonly hostCommand: readonly [program: string, ...args: string[]];
 
   /**
-   * Names what the executor keeps outside this process and the file system and exists now: containers, kernels,
-   * sessions. The suite checks that nothing is added for good.
+   * Lists what the executor currently keeps outside this process and the file system: containers, kernels, sessions.
+   * The suite checks that nothing is left behind.
    */
   listResources?(): Promise<readonly string[]>;
 
   /**
-   * Kills the place where the executor's code runs, as a crash of it would: the container, the kernel, the connection. Resolves
-   * when it is dead. Without it the suite does not look at what happens then.
+   * Kills the place where the executor's code runs, as a crash would: the container, the kernel, the connection.
+   * Resolves when it is dead. Without it, the suite does not test what happens then.
    */
   breakPlace?(executor: CodeExecutor): Promise<void>;
 
   /**
-   * For an executor whose `isolation` is `"remote"`: output comes while the program runs, and a consumer that does not read
-   * makes it wait. The suite then checks it as it does for all others. Default: false.
+   * For an executor whose `isolation` is `"remote"`: output arrives while the program runs, and a consumer that does
+   * not read makes it wait. The suite then tests this as for all others. Default: false.
    */
   readonly live?: boolean;
 
   /**
-   * What a process that a block leaves running prints after the end of the block fails: the backend has closed the output. The
-   * suite then leaves servers that log out. Default: false.
+   * The backend closes the output at the end of a block, so a process that the block leaves running cannot print any
+   * more. The suite then skips servers that log. Default: false.
    */
   readonly closesOutput?: boolean;
 
-  /** The longest, in milliseconds, that one step may take before the suite calls it hung. Default: 120,000. */
+  /** How long one step may take before the suite considers it hung, in milliseconds. Default: 120,000. */
   readonly patienceMs?: number;
 
   /**
-   * Programs for an executor that runs none of the languages which the suite has programs for (python, javascript,
+   * Programs for an executor that runs none of the languages for which the suite has programs (python, javascript,
    * bash, sh).
    */
   readonly language?: FixtureLanguage;

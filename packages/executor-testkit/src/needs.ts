@@ -1,21 +1,21 @@
 import type { Need } from "./conformance-case.ts";
 import type { ChildKind, FixtureLanguage } from "./languages/fixture-language.ts";
 
-/** Every block is a process of its own, so the suite can say what the process reads and writes, byte by byte. */
+/** Every block is its own process, so the suite can control what it reads and writes, byte by byte. */
 export const processes: Need = ({ capabilities }) =>
   capabilities.stateful ? "stateful: a block is not a process of its own" : undefined;
 
-/** Variables survive. */
+/** Variables survive from block to block. */
 export const stateful: Need = ({ capabilities }) => (capabilities.stateful ? undefined : "not stateful");
 
-/** Rich output. */
+/** Blocks can show rich output. */
 export const displays: Need = ({ capabilities }) =>
   capabilities.displays ? undefined : "capabilities.displays is false";
 
-/** Standard input can be given. */
+/** Blocks can read standard input. */
 export const stdin: Need = ({ capabilities }) => (capabilities.stdin ? undefined : "capabilities.stdin is false");
 
-/** Output comes while the program runs, through something that can be stopped like a pipe. */
+/** Output arrives while the program runs, and can be held back like a pipe's. */
 export const live: Need = ({ capabilities, subject }) =>
   capabilities.isolation === "remote" && subject.live !== true
     ? 'isolation is "remote": output may come when the block has ended'
@@ -29,13 +29,13 @@ export const breakable: Need = ({ subject }) =>
 export const keepsOutput: Need = ({ subject }) =>
   subject.closesOutput === true ? "the backend closes the output of a process that outlives its block" : undefined;
 
-/** The block's file is a file of this host, and named by `codeFile`. */
+/** The block is in a file on this host, which `codeFile` names. */
 export const codeFile: Need = ({ capabilities }) => {
   if (capabilities.stateful) return "stateful: blocks are not started from files";
   return capabilities.isolation === "remote" ? 'isolation is "remote": blocks are files of another host' : undefined;
 };
 
-/** A block can be ended without the session that it runs in, and so without what else runs there. */
+/** A block can be ended without ending its session and what else runs there. */
 export const staysInSession: Need = ({ capabilities }) =>
   capabilities.isolation === "remote" && capabilities.stateful
     ? 'isolation is "remote": ending a block may take the session with it'
@@ -48,31 +48,31 @@ export const onHost: Need = ({ capabilities }) =>
 /** The workspace can be a directory of this host. */
 export const workDir: Need = ({ subject }) => (subject.takesWorkDir ? undefined : "the executor takes no workDir");
 
-/** What a program does to its files can be seen on this host, without the executor. */
+/** Changes that a program makes to its files can be seen on this host without the executor. */
 export const visibleOnHost: Need = (kit) =>
   onHost(kit) === undefined || kit.subject.takesWorkDir
     ? undefined
     : "nothing that a block does can be seen from this host without the executor";
 
-/** A language is among the executor's. */
+/** The executor runs a language. */
 export const language =
   (name: string): Need =>
   ({ capabilities }) =>
     capabilities.languages.includes(name) ? undefined : `capabilities.languages has no "${name}"`;
 
-/** Functions can be offered in a language. */
+/** The executor offers functions in a language. */
 export const functionsIn =
   (name: string): Need =>
   ({ capabilities }) =>
     capabilities.functions.includes(name) ? undefined : `capabilities.functions has no "${name}"`;
 
-/** Programs in a language can call functions of the host. */
+/** Programs in a language can call host functions. */
 export const hostFunctionsIn =
   (name: string): Need =>
   ({ capabilities }) =>
     capabilities.hostFunctions.includes(name) ? undefined : `capabilities.hostFunctions has no "${name}"`;
 
-/** The fixture programs can do something. */
+/** The fixture language has a statement. */
 export const statement =
   (name: keyof FixtureLanguage): Need =>
   (kit) =>
@@ -86,11 +86,11 @@ export const startsProcesses: Need = ({ capabilities }) =>
 export const specialFiles: Need = ({ capabilities }) =>
   capabilities.isolation === "wasm" ? 'isolation is "wasm": there are no named pipes and sockets' : undefined;
 
-/** What files hold does not lie in this process's memory. */
+/** File contents are not in this process's memory. */
 export const filesElsewhere: Need = ({ capabilities }) =>
   capabilities.isolation === "wasm" ? 'isolation is "wasm": the files are in this process\'s memory' : undefined;
 
-/** The fixture programs can start a process in some way. */
+/** The fixture programs can start a process in a given way. */
 export const childKind =
   (kind: ChildKind): Need =>
   (kit) =>

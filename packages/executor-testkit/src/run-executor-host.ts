@@ -8,8 +8,8 @@ import { hostReportMark, hostRequestVariable, type HostReport, type HostRequest 
 const goneWithinMs = 5000;
 
 /**
- * The whole of the program that a subject's `hostCommand` starts: makes an executor, runs what the suite asks for, and
- * then stops it, exits without stopping it, or is killed. It must be able to end by itself after `stop()`.
+ * The whole program that a subject's `hostCommand` starts: creates an executor, runs what the suite requests, and then
+ * stops the executor, exits without stopping it, or is killed. It must be able to end by itself after `stop()`.
  *
  * @example
  * import { runExecutorHost } from "@fenced/executor-testkit";
@@ -21,7 +21,7 @@ export async function runExecutorHost(
   create: (options: CommonExecutorOptions) => CodeExecutor | Promise<CodeExecutor>,
 ): Promise<void> {
   const request = readRequest();
-  // Only now: what loads this program may keep temporary files of its own.
+  // Not earlier, because what loads this program may keep temporary files of its own.
   for (const name of ["TMPDIR", "TMP", "TEMP"]) process.env[name] = request.temporary;
   const before = await childProcesses();
 
@@ -66,13 +66,13 @@ async function childrenThatStay(before: ReadonlyMap<number, string>): Promise<st
 async function childProcesses(): Promise<Map<number, string>> {
   const children = new Map<number, string>();
   if (process.platform === "win32") return children;
-  // Any process of the machine may have arguments of megabytes.
+  // Any process of the machine may have megabytes of arguments.
   const limit = { maxBuffer: 268_435_456 };
   const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid=,stat=,args="], limit);
   for (const line of stdout.split("\n")) {
     const [, pid, parent, state, command] = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [];
     if (Number(parent) !== process.pid || command === undefined) continue;
-    // `ps` is a child itself, and esbuild serves those who load TypeScript.
+    // `ps` is a child itself, and so is the esbuild service that loads TypeScript.
     if (state?.startsWith("Z") === true || /^ps |\besbuild\b/.test(command)) continue;
     children.set(Number(pid), command);
   }

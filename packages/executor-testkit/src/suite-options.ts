@@ -1,17 +1,18 @@
-/** How the suite is run. By default all of it, one case after another. */
+/** Options of the suite. By default it runs in full, one case after another. */
 export interface SuiteOptions {
   /**
-   * Only these groups, by their names, for a **variant** of an executor that passes the whole suite elsewhere: another image,
-   * another version of a server, another way to the same place. Name the groups that the variant can change. The suite's title
-   * says that it is a part, and which, so that a report of it never reads like one of the whole.
+   * Run only the groups with these names, for a **variant** of an executor that passes the whole suite elsewhere:
+   * another image, another server version, another connection to the same place. Name the groups that the variant can
+   * affect. The suite's title says that it is partial and lists the groups, so that its report cannot be mistaken for a
+   * full one.
    */
   readonly groups?: readonly string[];
 
   /**
-   * Let cases of groups that mostly wait (`timeout`, `abort` and others) run side by side, none with the executor of another, which
-   * takes a third of the time. They are defined with `concurrent: true`, which vitest knows (it runs `maxConcurrency`, 5, of
-   * them at once); other runners run them one after another. Default: false, for places where not many executors can be
-   * started at once.
+   * Run the cases of groups that mostly wait (`timeout`, `abort` and others) concurrently, no two with the same executor,
+   * in about a third of the time. They are defined with `concurrent: true`, which vitest supports (it runs
+   * `maxConcurrency`, 5, of them at once); other runners run them one after another. Default: false, for places that
+   * cannot start many executors at once.
    */
   readonly concurrent?: boolean;
 }

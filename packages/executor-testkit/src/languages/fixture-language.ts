@@ -1,46 +1,46 @@
 import type { CodeBlock } from "@fenced/core";
 
 /**
- * How a program starts another process, from the tamest way to the wildest: as it comes; in a session and process
- * group of its own; the same through a process in between that is gone; with an empty environment; in a session of
- * its own with an empty environment, so that only its parent tells where it comes from.
+ * How a program starts another process, in order of difficulty: plainly; in a new session and process group; the same
+ * through an intermediate process that has ended; with an empty environment; in a new session with an empty
+ * environment, so that only its parent reveals its origin.
  */
 export type ChildKind = (typeof childKinds)[number];
 
-/** All ways. */
+/** All of these ways. */
 export const childKinds = ["child", "new-session", "double-fork", "no-environment", "no-traces"] as const;
 
 /**
- * Fixture programs in one language. Every method returns one statement (or a few) as source text; `program` joins them
- * to a block. A statement that a language cannot express is left out, and the cases that need it are skipped.
+ * Fixture programs in one language. Every method returns one statement (or a few) as source code; `program` joins them
+ * into a block. A statement that a language cannot express is left out, and the cases that need it are skipped.
  *
- * Statements must not leave names behind that a second block in the same session could trip over.
+ * Statements must not leave names behind that could break a second block in the same session.
  */
 export interface FixtureLanguage {
   /** The canonical name of the language. */
   readonly name: string;
   /** The extension of its files, without a dot. */
   readonly extension: string;
-  /** What starts a comment that ends with the line. */
+  /** Starts a line comment. */
   readonly comment: "#" | "//";
-  /** The ways to start a process that the language has. */
+  /** The ways to start a process in this language. */
   readonly childKinds: readonly ChildKind[];
 
   /** A block that executes the statements in order. */
   program(...statements: readonly string[]): CodeBlock;
-  /** Does nothing, in one line that is no comment. */
+  /** Does nothing, in one line that is not a comment. */
   nothing(): string;
-  /** Writes a line to standard output, at once. */
+  /** Writes a line to standard output, without buffering. */
   print(text: string): string;
-  /** Writes text as it is, at once. */
+  /** Writes text unchanged, without buffering. */
   write(text: string, to?: "stdout" | "stderr"): string;
-  /** Writes bytes to standard output, at once. */
+  /** Writes bytes to standard output, without buffering. */
   writeBytes?(bytes: readonly number[]): string;
   /** Writes one character many times. */
   fill(character: string, count: number, to?: "stdout" | "stderr"): string;
   /** Writes the lines `line 0` to `line <count - 1>`. */
   lines(count: number): string;
-  /** Fails as programs of this language usually do, with the message on standard error. */
+  /** Fails in the usual way for this language, with the message on standard error. */
   fail(message: string): string;
   /** Ends the process with this exit code. */
   exit(code: number): string;
@@ -61,11 +61,11 @@ export interface FixtureLanguage {
   moduleSource(value: string): string;
   /** Imports a module by its path in the workspace and prints the value. */
   printImported(path: string): string;
-  /** Imports a user function and prints what it returns. */
+  /** Imports a user function and prints its return value. */
   printCall?(module: string, name: string, ...parameters: readonly number[]): string;
 
   writeFile(path: string, text: string): string;
-  /** Prints a file; fails if it is not there. */
+  /** Prints a file; fails if it does not exist. */
   printFile(path: string): string;
   /** Prints `exists` or `missing`. */
   printExists(path: string): string;
@@ -73,23 +73,25 @@ export interface FixtureLanguage {
   /** Removes a directory with everything in it. */
   removeDirectory(path: string): string;
   symlink(target: string, link: string): string;
-  /** Waits, for some minutes at most, until a file is there. */
+  /** Waits until a file exists, for a few minutes at most. */
   awaitFile(path: string): string;
 
-  /** Adds a byte to a file every 50 ms, for some minutes, also if it is asked or interrupted to stop. */
+  /** Appends a byte to a file every 50 ms for a few minutes, even if it is asked or interrupted to stop. */
   beatStubbornly(file: string): string;
-  /** Adds a byte to a file every 50 ms, for some minutes. */
+  /** Appends a byte to a file every 50 ms for a few minutes. */
   beat(file: string): string;
   /**
-   * Starts a process that adds a byte to `file` every 50 ms, for some minutes, and holds standard output open; waits
+   * Starts a process that appends a byte to `file` every 50 ms for a few minutes, and holds standard output open; waits
    * until it beats. Its id is in `<file>.pid`.
    */
   spawnBeating(file: string, kind: ChildKind): string;
-  /** Writes 64 KiB to standard output and then a byte to `file`, as often as said. */
+  /** Writes 64 KiB to standard output and then a byte to `file`, `times` times. */
   flood(file: string, times: number): string;
 
-  /** Starts a process that listens on the loopback interface and writes its port to a file; waits until it is there. */
+  /**
+   * Starts a process that listens on the loopback interface and writes its port to a file; waits until the file exists.
+   */
   spawnServer?(portFile: string): string;
-  /** Prints what the server answers (`pong`), or `no answer`. */
+  /** Prints the server's answer (`pong`), or `no answer`. */
   callServer?(portFile: string): string;
 }

@@ -40,7 +40,7 @@ server.listen(0, "127.0.0.1", () => {
   fs.renameSync(${quote(`${portFile}.new`)}, ${quote(portFile)});
 });`;
 
-// Synchronous, so that order and "at once" hold for pipes too. A pipe that is full says EAGAIN.
+// Synchronous, so that output keeps its order and is not buffered, even for pipes. A full pipe reports EAGAIN.
 const writeSync = (expression: string, to: "stdout" | "stderr" = "stdout") =>
   `for (let rest = Buffer.from(${expression}); rest.length > 0; ) {
   try { rest = rest.subarray(fs.writeSync(${to === "stdout" ? 1 : 2}, rest)); }
@@ -50,7 +50,7 @@ const writeSync = (expression: string, to: "stdout" | "stderr" = "stdout") =>
 const readInput = `const chunks = []; for await (const chunk of process.stdin) chunks.push(chunk);
 const input = Buffer.concat(chunks).toString();`;
 
-// A scope of its own, as a session that keeps state would refuse to declare `fs` twice.
+// In its own scope, since a session that keeps state would refuse to declare `fs` twice.
 const scoped = (statements: readonly string[]) =>
   `{\nconst fs = await import("node:fs"); const childProcess = await import("node:child_process"); const net = await import("node:net");\n${statements.join("\n")}\n}\n`;
 

@@ -3,5 +3,5 @@ import { javascript } from "./javascript.ts";
 import { python } from "./python.ts";
 import { bash, sh } from "./shell.ts";
 
-/** The languages that the suite has programs for, the one it likes best first. */
+/** The languages for which the suite has programs, in order of preference. */
 export const knownLanguages: readonly FixtureLanguage[] = [python, javascript, bash, sh];

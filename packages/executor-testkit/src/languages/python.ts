@@ -1,6 +1,6 @@
 import { childKinds, type ChildKind, type FixtureLanguage } from "./fixture-language.ts";
 
-// What JSON writes is also a Python literal, as long as there are no lone surrogates.
+// A JSON string is also a Python literal, as long as it contains no lone surrogates.
 const quote = (text: string): string => JSON.stringify(text);
 const indent = (source: string): string => source.replaceAll(/^(?=.)/gm, "    ");
 

@@ -26,7 +26,7 @@ const startBeating: Readonly<Record<ChildKind, (program: string) => string>> = {
   "no-traces": (program) => start(program, `setsid ${emptyEnvironment}`),
 };
 
-// Bytes as octal escapes: nothing that is left to interpret, and lines of any length.
+// Writes bytes as octal escapes, which leaves nothing to interpret and allows lines of any length.
 const write = (bytes: Iterable<number>, to?: "stdout" | "stderr") => `printf '${octal(bytes)}'${redirect(to)}`;
 const encode = (text: string) => new TextEncoder().encode(text);
 
@@ -73,7 +73,7 @@ printf . >> ${quote(file)}
 flood=$((flood + 1)); done`,
 });
 
-/** Fixture programs for a POSIX shell with the usual programs around it. */
+/** Fixture programs for a POSIX shell with the usual utilities. */
 export const sh: FixtureLanguage = shell("sh", ["child", "double-fork", "no-environment"]);
 
 /** Fixture programs for bash. */

@@ -7,10 +7,10 @@ export interface ErrorKind {
 }
 
 /**
- * Asserts that a promise rejects with an error of this kind. It should have a deadline of its own.
+ * Asserts that a promise rejects with an error of this class. The promise should have its own deadline.
  *
- * @param what - what is tried, for the message.
- * @param reason - what the error's message must say.
+ * @param what - what is tested, for the message.
+ * @param reason - what the error's message must contain.
  */
 export async function assertRejectsAs(
   kind: ErrorKind,

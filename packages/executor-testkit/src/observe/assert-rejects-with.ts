@@ -1,9 +1,7 @@
 import assert, { AssertionError } from "node:assert/strict";
 import type { CaseContext } from "../case-context.ts";
 
-/**
- * Asserts that a promise rejects with this very value, not with one like it.
- */
+/** Asserts that a promise rejects with exactly this value, not with an equal one. */
 export async function assertRejectsWith(kit: CaseContext, promise: Promise<unknown>, expected: unknown): Promise<void> {
   const outcome = await kit.within(
     "the rejection of an aborted call",

@@ -2,12 +2,13 @@ import type { CodeBlock, CodeExecutor, CodeResult } from "@fenced/core";
 
 /** A block that has begun. */
 export interface BegunBlock {
-  /** Its result; what it rejects with may be looked at later. */
+  /** Its result; a rejection may be handled later. */
   readonly result: Promise<CodeResult>;
 }
 
 /**
- * Starts a block, and waits until it has printed something: for a test that then does something to the place where it runs.
+ * Starts a block, and waits until it has printed something, for a test that then does something to the place where it
+ * runs.
  *
  * @throws what the run rejects with before the block has printed anything.
  *

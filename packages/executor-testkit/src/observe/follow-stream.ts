@@ -3,7 +3,7 @@ import type { CodeResult, ExecutionEvent } from "@fenced/core";
 
 /** A stream that is read in the background. */
 export interface FollowedStream {
-  /** What has come so far. */
+  /** The events so far. */
   readonly events: readonly ExecutionEvent[];
   /** The stream's result; rejects with what the stream throws. */
   readonly result: Promise<CodeResult>;
@@ -11,7 +11,7 @@ export interface FollowedStream {
   seen(text: string): Promise<void>;
 }
 
-/** Reads a stream in the background, so that a test can act in the middle of it. */
+/** Reads a stream in the background, so that a test can act while it runs. */
 export function followStream(stream: AsyncIterable<ExecutionEvent>): FollowedStream {
   const events: ExecutionEvent[] = [];
   const waiting = new Set<() => void>();
@@ -26,7 +26,7 @@ export function followStream(stream: AsyncIterable<ExecutionEvent>): FollowedStr
     ended = true;
     wakeAll();
   });
-  // A test may be interested in what it saw and never ask how it ended.
+  // A test may care only about the events and never ask for the result.
   result.catch(() => {});
 
   const seen = (text: string) =>
@@ -57,7 +57,7 @@ async function read(
   return result;
 }
 
-/** All text of one kind that a stream carried; both kinds together if none is named. */
+/** All streamed text of one kind, or of both kinds if none is given. */
 export function streamedText(events: readonly ExecutionEvent[], kind?: "stdout" | "stderr"): string {
   let text = "";
   for (const event of events) {

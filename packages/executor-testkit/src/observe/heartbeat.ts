@@ -4,13 +4,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { FileNotFoundError, type CodeExecutor } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 
-// Programs beat every 50 ms; one that is alive shows it in this time even on a busy machine.
+// Programs beat every 50 ms, so a living one beats within this time even on a busy machine.
 const silenceMs = 1000;
 
-/** A file that a program adds to as long as it lives: seen without signals, ids or any other thing of one host. */
+/**
+ * A file that a program appends to as long as it lives, which works without signals, ids or anything else specific to a
+ * host.
+ */
 export interface Heartbeat {
   readonly name: string;
-  /** How often it has beaten; `undefined` as long as there is no file. */
+  /** How often it has beaten; `undefined` if the file does not exist yet. */
   count(): Promise<number | undefined>;
 }
 
@@ -39,7 +42,7 @@ export async function assertBeats(kit: CaseContext, heartbeat: Heartbeat): Promi
   );
 }
 
-/** Asserts that a program that has been alive is dead. */
+/** Asserts that a program that was alive is now dead. */
 export async function assertStopped(heartbeat: Heartbeat): Promise<void> {
   const before = await heartbeat.count();
   assert.ok(before !== undefined, `${heartbeat.name} is not there: its program did not get that far, or it was lost`);
@@ -52,7 +55,7 @@ export async function assertStopped(heartbeat: Heartbeat): Promise<void> {
   );
 }
 
-/** Asserts that programs that beat in the workspace are dead; where there are host processes, these too. */
+/** Asserts that programs that beat in the workspace are dead, including their processes if these run on this host. */
 export async function assertDead(kit: CaseContext, executor: CodeExecutor, ...files: readonly string[]): Promise<void> {
   await Promise.all(files.map((file) => assertStopped(workspaceHeartbeat(executor, file))));
   if (kit.capabilities.isolation !== "none") return;
@@ -68,7 +71,7 @@ export async function processId(executor: CodeExecutor, file: string): Promise<n
   return text === undefined ? undefined : Number(new TextDecoder().decode(text));
 }
 
-/** Whether a process of this host is alive; one that nobody has waited for yet is not. */
+/** True if a process of this host is alive; a zombie is not. */
 export async function isAlive(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
@@ -76,7 +79,7 @@ export async function isAlive(pid: number): Promise<boolean> {
     return false;
   }
   if (process.platform !== "linux") return true;
-  // It may be waited for between the two looks.
+  // It may be reaped between the two checks.
   const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   return status !== undefined && !/\) Z /.test(status);
 }

@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import type { CaseContext } from "../case-context.ts";
 import { hostReportMark, hostRequestVariable, type HostRequest } from "../host-request.ts";
 
-/** A program of its own that uses the executor, so that the suite can see what is left of it. */
+/** A separate program that uses the executor, so that the suite can check what is left after it. */
 export class HostProgram implements AsyncDisposable {
   readonly reports: unknown[] = [];
   readonly #kit: CaseContext;
@@ -31,7 +31,7 @@ export class HostProgram implements AsyncDisposable {
     });
   }
 
-  /** Polls for something that the program does, unless it has ended before. */
+  /** Polls for something that the program does, and fails if the program ends first. */
   async until<T>(what: string, probe: () => Promise<T | undefined> | T | undefined): Promise<T> {
     return this.#kit.eventually(what, async () => {
       const ended = this.#process.exitCode !== null || this.#process.signalCode !== null;

@@ -3,11 +3,14 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 const sampleMs = 100;
-/** Of the time, collecting takes at most one part of so many: what is watched must not wait for it. */
+/**
+ * Garbage collection takes at most one part in this many of the time, so that what is watched does not have to wait for
+ * it.
+ */
 const shareOfTime = 5;
 
 /**
- * Watches how much memory this process holds on to, beyond what it held before: what its garbage collector cannot free.
+ * Measures how much more memory this process retains than at the start, without garbage.
  *
  * @example
  * using memory = new MemoryWatch();
@@ -23,13 +26,13 @@ export class MemoryWatch implements Disposable {
   constructor() {
     setFlagsFromString("--expose-gc");
     const collect: unknown = runInNewContext("gc");
-    // A runtime without a collector to call shows garbage as well, which only makes the check stricter.
+    // Without a callable garbage collector, garbage counts as well, which only makes the check stricter.
     this.#collect = isCollector(collect) ? collect : () => {};
     this.#before = this.#held();
     void this.#watch().catch(() => {});
   }
 
-  /** The most bytes, over those at the start, that were held at any time so far. */
+  /** The largest number of bytes retained so far, beyond those at the start. */
   peak(): number {
     this.#sample();
     return this.#peak;
@@ -50,12 +53,12 @@ export class MemoryWatch implements Disposable {
   }
 
   #sample(): void {
-    // Collecting is slow, and finds no more than what is there before it.
+    // Collecting is slow, and can only lower the number.
     if (used() - this.#before > this.#peak) this.#peak = Math.max(this.#peak, this.#held() - this.#before);
   }
 
   #held(): number {
-    // Buffers that are garbage are still counted after the first time: V8 frees them beside the program, and waits for it only here.
+    // The first collection still counts garbage buffers: V8 frees them in the background, and waits for that only here.
     this.#collect();
     this.#collect();
     return used();

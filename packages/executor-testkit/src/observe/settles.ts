@@ -3,8 +3,8 @@ import { FencedError } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 
 /**
- * Checks that a call ends in time, in whatever way an executor may end it: with an answer, or with an error of ours. What
- * hostile code can bring about is that a call fails, not that it hangs or throws what nobody expects.
+ * Checks that a call settles in time, in any way that an executor may end it: with a result, or with one of Fenced's
+ * errors. Hostile code may make a call fail, but not hang or throw something unexpected.
  */
 export async function settles<T>(kit: CaseContext, what: string, promise: PromiseLike<T>): Promise<T | undefined> {
   try {

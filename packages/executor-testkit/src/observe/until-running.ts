@@ -4,7 +4,7 @@ import type { FixtureLanguage } from "../languages/fixture-language.ts";
 import type { FollowedStream } from "./follow-stream.ts";
 import { workspaceHeartbeat } from "./heartbeat.ts";
 
-/** Statements of a program that says `started` when it has begun to beat in `file`, and goes on by `beat`. */
+/** Statements of a program that prints `started` once it beats in `file`, and continues with `beat`. */
 export function beating(
   language: FixtureLanguage,
   file: string,
@@ -13,21 +13,21 @@ export function beating(
   return [language.writeFile(file, "."), language.print("started"), beat(file)];
 }
 
-/** Waits until a block that prints `started` and then beats in `file` has got that far. */
+/** Waits until a block that prints `started` and then beats in `file` has done so. */
 export async function untilRunning(
   kit: CaseContext,
   executor: CodeExecutor,
   followed: FollowedStream,
   file: string,
 ): Promise<void> {
-  // A remote executor may hold the output back until the block has ended, so there the file alone tells.
+  // A remote executor may hold the output back until the block has ended, so only the file tells.
   if (kit.capabilities.isolation !== "remote") {
     await kit.within("the block's first output", followed.seen("started\n"));
   }
   await untilBeating(kit, executor, file);
 }
 
-/** Waits until a block that is about to beat in `file` does. */
+/** Waits until a block that will beat in `file` does. */
 export async function untilBeating(kit: CaseContext, executor: CodeExecutor, file: string): Promise<void> {
   const { isolation, stateful } = kit.capabilities;
   if (isolation === "remote" || !stateful) {
@@ -35,13 +35,14 @@ export async function untilBeating(kit: CaseContext, executor: CodeExecutor, fil
     await kit.eventually(`the block beats in ${file}`, async () => ((await heartbeat.count()) ?? 0) > 0 || undefined);
     return;
   }
-  // A session that keeps state may let files wait until the block has ended. From its output to its first beat is a moment.
+  // A session that keeps state may delay file operations until the block has ended. Its first beat follows its output
+  // within moments.
   await new Promise((resolve) => {
     setTimeout(resolve, 500);
   });
 }
 
-/** Starts a block that runs until there is a file `go`, and then prints `lived on`; resolves once it runs. */
+/** Starts a block that runs until a file `go` exists, and then prints `lived on`; resolves once it runs. */
 export async function startWaiting(
   kit: CaseContext,
   executor: CodeExecutor,
@@ -54,14 +55,14 @@ export async function startWaiting(
   return { result };
 }
 
-/** How long a block that is to be ended gets to begin, at first. */
+/** The initial time for a block to begin before it is ended, in milliseconds. */
 const firstMs = 1000;
 
 /**
- * Ends a block that adds to a file, with more and more time until it had begun to. How long a program takes to begin is up to
- * the machine; a block that was ended before it began shows nothing.
+ * Ends a block that appends to a file, and retries with more time until the block had begun to. How long a program
+ * takes to begin depends on the machine; a block that ends before it began proves nothing.
  *
- * @param attempt - runs the block with an executor of its own, for some milliseconds.
+ * @param attempt - runs the block with its own executor, for the given number of milliseconds.
  */
 export async function withEnoughTime<Ended extends { readonly executor: CodeExecutor }>(
   kit: CaseContext,

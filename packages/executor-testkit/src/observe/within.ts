@@ -2,7 +2,7 @@ import { AssertionError } from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * The same promise with a deadline that only a hang can miss.
+ * Adds a deadline to a promise that only a hang can miss.
  *
  * @throws AssertionError that names `what`, once `milliseconds` have passed.
  */
@@ -22,7 +22,7 @@ export async function within<T>(milliseconds: number, what: string, promise: Pro
 }
 
 /**
- * Asks again and again until `probe` returns something other than `undefined`.
+ * Polls until `probe` returns something other than `undefined`.
  *
  * @throws AssertionError that names `what`, once `milliseconds` have passed.
  */
