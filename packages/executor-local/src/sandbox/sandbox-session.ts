@@ -80,7 +80,7 @@ export class SandboxSession implements BackendSession {
     sandbox.whenLost(settings.onLost);
   }
 
-  /** @throws BackendUnavailableError if the sandbox cannot be started; InvalidInputError if something cannot be shared. */
+  /** @throws BackendUnavailableError if the sandbox does not start; InvalidInputError if something cannot be shared. */
   static async open(settings: SandboxSettings, signal: AbortSignal): Promise<SandboxSession> {
     const directories = await SessionDirectories.plan(settings);
     const groups = await LimitGroups.plan(`fenced-${randomUUID()}`);

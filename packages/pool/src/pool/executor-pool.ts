@@ -19,7 +19,7 @@ import { RetryPace } from "./retry-pace.ts";
 const startsAtOnce = 8;
 /** Consecutive failed starts before waiting callers get the error. */
 const attempts = 3;
-/** An executor that is lost before it has been ready and unused for this long counts as a failed start. */
+/** An unused executor that is lost within this time, in milliseconds, counts as a failed start. */
 const earlyMs = 10_000;
 
 /**
