@@ -111,8 +111,8 @@ export interface DockerExecutorOptions extends BaseExecutorOptions, CommandLineE
   /** `user`, `uid` or `uid:gid` in the container. Default: see "Who the code runs as" in the README. */
   readonly user?: string;
   /**
-   * No capabilities, no new privileges, limits on memory and processes, no root where the work directory allows it, no
-   * container daemon's socket. Default: true.
+   * Drop all capabilities, forbid new privileges, limit memory and processes, avoid root where the work directory
+   * allows it, and refuse to mount a container daemon's socket. Default: true.
    */
   readonly hardened?: boolean;
   /**

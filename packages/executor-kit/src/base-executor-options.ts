@@ -17,8 +17,8 @@ export interface BaseExecutorOptions {
   readonly maxOutputBytes?: number;
   /**
    * Called when what earlier calls left in the session is gone (the container was killed, the kernel died, the
-   * connection broke), as soon as the executor knows, even while nothing runs. The next result also has `stateLost:
-   * true`. Errors that it throws are ignored. Not part of a dumped component.
+   * connection broke), as soon as the executor knows, even while nothing runs. The next result also has
+   * `stateLost: true`. Errors that it throws are ignored. Not part of a dumped component.
    *
    * @param reason - a sentence that says what happened, for a log or a person.
    */

@@ -32,13 +32,13 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    */
   readonly network?: "none" | "open";
   /**
-   * Files and directories of this machine that code in the sandbox can read. Default: none. Only with `isolation:
-   * "os-sandbox"`.
+   * Files and directories of this machine that code in the sandbox can read. Default: none. Only with
+   * `isolation: "os-sandbox"`.
    */
   readonly readable?: readonly string[];
   /**
-   * Files and directories that code in the sandbox can change, besides `workDir`. Default: none. Only with `isolation:
-   * "os-sandbox"`.
+   * Files and directories that code in the sandbox can change, besides `workDir`. Default: none. Only with
+   * `isolation: "os-sandbox"`.
    */
   readonly writable?: readonly string[];
   /**
@@ -47,9 +47,9 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    */
   readonly memoryBytes?: number;
   /**
-   * Maximum number of processes and threads in the sandbox; at least 16. Default: 512, or no limit if this program is
-   * root and may not create control groups. If you set a limit that cannot be enforced, the start fails. Only with
-   * `isolation: "os-sandbox"`, on Linux.
+   * Maximum number of processes and threads in the sandbox; at least 16. Default: 512, or no limit if this program may
+   * not create control groups and is root or runs on Linux before 5.14. If you set a limit that cannot be enforced, the
+   * start fails. Only with `isolation: "os-sandbox"`, on Linux.
    */
   readonly pidsLimit?: number;
 }

@@ -18,10 +18,10 @@ export type ExecutionEvent =
   | { readonly type: "block-end"; readonly index: number; readonly result: BlockResult }
   | { readonly type: "result"; readonly result: CodeResult };
 
-/** What happens when code calls a function of the host. */
+/** An event about a call of a host function. */
 export type HostCallEvent = HostCallStart | HostCallEnd;
 
-/** Code calls a function of the host. */
+/** Code calls a host function. */
 export interface HostCallStart {
   readonly type: "host-call";
   /** Identifies the call; globally unique. */

@@ -42,8 +42,8 @@ export class FunctionWithRequirements {
   /** The complete definition, dedented, with `\n` line endings and without blank lines around it. */
   readonly source: string;
   /**
-   * Its head on one line, without decorators: `def load_data(a: int = 1, *args) -> "pandas.DataFrame":`, `async
-   * function add(a, b = 1)`.
+   * Its head on one line, without decorators: `def load_data(a: int = 1, *args) -> "pandas.DataFrame":`,
+   * `async function add(a, b = 1)`.
    */
   readonly signature: string;
   /**

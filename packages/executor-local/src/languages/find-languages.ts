@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-// Always with `bigint`, as the rule asks for.
+// Always with `bigint`, as the lint rule requires.
 // oxlint-disable-next-line no-restricted-imports
 import { accessSync, constants, statSync } from "node:fs";
 import { createRequire } from "node:module";

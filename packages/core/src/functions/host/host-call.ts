@@ -38,6 +38,6 @@ export type ApproveHostCall = (call: HostCall) => HostCallApproval | Promise<Hos
 export interface HostCallError {
   /** The name of the error, e.g. `TypeError`. */
   readonly name: string;
-  /** Without stack traces and paths of the host. */
+  /** Without stack traces and host paths. */
   readonly message: string;
 }
