@@ -63,9 +63,7 @@ interface ReadyContainer extends UsedContainer {
   readonly networkVariables: Readonly<Record<string, string>>;
 }
 
-/**
- * Everything that exists while the executor is started. A container that breaks down is replaced for the next block.
- */
+/** Everything that exists while the executor is started. The next block replaces a container that broke down. */
 export class DockerSession implements BackendSession {
   readonly #request: SessionRequest;
   readonly #directories: SessionDirectories;

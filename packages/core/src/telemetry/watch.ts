@@ -283,10 +283,7 @@ function histogramOf(meter: Meter, { name, description, unit, boundaries }: Hist
   return made;
 }
 
-/**
- * Returns the result of `action`, or `fallback` if the SDK or one of its plug-ins throws. Telemetry never breaks what
- * it observes.
- */
+/** Returns `fallback` if the SDK or one of its plug-ins throws: telemetry never breaks what it observes. */
 function safely<T>(action: () => T, fallback: T): T {
   try {
     return action();
