@@ -14,8 +14,9 @@ import { RemoteServer } from "./servers/remote-server.ts";
 import { JupyterSession, kernelLanguages } from "./session/jupyter-session.ts";
 
 /**
- * Runs blocks in a Jupyter kernel, which keeps variables from block to block and from call to call, and shows plots and
- * tables. One kernel an executor; many executors may share a server. On a Python kernel bash and sh blocks run too.
+ * Runs blocks in a Jupyter kernel, which keeps variables from block to block and from call to call, and shows plots
+ * and tables. Each executor has one kernel; many executors may share a server. A Python kernel also runs bash and sh
+ * blocks.
  *
  * @example
  * await using executor = new JupyterCodeExecutor({ server: new LocalJupyterServer() });
@@ -47,7 +48,7 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
     this.#interruptGraceMs = checked.interruptGraceMs ?? 2000;
     this.#reconnectTimeoutMs = checked.reconnectTimeoutMs ?? 10_000;
     this.#server = serverOf(checked);
-    // Before the kernel has said what it runs, its name has to do.
+    // Until the kernel reports its language, its name has to do.
     const language = /python/i.test(this.#kernelName) ? "python" : canonicalLanguage(this.#kernelName);
     this.offered = {
       ...kernelLanguages(language, ["bash", "sh"]),

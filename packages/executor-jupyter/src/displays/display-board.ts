@@ -7,7 +7,7 @@ import { assertApart, OutputDirectory } from "./output-directory.ts";
 /** An output as kernels send it. */
 export interface RichOutput {
   readonly data: unknown;
-  /** By which the kernel names a display that it may update. */
+  /** The kernel's name for a display that it may update. */
   readonly displayId?: string;
   readonly isUpdate: boolean;
 }
@@ -17,7 +17,7 @@ const [mostDisplays, mostBytes] = [10_000, 268_435_456];
 /** How many displays of earlier blocks can still be updated, and how long their names may be. */
 const [mostNamed, longestId] = [10_000, 1000];
 
-/** File name endings of what is saved; what is only text to read is not. */
+/** File name endings of the types that are saved. Text for reading is not saved. */
 const endings: ReadonlyMap<string, string> = new Map([
   ["image/png", "png"],
   ["image/jpeg", "jpg"],
@@ -35,7 +35,7 @@ const endings: ReadonlyMap<string, string> = new Map([
   ["audio/wav", "wav"],
   ["video/mp4", "mp4"],
 ]);
-/** The same picture in several of these formats is one file: that of the first. */
+/** If the same picture comes in several of these formats, only the first becomes a file. */
 const pictures = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
 
 /** Saves a session's rich outputs, and knows which of them may still be updated. */
@@ -50,8 +50,9 @@ export class DisplayBoard {
   }
 
   /**
-   * @param outputDir - where to save; made if missing. Default: a temporary directory, made when there is something to save.
-   * @param bound - a directory of this host that code can change although it is kept from the rest of the host.
+   * @param outputDir - where to save; created if missing. Default: a temporary directory, created when there is
+   * something to save.
+   * @param bound - a directory of this host that code can change, although it has no access to the rest of the host.
    * @throws InvalidInputError if outputs would be saved where that code can change them.
    */
   static async open(outputDir: string | undefined, bound: string | undefined): Promise<DisplayBoard> {
@@ -66,7 +67,7 @@ export class DisplayBoard {
     return new BlockDisplays(this);
   }
 
-  /** The name of an output's files, without ending: a new one, or that of the display which it updates. */
+  /** The name of an output's files, without an ending: a new one, or that of the display that it updates. */
   nameOf({ displayId, isUpdate }: RichOutput): string {
     const known = displayId === undefined ? undefined : this.#names.get(displayId);
     const name = isUpdate && known !== undefined ? known : `display-${randomUUID().slice(0, 13)}`;
@@ -78,7 +79,7 @@ export class DisplayBoard {
     return name;
   }
 
-  /** Saves a bundle, a file for each type that makes one; returns their absolute paths. */
+  /** Saves a bundle, one file per type that is saved; returns their absolute paths. */
   async save(bundle: MimeBundle, name: string): Promise<string[]> {
     const files: string[] = [];
     const picture = pictures.find((type) => Object.hasOwn(bundle, type));
@@ -140,7 +141,7 @@ export class BlockDisplays {
     return [...shown, { type: "display", display, ...(replaces ? { replaces } : {}) }, ...problem];
   }
 
-  /** What cannot be saved is shown all the same. */
+  /** Outputs that cannot be saved are still shown. */
   async #saved(data: MimeBundle, name: string): Promise<{ files: string[]; problem: BlockEvent[] }> {
     try {
       return { files: await this.#board.save(data, name), problem: [] };

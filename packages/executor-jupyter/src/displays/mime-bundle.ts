@@ -1,12 +1,12 @@
 import type { JsonValue, MimeBundle } from "@fenced/core";
 
-/** Limits for a bundle: far above what libraries make. What goes beyond is left out. */
+/** Limits for a bundle, far above what libraries produce. The rest is left out. */
 const [mostTypes, mostDepth] = [64, 100];
 const mimeType = /^[a-z0-9][\w.+-]{0,99}\/[\w.+-]{1,99}(?:;[\w .+=;"-]{1,99})?$/i;
 
 /**
- * A bundle as kernels send it, with binary content as bytes instead of base64, and lines joined. Code decides what is in
- * it: a key that is not a MIME type, and a value that does not fit its type, is left out.
+ * A bundle from a kernel, with binary content as bytes instead of base64, and lines joined. Code decides what is in
+ * it, so keys that are not MIME types, and values that do not fit their type, are left out.
  */
 export function mimeBundle(data: unknown): MimeBundle {
   if (typeof data !== "object" || data === null) return {};
@@ -20,8 +20,8 @@ export function mimeBundle(data: unknown): MimeBundle {
 }
 
 /**
- * What a person at a terminal would see of a bundle: its plain text, or else what is readable as it is; `undefined`:
- * nothing.
+ * What a person at a terminal would see of a bundle: its plain text, or else another readable type; `undefined` if
+ * there is none.
  */
 export function plainText(bundle: MimeBundle): string | undefined {
   for (const type of ["text/plain", "text/markdown", "text/latex"]) {
@@ -56,7 +56,7 @@ function decodeBase64(text: string): Uint8Array | string {
   return new Uint8Array(Buffer.from(compact, "base64"));
 }
 
-/** A copy without keys that would set a prototype where objects are copied; `undefined` if it is too deep to be passed on. */
+/** A copy without keys that would set a prototype when objects are copied; `undefined` if it is nested too deeply. */
 function jsonValue(value: unknown, depth: number): JsonValue | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;

@@ -6,14 +6,14 @@ import path from "node:path";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { Leash, PinnedDirectory } from "@fenced/executor-kit";
 
-/** Systems themselves follow some forty links in a path and no more. */
+/** Systems themselves follow only some forty links in a path. */
 const mostLinks = 40;
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
- * The directory in which rich outputs are saved: a given one that stays, or a temporary one. Code may be able to write to
- * it, so nothing there is trusted: on Linux files are reached through the open directory, and each is made anew and then
- * takes the place of whatever has its name, which is never opened.
+ * The directory in which rich outputs are saved: a given one that stays, or a temporary one. Code may be able to
+ * write to it, so nothing there is trusted: on Linux files are reached through the open directory, and each is
+ * created fresh and then replaces whatever has its name, which is never opened.
  */
 export class OutputDirectory {
   readonly #directory: string;
@@ -32,7 +32,10 @@ export class OutputDirectory {
     this.#made = made;
   }
 
-  /** Opens a directory, relative to this process's or absolute; it is made if it is missing, and then removed by `close` if it is still empty. */
+  /**
+   * Opens a directory, absolute or relative to the working directory. If it is missing, it is created, and `close`
+   * removes it if it is still empty.
+   */
   static async open(given: string): Promise<OutputDirectory> {
     const directory = path.resolve(given);
     try {
@@ -46,7 +49,7 @@ export class OutputDirectory {
     }
   }
 
-  /** Makes a temporary directory, which `close` deletes. */
+  /** Creates a temporary directory, which `close` deletes. */
   static async temporary(): Promise<OutputDirectory> {
     const directory = await realpath(await mkdtemp(path.join(tmpdir(), "fenced-displays-")));
     const mark = { name: "FENCED_DISPLAYS", value: randomUUID() };
@@ -55,7 +58,7 @@ export class OutputDirectory {
     });
   }
 
-  /** Writes a file, which takes the place of what has its name; returns its absolute path. */
+  /** Writes a file, replacing whatever has its name; returns its absolute path. */
   async put(name: string, content: string | Uint8Array): Promise<string> {
     const temporary = this.#pinned.entry(`.${name}-${randomUUID()}`);
     try {
@@ -73,7 +76,7 @@ export class OutputDirectory {
     return path.join(this.#directory, name);
   }
 
-  /** Deletes a temporary directory, and one that was made for nothing. */
+  /** Deletes a temporary directory, and one that was created but not used. */
   async close(): Promise<void> {
     await this.#pinned[Symbol.asyncDispose]();
     if (this.#made) await rmdir(this.#directory).catch(() => {});
@@ -84,10 +87,10 @@ export class OutputDirectory {
 }
 
 /**
- * Refuses an output directory that code in a container could reach: one at or below the directory that is bound into the
- * container, or one whose path leads through it, by a link or another name for the same directory.
+ * Rejects an output directory that code in a container could reach: at or below the directory that is bound into the
+ * container, or with a path that leads through it, by a link or another name for the same directory.
  *
- * @param given - the output directory; `undefined`: a temporary one will be made.
+ * @param given - the output directory; `undefined` for a temporary one.
  * @param bound - the directory of this host that the container's code can write to.
  * @throws InvalidInputError
  */
@@ -105,7 +108,7 @@ export async function assertApart(given: string | undefined, bound: string): Pro
   }
 }
 
-/** Every directory that a path leads through, links followed one by one, as far as it exists. */
+/** Every directory that a path leads through, as far as it exists; follows links one by one. */
 async function* directoriesOn(absolute: string): AsyncGenerator<{ readonly dev: bigint; readonly ino: bigint }> {
   const { root } = path.parse(absolute);
   const rest = absolute.slice(root.length).split(path.sep);

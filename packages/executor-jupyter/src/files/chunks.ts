@@ -8,9 +8,10 @@ export interface Chunk {
 }
 
 /**
- * A file's content in pieces of `size` bytes, of which only the last may be shorter; at least one, which may be empty.
+ * A file's content in pieces of `size` bytes; only the last may be shorter. There is at least one, which may be
+ * empty.
  *
- * @throws InvalidInputError in place of the last, if the content is not as long as it should be.
+ * @throws InvalidInputError in place of the last piece if the content does not have its announced length.
  */
 export async function* chunksOf(content: FileContent, size: number): AsyncGenerator<Chunk, void, void> {
   let waiting: Buffer[] = [];

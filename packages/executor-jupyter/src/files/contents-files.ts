@@ -16,16 +16,16 @@ import { chunksOf } from "./chunks.ts";
 /** Bytes that travel in one request. */
 const chunkBytes = 4_194_304;
 const transferDeadlineMs = 600_000;
-/** Links in a circle make a tree without an end. Systems themselves follow some forty links and no more. */
+/** Circular links make an endless tree. Systems themselves follow only some forty links. */
 const deepest = 32;
 /** How long one listing may take, in milliseconds: each directory is a request. */
 const listDeadlineMs = 120_000;
-/** What a file is called while its pieces arrive. */
+/** Prefix of a file's name while its pieces arrive. */
 const uploadPrefix = "fenced-upload-";
 
 /**
  * The workspace of a kernel that is not Python, reached through the server's contents API. The server decides what it
- * shows: hidden files it usually does not, and it follows symbolic links wherever they lead.
+ * shows: it usually hides hidden files, and follows symbolic links wherever they lead.
  */
 export class ContentsFiles extends RemoteFiles {
   /** The workspace, relative to the server's root directory; empty: that directory. */
@@ -41,17 +41,17 @@ export class ContentsFiles extends RemoteFiles {
     this.isOwn = isOwn;
   }
 
-  /** The files of a directory that is there. */
+  /** The files of an existing directory. */
   static in(client: () => ServerClient, directory: string): ContentsFiles {
     return new ContentsFiles(new ContentsAccess(client, directory), false);
   }
 
   /**
-   * Makes the directory in which a kernel other than Python is to be started. A kernel gateway, which cannot make one, is
-   * left to start it where it likes.
+   * Creates the directory in which to start a kernel other than Python. A kernel gateway cannot create one, and
+   * starts the kernel where it likes.
    *
    * @param given - relative to the server's root directory.
-   * @param own - the directory's name, if none is given.
+   * @param own - the directory's name if `given` is missing.
    */
   static async open(
     client: () => ServerClient,
@@ -69,7 +69,7 @@ export class ContentsFiles extends RemoteFiles {
     return new ContentsFiles(access, given === undefined);
   }
 
-  /** Deletes the workspace with all that is in it, if the server does that; one that is gone already is fine. */
+  /** Deletes the workspace and everything in it, if the server can; one that is gone already is fine. */
   async discard(): Promise<void> {
     await this.#access.remove(".").catch((error: unknown) => {
       if (!FileNotFoundError.isInstance(error)) throw error;
@@ -118,7 +118,7 @@ class ContentsAccess implements RemoteFileAccess {
     };
   }
 
-  /** The file's bytes as they are, which servers give outside the contents API. */
+  /** The file's raw bytes, which servers provide outside the contents API. */
   async *content(file: string): AsyncGenerator<Uint8Array, void, void> {
     const url = `files/${this.#encoded(file)}`;
     const response = await this.#client().send(url, { deadlineMs: transferDeadlineMs });
@@ -126,7 +126,7 @@ class ContentsAccess implements RemoteFileAccess {
     yield* this.#client().body(response);
   }
 
-  /** A file that travels in several pieces gets its name when all are there. */
+  /** A file that travels in several pieces gets its name when all have arrived. */
   async put(file: string, content: FileContent): Promise<void> {
     await this.#makeDirectories(file.split("/").slice(0, -1), file);
     const upload = path.posix.join(path.posix.dirname(file), `${uploadPrefix}${randomUUID()}`);
@@ -146,8 +146,8 @@ class ContentsAccess implements RemoteFileAccess {
   }
 
   /**
-   * A directory that the server does not take whole stays: the API shows a link to one as a directory, and what is in it
-   * may be somebody else's.
+   * A directory that the server does not delete as a whole stays: the API shows a link to a directory as a directory,
+   * and its contents may be somebody else's.
    */
   async remove(file: string): Promise<void> {
     const response = await this.#client().send(this.#url(file), { method: "DELETE" });
@@ -155,7 +155,7 @@ class ContentsAccess implements RemoteFileAccess {
     await response.body?.cancel();
   }
 
-  /** Gives an upload its name. The API renames to no name that is taken. */
+  /** Gives an upload its name. The API does not rename to an existing name. */
   async #replace(file: string, upload: string): Promise<void> {
     const json = { path: path.posix.join(this.directory, file) };
     const rename = async (): Promise<Response> =>
@@ -170,7 +170,7 @@ class ContentsAccess implements RemoteFileAccess {
     await response.body?.cancel();
   }
 
-  /** What is in a directory; nothing in one below the first that has gone meanwhile. */
+  /** A directory's entries; none if it is below `first` and has gone meanwhile. */
   async #childrenOf(directory: string, first: string): Promise<readonly Entry[]> {
     try {
       const { type, children } = await this.#get(directory);
@@ -205,7 +205,7 @@ class ContentsAccess implements RemoteFileAccess {
     await response.body?.cancel();
   }
 
-  /** @param directory - where they are made. Default: the workspace. */
+  /** @param directory - where to create them. Default: the workspace. */
   async #makeDirectories(names: readonly string[], given: string, directory?: string): Promise<void> {
     for (const [index] of names.entries()) {
       await this.#put(names.slice(0, index + 1).join("/"), given, { type: "directory" }, directory);
@@ -260,7 +260,7 @@ async function hasContents(client: ServerClient): Promise<boolean> {
   return response.ok;
 }
 
-/** What the server says of a child; `undefined` if it is not the name of one. */
+/** What the server reports about a child; `undefined` if its name is not valid. */
 function entryOf(model: unknown): Entry | undefined {
   const name = textField(model, "name");
   const size = field(model, "size");

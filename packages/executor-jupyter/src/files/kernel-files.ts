@@ -14,15 +14,15 @@ import { KernelLostError } from "../kernel/kernel-request.ts";
 import type { PythonHelper } from "../python/python-helper.ts";
 import { chunksOf } from "./chunks.ts";
 
-/** Bytes that travel in one message; as base64 it fits into the 10 MiB that Jupyter servers take. */
+/** Bytes in one message; as base64 they fit into the 10 MiB that Jupyter servers accept. */
 const chunkBytes = 1_048_576;
 
-/** The workspace of a Python kernel, reached through the kernel itself: wherever it runs, also while a block is running. */
+/** The workspace of a Python kernel, reached through the kernel itself, wherever it runs, even while a block runs. */
 export function kernelFiles(helper: () => Promise<PythonHelper>): RemoteFiles {
   return new RemoteFiles(new KernelFileAccess(helper));
 }
 
-/** Code can change the helper, so its answers are checked: nothing here goes on for ever or leads elsewhere. */
+/** Code can change the helper, so its answers are checked: nothing here runs for ever or leads elsewhere. */
 class KernelFileAccess implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
@@ -96,7 +96,7 @@ class KernelFileAccess implements RemoteFileAccess {
     }
   }
 
-  /** What is left in the kernel goes with it at the latest. */
+  /** Anything left in the kernel goes with it at the latest. */
   async #tidy(name: string, parameters: object): Promise<void> {
     await this.#helper().then(
       (helper) => helper.demand(name, parameters),
@@ -105,7 +105,7 @@ class KernelFileAccess implements RemoteFileAccess {
   }
 }
 
-/** What the helper says of a file; `undefined` if it says nothing that could be. */
+/** What the helper reports about a file; `undefined` if that is not plausible. */
 function fileInfo(value: unknown): FileInfo | undefined {
   const path = textField(value, "path");
   const size = field(value, "size");

@@ -6,31 +6,31 @@ import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { field, textField } from "../fields.ts";
 import type { Kernel } from "./kernel.ts";
 
-/** Milliseconds within which the helper makes its socket. */
+/** Milliseconds within which the helper must open its socket. */
 const openingMs = 30_000;
-/** Messages that may be on the way, each way; what was taken is said when half of them were. */
+/** Messages that may be in flight in each direction; each side acknowledges after half of them. */
 const mostMessages = 16;
-/** Bytes in one message, unless one frame has more: servers refuse messages of 10 MB. */
+/** Bytes in one message, unless a single frame has more: servers refuse messages of 10 MB. */
 const longestMessage = 2_097_152;
-/** Frames that wait for a kernel that takes none. Their bytes are bounded by the windows of the connections. */
+/** Frames that may wait for a kernel that takes none. The connections' windows bound their bytes. */
 const mostFrames = 65_536;
 
 /**
- * Connections of programs in and below a kernel, carried in frames over its control channel. What comes was written by code that
- * may have changed the helper: a message out of turn, or one that is not of frames, ends all connections and nothing else.
+ * Carries connections of a kernel's programs in frames over its control channel. Code may have changed the helper, so
+ * what comes is not trusted: a message out of turn, or one without frames, ends all connections and nothing else.
  */
 export class CallBridge {
   readonly kernel: Kernel;
   readonly #accept: (connection: Duplex) => void;
-  /** Messages of an earlier one are of connections that have ended. */
+  /** Messages of an earlier generation belong to connections that have ended. */
   #generation = 0;
   #tunnels: Tunnels | undefined;
   #reader: FrameReader | undefined;
   #outgoing: Buffer[] = [];
-  /** Messages that went, and those of them that the helper has taken. */
+  /** Messages sent, and how many of them the helper has taken. */
   #sent = 0;
   #arrived = 0;
-  /** Messages that came, and those of them that the helper was told of. */
+  /** Messages received, and how many of them were acknowledged to the helper. */
   #taken = 0;
   #told = 0;
 
@@ -40,22 +40,22 @@ export class CallBridge {
     this.#accept = accept;
     kernel.takeFrames({
       onFrames: (message) => this.#take(message),
-      // What was under way may be lost, and with it a call or an answer: programs are told, and can call again.
+      // A call or an answer in flight may be lost: programs are told, and can call again.
       onReconnected: () => void this.#begin().catch(() => {}),
       onLost: () => this.#end("the kernel is gone"),
     });
   }
 
-  /** Whether connections can be made. */
+  /** Whether programs can connect. */
   get isOpen(): boolean {
     return this.#tunnels !== undefined;
   }
 
   /**
-   * Has the helper make its socket, or begin anew.
+   * Asks the helper to open its socket, or to start over.
    *
-   * @returns the socket's address, as programs there take it.
-   * @throws BackendUnavailableError if that is not possible there, or the kernel does not answer.
+   * @returns the socket's address, as programs there use it.
+   * @throws BackendUnavailableError if that is impossible there, or the kernel does not answer.
    */
   async open(signal: AbortSignal): Promise<string> {
     const address = await untilAborted(within(openingMs, this.#begin()), signal);
@@ -73,7 +73,7 @@ export class CallBridge {
     this.#outgoing = [];
     const tunnels = new Tunnels((type, number, payload) => {
       this.#send(tunnels, encodeFrame(type, number, payload));
-      // What waits is bounded by the connections' windows, and by the number of frames.
+      // The connections' windows and the number of frames bound what waits.
       return true;
     });
     this.#tunnels = tunnels;
@@ -86,7 +86,7 @@ export class CallBridge {
     return tunnels.openCalls(this.#accept);
   }
 
-  /** Ends all connections. Nothing more is taken until the next beginning. */
+  /** Ends all connections. Accepts nothing more until the next start. */
   #end(reason: string): void {
     const tunnels = this.#tunnels;
     this.#tunnels = this.#reader = undefined;
@@ -126,12 +126,12 @@ export class CallBridge {
     this.#sendSoon();
   }
 
-  /** With the answers that are about to come: most functions take no longer. */
+  /** Waits a moment, so that imminent answers travel along: most functions are that fast. */
   #sendSoon(): void {
     setImmediate(() => this.#flush());
   }
 
-  /** Sends what there is, but no more messages than the helper has taken. One that only says what was taken counts for none. */
+  /** Sends what waits, but no more messages than the helper has room for. A mere acknowledgement does not count. */
   #flush(): void {
     while (this.#tunnels) {
       const frames = this.#sent - this.#arrived < mostMessages ? this.#nextFrames() : [];

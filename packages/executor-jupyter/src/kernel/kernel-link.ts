@@ -10,46 +10,46 @@ import { KernelWatch } from "./kernel-watch.ts";
 import { findKernel } from "./kernels.ts";
 import { createRequest, type RequestChannel, type RequestType } from "./wire-message.ts";
 
-/** Bytes of output that wait here for their reader before the socket is paused, and under which it goes on. */
+/** Bytes of unread output at which the socket is paused, and below which it resumes. */
 const [mostWaiting, littleWaiting] = [2_097_152, 524_288];
 
-/** Milliseconds for a WebSocket's handshake: a server that starts many kernels at once takes long for the first. */
+/** Milliseconds for a WebSocket's handshake. The first may be slow on a server that starts many kernels at once. */
 const [firstHandshakeMs, nextHandshakeMs] = [90_000, 5000];
 
-/** Milliseconds within which a kernel that is idle answers. */
+/** Milliseconds within which an idle kernel answers. */
 const probeMs = 5000;
 
-/** What a link needs to know. */
+/** What a link needs. */
 export interface KernelLinkOptions {
   readonly client: ServerClient;
   readonly kernelId: string;
-  /** Milliseconds for which a server that went away is called again. */
+  /** Milliseconds for which the link retries a server that went away. */
   readonly reconnectTimeoutMs: number;
   /** Why the server has ended, as soon as that is known. */
   readonly serverEnded: () => string | undefined;
 }
 
-/** What the helper in the kernel says unasked. */
+/** What the helper in the kernel sends on its own. */
 export interface FrameEvents {
   readonly onFrames: (message: IMessage) => void;
-  /** The connection had broken and is back: what was on its way may be lost. */
+  /** The connection broke and is back: data in flight may be lost. */
   readonly onReconnected: () => void;
-  /** The kernel is gone, or was let go of. */
+  /** The kernel is gone, or was released. */
   readonly onLost: () => void;
 }
 
 /**
- * The way to a kernel: sends requests, hands answers to them, comes back when the connection breaks, and finds out
- * when the kernel is gone. Every request ends: finished, or rejected with a `KernelLostError`.
+ * The connection to a kernel. Sends requests, delivers their answers, reconnects when the connection breaks, and
+ * finds out when the kernel is gone. Every request ends: finished, or rejected with a `KernelLostError`.
  */
 export class KernelLink {
   readonly #options: KernelLinkOptions;
-  /** The same after a reconnection: by it the server knows which messages it has kept for this link. */
+  /** Stays the same after a reconnection, so that the server knows which messages it kept for this link. */
   readonly #session = randomUUID();
   readonly #requests = new Map<string, KernelRequest>();
-  /** Those requests that only ask whether the kernel answers. */
+  /** Requests that only ask whether the kernel answers. */
   readonly #probes = new Set<string>();
-  /** What came up while there was no connection, in its order. */
+  /** Messages that came up while there was no connection, in order. */
   #unsent: IMessage[] = [];
   readonly #watch: KernelWatch;
   #socket: KernelSocket | undefined;
@@ -69,14 +69,14 @@ export class KernelLink {
     });
   }
 
-  /** @throws Error if the server does not take the connection. */
+  /** @throws Error if the server does not accept the connection. */
   static async open(options: KernelLinkOptions, signal: AbortSignal): Promise<KernelLink> {
     const link = new KernelLink(options);
     link.#socket = await untilAborted(link.#connect(firstHandshakeMs, signal), signal);
     return link;
   }
 
-  /** Has `action` called once, as soon as the kernel is gone, unless it was let go of. */
+  /** Calls `action` once, as soon as the kernel is gone, unless it was released. */
   whenEnded(action: (end: KernelEnd) => void): void {
     if (this.#end) action(this.#end);
     else this.#onEnd = action;
@@ -110,7 +110,7 @@ export class KernelLink {
     this.#send(createRequest("fenced_calls", "control", this.#session, content, frames));
   }
 
-  /** Has what the helper sends unasked go to `events`. */
+  /** Passes what the helper sends on its own to `events`. */
   takeFrames(events: FrameEvents): void {
     this.#frames = events;
   }
@@ -121,7 +121,7 @@ export class KernelLink {
     this.#send(createRequest("input_reply", "stdin", this.#session, content));
   }
 
-  /** Lets go of the kernel; requests under way reject. */
+  /** Releases the kernel; requests in progress reject. */
   close(): void {
     this.#onEnd = () => {};
     this.#lose({ kind: "died", reason: "the connection to the kernel was closed" });
@@ -143,12 +143,12 @@ export class KernelLink {
     if (!this.#end && this.#socket?.send(message) !== true) this.#unsent.push(message);
   }
 
-  /** What is still open on a channel after a later question there has been answered was forgotten. */
+  /** A request that is still open after a later one on its channel was answered was forgotten. */
   async #findForgotten(): Promise<boolean> {
     return (await this.#hasForgotten("shell")) || (await this.#hasForgotten("control"));
   }
 
-  /** A kernel answers in order, but on each channel by itself. One that was stopped does not, and is not asked again. */
+  /** A kernel answers in order on each channel. A stopped kernel does not answer, and is not asked again. */
   async #hasForgotten(channel: RequestChannel): Promise<boolean> {
     const before = [...this.#requests.values()].filter((request) => request.channel === channel);
     if (before.length === 0 || before.some(({ id }) => this.#probes.has(id))) return false;
@@ -159,7 +159,7 @@ export class KernelLink {
     return before.some(({ id }) => this.#requests.has(id));
   }
 
-  /** A message was too long for this process. Nobody knows which request it belonged to. */
+  /** A message was too long for this process, and nothing tells which request it belonged to. */
   #loseOutputs(): void {
     for (const request of this.#requests.values()) request.lose();
   }

@@ -2,15 +2,15 @@ import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { textField } from "../fields.ts";
 import type { RequestChannel } from "./wire-message.ts";
 
-/** Why a kernel, or the way to it, is no longer there. */
+/** Why a kernel, or the connection to it, is gone. */
 export interface KernelEnd {
-  /** `died`: it ended or was restarted; `deleted`: the server knows it no more; `unreachable`: the server does not answer. */
+  /** `died`: it ended or was restarted; `deleted`: the server no longer knows it; `unreachable`: the server does not answer. */
   readonly kind: "died" | "deleted" | "unreachable";
   /** A sentence without its full stop, for people. */
   readonly reason: string;
 }
 
-/** What requests to a kernel reject with when it is lost. */
+/** Requests to a lost kernel reject with this. */
 export class KernelLostError extends Error {
   readonly end: KernelEnd;
 
@@ -22,15 +22,15 @@ export class KernelLostError extends Error {
 }
 
 /**
- * A request to a kernel and what comes back for it. It is finished when its reply and, on the shell channel, the
- * kernel's `idle` have both come.
+ * A request to a kernel and its answers. It is finished when its reply and, on the shell channel, the kernel's `idle`
+ * have both arrived.
  */
 export class KernelRequest {
   readonly id: string;
   readonly channel: RequestChannel;
-  /** Resolves with the reply's content when the request is finished; rejects if the kernel or the way to it is lost. */
+  /** Resolves with the reply's content when the request is finished; rejects if the kernel or the connection is lost. */
   readonly finished: Promise<Readonly<Record<string, unknown>>>;
-  /** Resolves when the kernel has begun to work on it, or never will. */
+  /** Resolves when the kernel has begun to work on it, or when it never will. */
   readonly begun: Promise<void>;
   readonly #onTaken: (bytes: number) => void;
   #queue: { readonly message: IMessage; readonly bytes: number }[] = [];
@@ -46,8 +46,8 @@ export class KernelRequest {
 
   /**
    * @param channel - where it travels.
-   * @param onTaken - told how many bytes of what came in are no longer held.
-   * @param outputs - whether somebody will read what the request puts out.
+   * @param onTaken - called with the number of received bytes that are no longer held.
+   * @param outputs - whether somebody will read the request's output.
    */
   constructor(id: string, options: { channel: RequestChannel; outputs: boolean; onTaken: (bytes: number) => void }) {
     this.id = id;
@@ -61,7 +61,7 @@ export class KernelRequest {
     this.begun = new Promise((resolve) => {
       this.#begin = resolve;
     });
-    // A request that nobody waits for any more must not end the process.
+    // A rejected request that nobody waits for must not end the process.
     this.finished.catch(() => {});
   }
 
@@ -75,7 +75,7 @@ export class KernelRequest {
     this.#finishIfComplete();
   }
 
-  /** The next output; `undefined`: there will be none. Returns early, with `undefined` too, when the signal aborts. */
+  /** The next output; `undefined` if there will be none, or when the signal aborts. */
   async next(signal: AbortSignal): Promise<IMessage | undefined> {
     while (this.#queue.length === 0 && !this.#over && !signal.aborted) await this.#untilWoken(signal);
     if (signal.aborted) return undefined;
@@ -84,24 +84,24 @@ export class KernelRequest {
     return first?.message;
   }
 
-  /** Drops what came and what comes: only the end counts any more. */
+  /** Drops past and future output: from now on only the end counts. */
   dropOutputs(): void {
     this.#dropping = true;
     for (const { bytes } of this.#queue) this.#onTaken(bytes);
     this.#queue = [];
   }
 
-  /** Outputs of it were lost on the way. */
+  /** Records that some of its output was lost on the way. */
   lose(): void {
     this.#incomplete = true;
   }
 
-  /** Whether outputs were lost on the way. */
+  /** Whether output was lost on the way. */
   get incomplete(): boolean {
     return this.#incomplete;
   }
 
-  /** Takes what came in so far. */
+  /** Takes everything that has arrived so far. */
   takeAll(): IMessage[] {
     const messages = this.#queue.map(({ message }) => message);
     this.dropOutputs();

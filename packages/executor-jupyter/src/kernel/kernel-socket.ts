@@ -4,15 +4,15 @@ import { WebSocket, type ClientOptions } from "ws";
 import type { ServerAddress } from "../servers/server-settings.ts";
 import { decodeMessage, encodeMessage } from "./wire-message.ts";
 
-/** The longest message, in bytes. The server drops none that is longer by itself, and all of it would be held here. */
+/** The longest message, in bytes. The server itself sets no limit, and this process would hold all of it. */
 const longestMessage = 128 * 1024 * 1024;
 
 /** What happens on the WebSocket. */
 export interface SocketEvents {
   readonly onMessage: (message: IMessage, bytes: number) => void;
-  /** A message was too long to be taken; the connection breaks. */
+  /** A message was too long; the connection breaks. */
   readonly onTooLong: () => void;
-  /** It was open, and closed though nobody here closed it. */
+  /** It was open, and somebody else closed it. */
   readonly onBroken: () => void;
 }
 
@@ -23,7 +23,7 @@ export interface SocketSettings {
   readonly path: string;
   /** Milliseconds for the handshake. */
   readonly timeoutMs: number;
-  /** Gives the handshake up. */
+  /** Aborts the handshake. */
   readonly signal?: AbortSignal;
 }
 
@@ -52,7 +52,7 @@ export class KernelSocket {
     });
   }
 
-  /** @throws Error if the server does not take the connection. */
+  /** @throws Error if the server does not accept the connection. */
   static async open({ address, path, timeoutMs, signal }: SocketSettings, events: SocketEvents): Promise<KernelSocket> {
     const url = new URL(path, address.baseUrl);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -86,14 +86,14 @@ export class KernelSocket {
     return opened;
   }
 
-  /** @returns false if it is not open: the message was not sent. */
+  /** @returns false if it is not open, and the message was not sent. */
   send(message: IMessage): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(encodeMessage(message, this.#socket.protocol));
     return true;
   }
 
-  /** Reads no more; the server waits. */
+  /** Stops reading, so that the server waits. */
   pause(): void {
     this.#socket.pause();
   }
@@ -104,14 +104,14 @@ export class KernelSocket {
 
   close(): void {
     this.#closing = true;
-    // A server that does not answer would hold a polite goodbye, and Node with it, for half a minute.
+    // With a server that does not answer, a clean close would take half a minute and keep Node alive.
     this.#socket.terminate();
   }
 }
 
 /**
- * Sends an empty frame, which carries the acknowledgement of what came. Jupyter servers leave Nagle's algorithm on: they
- * hold a small message back until the one before is acknowledged, which this system would put off for 40 ms.
+ * Sends an empty frame, which carries the acknowledgement of received data. Jupyter servers leave Nagle's algorithm
+ * on: they hold a small message back until the previous one is acknowledged, which this system would delay by 40 ms.
  */
 function hurryServer(socket: WebSocket): void {
   if (socket.readyState === WebSocket.OPEN) socket.pong();

@@ -3,27 +3,27 @@ import type { KernelEnd } from "./kernel-request.ts";
 import type { KernelModel } from "./kernels.ts";
 
 const intervalMs = 2000;
-/** How often in a row the server must leave the question unanswered before it counts as gone, five seconds each. */
+/** Unanswered questions in a row, of five seconds each, after which the server counts as gone. */
 const silentLooks = 6;
-/** How often in a row a kernel must be seen idle, in silence, before its answer counts as lost. */
+/** How often in a row a kernel must be idle and silent before its answer counts as lost. */
 const idleLooks = 3;
 
 const serverSilent: KernelEnd = { kind: "unreachable", reason: "the Jupyter server does not answer" };
 
-/** What the watch works with. */
+/** What a watch needs. */
 export interface KernelWatchOptions {
-  /** Asks the server for the kernel; `undefined`: there is none. */
+  /** Asks the server for the kernel; `undefined` if there is none. */
   readonly look: () => Promise<KernelModel | undefined>;
-  /** Whether nothing that came in is still to be read, and the connection stands. */
+  /** Whether everything that arrived has been read and the connection is open. */
   readonly isSilent: () => boolean;
-  /** Whether the kernel answers later questions, but not those that were asked before. */
+  /** Whether the kernel answers later requests but not the earlier ones. */
   readonly probe: () => Promise<boolean>;
   readonly onEnd: (end: KernelEnd) => void;
 }
 
 /**
- * Asks the server about the kernel while requests are under way and nothing is heard: a kernel that somebody deleted,
- * or whose answer got lost, would be waited for for ever.
+ * Asks the server about the kernel while requests are in progress and nothing arrives. Without it, a request would
+ * wait for ever for a kernel that somebody deleted or whose answer got lost.
  */
 export class KernelWatch {
   readonly #options: KernelWatchOptions;
@@ -63,7 +63,7 @@ export class KernelWatch {
       this.#unanswered = 0;
       await this.#judge(kernel);
     } catch {
-      // A connection to a machine that is gone, or to a server that was stopped, never breaks by itself.
+      // A connection to a dead machine or a stopped (SIGSTOP) server never breaks by itself.
       this.#unanswered += 1;
       if (this.#timer && this.#unanswered >= silentLooks) this.#options.onEnd(serverSilent);
     } finally {

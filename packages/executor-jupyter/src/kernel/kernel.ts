@@ -6,12 +6,12 @@ import { type FrameEvents, KernelLink, type KernelLinkOptions } from "./kernel-l
 import type { KernelEnd, KernelRequest } from "./kernel-request.ts";
 import { interruptKernel } from "./kernels.ts";
 
-/** Milliseconds that a kernel may take from its start to its first answer. */
+/** Milliseconds from a kernel's start to its first answer. */
 const readyDeadlineMs = 120_000;
-/** Milliseconds after which the question whether the kernel is ready is asked again. */
+/** Milliseconds between questions whether the kernel is ready. */
 const askAgainMs = 1000;
 
-/** What a request to run code says besides the code. */
+/** Code to run, and how. */
 export interface ExecuteContent {
   readonly code: string;
   /** Expressions to evaluate after the code, by name. */
@@ -20,14 +20,14 @@ export interface ExecuteContent {
   readonly input?: boolean;
   /** Whether its output is read. Default: false. */
   readonly visible?: boolean;
-  /** Whether it is a cell of the user's: it gets the next number, and its code is in the kernel's history. Default: false. */
+  /** Whether it is a cell of the user: it gets the next number, and enters the kernel's history. Default: false. */
   readonly counted?: boolean;
 }
 
 /** A kernel that answers. */
 export class Kernel {
   readonly id: string;
-  /** The language that it says it runs, in lower case. */
+  /** The language that it reports, in lower case. */
   readonly language: string;
   readonly #client: ServerClient;
   readonly #link: KernelLink;
@@ -56,17 +56,17 @@ export class Kernel {
     }
   }
 
-  /** Why it is gone, once it is. */
+  /** Why the kernel is gone, once it is. */
   get end(): KernelEnd | undefined {
     return this.#link.end;
   }
 
-  /** Has `action` called once, as soon as it is gone, unless it was let go of. */
+  /** Calls `action` once, as soon as the kernel is gone, unless it was released. */
   whenEnded(action: (end: KernelEnd) => void): void {
     this.#link.whenEnded(action);
   }
 
-  /** Has it run code; its outputs come from the request. */
+  /** Runs code; the request yields its outputs. */
   execute({ code, expressions, input, visible = false, counted = false }: ExecuteContent): KernelRequest {
     const content = {
       code,
@@ -79,7 +79,7 @@ export class Kernel {
     return this.#link.request("execute_request", "shell", content, { outputs: visible });
   }
 
-  /** Asks the helper in the kernel something that it answers although code is running. */
+  /** Sends the helper in the kernel a request that it answers even while code runs. */
   control(content: Readonly<Record<string, unknown>>): KernelRequest {
     return this.#link.request("fenced_request", "control", content, { outputs: false });
   }
@@ -89,7 +89,7 @@ export class Kernel {
     this.#link.sendFrames(content, frames);
   }
 
-  /** Has frames that the helper sends go to `events`. */
+  /** Passes frames that the helper sends to `events`. */
   takeFrames(events: FrameEvents): void {
     this.#link.takeFrames(events);
   }
@@ -99,20 +99,20 @@ export class Kernel {
     this.#link.reply(value);
   }
 
-  /** Interrupts it through the server, and with it what it has started. */
+  /** Interrupts the kernel through the server, and with it everything that it has started. */
   async interrupt(): Promise<void> {
     await interruptKernel(this.#client, this.id);
   }
 
-  /** Lets go of it; it runs on. */
+  /** Releases the kernel, which keeps running. */
   disconnect(): void {
     this.#link.close();
   }
 }
 
 /**
- * Asks until both the answer and its echo on the output channel come: a subscription to outputs that is not yet made
- * would lose the first of them.
+ * Asks until both the answer and its echo on the output channel arrive: until the subscription to outputs exists, the
+ * first ones would be lost.
  */
 async function untilReady(link: KernelLink, signal: AbortSignal): Promise<string> {
   const giveUp = performance.now() + readyDeadlineMs;

@@ -3,7 +3,7 @@ import { lateSignal } from "@fenced/core/abort";
 import { field, textField } from "../fields.ts";
 import type { ServerClient } from "../servers/server-client.ts";
 
-/** What a server says of a kernel. */
+/** What a server reports about a kernel. */
 export interface KernelModel {
   readonly id: string;
   readonly name: string;
@@ -11,17 +11,17 @@ export interface KernelModel {
   readonly executionState: string;
 }
 
-/** Starting a kernel may mean to start a pod on a cluster. */
+/** Milliseconds for a start, which may start a pod on a cluster. */
 const startDeadlineMs = 120_000;
 const endDeadlineMs = 15_000;
-/** How long the answer of a kernel's start is waited for when it is not wanted any more: without its id nobody can end it. */
+/** Milliseconds to wait for the start of a kernel that is no longer wanted: without its id, nobody can end it. */
 const unwantedMs = 15_000;
 
 /**
- * Starts a kernel. One whose start is under way when the signal aborts is given all the same, for the caller to end.
+ * Starts a kernel. If the signal aborts during the start, the kernel is still returned, for the caller to end.
  *
- * @param path - its working directory, below the server's root directory. Default: that one.
- * @throws InvalidInputError if the server has no kernel of this name: with the names that it has.
+ * @param path - its working directory, below the server's root directory. Default: the root directory.
+ * @throws InvalidInputError if the server has no kernel of this name; the message lists the names that it has.
  */
 export async function startKernel(
   client: ServerClient,
@@ -48,7 +48,7 @@ export async function startKernel(
   });
 }
 
-/** The kernel, or `undefined` if the server knows none of this id. */
+/** The kernel, or `undefined` if the server has none with this id. */
 export async function findKernel(
   client: ServerClient,
   id: string,
@@ -80,7 +80,7 @@ export async function interruptKernel(client: ServerClient, id: string): Promise
   await client.json(`${kernelPath(id)}/interrupt`, { method: "POST", json: {} });
 }
 
-/** The language of an installed kernel, in lower case; `undefined`: there is none of this name. */
+/** The language of an installed kernel, in lower case; `undefined` if there is none of this name. */
 export async function kernelLanguage(client: ServerClient, name: string): Promise<string | undefined> {
   const spec = field(field(await kernelSpecs(client), name), "spec");
   return spec === undefined ? undefined : textField(spec, "language").toLowerCase();

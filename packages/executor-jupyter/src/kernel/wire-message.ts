@@ -3,7 +3,7 @@ import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { deserialize, serialize } from "@jupyterlab/services/lib/kernel/serialize.js";
 import { field, textField } from "../fields.ts";
 
-/** Messages to a kernel that this package sends. Those that begin with `fenced` are answered by its own helper in the kernel. */
+/** Messages that this package sends to a kernel. Its own helper in the kernel answers those that begin with `fenced`. */
 export type RequestType = "execute_request" | "kernel_info_request" | "input_reply" | "fenced_request" | "fenced_calls";
 
 /** Where a message travels. */
@@ -36,12 +36,12 @@ export function createRequest(
   throw new TypeError("not a kernel message");
 }
 
-/** The bytes or the text of a message, in the protocol that the WebSocket speaks. */
+/** A message as bytes or text, in the WebSocket's protocol. */
 export function encodeMessage(message: IMessage, protocol: string): string | ArrayBuffer {
   return serialize(message, protocol);
 }
 
-/** The message in what came over the WebSocket; `undefined` if there is none that can be understood. */
+/** The message in the data of the WebSocket; `undefined` if there is no valid one. */
 export function decodeMessage(data: Buffer | ArrayBuffer, isBinary: boolean, protocol: string): IMessage | undefined {
   try {
     const message: unknown = isBinary ? deserialize(arrayBufferOf(data), protocol) : JSON.parse(textOf(data));

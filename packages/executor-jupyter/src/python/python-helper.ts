@@ -21,7 +21,7 @@ const helperModules: Readonly<Record<string, string>> = {
   _fenced: sessionProgram,
 };
 
-/** Makes modules of the dictionary that is named `programs`, without a name of its own in the user's variables. */
+/** Turns the dictionary `programs` into modules, and leaves no name in the user's variables. */
 const installProgram = `
 import sys, types
 for name, program in programs.items():
@@ -29,45 +29,45 @@ for name, program in programs.items():
     exec(compile(program, "<" + name + ">", "exec"), module.__dict__)
 `;
 
-/** What the helper is told at the session's beginning. */
+/** What the helper is told at the start of the session. */
 export interface HelperSettings {
-  /** A value of which this executor alone knows; all processes that the kernel starts carry it. */
+  /** A value that only this executor knows; all processes that the kernel starts carry it. */
   readonly mark: string;
   /** An existing directory of the kernel's host for the helper's own directory. Default: its temporary directory. */
   readonly scratch?: string;
   /** The workspace, as the kernel names it. Default: the kernel's working directory. */
   readonly workspace?: string;
-  /** Make a workspace of the helper's own, which is deleted with the session. */
+  /** Make the helper create its own workspace, which is deleted with the session. */
   readonly createWorkspace: boolean;
   /** Environment variables for all blocks. */
   readonly env: Readonly<Record<string, string>>;
-  /** Modules to make importable, name to source; `undefined`: none will be. */
+  /** Modules to make importable, name to source; `undefined` if there will be none. */
   readonly modules?: Readonly<Record<string, string>>;
 }
 
-/** What the helper says at the session's beginning. Paths are those of the kernel's host. */
+/** What the helper reports at the start of the session. Paths are those of the kernel's host. */
 export interface HelperReport {
   readonly workspace: string;
   /** The directory for function modules. */
   readonly functions: string;
   /** The directory for the shell command that calls functions of the host. */
   readonly commands: string;
-  /** Which of `bash` and `sh` there are. */
+  /** Which of `bash` and `sh` are installed. */
   readonly shells: readonly string[];
-  /** Whether programs can call functions of the host: the kernel has a thread for its control channel. */
+  /** Whether programs can call functions of the host, which needs a kernel with a thread for its control channel. */
   readonly calls: boolean;
 }
 
-/** Milliseconds within which the control channel answers, unless the kernel is stuck in something that is not Python. */
+/** Milliseconds within which the control channel answers, unless the kernel is stuck outside of Python. */
 const demandDeadlineMs = 5000;
 /** Milliseconds for one step of reading or writing files: a page of a listing, a piece of a file. */
 const stepDeadlineMs = 30_000;
-/** Milliseconds for putting the helper into a kernel, which may have to end a cell of somebody else's first. */
+/** Milliseconds for putting the helper into a kernel, which may first have to finish somebody else's cell. */
 const installDeadlineMs = 120_000;
 
 /**
- * The helper that this package keeps in a Python kernel. Code can change it, so its answers prove nothing: each is
- * waited for no longer than a bound, and checked.
+ * The helper that this package keeps in a Python kernel. Code can change it, so its answers prove nothing: each has a
+ * time limit and is checked.
  */
 export class PythonHelper {
   readonly #kernel: Kernel;
@@ -99,15 +99,16 @@ export class PythonHelper {
     return { helper, report: reportOf(report) };
   }
 
-  /** Has the helper do something when the kernel has done what it was asked before. One that was stopped never answers. */
+  /** Asks the helper to do something after the kernel's earlier work. A stopped kernel never answers. */
   async ask(name: string, parameters: object = {}): Promise<unknown> {
     return this.#run("", name, parameters);
   }
 
   /**
-   * Has it do one step with files, though code is running, where the kernel has a channel aside for that; else behind it.
+   * Asks it to do one step with files: while code runs, if the kernel has a separate control thread, else after the
+   * code.
    *
-   * @throws FileNotFoundError, WorkspacePathError or InvalidInputError if that is what is wrong with a path;
+   * @throws FileNotFoundError, WorkspacePathError or InvalidInputError if the path is wrong in that way;
    * BackendUnavailableError if the kernel does not answer in time.
    */
   async step(name: string, parameters: object): Promise<unknown> {
@@ -116,7 +117,7 @@ export class PythonHelper {
     return valueOf(await this.#answered(answer, name, stepDeadlineMs), name);
   }
 
-  /** Has it do something at once, though code is running; `undefined`: the kernel is stuck and does not answer in time. */
+  /** Asks it to do something at once, even while code runs; `undefined` if the kernel is stuck and does not answer in time. */
   async demand(name: string, parameters: object = {}, deadlineMs: number = demandDeadlineMs): Promise<unknown> {
     const { finished } = this.#kernel.control({ name, arguments: parameters });
     try {
@@ -155,13 +156,13 @@ export class PythonHelper {
   }
 }
 
-/** What an expression that was sent along came to, as JSON. */
+/** The value of an expression that was sent along, as JSON. */
 export function expressionValue(reply: Readonly<Record<string, unknown>>, name: string): unknown {
   const data = field(field(reply["user_expressions"], name), "data");
   return field(data, "application/json");
 }
 
-/** A Python literal of a text. JSON's are, apart from lone surrogates, which Python has too. */
+/** A text as a Python literal. JSON literals are valid Python, lone surrogates included. */
 function pythonLiteral(text: string): string {
   return JSON.stringify(text);
 }

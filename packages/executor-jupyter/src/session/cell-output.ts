@@ -3,7 +3,7 @@ import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import type { BlockDisplays, RichOutput } from "../displays/display-board.ts";
 import { field, textField, texts } from "../fields.ts";
 
-/** What servers write in place of output that came too fast for them. */
+/** What servers write in place of output that came too fast. */
 const rateLimited = /IOPub (?:data|message) rate exceeded/;
 
 /** Turns what a kernel sends for one cell into the events of a block. */
@@ -17,18 +17,18 @@ export class CellOutput {
     this.#displays = displays;
   }
 
-  /** Output is missing: the server dropped some, or it was too much. */
+  /** Whether output is missing because the server dropped some or there was too much. */
   get truncated(): boolean {
     return this.#truncated || this.#displays.truncated;
   }
 
-  /** 0 if the cell succeeded; what it said if it ended itself with `sys.exit`; else 1. */
+  /** 0 if the cell succeeded; the code that it passed to `sys.exit`; else 1. */
   get exitCode(): number {
     if (!this.#error) return 0;
     return this.#systemExit() ?? 1;
   }
 
-  /** The events of a message. Code can send any: nothing in it is certain to be there, or to be of its type. */
+  /** The events of a message. Code can send anything: any field may be missing or have the wrong type. */
   async events({ header, content }: IMessage): Promise<BlockEvent[]> {
     const type = textField(header, "msg_type");
     if (type === "clear_output") return this.#clear(field(content, "wait") === true);
@@ -38,7 +38,7 @@ export class CellOutput {
     return [{ type: "clear" }, ...events];
   }
 
-  /** The events of a reply that tells of an error which no output told of. */
+  /** The events of a reply that reports an error which no output reported. */
   fail(reply: Readonly<Record<string, unknown>>): BlockEvent[] {
     if (reply["status"] === "ok" || this.#error) return [];
     const lines = texts(reply["traceback"]);

@@ -24,7 +24,7 @@ import { KernelSlot, type SlotKernel } from "./kernel-slot.ts";
 import { runCell } from "./run-cell.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
-/** What a block has besides the session's: variables, and functions of the host. */
+/** What a block has in addition to its session: variables, and functions of the host. */
 interface BlockPlaces {
   readonly env: Readonly<Record<string, string>> | undefined;
   readonly calls: { readonly modules: string; readonly commands: string; readonly names: readonly string[] } | null;
@@ -36,7 +36,7 @@ export class JupyterSession implements BackendSession {
   readonly #slot: KernelSlot;
   /** The kernel in which the functions are variables as well. */
   #offered: SlotKernel | undefined;
-  /** The way of programs to functions of the host, from the kernel that it was made for. */
+  /** How programs reach functions of the host, and the kernel that this was set up for. */
   #calls: { readonly bridge: CallBridge; readonly address: string } | undefined;
   readonly #closing = new AbortController();
   readonly #functions: { loaded: boolean };
@@ -47,7 +47,7 @@ export class JupyterSession implements BackendSession {
     this.#functions = functions;
   }
 
-  /** Takes hold of the server and starts the first kernel. */
+  /** Acquires the server and starts the first kernel. */
   static async open(settings: SessionSettings, signal: AbortSignal): Promise<JupyterSession> {
     const functions = { loaded: false };
     const modules = (): Readonly<Record<string, string>> | undefined => functionModules(settings, functions.loaded);
@@ -85,7 +85,7 @@ export class JupyterSession implements BackendSession {
     return address;
   }
 
-  /** A kernel that takes another's place has no way to functions of the host yet. */
+  /** A replacement kernel cannot reach functions of the host yet. */
   async repair(signal: AbortSignal): Promise<void> {
     if (!this.#calls || this.#canCallFrom(await this.#slot.kernel(signal))) return;
     this.#settings.onReplaced();
@@ -117,14 +117,14 @@ export class JupyterSession implements BackendSession {
     }
   }
 
-  /** What the kernel has to have before the cell runs. */
+  /** Gives the kernel what it needs before the cell runs. */
   async #prepare(live: SlotKernel, run: BlockRun, places: BlockPlaces): Promise<void> {
     if (run.filename !== undefined) await this.#slot.files.write(run.filename, blockSource(run.language, run.code));
     await this.#offerFunctions(live);
     if (places.env) await live.helper?.ask("push_env", places);
   }
 
-  /** Where this block finds functions of the host; `null`: it has none. */
+  /** Where this block finds functions of the host; `null` if it has none. */
   #callPlaces({ hostCalls }: BlockRun): BlockPlaces["calls"] {
     const { python, commands } = this.functionPlaces();
     if (!hostCalls || python === undefined || commands === undefined) return null;
@@ -133,14 +133,14 @@ export class JupyterSession implements BackendSession {
     return { modules, commands, names: [functionsModule, `_${functionsModule}_host`] };
   }
 
-  /** The kernel was replaced after the call had begun, and the block would not find its functions. */
+  /** The kernel was replaced after the call began, so the block would not find its functions. */
   async *#callsLost(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const message = "The kernel was replaced, and functions of the host are not there before the next call.\n";
     yield { type: "stderr", data: message };
     return { exitCode: 1, stateLost: this.#takeStateLost(run) };
   }
 
-  /** The variables that this block has besides the session's; `undefined`: none. */
+  /** The variables that this block has in addition to the session's; `undefined` if there are none. */
   #newVariables({ env }: BlockRun, { kernel, helper }: SlotKernel): Readonly<Record<string, string>> | undefined {
     if (!helper && Object.keys(env).length > 0) {
       throw new InvalidInputError(`The ${kernel.language} kernel takes no environment variables`, {
@@ -152,10 +152,10 @@ export class JupyterSession implements BackendSession {
   }
 
   /**
-   * Waits for an answer of the kernel until the block must end, and a grace longer. A kernel that does not answer, because
-   * code has stopped it for one, is replaced.
+   * Waits for an answer of the kernel until the block must end, plus a grace period. A kernel that does not answer,
+   * for example because code has stopped it, is replaced.
    *
-   * @returns whether it has answered.
+   * @returns whether it answered.
    * @throws what the answer rejects with.
    */
   async #answer(answer: Promise<unknown>, live: SlotKernel, signal: AbortSignal): Promise<boolean> {
@@ -169,12 +169,12 @@ export class JupyterSession implements BackendSession {
     return false;
   }
 
-  /** Whether variables were lost. Nobody hears how an aborted block ended: the next one has to tell. */
+  /** Whether variables were lost. Nobody sees the result of an aborted block, so the next one has to report it. */
   #takeStateLost({ signal }: BlockRun): boolean {
     return (!signal.aborted || signal.reason === timeIsUp) && this.#slot.takeStateLost();
   }
 
-  /** The block could not be run to its end: the next one gets a new kernel. */
+  /** The block could not run to its end: the next one gets a new kernel. */
   async *#afterLoss({ end }: KernelLostError, live: SlotKernel): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     await this.#slot.discard(live);
     if (end.kind === "unreachable") {
@@ -186,7 +186,7 @@ export class JupyterSession implements BackendSession {
     return { exitCode: 1, stateLost: this.#slot.takeStateLost() };
   }
 
-  /** `undefined`: the run was aborted first. */
+  /** `undefined` if the run was aborted first. */
   async #kernel(signal: AbortSignal): Promise<SlotKernel | undefined> {
     try {
       return await this.#slot.kernel(signal);
@@ -196,7 +196,7 @@ export class JupyterSession implements BackendSession {
     }
   }
 
-  /** Functions that were set up are variables, too, in every kernel of the session. */
+  /** Makes functions that were set up variables, too, in every kernel of the session. */
   async #offerFunctions(live: SlotKernel): Promise<void> {
     if (this.#settings.functions.length === 0 || this.#offered === live || !live.helper) return;
     const names = this.#settings.functions.map((each) => each.name);
@@ -218,7 +218,7 @@ export class JupyterSession implements BackendSession {
   }
 }
 
-/** What a kernel of this language runs: on Python also shells, and functions of both kinds. */
+/** What a kernel of this language runs; a Python kernel also has shells, and functions of both kinds. */
 export function kernelLanguages(
   language: string,
   shells: readonly string[],
@@ -228,7 +228,7 @@ export function kernelLanguages(
   return { languages, functions: ["python"], hostFunctions: languages };
 }
 
-/** What a kernel that takes another's place has to be given; `undefined`: there are no functions. */
+/** The modules that a replacement kernel needs; `undefined` if there are no functions. */
 function functionModules(
   { functions, functionsModule }: SessionSettings,
   loaded: boolean,

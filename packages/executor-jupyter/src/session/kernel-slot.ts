@@ -17,11 +17,11 @@ import type { SlotSettings } from "./session-settings.ts";
 /** The kernel of a slot. */
 export interface SlotKernel {
   readonly kernel: Kernel;
-  /** There if it is a Python kernel. */
+  /** Set if it is a Python kernel. */
   readonly helper?: PythonHelper;
 }
 
-/** A hold on a server and a workspace there, with exactly one kernel in it: one that is lost is replaced by the next. */
+/** A lease on a server and a workspace there, with exactly one kernel at a time: a lost kernel is replaced. */
 export class KernelSlot {
   readonly displays: DisplayBoard;
   readonly #settings: SlotSettings;
@@ -48,7 +48,7 @@ export class KernelSlot {
     this.displays = displays;
   }
 
-  /** Takes hold of the server and starts the first kernel. */
+  /** Acquires the server and starts the first kernel. */
   static async open(settings: SlotSettings, signal: AbortSignal): Promise<KernelSlot> {
     const lease = await settings.server.acquire(signal);
     const displays = await DisplayBoard.open(settings.outputDir, lease.bound).catch(async (error: unknown) => {
@@ -70,7 +70,7 @@ export class KernelSlot {
     return this.#language;
   }
 
-  /** What the helper said when it was put into the kernel; `undefined`: it is not a Python kernel. */
+  /** What the helper reported when it was put into the kernel; `undefined` if it is not a Python kernel. */
   get report(): HelperReport | undefined {
     return this.#report;
   }
@@ -81,7 +81,7 @@ export class KernelSlot {
   }
 
   /**
-   * The kernel; a new one, if the one before is gone.
+   * The kernel; a new one if the previous one is gone.
    *
    * @throws ExecutorStoppedError if the slot was closed, as it may be in the middle of a file operation.
    */
@@ -101,9 +101,9 @@ export class KernelSlot {
   }
 
   /**
-   * Lets a kernel go whose variables can no longer be relied on; the next call gets another. Once is enough.
+   * Discards a kernel whose variables can no longer be relied on; the next call gets another. Idempotent.
    *
-   * @param answers - whether it may still answer: then it is asked to end what it has started.
+   * @param answers - whether it may still answer: it is then asked to end what it has started.
    */
   discard(live: SlotKernel, answers = true): Promise<void> {
     const discarded = this.#discarded.get(live) ?? this.#discard(live, answers);
@@ -120,14 +120,14 @@ export class KernelSlot {
     await this.#endKernel(live);
   }
 
-  /** Whether variables were lost since this was asked last. */
+  /** Whether variables were lost since the last call. */
   takeStateLost(): boolean {
     const lost = this.#stateLost;
     this.#stateLost = false;
     return lost;
   }
 
-  /** Replaces the kernel by a fresh one. */
+  /** Replaces the kernel with a fresh one. */
   async reset(signal: AbortSignal): Promise<void> {
     const live = await this.#live?.catch(() => undefined);
     this.#live = undefined;
@@ -140,7 +140,7 @@ export class KernelSlot {
     this.#stateLost = false;
   }
 
-  /** Ends the kernel, unless it was there before, and deletes what the session made. */
+  /** Ends the kernel, unless it existed before the session, and deletes what the session created. */
   async close(): Promise<void> {
     this.#closing.abort(stopped());
     const live = await this.#live?.catch(() => undefined);
@@ -160,7 +160,7 @@ export class KernelSlot {
     if (!live.kernel.end) await live.helper?.demand("end", { remove_workspace: removeWorkspace });
     live.kernel.disconnect();
     if (this.#settings.kernelId !== undefined) return;
-    // A server that is gone has no kernels any more.
+    // A server that is gone has no kernels left.
     await deleteKernel(this.#client, live.kernel.id).catch(ignoreUnreachable);
   }
 
@@ -170,7 +170,7 @@ export class KernelSlot {
     await done.catch(ignoreUnreachable);
   }
 
-  /** Kernels that start at once choose their ports at once, and one of them may lose: it gets a second chance. */
+  /** Kernels that start at the same time may choose the same ports. The one that loses gets a second chance. */
   async #openPatiently(signal: AbortSignal): Promise<SlotKernel> {
     try {
       return await this.#open(signal);
@@ -188,7 +188,7 @@ export class KernelSlot {
     const id = await this.#startKernel(signal);
     let kernel: Kernel | undefined;
     try {
-      // Nobody could delete a kernel that the server has started unheard.
+      // Nobody could delete a kernel that the server starts after its answer was abandoned.
       signal.throwIfAborted();
       kernel = await Kernel.connect(
         {
@@ -209,7 +209,7 @@ export class KernelSlot {
     }
   }
 
-  /** A server of this program that died is started again. */
+  /** Restarts a server of this program that died. */
   async #renewLease(signal: AbortSignal): Promise<void> {
     if (this.#lease.ended() === undefined) return;
     const old = this.#lease;
@@ -217,7 +217,7 @@ export class KernelSlot {
     await this.#client[Symbol.asyncDispose]();
     this.#client = new ServerClient(this.#lease.address);
     await old.release();
-    // What lay in the old server's directory went with it.
+    // The contents of the old server's directory went with it.
     if (this.#ownWorkspace && this.#lease.host) this.#workspace = undefined;
   }
 
@@ -232,7 +232,7 @@ export class KernelSlot {
     this.#files = new DirectoryFiles(workspace);
   }
 
-  /** The helper of a Python kernel makes its workspace; other kernels need one before they start. */
+  /** The helper of a Python kernel creates its workspace; other kernels need one before they start. */
   async #makeContentsWorkspace(): Promise<void> {
     const { kernelId, kernelName, workDir, id } = this.#settings;
     if (this.#lease.host || this.#contents || kernelId !== undefined) return;
@@ -252,8 +252,8 @@ export class KernelSlot {
         remedy: "Start one on the server and give its id, or leave `kernelId` out.",
       });
     }
-    // The server of this host has the file system's root for its root directory. A Python kernel goes from the root
-    // directory to where it works by itself: a server would start it in the nearest directory that is there.
+    // A server on this host has the file system's root as its root directory. A Python kernel changes to its working
+    // directory by itself: a server would start it in the nearest directory that exists.
     const { host } = this.#lease;
     const directory = host ? this.#workspace?.replace(/^\/+/, "") : (this.#contents?.directory ?? "");
     const place = directory === undefined ? {} : { path: directory };
@@ -277,7 +277,7 @@ export class KernelSlot {
       signal,
     );
     if (workspace === undefined && kernelId === undefined) this.#ownWorkspace = true;
-    // Where this process knows the directory, it goes by no answer of a kernel.
+    // If this process knows the directory, it does not rely on a kernel's answer.
     this.#workspace ??= report.workspace;
     this.#report = report;
     this.#files ??= this.#filesThroughKernel();
@@ -305,7 +305,7 @@ function stopped(): ExecutorStoppedError {
   });
 }
 
-/** For what is cleaned up on a server that may be gone, or may refuse. */
+/** For clean-up on a server that may be gone or may refuse. */
 function ignoreUnreachable(error: unknown): void {
   if (!FencedError.isInstance(error)) throw error;
 }

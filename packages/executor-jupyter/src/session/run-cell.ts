@@ -5,7 +5,7 @@ import { expressionValue } from "../python/python-helper.ts";
 import { CellOutput } from "./cell-output.ts";
 import type { KernelSlot, SlotKernel } from "./kernel-slot.ts";
 
-/** What running a cell needs besides the block. */
+/** What running a cell needs in addition to the block. */
 export interface CellSettings {
   readonly slot: KernelSlot;
   readonly live: SlotKernel;
@@ -15,7 +15,7 @@ export interface CellSettings {
 /**
  * Runs a block as a cell of the kernel, or in a shell that the kernel starts.
  *
- * @throws KernelLostError if the kernel, or the way to it, is lost.
+ * @throws KernelLostError if the kernel, or the connection to it, is lost.
  */
 export async function* runCell(
   run: BlockRun,
@@ -46,7 +46,7 @@ export async function* runCell(
 
 function startCell({ language, code, stdin, setup }: BlockRun, { kernel, helper }: SlotKernel): KernelRequest {
   if (helper && language !== kernel.language) return helper.shell(language, blockSource(language, code), stdin);
-  // A Python kernel that asks for input and gets none ends its program as a closed input does; others may not know how.
+  // A Python kernel that gets no input ends its program, as a closed input does; other kernels may not.
   const asks = kernel.language === "python" || stdin !== undefined;
   const source = code.replaceAll("\r\n", "\n");
   return kernel.execute({ code: source, input: asks, visible: true, counted: setup !== true });
@@ -58,8 +58,8 @@ function shellExit(reply: Readonly<Record<string, unknown>>): number {
 }
 
 /**
- * Ends a cell that runs, and what it has started. What earlier cells left running, and variables, stay, unless the code
- * does not let itself be interrupted: then the kernel has to go.
+ * Ends a running cell and everything that it started. Variables, and processes of earlier cells, survive unless the
+ * code ignores the interrupt: then the kernel has to go.
  */
 async function endCell(request: KernelRequest, slot: KernelSlot, live: SlotKernel, graceMs: number): Promise<void> {
   request.dropOutputs();
@@ -70,7 +70,7 @@ async function endCell(request: KernelRequest, slot: KernelSlot, live: SlotKerne
   await slot.discard(live, how !== "stuck");
 }
 
-/** @returns `stuck`: the cell goes on, and the kernel does not even answer on its channel aside. */
+/** @returns `stuck` if the cell keeps running and the kernel does not even answer on its control channel. */
 async function interrupt(
   request: KernelRequest,
   { kernel, helper }: SlotKernel,
@@ -84,7 +84,7 @@ async function interrupt(
   await within(graceMs, request.begun);
   let answers = true;
   for (let attempt = 0; attempt < 2 && !kernel.end; attempt += 1) {
-    // null: the helper did it. The server's own interrupt would also hit what earlier cells left running.
+    // null: the helper did it. The server's own interrupt would also hit processes of earlier cells.
     const answer: unknown = helper && answers ? await helper.demand("interrupt", {}, graceMs) : undefined;
     answers = answer !== undefined;
     if (answer !== null) {
@@ -97,17 +97,17 @@ async function interrupt(
   return answers ? "goes on" : "stuck";
 }
 
-/** What `input()` in a Python kernel takes for the end of its input. Others know no such thing: they get an empty line. */
+/** What `input()` in a Python kernel takes for the end of its input. Other kernels have nothing like it and get an empty line. */
 const endOfInput = "\u0004";
 
-/** A block's standard input, given out line by line. */
+/** A block's standard input, line by line. */
 class InputLines {
   readonly #text: string;
   readonly #end: string;
   #next = 0;
 
   /**
-   * @param text - `undefined`: closed.
+   * @param text - `undefined` if the input is closed.
    * @param language - that of the kernel.
    */
   constructor(text: string | undefined, language: string) {
@@ -115,7 +115,7 @@ class InputLines {
     this.#end = language === "python" ? endOfInput : "";
   }
 
-  /** The next line without its end, or what says that there is none. */
+  /** The next line without its line break, or the marker for the end of input. */
   take(): string {
     if (this.#next >= this.#text.length) return this.#end;
     const end = this.#text.indexOf("\n", this.#next);
