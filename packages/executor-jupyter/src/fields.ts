@@ -5,18 +5,18 @@ export function field(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** The same, if it is a text; else an empty one. */
+/** The same if it is a string; else an empty string. */
 export function textField(value: unknown, name: string): string {
   const found = field(value, name);
   return typeof found === "string" ? found : "";
 }
 
-/** The texts among the values of a list; none, if it is no list. */
+/** The strings in a list; none if it is not a list. */
 export function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
 }
 
-/** A time that came from outside, as a file's; nothing if it is not a valid one. */
+/** A file's modification time that came from outside; nothing if it is not valid. */
 export function timeOf(milliseconds: number): { readonly modifiedAt?: Date } {
   const modifiedAt = new Date(milliseconds);
   return Number.isNaN(modifiedAt.getTime()) ? {} : { modifiedAt };

@@ -10,35 +10,36 @@ import { serverSettings, type ServerSettings } from "./servers/server-settings.t
 /** Settings of `JupyterCodeExecutor`; none is required. */
 export interface JupyterExecutorOptions extends BaseExecutorOptions {
   /**
-   * Where kernels run: a server of this package, which may serve many executors, or the address of one that runs
-   * already. Default: a `LocalJupyterServer` of its own.
+   * Where kernels run: a server of this package, which may serve many executors, or the address of a running server.
+   * Default: a `LocalJupyterServer` of its own.
    */
   readonly server?: JupyterServer | ServerSettings;
   /** The kernel to start, by the name under which it is installed on the server. Default: `python3`. */
   readonly kernelName?: string;
   /**
-   * Use the kernel of this id, which runs already, instead of starting one. Its variables are there; `stop()` lets it
-   * run on, `restart()` restarts it. Default: none.
+   * Use the running kernel with this id instead of starting one. Its variables are kept; `stop()` leaves it running,
+   * `restart()` restarts it. Default: none.
    */
   readonly kernelId?: string;
   /**
-   * The blocks' working directory; made if missing, never deleted. With a `LocalJupyterServer` a directory of this
-   * host, else one that the kernel sees: relative to the server's root directory, or to where a gateway starts kernels,
-   * or, for Python, absolute. Default: a temporary one, deleted by `stop()`; with `kernelId`, the kernel's own.
+   * The blocks' working directory; created if missing, never deleted. With a `LocalJupyterServer` it is a directory
+   * of this host, else one that the kernel sees: relative to the server's root directory, or to where a gateway
+   * starts kernels, or, for Python, absolute. Default: a temporary one, deleted by `stop()`; with `kernelId`, the
+   * kernel's own.
    */
   readonly workDir?: string;
-  /** Where rich outputs are saved as files, on this host. Default: a temporary directory, deleted by `stop()`. */
+  /** The directory on this host where rich outputs are saved as files. Default: a temporary one, deleted by `stop()`. */
   readonly outputDir?: string;
   /**
-   * Milliseconds that code has to end after it was interrupted, when its time is up or the call is aborted. Then the
-   * kernel is replaced, and its variables are lost. Default: 2,000.
+   * Milliseconds that code has to end after it is interrupted because its time is up or the call is aborted. After
+   * that, the kernel is replaced, and its variables are lost. Default: 2,000.
    */
   readonly interruptGraceMs?: number;
-  /** Milliseconds for which a server that went away is called again before a call fails. Default: 10,000. */
+  /** Milliseconds for which a call retries a server that went away, before it fails. Default: 10,000. */
   readonly reconnectTimeoutMs?: number;
 }
 
-/** A server, or what a component model says about one. */
+/** A server, or its settings in a component model. */
 const serverOption: z.ZodType<JupyterServer | ServerSettings> = z.union(
   [
     objectOption<JupyterServer>(["acquire"], "a Jupyter server"),

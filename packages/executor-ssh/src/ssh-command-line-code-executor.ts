@@ -12,8 +12,9 @@ import { sshExecutorOptions, type SshExecutorOptions } from "./ssh-executor-opti
 import { SshSession } from "./ssh-session.ts";
 
 /**
- * Runs blocks on another host, over the system's `ssh`: each in a new process, in the work directory there, as the user
- * who logs in. What runs there ends with the connection, and the connection with this program, however that ends.
+ * Runs blocks on another host, over the system's `ssh`: each in a new process, in the work directory there, as the
+ * user who logs in. Everything there ends with the connection, and the connection ends with this program, however
+ * that ends.
  *
  * @example
  * await using executor = new SshCommandLineCodeExecutor({ host: "build.example.com", workDir: "coding" });

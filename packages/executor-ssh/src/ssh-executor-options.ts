@@ -17,27 +17,27 @@ export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExec
   readonly port?: number;
   /** A file with a private key. Default: what ssh's configuration says, and the agent's keys. */
   readonly identityFile?: string;
-  /** A configuration file to use instead of the user's and the system's. Default: these. */
+  /** A configuration file to use instead of the user's and the system's. Default: none. */
   readonly configFile?: string;
   /**
-   * Further options as in ssh_config(5), by name: `{ ProxyJump: "gate", StrictHostKeyChecking: "accept-new" }`. Those
-   * that this executor sets itself cannot be given.
+   * Further options by name, as in ssh_config(5): `{ ProxyJump: "gate", StrictHostKeyChecking: "accept-new" }`. You
+   * cannot set those that this executor sets itself.
    */
   readonly options?: Readonly<Record<string, string>>;
   /**
-   * The blocks' working directory on the remote host, absolute, or relative to the home there; made if missing, never
-   * deleted. Default: a temporary one, deleted by `stop()`.
+   * The blocks' working directory on the remote host, absolute or relative to the home directory there; created if
+   * missing, never deleted. Default: a temporary one, deleted by `stop()`.
    */
   readonly workDir?: string;
 }
 
-/** A word of ssh's command line: none of its own options, and one line. */
+/** A word of ssh's command line: not an option, and a single line. */
 const word = z.string().regex(/^[^-\0\n][^\0\n]*$/, "must not be empty, start with `-` or contain a line break");
 
 /**
- * What holds whatever ssh's configuration says: nobody is asked, the code there gets neither the user's agent nor tickets
- * nor variables nor a way back to this host, and the connection is this executor's own. The first value that ssh sees
- * counts, also of `SetEnv`, which cannot be empty.
+ * Options that override ssh's configuration: nobody is asked; the code there does not get the user's agent, tickets
+ * or variables, or a way back to this host; and the connection is this executor's own. The first value that ssh sees
+ * counts, including that of `SetEnv`, which cannot be empty.
  */
 export const fixedOptions: readonly (readonly [string, string])[] = [
   ["BatchMode", "yes"],

@@ -17,9 +17,9 @@ import { SshFileAccess } from "./files/ssh-file-access.ts";
 import { RemoteCall, type CallRequest } from "./run/remote-call.ts";
 import type { SshExecutorOptions } from "./ssh-executor-options.ts";
 
-/** Silence after which the remote host takes this program for dead, in seconds. Its death is noticed at once. */
+/** Seconds of silence after which the remote host considers this program dead. Its actual death is noticed at once. */
 const silenceSeconds = 60;
-/** The longest path of a temporary directory below which ssh can make its socket, in bytes. */
+/** The longest path, in bytes, of a temporary directory in which ssh can create its socket. */
 const longestParent = 50;
 
 /** What a connection is made for. */
@@ -29,11 +29,11 @@ export interface LinkRequest {
   readonly owner: string;
   readonly functionsModule: string;
   readonly table: Readonly<Record<string, LanguageCommand>>;
-  /** The link that can be used now: this one, or the one after it if its connection broke. */
+  /** The usable link: this one, or its successor if the connection broke. */
   readonly ready: () => Promise<SshLink>;
 }
 
-/** A connection to the remote host, and what it is used for until it is closed or breaks. */
+/** A connection to the remote host, and everything that uses it until it is closed or breaks. */
 export class SshLink {
   readonly languages: PlaceLanguages;
   readonly files: RemoteFiles;
@@ -69,7 +69,7 @@ export class SshLink {
   }
 
   /**
-   * Connects to the host, and makes the session's directory there.
+   * Connects to the host, and creates the session's directory there.
    *
    * @throws BackendUnavailableError if the host cannot be reached or used.
    */
@@ -113,13 +113,13 @@ export class SshLink {
     return (this.#blocks += 1);
   }
 
-  /** A name for a file in the work directory that is the session's own. */
+  /** A name for one of the session's own files in the work directory. */
   fileFor(block: number, extension: string): string {
     return `${this.#filePrefix}${block}.${extension}`;
   }
 
   /**
-   * Runs a block, or asks for a file.
+   * Runs a block, or makes a file request.
    *
    * @throws BackendUnavailableError if the connection is gone.
    */
@@ -127,7 +127,7 @@ export class SshLink {
     return new RemoteCall(this.connection, request);
   }
 
-  /** Ends and deletes everything, here and there. */
+  /** Ends and deletes everything on both hosts. */
   async close(): Promise<void> {
     try {
       await this.connection.close();
@@ -151,7 +151,7 @@ async function makeParts(owner: string): Promise<LinkParts> {
   const id = randomUUID();
   const mark = { name: "FENCED_SSH", value: id };
   const directory = path.join(await parentDirectory(), `fenced-ssh-${id.slice(0, 8)}`);
-  // Before there is anything to delete, so that nothing stays whenever this program dies.
+  // Comes before there is anything to delete, so that nothing stays behind whenever this program dies.
   const leash = new Leash({ mark, remove: [directory] });
   try {
     await mkdir(directory, { mode: 0o700 });

@@ -22,19 +22,22 @@ import { SshLink, type LinkRequest } from "./ssh-link.ts";
 /** What a session is made for. */
 export interface SessionRequest extends Omit<LinkRequest, "ready"> {
   readonly offersFunctions: boolean;
-  /** The connection had broken and was replaced: what was on the host besides the work directory is gone. */
+  /** The connection broke and was replaced: everything on the host except the work directory is gone. */
   readonly onReplaced: () => void;
-  /** The connection broke: what was on the host besides the work directory is gone. */
+  /** The connection broke: everything on the host except the work directory is gone. */
   readonly onLost: (reason: string) => void;
 }
 
-/** A started executor's hold on the remote host. A connection that breaks takes everything there with it; a new one starts afresh. */
+/**
+ * A started executor's session on the remote host. A broken connection takes everything there with it; a new one starts
+ * afresh.
+ */
 export class SshSession implements BackendSession {
   readonly #request: SessionRequest;
   #link: SshLink | undefined;
   #connecting: Promise<SshLink> | undefined;
   readonly #closing = new AbortController();
-  /** The way of programs there to functions of the host. */
+  /** How programs there reach functions of the host. */
   #calls: { readonly carrier: CallCarrier; readonly address: string } | undefined;
 
   private constructor(request: SessionRequest) {
@@ -114,14 +117,14 @@ export class SshSession implements BackendSession {
 
   async repair(signal: AbortSignal): Promise<void> {
     await this.#ready(signal);
-    // Code may have ended what carries calls: the next call has another.
+    // Code may have ended the carrier of calls: the next call gets another.
     if (this.#calls?.carrier.isOpen !== false) return;
     this.#calls = undefined;
     this.#request.onReplaced();
   }
 
   async reset(signal: AbortSignal): Promise<void> {
-    // Code may have stopped it.
+    // Code may have stopped the carrier.
     this.#calls?.carrier.close();
     this.#calls = undefined;
     await (await this.#ready(signal)).connection.reset();
@@ -133,7 +136,7 @@ export class SshSession implements BackendSession {
     await this.#link?.close();
   }
 
-  /** It stays the link until there is another: a call that comes while the host is away tries again, and hears why. */
+  /** Stays the same until there is another link: a call while the host is away retries, and learns why it fails. */
   get #current(): SshLink {
     if (this.#link) return this.#link;
     throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
@@ -159,7 +162,7 @@ export class SshSession implements BackendSession {
     return this.#link;
   }
 
-  /** What carries calls is a program in Python. */
+  /** The interpreter for the carrier of calls, a Python program. */
   get #python(): string | undefined {
     const { programs } = this.#current.connection.greeting.inventory;
     return programs.get("python3") ?? programs.get("python");

@@ -5,7 +5,7 @@ import { BackendUnavailableError } from "@fenced/core";
 import type { DockerClient } from "@fenced/docker-daemon";
 import { textField } from "../fields.ts";
 
-/** What an image is built from. */
+/** How to build an image. */
 export interface ImageSettings {
   readonly baseImage?: string;
   readonly pipPackages?: readonly string[];
@@ -14,7 +14,7 @@ export interface ImageSettings {
 
 const context = path.join(import.meta.dirname, "../../docker");
 
-/** Builds the image of this package's Dockerfile, unless it was built before with the same settings; returns its name. */
+/** Builds the image of this package's Dockerfile, unless one with the same settings exists; returns its name. */
 export async function buildJupyterImage(docker: DockerClient, settings: ImageSettings): Promise<string> {
   const { baseImage = "python:3.12-slim", pipPackages = [], onProgress } = settings;
   const buildargs = { BASE_IMAGE: baseImage, PIP_PACKAGES: pipPackages.join(" ") };

@@ -18,7 +18,7 @@ interface RunningServer {
   readonly container: ServerContainer;
 }
 
-/** What ends a server. Not `JupyterContainer` itself, whose types are those of an optional package. */
+/** What ends a server. Not `JupyterContainer` itself, whose types come from an optional package. */
 interface ServerContainer {
   readonly ended: string | undefined;
   end(remove: boolean): Promise<void>;
@@ -38,7 +38,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
   readonly isolation = "container" as const;
   readonly #options: DockerJupyterServerOptions;
 
-  /** @throws InvalidInputError if an option makes no sense. */
+  /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: DockerJupyterServerOptions = {}) {
     super();
     this.#options = checkOptions(optionsSchema(dockerServerOptions), options, "DockerJupyterServer");

@@ -7,11 +7,11 @@ import {
 } from "@fenced/core/options";
 import { z } from "zod";
 
-/** Settings of `DockerJupyterServer`; none is required. Those about Docker are those of `@fenced/executor-docker`. */
+/** Settings of `DockerJupyterServer`; none is required. The Docker options are those of `@fenced/executor-docker`. */
 export interface DockerJupyterServerOptions {
   /**
-   * An image that has a Jupyter server or kernel gateway: it listens on port 8888 and takes its token from the variable
-   * `TOKEN`, as images made for AutoGen do. Default: one is built, once, from the Dockerfile of this package.
+   * An image with a Jupyter server or kernel gateway that listens on port 8888 and takes its token from the variable
+   * `TOKEN`, as images made for AutoGen do. Default: one is built, once, from this package's Dockerfile.
    */
   readonly image?: string;
   /** Called with the progress of a download of `image`. Cannot be dumped. */
@@ -22,17 +22,17 @@ export interface DockerJupyterServerOptions {
     readonly current?: number;
     readonly total?: number;
   }) => void;
-  /** What the built image is made from; it needs Python. Default: `python:3.12-slim`. */
+  /** The base of the built image; it needs Python. Default: `python:3.12-slim`. */
   readonly baseImage?: string;
-  /** Packages that pip installs into the built image, as it takes them: `["matplotlib", "pandas>=2"]`. */
+  /** Packages that pip installs into the built image, in pip's syntax: `["matplotlib", "pandas>=2"]`. */
   readonly pipPackages?: readonly string[];
-  /** Called with what happens while an image is built, line by line. Cannot be dumped. */
+  /** Called with each line of output while an image is built. Cannot be dumped. */
   readonly onProgress?: (line: string) => void;
-  /** The container's name. Default: one that no other has. */
+  /** The container's name. Default: a unique one. */
   readonly containerName?: string;
   /** Remove the container when it ends. Default: true. */
   readonly autoRemove?: boolean;
-  /** End the container with the last executor, and when this program ends in whatever way. Default: true. */
+  /** End the container with the last executor, and when this program ends, however that happens. Default: true. */
   readonly stopContainer?: boolean;
   /** Labels of the container, to find it by: `docker ps --filter label=tenant=42`. Default: Fenced's own. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -42,14 +42,14 @@ export interface DockerJupyterServerOptions {
   readonly exposePort?: number;
   /** The server's token. Default: a random one. */
   readonly token?: string;
-  /** A directory of this host that the blocks work in; made if missing. Default: one in the container. */
+  /** A directory of this host that the blocks work in; created if missing. Default: one in the container. */
   readonly workDir?: string;
-  /** The same directory as the Docker daemon names it, where that differs. Default: `workDir`. */
+  /** The daemon's path of the same directory, if it differs. Default: `workDir`. */
   readonly bindDir?: string;
-  /** Milliseconds that the server may take to start, without the image's building. Default: 60,000. */
+  /** Milliseconds that the server may take to start, not counting the image build. Default: 60,000. */
   readonly startTimeoutMs?: number;
   /**
-   * No capabilities, no new privileges, limits for memory and processes, and no root: an image's own user is kept, else it is the
+   * No capabilities, no new privileges, limits on memory and processes, and no root: the image's own user, else the
    * owner of `workDir`, else nobody (65534). Default: true.
    */
   readonly hardened?: boolean;
@@ -67,13 +67,13 @@ export interface DockerJupyterServerOptions {
    */
   readonly readOnlyRootFilesystem?: boolean;
   /**
-   * The network that the container is in. It cannot be `"none"` nor an internal one: the server is reached through a port that
-   * Docker publishes, on 127.0.0.1. Default: the daemon's default bridge.
+   * The container's network. It cannot be `"none"` or an internal one: clients reach the server through a port that
+   * Docker publishes on 127.0.0.1. Default: the daemon's default bridge.
    */
   readonly network?: string;
   /**
-   * The daemon, as in `DOCKER_HOST` (`"unix:///run/docker.sock"`), or with certificates. It must be on this machine, where its
-   * ports are published. Default: found by itself.
+   * The daemon, as in `DOCKER_HOST` (`"unix:///run/docker.sock"`), or with certificates. It must be on this machine,
+   * because its ports are published there. Default: found automatically.
    */
   readonly docker?: string | { readonly host: string; readonly certPath?: string; readonly tlsVerify?: boolean };
 }

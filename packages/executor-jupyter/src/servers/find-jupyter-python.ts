@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { BackendUnavailableError } from "@fenced/core";
 
 const missing = "does not exist";
-/** Python imports from the directory that it is called in first, and code may have left modules in that of this program. */
+/** Python imports first from its current directory, and code may have left modules in that of this program. */
 const safeDirectory = "/";
 const probe = "import sys, jupyter_server, ipykernel; print(sys.executable)";
 
@@ -14,7 +14,7 @@ const probe = "import sys, jupyter_server, ipykernel; print(sys.executable)";
  * @param given - the only one to try. Default: the active virtual environment, then each `python3` on the PATH.
  * @param env - the environment to look in.
  * @returns the absolute path of the program.
- * @throws BackendUnavailableError that names each Python found, what it lacks, and what to install.
+ * @throws BackendUnavailableError if there is none; names each Python found, what it lacks, and what to install.
  */
 export async function findJupyterPython(
   given: string | undefined,
@@ -65,7 +65,7 @@ function candidatesOf(env: Readonly<Record<string, string>>): string[] {
   if (process.platform === "win32") {
     return [...(active === "" ? [] : [`${active}\\Scripts\\python.exe`]), "python", "py"];
   }
-  // The system's Python may have what a newer one on the PATH lacks.
+  // The system's Python may have what a newer Python on the PATH lacks.
   const found = (env["PATH"] ?? "").split(":").flatMap((place) => (place === "" ? [] : [`${place}/python3`]));
   return [...new Set([...(active === "" ? [] : [`${active}/bin/python`]), ...found, "/usr/bin/python3"])];
 }

@@ -4,9 +4,9 @@ import { promisify } from "node:util";
 import { BackendUnavailableError } from "@fenced/core";
 
 /**
- * Makes a directory on this host to run blocks in, if it is not there.
+ * Creates a directory on this host to run blocks in, if it is missing.
  *
- * @throws BackendUnavailableError if it cannot be made.
+ * @throws BackendUnavailableError if it cannot be created.
  */
 export async function makeHostDirectory(directory: string): Promise<void> {
   try {
@@ -24,8 +24,9 @@ const removeDeadlineMs = 60_000;
 const removal = 'rm -rf -- "$1" 2> /dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; }';
 
 /**
- * Removes a directory that code could write to. `rm` goes from directory to directory by open descriptors, so it follows no
- * link that code puts in its way, and no depth is too deep. What cannot be removed stays: cleaning up costs no result.
+ * Removes a directory that code could write to. `rm` goes from directory to directory by open descriptors, so it
+ * follows no link that code puts in its way, and any depth works. What cannot be removed stays: clean-up never costs
+ * a result.
  */
 export async function removeHostDirectory(directory: string): Promise<void> {
   const removed =

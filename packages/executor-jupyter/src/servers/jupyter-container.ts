@@ -6,16 +6,16 @@ import type * as DockerDaemon from "@fenced/docker-daemon";
 import type { Container, ContainerCreateOptions, ContainerLeash, Daemon } from "@fenced/docker-daemon";
 import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 
-/** How a container is started, besides the user's options. */
+/** How to start a container, in addition to the user's options. */
 export interface ContainerSettings {
   readonly options: DockerJupyterServerOptions;
   readonly image: string;
   readonly token: string;
-  /** The directory of this host that is bound to `/workspace`; its name on the daemon's host, and its owner. */
+  /** The host directory that is bound to `/workspace`: its name on the daemon's host, and its owner. */
   readonly bind?: { readonly source: string; readonly owner: { readonly uid: number; readonly gid: number } };
 }
 
-/** `@fenced/docker-daemon`, which is loaded only where it is needed. */
+/** `@fenced/docker-daemon`, which is loaded only when it is needed. */
 export type DaemonPackage = typeof DockerDaemon;
 
 const startProgram: string = readFileSync(new URL("./start-container.sh", import.meta.url), "utf8");
@@ -50,7 +50,7 @@ export class JupyterContainer {
     this.#leash = held.leash;
     this.#input = input;
     this.#token = token;
-    // The attached stream ends with the container; a container without one is asked when a call fails.
+    // The attached stream ends with the container. Without one, the container is checked when a call fails.
     input?.on("close", () => this.#end());
     input?.on("end", () => this.#end());
     input?.on("error", () => this.#end());
@@ -95,7 +95,7 @@ export class JupyterContainer {
     return this.#ended;
   }
 
-  /** The last lines that it wrote, without the token. */
+  /** The container's last lines of output, without the token. */
   async log(): Promise<string> {
     const asked = this.#container.logs({ stdout: true, stderr: true, tail: 20, follow: false });
     const log = await this.#package.answered(asked, "container logs", 10_000).catch(() => undefined);
@@ -104,14 +104,14 @@ export class JupyterContainer {
     return Buffer.concat(pieces).toString().replaceAll(this.#token, "<token>");
   }
 
-  /** Ends it, and removes it if asked to, also if it ended by itself. */
+  /** Ends the container. Removes it if asked to, even if it ended by itself. */
   async end(remove: boolean): Promise<void> {
     if (remove) await this.#package.removeContainer(this.#container);
     else await this.#package.answered(this.#container.kill(), "container kill", 20_000).catch(() => {});
     await this.letGo();
   }
 
-  /** Holds it no more. */
+  /** Releases the container without ending it. */
   async letGo(): Promise<void> {
     this.#end();
     this.#input?.end();
@@ -162,7 +162,7 @@ async function containerOptions(
   };
 }
 
-/** An image's own user is kept, unless that is root. */
+/** Keeps an image's own user, unless that is root. */
 async function userOf(
   loaded: DaemonPackage,
   daemon: Daemon,

@@ -19,12 +19,12 @@ export interface LaunchSettings {
   readonly memoryBytes: number | undefined;
 }
 
-/** Characters that are kept of what the server writes. Kernels inherit its output, so code can write there, too. */
+/** Characters of the server's output to keep. Kernels inherit its output, so code can write there, too. */
 const keptCharacters = 8192;
-/** Milliseconds within which a process that was killed is gone. */
+/** Milliseconds within which a killed process is gone. */
 const goneDeadlineMs = 5000;
 
-/** The process of a Jupyter server of this host. It keeps Node alive no more than the executors that use it. */
+/** The process of a Jupyter server on this host. By itself it does not keep Node alive. */
 export class LauncherProcess {
   readonly #gone: Promise<void>;
   readonly #process: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -44,7 +44,7 @@ export class LauncherProcess {
     this.#process.on("error", (error) => this.#end(String(error)));
     this.#process.once("exit", (code, signal) => this.#end(`the process ended with ${signal ?? `exit code ${code}`}`));
     this.#process.stdin.on("error", () => {});
-    // Not ended: the end of its input ends the server.
+    // The input stays open: its end ends the server.
     this.#process.stdin.write(`${JSON.stringify({ token, memoryBytes })}\n`);
     this.#process.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#log = (this.#log + text).slice(-keptCharacters);
@@ -85,7 +85,7 @@ export class LauncherProcess {
     return this.#ended;
   }
 
-  /** Waits until the process is gone, which must have been killed. */
+  /** Waits until the process, which must have been killed, is gone. */
   async leave(): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) this.#process.ref();
     await within(goneDeadlineMs, this.#gone);
@@ -106,7 +106,7 @@ export class LauncherProcess {
     return port;
   }
 
-  /** What it wrote last, from the beginning of a line, since the first may hold the end of the token. */
+  /** Its last output, without a first partial line, which may hold the end of the token. */
   #lastLines(): string {
     const isCut = this.#log.length >= keptCharacters;
     const whole = isCut ? (/\n(?<rest>[^]*)/.exec(this.#log)?.groups?.["rest"] ?? "") : this.#log;
@@ -117,7 +117,7 @@ export class LauncherProcess {
     this.#ended ??= reason;
   }
 
-  /** Node may end while the server runs; the leash then ends the server. */
+  /** Lets Node exit while the server runs; the leash then ends the server. */
   #unref(): void {
     this.#process.unref();
     for (const stream of [this.#process.stdin, this.#process.stdout, this.#process.stderr]) {

@@ -22,8 +22,8 @@ import { serverAddress, type ServerAddress } from "./server-settings.ts";
 /** Settings of `LocalJupyterServer`; none is required. */
 export interface LocalJupyterServerOptions {
   /**
-   * The Python that has jupyter_server (1.x or 2.x) and ipykernel. Default: that of the active virtual environment, or
-   * the first on the PATH that has both.
+   * A Python with jupyter_server (1.x or 2.x) and ipykernel. Default: that of the active virtual environment, or the
+   * first on the PATH that has both.
    */
   readonly python?: string;
   /** Milliseconds that the server may take to start. Default: 60,000. */
@@ -34,8 +34,9 @@ export interface LocalJupyterServerOptions {
    */
   readonly inheritEnv?: readonly string[];
   /**
-   * Bytes of memory that each kernel may use, from 128 MiB; each process that a kernel starts may use as much again. What asks for more
-   * gets a `MemoryError`. The system's own limit for data (`RLIMIT_DATA`), which code that runs as root can raise. Default: no limit.
+   * Bytes of memory that each kernel may use, from 128 MiB; each process that a kernel starts may use as much again.
+   * Beyond that, code gets a `MemoryError`. This is the system's limit on data (`RLIMIT_DATA`), which code that runs
+   * as root can raise. Default: no limit.
    */
   readonly memoryBytes?: number;
 }
@@ -61,7 +62,7 @@ interface RunningServer {
 }
 
 /**
- * A Jupyter server of this host, for any number of executors. It listens on 127.0.0.1 at a free port, with a random
+ * A Jupyter server on this host, for any number of executors. It listens on a free port of 127.0.0.1, with a random
  * token that appears in no process list, file, log or error. **Its kernels run as the user who runs this program**;
  * nothing separates the code from the host.
  *
@@ -132,7 +133,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
     return { address, host: { scratch } };
   }
 
-  /** Kernels see what programs need to run; the user's own Jupyter settings and history are left alone. */
+  /** Kernels see what programs need to run, and do not touch the user's own Jupyter settings and history. */
   async #environment(scratch: string): Promise<Record<string, string>> {
     const own = {
       JUPYTER_RUNTIME_DIR: path.join(scratch, "runtime"),
@@ -142,7 +143,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
     for (const directory of Object.values(own)) await mkdir(directory, { mode: 0o700 });
     const profile = path.join(own.IPYTHONDIR, "profile_default");
     await mkdir(profile);
-    // Each kernel keeps its history to itself: in a file all kernels of the server would share it.
+    // Each kernel keeps its history in memory: all kernels of the server would share a history file.
     await writeFile(
       path.join(profile, "ipython_kernel_config.py"),
       'get_config().HistoryManager.hist_file = ":memory:"\n',
@@ -151,7 +152,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
   }
 }
 
-/** Shell blocks find the tools of the Python that runs the kernels before others, its `pip` above all. */
+/** Lets shell blocks find the tools of the kernels' Python first, above all its `pip`. */
 function searchPath(python: string, env: Readonly<Record<string, string>>): { readonly PATH: string } {
   return { PATH: [path.dirname(python), env["PATH"] ?? ""].filter((place) => place !== "").join(path.delimiter) };
 }

@@ -3,7 +3,7 @@ import { SharedLife } from "./shared-life.ts";
 
 /**
  * A server that this package starts and ends, for any number of executors: it starts with the first that needs it and
- * ends with the last one, or lives from its own `start()` to `stop()`. One that died is started again by the next call.
+ * ends with the last one, or lives from its own `start()` to `stop()`. If it dies, the next call restarts it.
  */
 export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisposable {
   abstract readonly isolation: JupyterServer["isolation"];
@@ -16,7 +16,8 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
   /**
    * Starts the server, which then runs until `stop()`. Idempotent.
    *
-   * @throws BackendUnavailableError if what it needs is not there, or it does not come up: with its last lines.
+   * @throws BackendUnavailableError if something that it needs is missing, or if it does not come up: with its last
+   * lines.
    */
   async start(): Promise<void> {
     await this.#life.keep();
@@ -39,12 +40,12 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
   /** Starts it. Never called while it runs. */
   protected abstract open(): Promise<Running>;
 
-  /** Ends it and deletes what it made. It may have ended by itself. */
+  /** Ends the server and deletes what it created. It may have ended by itself. */
   protected abstract close(running: Running): Promise<void>;
 
   /** Why it has ended, once it has. */
   protected abstract whyEnded(running: Running): string | undefined;
 
-  /** What an executor needs to know of it. */
+  /** What an executor needs to know about the server. */
   protected abstract lease(running: Running): Omit<ServerLease, "ended" | "release">;
 }

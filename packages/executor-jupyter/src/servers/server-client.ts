@@ -8,16 +8,16 @@ export interface ServerRequest {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Becomes the body, as JSON. */
   readonly json?: unknown;
-  /** Milliseconds until the whole answer must be there. Default: 20,000. */
+  /** Milliseconds within which the whole answer must arrive. Default: 20,000. */
   readonly deadlineMs?: number;
-  /** Gives the request up. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal;
 }
 
 const defaultDeadlineMs = 20_000;
-/** A server that starts many kernels answers nobody meanwhile; each request has its own deadline. */
+/** A server that is starting many kernels answers nobody meanwhile; each request has its own deadline. */
 const connectMs = 120_000;
-/** The most bytes that are held of an answer: JSON, of a large directory for one, and the reason of a refusal. */
+/** The most bytes held of an answer: of JSON, such as a large directory, and of the reason for a refusal. */
 const [longestJson, longestReason] = [67_108_864, 65_536];
 
 /** Talks HTTP with a Jupyter server. Its errors name the server, never the token. */
@@ -31,7 +31,7 @@ export class ServerClient implements AsyncDisposable {
     this.#agent = new Agent({ connect: { ...authorities, timeout: connectMs }, keepAliveTimeout: 5000 });
   }
 
-  /** The JSON of an answer that is a success; of status 204, `undefined`. */
+  /** The JSON of a successful answer; `undefined` for status 204. */
   async json(path: string, request: ServerRequest = {}): Promise<unknown> {
     const response = await this.send(path, request);
     if (!response.ok) throw await this.refusal(path, response);
@@ -64,7 +64,7 @@ export class ServerClient implements AsyncDisposable {
   /**
    * The bytes of an answer's body, as they come; leaving early cancels it.
    *
-   * @throws BackendUnavailableError if it does not come whole.
+   * @throws BackendUnavailableError if it is incomplete.
    */
   async *body(response: Response): AsyncGenerator<Uint8Array, void, void> {
     if (!response.body) return;
@@ -78,7 +78,7 @@ export class ServerClient implements AsyncDisposable {
   /**
    * The JSON of an answer's body.
    *
-   * @throws BackendUnavailableError if it does not come whole, is not JSON, or is longer than any server's.
+   * @throws BackendUnavailableError if it is incomplete, not JSON, or too long.
    */
   async receivedJson(response: Response): Promise<unknown> {
     const text = await this.#text(response, longestJson);
@@ -89,7 +89,7 @@ export class ServerClient implements AsyncDisposable {
     }
   }
 
-  /** What an answer other than a success means. Reads its body. */
+  /** What an unsuccessful answer means. Reads its body. */
   async refusal(path: string, response: Response): Promise<BackendUnavailableError> {
     const text = await this.#text(response, longestReason).catch(() => "");
     const said = messageOf(text) || response.statusText || "no reason given";
@@ -108,7 +108,7 @@ export class ServerClient implements AsyncDisposable {
     await this.#agent.destroy();
   }
 
-  /** A POST that is refused says nothing of the token, so something harmless is asked for. */
+  /** A refused POST does not show whether the token is wrong, so this asks for something harmless. */
   async #isLockedOut(): Promise<boolean> {
     const response = await this.send("api/kernelspecs");
     await response.body?.cancel();
@@ -141,7 +141,7 @@ function messageOf(text: string): string {
   try {
     return textField(JSON.parse(text), "message").slice(0, 1000);
   } catch {
-    // A page for people; the status has to do.
+    // An HTML page for people; the status has to do.
     return "";
   }
 }

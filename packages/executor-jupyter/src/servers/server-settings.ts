@@ -2,19 +2,19 @@ import { InvalidInputError } from "@fenced/core";
 import { optionsSchema, stringsOption, type OptionSchemas } from "@fenced/core/options";
 import { z } from "zod";
 
-/** A Jupyter server, kernel gateway or Enterprise Gateway that runs already: where it is and how to get in. */
+/** The address and credentials of a running Jupyter server, kernel gateway or Enterprise Gateway. */
 export interface ServerSettings {
-  /** Its address, `http:` or `https:`, with the path prefix under which it answers: `https://hub.example.org/user/me/`. */
+  /** Its address, `http:` or `https:`, with its path prefix: `https://hub.example.org/user/me/`. */
   readonly baseUrl: string;
   /** Its token; sent in the `Authorization` header only. Default: none. */
   readonly token?: string;
-  /** More headers for every request and for the WebSocket, over those that the token makes. */
+  /** More headers for every request and for the WebSocket; they override the token's. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Certificates, in PEM, of authorities to trust instead of those that Node trusts. */
+  /** Certificates, in PEM, of the authorities to trust instead of Node's. */
   readonly ca?: string | readonly string[];
   /**
-   * Do not offer the WebSocket subprotocol `v1.kernel.websocket.jupyter.org`. For a server that accepts it although the
-   * gateway behind it does not speak it. Default: false.
+   * Do not offer the WebSocket subprotocol `v1.kernel.websocket.jupyter.org`. Needed if a server accepts it although
+   * the gateway behind it does not speak it. Default: false.
    */
   readonly legacyWebSocket?: boolean;
 }
@@ -28,19 +28,19 @@ export const serverSettings: z.ZodType<ServerSettings> = optionsSchema({
   legacyWebSocket: z.boolean().exactOptional(),
 } satisfies OptionSchemas<ServerSettings>);
 
-/** Server settings that were looked at: what a client works with. */
+/** Checked server settings, as a client uses them. */
 export interface ServerAddress {
-  /** Ends with `/`; carries no token. */
+  /** Ends with `/` and contains no token. */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly ca?: readonly string[];
   readonly legacyWebSocket: boolean;
 }
 
-/** @throws InvalidInputError if the address is none, or carries a user name and password. */
+/** @throws InvalidInputError if the address is invalid, or contains a user name and password. */
 export function serverAddress(settings: ServerSettings): ServerAddress {
   const url = parseUrl(settings.baseUrl);
-  // Jupyter prints its address with the token in it, and people copy that.
+  // Jupyter prints its address with the token in it, and people copy it.
   const token = settings.token ?? url.searchParams.get("token") ?? "";
   const path = url.pathname.replace(/\/(?:lab|tree)?\/?$/, "/");
   const { ca } = settings;
@@ -55,7 +55,7 @@ export function serverAddress(settings: ServerSettings): ServerAddress {
 function parseUrl(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") return url;
-  // The address itself is not shown: it may carry a password.
+  // The error does not show the address: it may contain a password.
   throw new InvalidInputError("The server's `baseUrl` is not a usable address", {
     remedy: "Use a URL like https://host:8888/prefix/ without user name and password, and pass the token as `token`.",
   });

@@ -1,6 +1,6 @@
 import { untilAborted } from "@fenced/core/abort";
 
-/** What is open between the first and the last of its users. */
+/** A resource that is open from its first to its last user. */
 export class SharedLife<T> {
   readonly #open: () => Promise<T>;
   readonly #close: (opened: T) => Promise<void>;
@@ -11,7 +11,7 @@ export class SharedLife<T> {
   #users = 0;
   #kept = false;
 
-  /** @param hasEnded - whether it ended by itself; then the next user opens it anew. */
+  /** @param hasEnded - whether it ended by itself; if so, the next user reopens it. */
   constructor(open: () => Promise<T>, close: (opened: T) => Promise<void>, hasEnded: (opened: T) => boolean) {
     this.#open = open;
     this.#close = close;
@@ -29,13 +29,13 @@ export class SharedLife<T> {
     }
   }
 
-  /** Closes it, also while it is used. */
+  /** Closes it, even while it is in use. */
   async end(): Promise<void> {
     this.#kept = false;
     await this.#shut();
   }
 
-  /** Opens it, or joins those who use it. The function that comes with it must be called. */
+  /** Opens it, or joins its other users. The caller must call `release`. */
   async use(signal?: AbortSignal): Promise<{ readonly value: T; readonly release: () => Promise<void> }> {
     signal?.throwIfAborted();
     this.#users += 1;
@@ -43,7 +43,7 @@ export class SharedLife<T> {
     try {
       return { value: await (signal ? untilAborted(this.#get(), signal) : this.#get()), release };
     } catch (error) {
-      // A caller that gives up does not wait until what is being opened has been closed.
+      // A caller that gives up does not wait for the resource to open and close again.
       const released = release();
       if (signal?.aborted === true) released.catch(() => {});
       else await released;

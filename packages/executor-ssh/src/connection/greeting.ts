@@ -1,13 +1,13 @@
 import { BackendUnavailableError } from "@fenced/core";
 import type { PlaceInventory } from "@fenced/executor-kit";
 
-/** What the supervisor on the remote host says when it is ready. */
+/** What the supervisor on the remote host reports when it is ready. */
 export interface Greeting {
   /** The session's directory there. */
   readonly directory: string;
   /** The work directory there, without symbolic links. */
   readonly workspace: string;
-  /** Where the programs are that start a block there. */
+  /** The paths of the programs that start a block there. */
   readonly setsid: string;
   readonly shell: string;
   /** The `PATH` of programs there. */
@@ -16,7 +16,7 @@ export interface Greeting {
 }
 
 /**
- * Reads a greeting: lines of a name and a value.
+ * Parses a greeting: lines of a name and a value.
  *
  * @throws BackendUnavailableError if the host cannot be used.
  */

@@ -3,8 +3,8 @@ const longestMark = 8192;
 const longestNoise = 1000;
 
 /**
- * Takes what stands between the first and the last mark out of a stream that is cut anywhere. A mark is a line of its own
- * end: a control character, `fenced-`, a number that is used once, a colon, a word or more.
+ * Extracts what is between the first and the last mark from a stream that may be cut anywhere. A mark ends its line
+ * and consists of a control character, `fenced-`, a nonce, a colon and one or more words.
  */
 export class MarkedStream {
   readonly #mark: Buffer;
@@ -18,7 +18,7 @@ export class MarkedStream {
     this.#mark = Buffer.from(`\u001Efenced-${nonce}:`);
   }
 
-  /** Whether the first mark has come. */
+  /** Whether the first mark has arrived. */
   get begun(): boolean {
     return this.#begun;
   }
@@ -28,17 +28,17 @@ export class MarkedStream {
     return this.#leader;
   }
 
-  /** The end of what came before the first mark, such as the words of a login shell. */
+  /** The end of what came before the first mark, such as a login shell's greeting. */
   get noise(): string {
     return this.#noise;
   }
 
-  /** What the last mark says; `undefined`: it has not come. */
+  /** What the last mark says; `undefined` until it arrives. */
   get ending(): string | undefined {
     return this.#ending;
   }
 
-  /** The pieces of `bytes`, and of what was kept of those before, that are output. */
+  /** The output in `bytes` and in what was kept of earlier bytes. */
   push(bytes: Buffer): readonly Buffer[] {
     let rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     this.#rest = Buffer.alloc(0);
@@ -65,7 +65,7 @@ export class MarkedStream {
     else this.#noise = (this.#noise + output.toString()).slice(-longestNoise);
   }
 
-  /** @returns false for what only looks like a mark. */
+  /** @returns false for text that only looks like a mark. */
   #take(words: string): boolean {
     const begin = /^begin(?: (?<leader>\d{1,9}))?$/.exec(words);
     if (begin && !this.#begun) {
@@ -79,7 +79,7 @@ export class MarkedStream {
     return true;
   }
 
-  /** Where a mark begins, or may begin at the end of what has come; else the length. */
+  /** Where a mark begins, or may begin at the end of what has arrived; else the length. */
   #startOfMark(bytes: Buffer): number {
     const start = bytes.indexOf(this.#mark);
     if (start !== -1) return start;

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { fixedOptions, type SshExecutorOptions } from "../ssh-executor-options.ts";
 
-/** What holds unless `options` say otherwise: a connection that broke is noticed within seconds. */
+/** Defaults that `options` can override: a broken connection is noticed within seconds. */
 const defaults: readonly (readonly [string, string])[] = [
   ["ConnectTimeout", "15"],
   ["ServerAliveInterval", "5"],
@@ -10,11 +10,11 @@ const defaults: readonly (readonly [string, string])[] = [
 
 /** What one run of `ssh` is for. */
 export interface SshCall {
-  /** The connection's own program: it makes the connection, the others use it. */
+  /** `master` makes the connection; `session` uses it. */
   readonly role: "master" | "session";
-  /** The socket by which the others find it. */
+  /** The socket through which sessions find the master. */
   readonly control: string;
-  /** Where ssh writes what it has to say itself. */
+  /** The file for ssh's own messages. */
   readonly log: string;
   /** What to run on the remote host. */
   readonly command: string;

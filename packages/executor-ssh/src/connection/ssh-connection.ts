@@ -17,7 +17,7 @@ import type { SshCall } from "./ssh-arguments.ts";
 import { connectionError, noSsh } from "./ssh-error.ts";
 import { startSsh, type SshProcess } from "./ssh-process.ts";
 
-/** How long the host may take from the first word to its greeting, in milliseconds. */
+/** How long the host may take to its greeting, in milliseconds. */
 const openMs = 60_000;
 /** How long it may take to end processes. */
 const answerMs = 20_000;
@@ -29,16 +29,16 @@ const longestGreeting = 262_144;
 /** What a connection is made for. */
 export interface ConnectionRequest {
   readonly options: SshExecutorOptions;
-  /** A directory of this host for the connection alone, with a short path: a socket's may not be long. */
+  /** A directory of this host for this connection only. Its path must be short, because a socket's path is limited. */
   readonly directory: string;
-  /** A variable for all programs that are started on this host. */
+  /** A variable for all programs that the connection starts on this host. */
   readonly mark: { readonly name: string; readonly value: string };
   readonly supervisor: SupervisorConfig;
 }
 
 /**
- * One connection to the remote host, and the supervisor at its other end, which ends everything there when the connection
- * does. All further programs run over the same connection.
+ * One connection to the remote host, and the supervisor at its other end, which ends everything there when the
+ * connection ends. All other programs run over the same connection.
  */
 export class SshConnection {
   readonly #request: ConnectionRequest;
@@ -90,12 +90,12 @@ export class SshConnection {
     throw this.#lost ?? new Error("not connected");
   }
 
-  /** Why nothing can be run any more; `undefined`: it can. */
+  /** Why nothing can run any more; `undefined` while it can. */
   get lost(): Error | undefined {
     return this.#lost;
   }
 
-  /** Has `action` called once, as soon as nothing can be run any more, unless the connection is closed. */
+  /** Calls `action` once, as soon as nothing can run any more, unless the connection is closed. */
   whenLost(action: (reason: string) => void): void {
     if (this.#lost) action(this.#lost.message);
     else this.#onLost = action;
@@ -116,26 +116,27 @@ export class SshConnection {
     return this.run(name, remoteProgram("call", callProgram, [...place, ...words]));
   }
 
-  /** Starts a program on the remote host, which the supervisor finds by the name. */
+  /** Starts a program on the remote host, under a name by which the supervisor finds it. */
   run(name: string, { command, text }: RemoteProgram): SshProcess {
     if (this.#lost) throw this.#lost;
     const { id } = this.#request.supervisor;
-    // By the mark the supervisor finds it. It is there from the start: what a shell exports later is not seen outside.
+    // The mark lets the supervisor find it. It is set from the start, because exports of a running shell are not
+    // visible outside.
     const started = this.#spawn("session", `exec env FENCED_SSH_CALL=${id}.${name}. ${command}`);
     this.#calls.add(started);
     started.child.on("close", () => this.#calls.delete(started));
-    // What is sent in one piece arrives in one packet, and waits for no acknowledgement of the one before.
+    // Data sent in one piece arrives in one packet, and waits for no acknowledgement of an earlier one.
     started.child.stdin.cork();
     started.child.stdin.write(text);
     return started;
   }
 
-  /** Tells the supervisor which process leads the session in which a call's program runs. */
+  /** Tells the supervisor which process leads the session of a call's program. */
   tellLeader(call: string, pid: number): void {
     if (!this.#lost) this.#master.child.stdin.write(`leader ${call} ${pid}\n`);
   }
 
-  /** Kills a call with all that it started. */
+  /** Kills a call and everything that it started. */
   async kill(call: string): Promise<void> {
     await this.#ask(`kill ${call}`);
   }
@@ -145,7 +146,7 @@ export class SshConnection {
     await this.#ask("reset");
   }
 
-  /** Ends the connection; the supervisor ends and deletes what was made on the remote host. */
+  /** Ends the connection; the supervisor ends and deletes everything on the remote host. */
   async close(): Promise<void> {
     clearInterval(this.#heart);
     this.#onLost = () => {};
@@ -156,7 +157,7 @@ export class SshConnection {
     await this.#ended;
     clearTimeout(late);
     for (const call of this.#calls) call.kill();
-    // A proxy may have left its group.
+    // A proxy may have left ssh's group.
     await killProcesses({ mark: this.#request.mark });
   }
 
@@ -175,7 +176,7 @@ export class SshConnection {
     }
     this.#heart = setInterval(() => child.stdin.write("beat\n"), beatMs);
     this.#heart.unref();
-    // The connection alone does not keep Node alive.
+    // The connection by itself does not keep Node alive.
     child.unref();
     for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
   }
@@ -234,7 +235,7 @@ export class SshConnection {
     this.#master.kill();
     for (const waiting of this.#answers.values()) for (const { reject } of waiting) reject(error);
     this.#answers.clear();
-    // Programs on a connection that is gone end by themselves, unless it is stuck.
+    // Programs end by themselves when their connection is gone, unless it is stuck.
     setTimeout(() => {
       for (const call of this.#calls) call.kill();
     }, stuckMs).unref();

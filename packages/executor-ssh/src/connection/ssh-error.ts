@@ -1,6 +1,6 @@
 import { BackendUnavailableError } from "@fenced/core";
 
-/** What ssh says, and what to do about it. The first that fits counts. */
+/** Messages of ssh, and what to do about them. The first match counts. */
 const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED/,
@@ -34,7 +34,7 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
 ];
 
 /**
- * The error for a connection that could not be made or is gone.
+ * The error for a connection that failed or is gone.
  *
  * @param said - what ssh wrote.
  */

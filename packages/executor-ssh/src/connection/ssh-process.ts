@@ -12,20 +12,20 @@ const openOutputsMs = 1000;
 /** A run of `ssh` that uses a connection. */
 export interface SshProcess {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** What ssh itself has said so far. */
+  /** Messages of ssh itself so far. */
   readonly said: () => string;
-  /** Kills it, with the programs that it connects through. */
+  /** Kills it, including the programs that it connects through. */
   readonly kill: () => void;
 }
 
-/** Starts `ssh`, with `mark` in its environment and in that of the programs that it starts. */
+/** Starts `ssh`, with `mark` in its environment and that of the programs that it starts. */
 export function startSsh(
   options: SshExecutorOptions,
   call: SshCall,
   mark: { readonly name: string; readonly value: string },
 ): SshProcess {
   const child = spawn("ssh", sshArguments(options, call), {
-    // A key that is pressed in this program's terminal is not meant for the connection.
+    // Keys pressed in this program's terminal are not meant for the connection.
     detached: true,
     env: { ...environmentOfSsh(), [mark.name]: mark.value },
     stdio: ["pipe", "pipe", "pipe"],
@@ -50,23 +50,23 @@ export function startSsh(
     child,
     said: () => `${errors}\n${last ?? endOfFile(call.log)}`,
     kill: () => {
-      // After its end the number may be a stranger's.
+      // After it ends, another process may get its number.
       if (child.exitCode === null && child.signalCode === null) killGroup(child);
     },
   };
 }
 
-/** A `ProxyCommand` or `ProxyJump` is in ssh's group. It may outlive ssh, and hold its outputs. */
+/** A `ProxyCommand` or `ProxyJump` is in ssh's group. It may outlive ssh and hold its outputs open. */
 function killGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // All are gone.
+    // All of them are gone.
   }
 }
 
-/** Does not wait for what holds the outputs of a process that has ended, once all is read that it wrote. */
+/** Once everything that an ended process wrote has been read, does not wait for others that hold its outputs open. */
 function closeOutputs({ stdin, stdout, stderr }: SshProcess["child"]): void {
   const outputs = [stdout, stderr];
   const late = setInterval(() => {
@@ -78,16 +78,19 @@ function closeOutputs({ stdin, stdout, stderr }: SshProcess["child"]): void {
   for (const each of outputs) each.once("close", () => (open -= 1) === 0 && clearInterval(late));
 }
 
-/** Where an agent and tickets are found. */
+/** Variables that say where to find an agent and tickets. */
 const neededBySsh = ["SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_RUNTIME_DIR", "KRB5CCNAME"];
 
-/** Without what ssh's configuration has it send, as Debian's does: the language that ssh speaks does not matter here. */
+/**
+ * Without the locale variables, which ssh's configuration may send along, as Debian's does: the language of ssh does
+ * not matter here.
+ */
 function environmentOfSsh(): Record<string, string> {
   const all = Object.entries(hostEnvironment(neededBySsh));
   return Object.fromEntries(all.filter(([name]) => !/^(?:LANG|LANGUAGE|LC_.*)$/.test(name)));
 }
 
-/** What ssh logs is the other side's to choose, its length too. */
+/** The other side decides what ssh logs, and how much. */
 function endOfFile(file: string): string {
   const bytes = Buffer.alloc(4000);
   try {

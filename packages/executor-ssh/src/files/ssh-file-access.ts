@@ -9,15 +9,15 @@ import { asWorkspaceError, type FileContent, type RemoteFileAccess } from "@fenc
 import { connectionError } from "../connection/ssh-error.ts";
 import type { CallEnd, RemoteCall } from "../run/remote-call.ts";
 
-/** Characters that one file's entry in a list may have. */
+/** The longest entry of a file in a list, in characters. */
 const longestEntry = 1_048_576;
 
-/** How long a call for a file may go on without a byte in either direction, in milliseconds. */
+/** How long a file request may go without a byte in either direction, in milliseconds. */
 const quietMs = 60_000;
-/** The same for a removal, which says nothing until it is done. */
+/** The same for a removal, which is silent until it is done. */
 const removalMs = 300_000;
 
-/** What makes calls for files. */
+/** Makes file requests. */
 export interface Caller {
   readonly host: string;
   call(words: readonly string[], quietMs: number): Promise<RemoteCall>;
@@ -118,7 +118,7 @@ async function* outputOf(call: RemoteCall, file: string, host: string): AsyncGen
   }
 }
 
-/** @throws the error that the end of a call stands for. */
+/** @throws the error that the end of a call represents, if any. */
 function assertDone(end: CallEnd, errors: string, file: string, host: string): void {
   if (end.type === "broken") throw connectionError(`The host ${host} did not answer`, host, end.said);
   if (end.type === "refused") throw refusal(end, file);

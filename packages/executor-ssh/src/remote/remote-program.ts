@@ -3,50 +3,50 @@ import { carrierText } from "@fenced/executor-kit/supervisor";
 
 /** The shell program that keeps a session on the remote host. */
 const supervisorProgram: string = readFileSync(new URL("./supervisor.sh", import.meta.url), "utf8");
-/** The shell program that runs one block, or answers one request for a file. */
+/** The shell program that runs one block, or answers one file request. */
 export const callProgram: string = readFileSync(new URL("./call.sh", import.meta.url), "utf8");
 
-/** The shell program that becomes the carrier of calls, a program in Python. */
+/** The shell program that starts the carrier of calls, a Python program. */
 const carryProgram: string = readFileSync(new URL("./carry.sh", import.meta.url), "utf8");
 
-/** What a supervisor is made for. */
+/** Settings of a supervisor. */
 export interface SupervisorConfig {
   /** Names the session; unique in the world. */
   readonly id: string;
   /** The secret part of the marks around outputs. */
   readonly nonce: string;
-  /** What the names of the session's own files in the work directory begin with. */
+  /** Prefix of the session's own files in the work directory. */
   readonly filePrefix: string;
-  /** Keep the files of blocks without a name. */
+  /** Keep the files of unnamed blocks. */
   readonly keepFiles: boolean;
-  /** The functions' module, and who sets it up. */
+  /** The functions' module, and its owner. */
   readonly functionsModule: string;
   readonly owner: string;
   /** The file in the functions' package that names its owner. */
   readonly functionsMarker: string;
-  /** The work directory; `undefined`: a temporary one. */
+  /** The work directory; `undefined` for a temporary one. */
   readonly workDir: string | undefined;
-  /** `PATH` to look on for programs; `undefined`: the one that ssh gives. */
+  /** `PATH` to search for programs; `undefined` for ssh's. */
   readonly path: string | undefined;
-  /** Seconds without a word from this side after which everything is ended. */
+  /** Seconds of silence from this side after which everything is ended. */
   readonly silenceSeconds: number;
   /** Programs to look for. */
   readonly programs: readonly string[];
 }
 
-/** A program that the remote host is to run. */
+/** A program to run on the remote host. */
 export interface RemoteProgram {
-  /** What the login shell there, whichever it is, is told. It is public on the host, and has no secrets. */
+  /** The command for the login shell there, whichever it is. It is public on the host, and contains no secrets. */
   readonly command: string;
-  /** The program itself, to be written to its standard input before all else. */
+  /** The program itself, to be written to the command's standard input first. */
   readonly text: string;
 }
 
 /**
- * A shell program with its arguments. It travels over standard input and is stored nowhere on the remote host, where code
- * could rewrite it; one that does not arrive as a whole does nothing.
+ * A shell program with its arguments. It travels over standard input and is not stored on the remote host, where code
+ * could rewrite it. If it arrives incomplete, it does nothing.
  *
- * @param name - by which the process is seen there.
+ * @param name - the name of the process there.
  */
 export function remoteProgram(name: string, program: string, words: readonly string[]): RemoteProgram {
   const text = `set -- ${words.map(quoted).join(" ")}\n${program.replaceAll(/^ *#.*\n/gm, "")}`;
@@ -57,7 +57,7 @@ export function remoteProgram(name: string, program: string, words: readonly str
   };
 }
 
-/** What carries connections of programs there to this one, by a Python there. */
+/** The program that carries connections of programs there to this one, run by a Python there. */
 export function carrierFor(python: string, directory: string, greeting: string): RemoteProgram {
   return remoteProgram("calls", carryProgram, [python, carrierText(), directory, greeting]);
 }
@@ -79,7 +79,7 @@ export function supervisorFor(config: SupervisorConfig): RemoteProgram {
   ]);
 }
 
-/** A word that a POSIX shell takes as it is. */
+/** Quotes a word for a POSIX shell. */
 function quoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -7,14 +7,15 @@ import type { SshConnection } from "../connection/ssh-connection.ts";
 import type { SshProcess } from "../connection/ssh-process.ts";
 import { carrierFor } from "../remote/remote-program.ts";
 
-/** Milliseconds within which the carrier makes its socket. */
+/** Milliseconds within which the carrier must open its socket. */
 const openingMs = 30_000;
 /** Bytes that a login shell may print before the carrier speaks. */
 const longestNoise = 262_144;
 
 /**
- * Carries connections of programs on the remote host to this one, over a further session of the connection: whatever sshd forbids,
- * it allows those. Code there can end the carrier, or write in its place: that ends all connections, and nothing else.
+ * Carries connections of programs on the remote host to this one, over one more session of the connection, which sshd
+ * allows whatever else it forbids. Code there can end the carrier, or write in its place: that ends all connections,
+ * and nothing else.
  */
 export class CallCarrier {
   readonly #process: SshProcess;
@@ -41,16 +42,16 @@ export class CallCarrier {
     child.stderr.resume();
     child.on("error", (error) => this.#end(String(error)));
     child.on("close", () => this.#end("its program ended"));
-    // The blocks keep Node alive, and nothing else.
+    // Only the blocks keep Node alive.
     child.unref();
     for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
   }
 
   /**
-   * Starts it, with connections going to `accept`.
+   * Starts the carrier, which passes connections to `accept`.
    *
    * @param python - the interpreter there.
-   * @returns it, and the socket's address as programs there take it.
+   * @returns the carrier, and the socket's address as programs there use it.
    * @throws BackendUnavailableError if it does not start.
    */
   static async open(
@@ -73,7 +74,7 @@ export class CallCarrier {
     }
   }
 
-  /** Whether connections can be made. */
+  /** Whether programs can connect. */
   get isOpen(): boolean {
     return !this.#ended;
   }

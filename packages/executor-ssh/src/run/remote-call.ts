@@ -7,24 +7,24 @@ import type { SshConnection } from "../connection/ssh-connection.ts";
 import { noSsh } from "../connection/ssh-error.ts";
 import type { SshProcess } from "../connection/ssh-process.ts";
 
-/** Content travels in frames of at least as many bytes, but for the last. */
+/** Content travels in frames of at least this many bytes, except for the last. */
 const frameBytes = 1_048_576;
 
 /** How a call ended. */
 export type CallEnd =
   | { readonly type: "exit"; readonly code: number }
-  /** It could not be done: an error code, and a sentence if that says too little. */
+  /** It could not be done: an error code, and a sentence if the code says too little. */
   | { readonly type: "refused"; readonly code: string; readonly text: string }
-  /** Without a word: what ssh, or a login shell, said instead. `begun`: the program had started. */
+  /** It ended without a last mark. `said`: what ssh or a login shell said instead. `begun`: the program had started. */
   | { readonly type: "broken"; readonly begun: boolean; readonly said: string };
 
-/** What the call program is to do. */
+/** A job for the call program. */
 export interface CallRequest {
   /** Names the call within its session. */
   readonly name: string;
   /** What to do, and its arguments. */
   readonly words: readonly string[];
-  /** Fails the call when nothing has come or gone for so many milliseconds. Default: no limit. */
+  /** Fails the call when no data has moved for this many milliseconds. Default: no limit. */
   readonly quietMs?: number;
 }
 
@@ -47,19 +47,19 @@ export class RemoteCall {
     this.#follow();
   }
 
-  /** When the end came in, on the clock of `performance.now()`; its reader may learn of it later. */
+  /** When the end arrived, by `performance.now()`; its reader may learn of it later. */
   get endedAt(): number | undefined {
     return this.#endedAt;
   }
 
-  /** What the program puts out, then its end. */
+  /** The program's output, then its end. */
   events(): AsyncGenerator<BlockEvent, CallEnd, void> {
     return this.#output.events();
   }
 
   /**
-   * Sends one content after the other, each with an end that the program waits for, and then the end of the input. Does not
-   * fail if the program reads no more: its end says why.
+   * Sends the contents one after another, each with an end mark that the program waits for, and then ends the input.
+   * Does not fail if the program stops reading: its end says why.
    *
    * @throws what reading the content throws.
    */
@@ -80,7 +80,7 @@ export class RemoteCall {
     }
   }
 
-  /** Everything that was started is dead: the end of its outputs is waited for only as long as a packet may take. */
+  /** Everything that was started is dead: waits for the end of its outputs only as long as a packet may take. */
   async leave(): Promise<void> {
     await sleep(1000, undefined, { ref: false });
     this.#process.kill();
@@ -122,11 +122,11 @@ export class RemoteCall {
     clearTimeout(this.#quiet);
     this.#endedAt ??= performance.now();
     this.#output.end(endOf(words));
-    // A process in the background may hold the outputs for as long as it lives; nobody waits for it.
+    // A background process may hold the outputs open for as long as it lives; nobody waits for it.
     this.#process.child.unref();
   }
 
-  /** Code can stop the program, or have it open something that never answers. */
+  /** Code can stop the program, or make it open something that never answers. */
   #whenQuiet(quietMs: number): void {
     const { stdout, stderr } = this.#process.child;
     if (stdout.isPaused() || stderr.isPaused()) {
@@ -142,7 +142,7 @@ export class RemoteCall {
   }
 }
 
-/** Waits until a stream takes more, or never will. */
+/** Waits until a stream accepts more data, or never will. */
 async function drained(stream: Writable): Promise<void> {
   await new Promise<void>((resolve) => {
     const go = (): void => {
@@ -172,7 +172,7 @@ async function* framesOf(content: Content): AsyncGenerator<Buffer, void, void> {
 }
 
 function endOf(words: string): CallEnd {
-  // What the system says contains the file's name, which may contain any character.
+  // The system's message contains the file's name, which may contain any character.
   const [, how, code = "", text = ""] = /^(\w+) (\S*) ?([^]*)$/.exec(words) ?? [];
   if (how === "exit") return { type: "exit", code: Number(code) };
   return { type: "refused", code, text };

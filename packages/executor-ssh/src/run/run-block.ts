@@ -4,7 +4,7 @@ import { refusal } from "../files/ssh-file-access.ts";
 import type { SshLink } from "../ssh-link.ts";
 import type { RemoteCall } from "./remote-call.ts";
 
-/** A block, as the remote host is told to run it. */
+/** How the remote host runs a block. */
 export interface RemoteBlock {
   readonly host: string;
   /** The program and its arguments; the file is added at the end. */
@@ -21,8 +21,8 @@ export interface RemoteBlock {
 }
 
 /**
- * Runs a block on the remote host, and returns how it ended. What is secret in `env` travels over the connection and
- * never appears in a command line, neither here nor there.
+ * Runs a block on the remote host, and returns how it ended. Secrets in `env` travel over the connection and never
+ * appear in a command line on either host.
  *
  * @throws BackendUnavailableError if the connection broke or the block could not be started.
  */
@@ -35,7 +35,7 @@ export async function* runRemoteBlock(
   const name = `block${block.number}`;
   const call = link.call({ name, words: wordsOf(block, name) });
   const kill = (): void => {
-    // It was in time, only its reader is slow; what it left running lives on.
+    // It ended in time, and only its reader is slow; what it left running lives on.
     if (call.endedAt !== undefined && signal.reason === timeIsUp) return;
     void endCall(link, call, name);
   };
@@ -48,7 +48,8 @@ export async function* runRemoteBlock(
     }
     if (end.type === "refused") throw refusal(end, block.file);
     if (signal.aborted) return { exitCode: killed };
-    // Either the connection broke, and this throws, or code killed the program that watches it: the rest dies with that.
+    // Either the connection broke, and this throws, or code killed the program that watches it, and the rest must
+    // die, too.
     await link.connection.kill(name);
     if (end.begun) return { exitCode: killed };
     throw connectionError(`The block could not be started on ${block.host}`, block.host, end.said);
