@@ -17,8 +17,8 @@ import { defaultCredential, tokenFromVariable, type AccessTokenSource } from "./
 
 /**
  * Runs blocks in a session of an Azure Container Apps session pool: remote, isolated by a hypervisor, with variables
- * that stay from block to block. Output comes when a block has ended. A block that has to be ended takes its session
- * with it: the files are carried into a new one, the variables are lost (`stateLost`).
+ * that persist from block to block. Output comes when a block has ended. Ending a block early ends its session: the
+ * files are carried into a new one, but the variables are lost (`stateLost`).
  *
  * @example
  * await using executor = new ACADynamicSessionsCodeExecutor({
@@ -52,16 +52,17 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
       credential ?? (tokenVariable === undefined ? defaultCredential() : tokenFromVariable(tokenVariable));
   }
 
-  /** The identifier of the current session; before the start the one that was given, if any. */
+  /** The identifier of the current session; before the start, the one that you gave, if any. */
   get sessionId(): string | undefined {
     return this.session?.identifier ?? this.#options.sessionId;
   }
 
   /**
-   * Uploads files of the host, each under its own base name, to where blocks find them.
+   * Uploads files of the host, each under its base name, to where blocks find them.
    *
    * @param localPaths - relative to this process's directory.
-   * @throws FileNotFoundError if one is not there, InvalidInputError if one is larger than 128 MB; then none is uploaded.
+   * @throws FileNotFoundError if one is missing, InvalidInputError if one is larger than 128 MB; none is then
+   * uploaded.
    */
   async uploadFiles(localPaths: readonly string[]): Promise<void> {
     await this.files.upload(localPaths);
@@ -72,7 +73,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
    *
    * @param toDirectory - relative to this process's directory. Default: `outputDir`, or else this process's directory.
    * @returns their absolute paths.
-   * @throws FileNotFoundError if one is not there.
+   * @throws FileNotFoundError if one is missing.
    */
   async downloadFiles(
     paths: readonly string[],

@@ -8,26 +8,29 @@ import type { AccessTokenSource } from "./token-credential.ts";
 export interface ACAExecutorOptions extends BaseExecutorOptions {
   /** The session pool's address: its property `poolManagementEndpoint`. It must be `https`, unless it is on this host. */
   readonly poolManagementEndpoint: string;
-  /** Gives the tokens. Default: `DefaultAzureCredential` of `@azure/identity`, which must be installed then. */
+  /** The source of tokens. Default: `DefaultAzureCredential` of `@azure/identity`, which must then be installed. */
   readonly credential?: AccessTokenSource;
   /** An environment variable of this process that holds a token, read for each call, instead of a `credential`. */
   readonly tokenVariable?: string;
-  /** The first session's identifier, 4 to 128 characters. Default: a new one. */
+  /** The first session's identifier, 4 to 128 characters long. Default: a new one. */
   readonly sessionId?: string;
   /** Keep the session when the executor stops, until its cooldown is over. Default: false. */
   readonly keepSession?: boolean;
   /** Leave the value of a block's last expression out of its output. Default: false. */
   readonly suppressResultOutput?: boolean;
   /**
-   * The host's directory in which pictures are saved, and to which `downloadFiles` downloads; made if missing, never deleted.
-   * Default: a temporary one for pictures, deleted by `stop()`, and this process's directory for downloads.
+   * The host directory for pictures and for the files of `downloadFiles`; created if missing, never deleted. Default:
+   * a temporary one for pictures, deleted by `stop()`, and this process's directory for downloads.
    */
   readonly outputDir?: string;
-  /** The version of the service's API. `2024-02-02-preview` has another shape and less to offer. Default: `2025-10-02-preview`. */
+  /**
+   * The version of the service's API. `2024-02-02-preview` has another shape and fewer features. Default:
+   * `2025-10-02-preview`.
+   */
   readonly apiVersion?: string;
-  /** What the pool's sessions run. Default: what the pool's metadata says. */
+  /** What the pool's sessions run. Default: what the pool's metadata reports. */
   readonly poolType?: PoolType;
-  /** Milliseconds for which a call is repeated, where that is safe, while the service is busy or away. Default: 30,000. */
+  /** Milliseconds for which a call is retried, where that is safe, while the service is busy or away. Default: 30,000. */
   readonly retryForMs?: number;
 }
 

@@ -15,21 +15,21 @@ import { openPool, type OpenPool, type PoolSettings } from "./open-pool.ts";
 import { RemoteRun } from "./remote-run.ts";
 import { isLogName } from "./session/output-log.ts";
 
-/** What a session is made for. */
+/** Settings of a session. */
 export interface AcaSessionSettings extends PoolSettings {
   readonly keepSession: boolean;
   /** Whether the value of the last expression is printed. */
   readonly showsResult: boolean;
-  /** Where pictures are saved. `undefined`: in a directory of the session's own. */
+  /** Where pictures are saved; `undefined` for the session's own directory. */
   readonly outputDir: string | undefined;
   readonly maxOutputBytes: number;
-  /** The service's session was replaced in the middle of a call: its functions are set up again. */
+  /** Sets functions up again after the service's session was replaced in the middle of a call. */
   readonly setUpFunctions: () => Promise<void>;
-  /** Told at once when variables get lost. */
+  /** Called at once when variables are lost. */
   readonly onLost: (reason: string) => void;
 }
 
-/** A started executor's session in a pool; the service's session in it may be replaced. */
+/** A started executor's session in a pool; the service's session behind it may be replaced. */
 export class AcaSession implements BackendSession {
   readonly #settings: AcaSessionSettings;
   readonly #pool: OpenPool;
@@ -108,7 +108,7 @@ export class AcaSession implements BackendSession {
     return explained(this.#pool.close(this.#settings.keepSession));
   }
 
-  /** @param signal - ends what the files are asked for. */
+  /** @param signal - ends file operations. */
   #filesUntil(signal?: AbortSignal): BackendFiles {
     const { place } = this.#pool;
     const call: CallSession = async (use) => {

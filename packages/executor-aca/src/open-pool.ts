@@ -9,9 +9,9 @@ import { poolLanguages, type PoolLanguage } from "./session/pool-language.ts";
 import { ScratchDirectory } from "./session/scratch-directory.ts";
 import { SessionPlace } from "./session/session-place.ts";
 
-/** How to reach a pool, and what is known of it. */
+/** How to reach a pool, and what is known about it. */
 export interface PoolSettings extends PoolAccess {
-  /** The executor's own, unique in the world. */
+  /** The executor's id, globally unique. */
   readonly id: string;
   readonly version: string;
   readonly poolType: PoolType | undefined;
@@ -30,18 +30,18 @@ export interface OpenPool {
   readonly logName: string;
   /** The directory of the functions' module, as the session names it. */
   readonly functionsDirectory: string;
-  /** Asks what the pool is, and makes the session ready. */
+  /** Asks for the pool's type, and prepares the session. */
   connect(signal: AbortSignal): Promise<void>;
   /** Names of the session's packages. */
   packages(): Promise<readonly string[]>;
-  /** Ends the session, unless it shall be kept, and all connections. Works on a half-open pool. */
+  /** Ends all connections, and the session unless it is to be kept. Works on a half-open pool. */
   close(keepSession: boolean): Promise<void>;
 }
 
-/** Milliseconds that the calls under way get when the pool is closed, and the end of a session that was never ready. */
+/** Milliseconds for calls in progress when the pool is closed, and for ending a session that was never ready. */
 const shortPatienceMs = 5000;
 
-/** Prepares the use of a pool; nothing is sent yet. */
+/** Prepares to use a pool; sends nothing yet. */
 export function openPool(settings: PoolSettings): OpenPool {
   return new Pool(settings);
 }
@@ -107,7 +107,7 @@ class Pool implements OpenPool {
     }
   }
 
-  /** Whether the session is the one that was asked for: it may have been there before this executor. */
+  /** Whether the session is the one that the user named: it may have existed before this executor. */
   #hasGivenSession(): boolean {
     return this.#settings.sessionId !== undefined && this.#place?.identifier === this.#settings.sessionId;
   }
@@ -116,7 +116,7 @@ class Pool implements OpenPool {
     const { version, poolType, sessionId } = this.#settings;
     const query = { "api-version": version, identifier: sessionId ?? this.#settings.id };
     const metadata = await readMetadata(this.#client, query, signal).catch((error: unknown) => {
-      // A pool that does not know this call can still run code, if the user says what.
+      // A pool without this call can still run code, if the user sets `poolType`.
       const unknownCall = error instanceof ServiceError && error.status === 404 && !error.isCapacity;
       if (unknownCall && poolType !== undefined) return { poolType, packages: [] };
       throw error;

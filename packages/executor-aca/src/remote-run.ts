@@ -10,21 +10,21 @@ import { readLog } from "./session/output-log.ts";
 import type { RemoteSession } from "./session/remote-session.ts";
 import { readValue } from "./session/result-display.ts";
 
-/** What a run needs of its executor. */
+/** What a run needs from its executor. */
 export interface RunConditions {
   readonly maxOutputBytes: number;
   /** Whether the value of the last expression is printed. */
   readonly showsResult: boolean;
   /** Where pictures are saved. */
   readonly pictures: () => Promise<string>;
-  /** Writes the block's file, if it has one, into the session. */
+  /** Writes the block's file into the session, if it has one. */
   readonly writeFile: () => Promise<void>;
   readonly setUpFunctions: () => Promise<void>;
 }
 
-/** More than a result keeps, so that what it leaves out can be counted. */
+/** Asked for in addition to what a result keeps, so that the omitted bytes can be counted. */
 const [outputReserve, mostOutput] = [4096, 16 * 1024 * 1024];
-/** How often a block may find its session lost before it gives up. */
+/** Sessions that a block may lose before it gives up. */
 const sessionAttempts = 5;
 
 /** One block on its way through a session. */
@@ -35,7 +35,7 @@ export class RemoteRun {
   readonly #maxOutput: number;
   #stateLost = false;
   #reported = false;
-  /** When the service answered; `undefined`: the block has not ended. */
+  /** When the service answered; `undefined` until the block has ended. */
   #endedAt: number | undefined;
 
   constructor(run: BlockRun, pool: OpenPool, conditions: RunConditions) {
@@ -52,7 +52,7 @@ export class RemoteRun {
     try {
       return yield* this.#inSomeSession();
     } finally {
-      // A call that is aborted or rejects tells nobody that variables are gone: the next result has to.
+      // An aborted or rejected call does not report that variables are gone, so the next result has to.
       if (this.#stateLost && !this.#reported) place.lossUnreported = true;
     }
   }
@@ -63,10 +63,10 @@ export class RemoteRun {
       try {
         return yield* this.#show(await this.#execute(session), session);
       } catch (error) {
-        // It has run; only its output could not be shown.
+        // The block has run; only its output could not be shown.
         if (this.#endedAt !== undefined) throw error;
         if (this.#run.signal.aborted) return yield* this.#giveUp(session);
-        // Refused for want of a session: the block has not run.
+        // Refused because the session is gone: the block has not run.
         const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
         if (!lost) throw asUnknownOutcome(error);
         await this.#renew(session, "gone");
@@ -74,7 +74,7 @@ export class RemoteRun {
     }
   }
 
-  /** The session, with our variables and functions in it, and told the block's environment. */
+  /** The session, prepared with our variables and functions and the block's environment. */
   async #prepare(): Promise<RemoteSession> {
     const { place } = this.#pool;
     const { env, signal } = this.#run;
@@ -110,7 +110,7 @@ export class RemoteRun {
     const order = { code: wrapped, timeoutMs, maxOutput: this.#maxOutput, repeatable: false, signal };
     const answer = await session.api.execute(order);
     this.#endedAt = performance.now();
-    // A block beside this one had to be ended, and took the session that they shared with it.
+    // A concurrent block had to be ended, and the shared session went with it.
     if (!this.#pool.place.holds(session)) this.#stateLost = true;
     return answer;
   }
@@ -137,9 +137,9 @@ export class RemoteRun {
     return { exitCode: exitCodeOf(answer), truncated, stateLost: this.#stateLost, ...endedAt };
   }
 
-  /** There is no call that ends what runs: the session is given up. What it had printed is kept. */
+  /** No call ends a running block, so the session is given up. The block's output so far is kept. */
   async *#giveUp(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    // An executor that stops or restarts gives the session up itself.
+    // An executor that stops or restarts gives up the session itself.
     if (ExecutorStoppedError.isInstance(this.#run.signal.reason)) return { exitCode: 1 };
     this.#stateLost = true;
     if (this.#pool.place.holds(session)) {

@@ -3,10 +3,10 @@ import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 /** The scope of the service's tokens. */
 export const tokenScope = "https://dynamicsessions.io/.default";
 
-/** Anything that gives tokens: every credential of `@azure/identity`, or an object with this one method. */
+/** Anything that provides tokens: any credential of `@azure/identity`, or an object with this one method. */
 export interface AccessTokenSource {
   /**
-   * Called for each request: caching, and a new token before the old one expires, are the source's business.
+   * Called for each request: the source caches tokens, and renews them before they expire.
    *
    * @param scope - `https://dynamicsessions.io/.default`.
    */
@@ -14,7 +14,7 @@ export interface AccessTokenSource {
 }
 
 /**
- * A source that always gives the same token, for tests and for set-ups in which something else renews it.
+ * A source that always returns the same token, for tests and for set-ups in which something else renews it.
  *
  * @example
  * new ACADynamicSessionsCodeExecutor({ poolManagementEndpoint, credential: staticToken(process.env.MY_TOKEN) });
@@ -39,7 +39,7 @@ export function tokenFromVariable(name: string): AccessTokenSource {
   };
 }
 
-/** Azure's default credential, loaded when the first token is asked for. */
+/** Azure's default credential, loaded with the first token. */
 export function defaultCredential(): AccessTokenSource {
   let loaded: Promise<AccessTokenSource> | undefined;
   return {

@@ -22,17 +22,17 @@ import {
   type WireExecution as Execution,
 } from "./wire-types.ts";
 
-/** What is known of a pool's habits; shared by all sessions of an executor. */
+/** What is known about a pool's behavior; shared by all sessions of an executor. */
 export interface PoolHabits {
-  /** It wants bodies in `properties`. */
+  /** It expects bodies in `properties`. */
   wrapsBodies: boolean;
-  /** It refuses the output limit that is asked for. */
+  /** It refuses the requested output limit. */
   refusesOutputLimit: boolean;
-  /** It keeps executions under the `operation-id` that they were sent with. `undefined`: not yet seen. */
+  /** It keeps executions under the `operation-id` that they were sent with. `undefined` if not yet known. */
   keepsOperationIds: boolean | undefined;
 }
 
-/** Seconds that the service gets over the block's own limit, so that it is this side which ends the block. */
+/** Seconds that the service gets beyond the block's own limit, so that this side ends the block. */
 const graceSeconds = 5;
 const longestSeconds = 86_400;
 const [firstPollMs, longestPollMs] = [50, 2000];
@@ -69,7 +69,7 @@ export class CurrentApi implements SessionApi {
     } catch (error) {
       order.signal.throwIfAborted();
       if (order.repeatable) throw error;
-      // The code may have run, whatever the service answers from now on: also that the session is gone.
+      // The code may have run, whatever the service answers from now on, even that the session is gone.
       const reason = error instanceof Error ? error.message : String(error);
       throw new OutcomeUnknownError(`The service accepted a block, but did not report how it ended (${reason})`, {
         cause: error,
@@ -93,7 +93,7 @@ export class CurrentApi implements SessionApi {
     if (nextLink === null || nextLink === undefined || !URL.canParse(nextLink, this.#client.baseUrl.href)) {
       return { entries, next: undefined };
     }
-    // Only what it adds to the query is taken from the link: a token must not follow it to another host.
+    // Only the query is taken from the link: the token must not follow it to another host.
     return { entries, next: Object.fromEntries(new URL(nextLink, this.#client.baseUrl).searchParams) };
   }
 
@@ -123,7 +123,7 @@ export class CurrentApi implements SessionApi {
     };
   }
 
-  /** Sends an order until the service has it, or has failed for as long as calls are repeated. */
+  /** Sends an order until the service has it, or has failed for as long as calls are retried. */
   async #submit(order: ExecutionOrder): Promise<Execution> {
     const id = randomUUID();
     let giveUp = Infinity;
@@ -199,8 +199,8 @@ export class CurrentApi implements SessionApi {
   /**
    * Looks for an execution whose answer was lost.
    *
-   * @returns `undefined` if the service has never got it: then it is safe to send it again.
-   * @throws OutcomeUnknownError if that cannot be known.
+   * @returns `undefined` if the service never got it: it is then safe to send it again.
+   * @throws OutcomeUnknownError if there is no way to know.
    */
   async #find(id: string, order: ExecutionOrder, lost: unknown): Promise<Execution | undefined> {
     if (this.#habits.keepsOperationIds !== true) {
@@ -230,7 +230,7 @@ export class CurrentApi implements SessionApi {
   }
 }
 
-/** Whether the code may have been carried out although this error is all that came of it. */
+/** Whether the code may have run despite this error. */
 function leavesOpen(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.sent;
   return error instanceof ServiceError && (error.status === 409 || !error.isRefusal);

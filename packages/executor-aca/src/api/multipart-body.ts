@@ -9,9 +9,10 @@ export interface MultipartBody {
 }
 
 /**
- * The body that uploads `content` in the field `file`.
+ * A body that uploads `content` in the field `file`.
  *
- * @throws InvalidInputError if the name has a backslash: some servers take it for an escape, and store another name.
+ * @throws InvalidInputError if the name contains a backslash: some servers treat it as an escape, and store another
+ * name.
  */
 export function multipartBody(name: string, content: FileContent): MultipartBody {
   if (name.includes("\\")) {
@@ -20,7 +21,7 @@ export function multipartBody(name: string, content: FileContent): MultipartBody
     });
   }
   const boundary = `fenced-${randomUUID()}`;
-  // As HTML's form submission writes names.
+  // HTML's form submission writes names this way.
   const escaped = name.replaceAll(/["\r\n]/g, (character) => encodeURIComponent(character));
   const head = Buffer.from(
     `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${escaped}"\r\n` +

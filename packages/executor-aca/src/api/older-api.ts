@@ -19,7 +19,7 @@ import {
   syncLimitSeconds,
 } from "./wire-types.ts";
 
-/** The generation of 2024-02-02-preview: synchronous executions, one flat directory, nothing to ask afterwards. */
+/** The generation of 2024-02-02-preview: synchronous executions, one flat directory, no later queries. */
 export class OlderApi implements SessionApi {
   readonly identifier: string;
   readonly hasDirectories = false;
@@ -78,7 +78,7 @@ export class OlderApi implements SessionApi {
     return this.#client.json({ ...call, ...multipartBody(file, content) }, storedSizeSchema);
   }
 
-  /** This API has no call for it, so code does it. */
+  /** This API has no call for it, so the executor runs code. */
   async removeFile(file: string, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const code = `__import__("os").remove(${JSON.stringify(`/mnt/data/${file}`)})`;
     const { succeeded, stderr } = await this.execute({

@@ -4,11 +4,11 @@ import { metadataSchema } from "./wire-types.ts";
 /** What a pool's sessions run. */
 export type PoolType = "PythonLTS" | "NodeLTS" | "Shell";
 
-/** What a pool says about its sessions. */
+/** What a pool reports about its sessions. */
 export interface PoolMetadata {
-  /** `undefined`: it says nothing that is understood. */
+  /** `undefined` if it reports no known type. */
   readonly poolType: PoolType | undefined;
-  /** Names of the packages that its sessions have. */
+  /** Names of its sessions' packages. */
   readonly packages: readonly string[];
 }
 

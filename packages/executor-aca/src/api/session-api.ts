@@ -1,25 +1,25 @@
 import type { FileContent } from "@fenced/executor-kit";
 
-/** How the service says that a piece of code ended. */
+/** How a piece of code ended, according to the service. */
 export interface ExecutionAnswer {
   readonly succeeded: boolean;
-  /** The exit code, where the pool tells one. */
+  /** The exit code, if the pool reports one. */
   readonly exitCode?: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** The last expression's value; `null` and `undefined`: none. */
+  /** The last expression's value; `null` or `undefined` if there is none. */
   readonly result: unknown;
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-/** A piece of code to be run. */
+/** A piece of code to run. */
 export interface ExecutionOrder {
   readonly code: string;
-  /** Milliseconds; `Infinity`: no limit. */
+  /** Milliseconds; `Infinity` for no limit. */
   readonly timeoutMs: number;
   /** Characters of each stream to ask for. */
   readonly maxOutput: number;
-  /** Whether it does no harm to run it twice. */
+  /** Whether running it twice does no harm. */
   readonly repeatable: boolean;
   readonly signal: AbortSignal;
 }
@@ -32,14 +32,14 @@ export interface RemoteEntry {
   readonly size: number;
 }
 
-/** A page of a directory's list. */
+/** A page of a directory listing. */
 export interface RemotePage {
   readonly entries: readonly RemoteEntry[];
-  /** What to ask for the next page with; `undefined`: this is the last one. */
+  /** The query for the next page; `undefined` on the last page. */
   readonly next: Readonly<Record<string, string>> | undefined;
 }
 
-/** A file that is being received. */
+/** A file that is being downloaded. */
 export interface RemoteContent {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
@@ -54,10 +54,10 @@ export interface SessionApi {
 
   /** @throws OutcomeUnknownError if it may or may not have run. */
   execute(order: ExecutionOrder): Promise<ExecutionAnswer>;
-  /** @param cursor - `next` of the page before. */
+  /** @param cursor - `next` of the previous page. */
   listDirectory(directory: string, cursor: RemotePage["next"], signal: AbortSignal | undefined): Promise<RemotePage>;
   readFile(path: string, signal?: AbortSignal): Promise<RemoteContent>;
-  /** @returns the bytes that the service says it stored, if it says so. */
+  /** @returns the number of bytes that the service stored, if it says so. */
   writeFile(path: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined>;
   removeFile(path: string, signal?: AbortSignal): Promise<void>;
 }
@@ -65,5 +65,5 @@ export interface SessionApi {
 /** How most messages of `OutcomeUnknownError` begin. */
 export const answerLost = "The answer to a block was lost";
 
-/** The code was sent, and nothing tells what became of it; the message says why. */
+/** The code was sent, and its fate is unknown; the message says why. */
 export class OutcomeUnknownError extends Error {}

@@ -3,16 +3,16 @@ import { z } from "zod";
 /** The newest API version, and the default. */
 export const currentVersion = "2025-10-02-preview";
 
-/** The version whose calls have the older shape. */
+/** The version whose requests have the older shape. */
 export const olderVersion = "2024-02-02-preview";
 
-/** The largest file that the service takes, in bytes. */
+/** The largest file that the service accepts, in bytes. */
 export const uploadLimit: number = 128 * 1024 * 1024;
 
 /** Seconds that a synchronous execution may take. */
 export const syncLimitSeconds = 220;
 
-/** An execution, as far as it goes. */
+/** An execution and its state so far. */
 export interface WireExecution {
   readonly id?: string | null | undefined;
   readonly status: string;
@@ -23,7 +23,7 @@ export interface WireExecution {
   readonly result?: WireResult | null | undefined;
 }
 
-/** What an execution left. */
+/** The results of an execution. */
 interface WireResult {
   readonly stdout?: string | null | undefined;
   readonly stderr?: string | null | undefined;
@@ -39,7 +39,7 @@ const execution: z.ZodType<WireExecution> = z.object({
     .nullish(),
 });
 
-/** What `POST executions` and `GET executions/{id}` answer; a pool that wants bodies wrapped may wrap its own. */
+/** The answer to `POST executions` and `GET executions/{id}`; a pool that expects wrapped bodies may wrap its own. */
 export const executionSchema: z.ZodType<WireExecution> = z.union([
   z.object({ properties: execution }).transform(({ properties }) => properties),
   execution,
@@ -58,7 +58,7 @@ const fileEntry: z.ZodType<WireFile> = z.object({
   sizeInBytes: z.number().nullish(),
 });
 
-/** What `GET files` answers. */
+/** The answer to `GET files`. */
 export const fileListSchema: z.ZodType<{ value: WireFile[]; nextLink?: string | null | undefined }> = z.object({
   value: z.array(fileEntry),
   nextLink: z.string().nullish(),
@@ -66,7 +66,7 @@ export const fileListSchema: z.ZodType<{ value: WireFile[]; nextLink?: string | 
 
 const packageEntry = z.union([z.string(), z.object({ name: z.string() }).transform(({ name }) => name)]);
 
-/** What `GET metadata` answers. Nothing in it is certain to be there. */
+/** The answer to `GET metadata`. Any field may be missing. */
 export const metadataSchema: z.ZodType<{ runtimes: string; packages: string[] }> = z
   .object({
     runtimes: z.unknown().optional(),
@@ -78,7 +78,7 @@ export const metadataSchema: z.ZodType<{ runtimes: string; packages: string[] }>
     packages: (preInstalledPackages ?? []).flatMap((each) => packageEntry.safeParse(each).data ?? []),
   }));
 
-/** What `POST code/execute` of the older API answers. */
+/** The older API's answer to `POST code/execute`. */
 export const olderExecutionSchema: z.ZodType<{
   properties: {
     status: string;
@@ -95,7 +95,7 @@ export const olderExecutionSchema: z.ZodType<{
   }),
 });
 
-/** What `GET files` of the older API answers. */
+/** The older API's answer to `GET files`. */
 export const olderFileListSchema: z.ZodType<{ value: { properties: { filename: string; size: number } }[] }> = z.object(
   {
     value: z.array(z.object({ properties: z.object({ filename: z.string(), size: z.number() }) })),
@@ -107,7 +107,7 @@ const olderStoredFile = z
   .object({ value: z.tuple([z.object({ properties: z.object({ size: z.number() }) })]) })
   .transform(({ value: [{ properties }] }) => properties.size);
 
-/** What an upload answers, in both shapes: how many bytes were stored. Nothing in it is certain to be there. */
+/** The answer to an upload, in both shapes: how many bytes were stored. Any field may be missing. */
 export const storedSizeSchema: z.ZodType<number | undefined> = z.union([
   storedFile,
   olderStoredFile,

@@ -12,14 +12,14 @@ import type { RemoteContent, RemoteEntry, SessionApi } from "../api/session-api.
 import { uploadLimit } from "../api/wire-types.ts";
 import { fileError } from "../http/explain-error.ts";
 
-/** How often the content of a file is asked for if the connection is lost in the middle of it. */
+/** Attempts to download a file if the connection breaks in the middle. */
 const downloadAttempts = 4;
-/** Milliseconds that a list, and a transfer, may take in all: code decides how long both are. */
+/** Milliseconds that a list and a transfer may take in all: code decides how long both are. */
 const [longestListMs, longestTransferMs] = [600_000, 3_600_000];
-/** Pages that one directory's list may have. */
+/** Pages that one directory listing may have. */
 const mostPages = 10_000;
 
-/** Makes a call in the session that is there when it is made. */
+/** Makes a call in whichever session is current. */
 export type CallSession = <T>(call: (api: SessionApi) => Promise<T>) => Promise<T>;
 
 /** The files of a session: what is below its `/mnt/data`. */
@@ -45,7 +45,7 @@ export class AcaFileAccess implements RemoteFileAccess {
           else yield { path: file, size };
         }
       } catch (error) {
-        // What is gone by now is not there to be listed.
+        // A directory that is gone by now has nothing to list.
         if (next === directory || !FileNotFoundError.isInstance(error)) throw error;
       }
     }
@@ -62,7 +62,7 @@ export class AcaFileAccess implements RemoteFileAccess {
         return { path: file, type: isDirectory ? "directory" : "file", size: isDirectory ? 0 : size };
       }
     } catch (error) {
-      // A part of the way to it is a file.
+      // A part of its path is a file.
       if (!InvalidInputError.isInstance(error)) throw error;
     }
     throw notThere(file);
@@ -138,7 +138,7 @@ export class AcaFileAccess implements RemoteFileAccess {
         if (directory !== "." && !api.hasDirectories) throw notThere(given);
         return api.listDirectory(directory, cursor, signal);
       });
-      // Names become paths of this host when files are downloaded.
+      // Downloads turn names into paths of this host.
       for (const entry of entries) if (isName(entry.name)) yield entry;
       if (next === undefined) return;
       cursor = next;
@@ -160,7 +160,7 @@ export class AcaFileAccess implements RemoteFileAccess {
   }
 }
 
-/** What comes after the part that was there before the connection was lost. */
+/** The content after the part that arrived before the connection broke. */
 async function* after(part: {
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly length: number;
@@ -187,7 +187,7 @@ function isName(name: string): boolean {
 
 function isLostConnection(error: unknown): boolean {
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  // A client that was closed meanwhile says so when it is asked again.
+  // A client that was closed meanwhile says so on the next call.
   if (code === "UND_ERR_DESTROYED") return true;
   return code === "UND_ERR_SOCKET" || code === "ECONNRESET" || code === "UND_ERR_BODY_TIMEOUT";
 }

@@ -1,16 +1,16 @@
 import { FunctionSetupError, type FunctionWithRequirements } from "@fenced/core";
 
 /**
- * Checks that a session has the packages that functions need: without egress, which pools do not have by default, nothing
+ * Checks that a session has the packages that functions need: without egress, which pools lack by default, nothing
  * can be installed.
  *
- * @throws FunctionSetupError that names what is missing, and what there is of a similar name.
+ * @throws FunctionSetupError if any are missing; names them, and installed packages with similar names.
  */
 export function checkPackages(functions: readonly FunctionWithRequirements[], available: readonly string[]): void {
   const names = new Map(available.map((name) => [normalise(name), name]));
   for (const requirement of functions.flatMap((each) => each.requirements.pythonPackages ?? [])) {
     const name = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?/.exec(requirement)?.[0];
-    // A URL or a path says nothing about the package's name; whether it can be installed is for the session to find out.
+    // A URL or a path does not reveal the package's name; the session finds out whether it can be installed.
     if (name === undefined || /^\S*[:/]/.test(requirement) || names.has(normalise(name))) continue;
     const similar = similarNames(normalise(name), names);
     throw new FunctionSetupError(
@@ -37,7 +37,7 @@ function similarNames(wanted: string, names: ReadonlyMap<string, string>): strin
     .map(({ shown }) => shown);
 }
 
-/** How far two names are apart: letters to change, or 1 if one is a part of the other. */
+/** The distance between two names: letters to change, or 1 if one contains the other. */
 function distanceOf(one: string, other: string): number {
   if (one.length > 2 && other.length > 2 && (one.includes(other) || other.includes(one))) return 1;
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);

@@ -22,7 +22,7 @@ export function baseUrl(endpoint: string): URL {
       },
     );
   }
-  // Without the slash a relative path would take the place of the pool's name.
+  // Without the slash, a relative path would replace the pool's name.
   if (!url.pathname.endsWith("/")) url.pathname += "/";
   url.search = "";
   url.hash = "";

@@ -7,7 +7,7 @@ import {
 } from "@fenced/core";
 import { ConnectionError, ServiceError } from "./service-error.ts";
 
-/** What went wrong, as an error that says what to do. Errors that are not the service's come back as they are. */
+/** Turns an error of the service into one that says what to do. Returns other errors unchanged. */
 export function explainError(error: unknown): unknown {
   if (FencedError.isInstance(error)) return error;
   if (error instanceof ConnectionError) {
@@ -29,7 +29,7 @@ export function explainError(error: unknown): unknown {
   return new BackendUnavailableError(`${problem} (${answer})`, { remedy, cause: error });
 }
 
-/** What the service says about a file, as the errors that `WorkspaceFiles` promises. */
+/** Turns the service's error about a file into one that `WorkspaceFiles` promises. */
 export function fileError(error: unknown, file: string): unknown {
   if (!(error instanceof ServiceError) || error.isCapacity || error.isSessionGone) return explainError(error);
   if (error.status === 404) {

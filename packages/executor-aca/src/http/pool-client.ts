@@ -10,19 +10,19 @@ import { ConnectionError, ServiceError } from "./service-error.ts";
 /** One call of the service. */
 export interface PoolCall {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Parts of the path behind the pool's address, not encoded. */
+  /** Parts of the path after the pool's address, not encoded. */
   readonly path: readonly string[];
   readonly query: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Made anew for each attempt. */
+  /** Created anew for each attempt. */
   readonly body?: () => string | AsyncIterable<Uint8Array>;
   /**
-   * Whether the call may be sent again when it may have been carried out. If not, it is sent again only if the
-   * service says that it was not carried out, or if it never reached the service.
+   * Whether the call may be repeated after it may have been carried out. If not, it is repeated only if the service
+   * says that it was not carried out, or if it never reached the service.
    */
   readonly repeatable: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Whether the call ends or leaves a session: such calls are sent also after `settle`. */
+  /** Whether the call ends or leaves a session: such calls are sent even after `settle`. */
   readonly last?: boolean;
 }
 
@@ -31,19 +31,19 @@ export interface PoolAccess {
   /** The pool's address, with a `/` at the end. */
   readonly baseUrl: URL;
   readonly credential: AccessTokenSource;
-  /** Milliseconds for which a call is repeated while the service is busy or away. */
+  /** Milliseconds for which a call is retried while the service is busy or away. */
   readonly retryForMs: number;
 }
 
-/** Makes something of an answer; must read its body or throw it away. @param token - not to be shown. */
+/** Processes an answer; must read its body or discard it. @param token - must not be shown. */
 type ReadAnswer<T> = (response: Dispatcher.ResponseData, token: string) => Promise<T>;
 
 /** Milliseconds between the first two attempts; each further pause is twice as long. */
 export const firstPauseMs = 200;
-/** Milliseconds between two attempts at most, unless the service wants more. */
+/** The longest pause between two attempts, in milliseconds, unless the service asks for more. */
 export const longestPauseMs = 5000;
 
-/** Sends calls to a pool: with a fresh token each, and again where that is safe and may help. */
+/** Sends calls to a pool, each with a fresh token, and retries them where that is safe and may help. */
 export class PoolClient {
   readonly #access: PoolAccess;
   readonly #settling = new AbortController();
@@ -64,7 +64,7 @@ export class PoolClient {
   }
 
   /**
-   * What `read` makes of the answer to a call.
+   * Sends a call, and returns what `read` makes of the answer.
    *
    * @throws ServiceError if the service refuses it, ConnectionError if there is no answer; `signal.reason` if aborted;
    * ExecutorStoppedError after `settle`.
@@ -79,14 +79,17 @@ export class PoolClient {
     }
   }
 
-  /** The checked body of the answer to a call. @throws as `send`, and BackendUnavailableError if it is another one. */
+  /**
+   * Sends a call, and returns the checked body of the answer. @throws as `send`, and BackendUnavailableError if it does
+   * not fit.
+   */
   async json<T>(call: PoolCall, schema: z.ZodType<T>): Promise<T> {
     return this.send(call, (response, token) => readJson(response, schema, token));
   }
 
   /**
-   * Sends no more calls but those that are `last`. Waits for those under way, so that none of them reaches the service
-   * after a `last` one and makes a session anew; what takes longer than `patienceMs` is broken off.
+   * From now on sends only calls that are `last`. Waits for the calls in progress, so that none of them reaches the
+   * service after a `last` one and creates a new session; aborts those that take longer than `patienceMs`.
    */
   async settle(patienceMs: number): Promise<void> {
     this.#settling.abort();
@@ -190,7 +193,7 @@ function mayRepeat({ repeatable }: PoolCall, error: unknown): boolean {
   return error instanceof ServiceError && error.isPassing && (repeatable || error.isRefusal);
 }
 
-/** Milliseconds after which the service wants to be asked again. */
+/** The pause that the service asks for, in milliseconds. */
 export function retryAfter(error: unknown): number | undefined {
   return error instanceof ServiceError ? error.retryAfterMs : undefined;
 }

@@ -3,13 +3,13 @@ import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { ConnectionError, ServiceError } from "./service-error.ts";
 
-/** The longest answer that is read into memory, in bytes: output, a picture, a page of a list. */
+/** The longest answer to read into memory, in bytes: output, a picture, a page of a list. */
 const longestAnswer = 64 * 1024 * 1024;
-/** The longest text of an answer that an error shows. */
+/** The longest text from an answer to show in an error. */
 const longestText = 4000;
-/** Milliseconds that an answer may take to come in full, once it has begun. */
+/** Milliseconds from the beginning of an answer to its end. */
 const patienceMs = 120_000;
-/** The longest time that the service can ask a client to wait, in milliseconds. */
+/** The longest pause that the service can ask for, in milliseconds. */
 const longestPauseMs = 3_600_000;
 
 const errorBody = z.object({
@@ -19,8 +19,8 @@ const errorBody = z.object({
 /**
  * The body of an answer, checked.
  *
- * @param token - left out of errors, should whatever answers repeat it.
- * @throws BackendUnavailableError if it has another shape, ConnectionError if it does not come in full.
+ * @param token - left out of errors, in case the answer repeats it.
+ * @throws BackendUnavailableError if it has another shape, ConnectionError if it is incomplete.
  */
 export async function readJson<T>(response: Dispatcher.ResponseData, schema: z.ZodType<T>, token: string): Promise<T> {
   const { text, isCut } = await readText(response, longestAnswer).catch((error: unknown) => {
@@ -36,9 +36,9 @@ export async function readJson<T>(response: Dispatcher.ResponseData, schema: z.Z
   });
 }
 
-/** The error that an answer is. @param token - left out of the texts. */
+/** Turns an answer into an error. @param token - left out of the texts. */
 export async function readError(response: Dispatcher.ResponseData, token: string): Promise<ServiceError> {
-  // The status says enough if the rest does not come.
+  // The status says enough if the rest does not arrive.
   const { text, isCut } = await readText(response, 4 * longestText).catch(() => ({ text: "", isCut: false }));
   const body = errorBody.safeParse(parseJson(text)).data?.error ?? { code: "", message: text.trim() };
   const challenge = header(response, "www-authenticate") ?? "";
@@ -50,13 +50,13 @@ export async function readError(response: Dispatcher.ResponseData, token: string
   });
 }
 
-/** A header's value; the first if it came several times. */
+/** A header's value; the first one if it is repeated. */
 function header({ headers }: Dispatcher.ResponseData, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** Reads at most `limit` bytes, and no longer than the patience lasts. */
+/** Reads at most `limit` bytes, for at most `patienceMs`. */
 async function readText({ body }: Dispatcher.ResponseData, limit: number): Promise<{ text: string; isCut: boolean }> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -81,7 +81,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A text of the service's as errors may show it. @param isCut - whether it may end within the token. */
+/** The service's text as errors may show it. @param isCut - whether it may end within the token. */
 function shown(text: string, token: string, isCut = false): string {
   const hidden = text.replaceAll(token, "[token]");
   const whole = isCut ? hidden.slice(0, Math.max(0, hidden.length - token.length)) : hidden;

@@ -1,11 +1,11 @@
-/** A refusal by the service. Stays inside this package: callers get what `explainError` makes of it. */
+/** A refusal by the service. It stays inside this package: callers get what `explainError` makes of it. */
 export class ServiceError extends Error {
   readonly status: number;
   /** `error.code` of the body; empty if there is none. */
   readonly code: string;
   /** What the service says about it. */
   readonly reason: string;
-  /** Milliseconds after which the service wants to be asked again. */
+  /** The pause that the service asks for, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -19,12 +19,12 @@ export class ServiceError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
-  /** The session that was asked for does not exist any more. */
+  /** The requested session no longer exists. */
   get isSessionGone(): boolean {
     return this.code === "SessionWithIdentifierNotFound";
   }
 
-  /** All sessions of the pool are taken; by the documents a 404, in practice 429 or 500. */
+  /** All sessions of the pool are taken: a 404 according to the documentation, 429 or 500 in practice. */
   get isCapacity(): boolean {
     if (this.status === 429) return true;
     return (
@@ -36,18 +36,18 @@ export class ServiceError extends Error {
   /** The service says clearly that it did not carry the request out. */
   get isRefusal(): boolean {
     if (this.isCapacity) return true;
-    // Without a time to come back it may be a gateway that gave up waiting for what runs behind it.
+    // Without `Retry-After`, it may be a gateway that gave up waiting for its backend.
     if (this.status === 503) return this.retryAfterMs !== undefined;
     return this.status >= 400 && this.status < 500 && this.status !== 408;
   }
 
-  /** Asking again later may help. */
+  /** A later retry may help. */
   get isPassing(): boolean {
     return this.isCapacity || [408, 500, 502, 503, 504].includes(this.status);
   }
 }
 
-/** A request without an answer. */
+/** A request that got no answer. */
 export class ConnectionError extends Error {
   /** False if the request cannot have reached the service. */
   readonly sent: boolean;
@@ -58,7 +58,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Codes of errors that happen before a request is written. */
+/** Codes of errors that occur before a request is written. */
 const neverSent: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
   "ECONNREFUSED",
@@ -77,7 +77,7 @@ function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Whether an error says that the session does not exist any more, also in the words of `explainError`. */
+/** Whether an error, including one of `explainError`, says that the session no longer exists. */
 export function isSessionGone(error: unknown): boolean {
   if (error instanceof ServiceError) return error.isSessionGone;
   return error instanceof Error && error.cause instanceof ServiceError && error.cause.isSessionGone;

@@ -2,13 +2,13 @@ import type { BlockEvent } from "@fenced/executor-kit";
 import type { RemoteContent } from "../api/session-api.ts";
 import { readLog, type LogRecord } from "./output-log.ts";
 
-/** What the service answered, and how to get at the log of the same block. */
+/** The service's answer, and access to the log of the same block. */
 export interface BlockText {
   readonly stdout: string;
   readonly stderr: string;
-  /** How many bytes of each stream were asked for; one that is as long was cut. */
+  /** How many bytes of each stream were requested; a stream of that length was cut. */
   readonly maxOutput: number;
-  /** `undefined`: there is no log. */
+  /** `undefined` if there is no log. */
   readonly openLog: (() => Promise<RemoteContent>) | undefined;
 }
 
@@ -18,17 +18,17 @@ type Answered = PerStream<Buffer>;
 
 const streams = ["stdout", "stderr"] as const;
 
-/** The service's limits, default and highest: output that is as long may have been cut there, whatever was asked for. */
+/** The service's default and highest limits: output of that length may have been cut there, whatever was requested. */
 const [defaultLimit, highestLimit] = [4096, 1_048_576];
-/** Bytes of a log that are held until both streams were compared. */
+/** Bytes of a log that are held until both streams have been compared. */
 const mostCompared = 64 * 1024 * 1024;
-/** Bytes that the service leaves out besides, where its limit falls within a character. */
+/** Bytes that the service also leaves out if its limit falls within a character. */
 const mostOfCharacter = 3;
 
 /**
- * Yields what a block printed. The answer has both streams apart and, if they are long, only their beginnings; where
- * that matters the log tells the order and the rest. What did not pass through the log, such as the output of child
- * processes, is in the answer alone: if the two do not agree, the answer counts.
+ * Yields what a block printed. The answer has the two streams separately and, if they are long, only their
+ * beginnings; where that matters, the log has the order and the rest. Output that did not pass through the log, such
+ * as that of child processes, is only in the answer: if the two disagree, the answer wins.
  *
  * @returns whether something is missing.
  */
@@ -72,24 +72,24 @@ async function* fromLog(
       if (record.type === "cut") return true;
       yield record;
     }
-    // The log has what the service cut off, unless the answer's end did not pass through it.
+    // The log has what the service cut off, unless the end of the answer did not pass through it.
     const goesOn = (type: "stdout" | "stderr"): boolean => answered[type].length > comparison.seen[type];
     return comparison.cut || streams.some((type) => mayBeCut[type] && goesOn(type));
   } catch {
-    // The connection was lost while the rest was read.
+    // The connection broke while the rest was read.
     return true;
   }
 }
 
 interface Comparison {
-  /** The log as far as it was read: until all that the answer has was seen, or to its end. */
+  /** The log as far as it was read: until it covered the whole answer, or to its end. */
   readonly events: readonly TextEvent[];
   /** Bytes of each stream that the log and the answer share. */
   readonly seen: PerStream<number>;
   readonly cut: boolean;
 }
 
-/** Reads the log for as long as the answer has something to compare; `undefined` if they are not about the same. */
+/** Reads the log as long as the answer has something to compare; `undefined` if the two do not match. */
 async function compare(records: AsyncGenerator<LogRecord, void>, answered: Answered): Promise<Comparison | undefined> {
   const events: TextEvent[] = [];
   const seen = { stdout: 0, stderr: 0 };
@@ -102,7 +102,7 @@ async function compare(records: AsyncGenerator<LogRecord, void>, answered: Answe
       const bytes = Buffer.from(value.data);
       const expected = answered[value.type].subarray(seen[value.type], seen[value.type] + bytes.length);
       if (!bytes.subarray(0, expected.length).equals(expected)) return undefined;
-      // A stream that goes on beyond a cut, while the other one is still being compared.
+      // This stream continues beyond the cut while the other one is still being compared.
       seen[value.type] += bytes.length;
       events.push({ type: value.type, data: bytes });
       if (seen.stdout + seen.stderr > mostCompared) return { events, seen, cut: true };
@@ -113,7 +113,7 @@ async function compare(records: AsyncGenerator<LogRecord, void>, answered: Answe
   }
 }
 
-/** What the answer has beyond what was seen: all of it, or what the log does not know, such as a traceback. */
+/** The rest of the answer: all of it, or what is not in the log, such as a traceback. */
 function* remainder(answered: Answered, seen: PerStream<number>): Generator<TextEvent, void> {
   for (const type of streams) {
     const left = answered[type].subarray(seen[type]);

@@ -16,16 +16,16 @@ import { AcaFileAccess } from "../files/aca-file-access.ts";
 import { isSessionGone, ServiceError } from "../http/service-error.ts";
 import { isLogName } from "./output-log.ts";
 
-/** The most that is carried: code decides how much there is, and this host's disk has to hold it. */
+/** The most that is carried: code decides how much there is, and it goes onto this host's disk. */
 const [mostBytes, mostFiles] = [2 * 1024 * 1024 * 1024, 10_000];
-/** Milliseconds for fetching all of it. */
+/** Milliseconds for fetching all files. */
 const patienceMs = 600_000;
-/** Files in a row that the service fails to give before the rest is not asked for: each may cost all its patience. */
+/** Failed downloads in a row after which the rest is skipped: each may cost all its time. */
 const mostFailures = 3;
-/** Answers to an upload that speak of the file: its name, its place, its size. */
+/** Answers to an upload that concern the file: its name, its place, its size. */
 const refusals: ReadonlySet<number> = new Set([400, 404, 409, 413, 415, 422]);
 
-/** The files of a session that is given up, on this host, on their way into the next one. */
+/** Files of an abandoned session, kept on this host on their way into the next one. */
 export class CarriedFiles {
   readonly #directory: string;
   readonly #paths: readonly string[];
@@ -37,7 +37,7 @@ export class CarriedFiles {
     this.#logName = logName;
   }
 
-  /** Fetches all files of the session, also while code runs in it. */
+  /** Fetches all files of the session, even while code runs in it. */
   static async fetch(api: SessionApi, scratch: string, logName: string): Promise<CarriedFiles> {
     const directory = path.join(scratch, randomUUID());
     const access = new BoundedAccess(async (call) => call(api), AbortSignal.timeout(patienceMs));
@@ -63,12 +63,12 @@ export class CarriedFiles {
     return new CarriedFiles(directory, fetched, logName);
   }
 
-  /** Where the log of the last block is; `undefined` if there was none. */
+  /** The path of the last block's log; `undefined` if there was none. */
   get log(): string | undefined {
     return this.#paths.includes(this.#logName) ? path.join(this.#directory, this.#logName) : undefined;
   }
 
-  /** Uploads them; those that the service does not take stay behind, with a warning. */
+  /** Uploads the files. Those that the service refuses stay behind, with a warning. */
   async store(api: SessionApi): Promise<void> {
     for (const file of this.#paths) {
       if (isLogName(file)) continue;
@@ -86,7 +86,7 @@ export class CarriedFiles {
   }
 }
 
-/** Counts what is downloaded, and ends a file that is longer than can be carried, whatever the list says of it. */
+/** Counts downloaded bytes, and ends a download that is too long to carry, whatever the list said. */
 class BoundedAccess extends AcaFileAccess {
   bytes = 0;
 
@@ -101,7 +101,7 @@ class BoundedAccess extends AcaFileAccess {
   }
 }
 
-/** A file that was fetched, into a directory that only this process writes to. */
+/** A file that was fetched into a directory that only this process writes to. */
 async function carriedContent(local: string): Promise<FileContent> {
   const { size } = await stat(local);
   return {
@@ -112,7 +112,10 @@ async function carriedContent(local: string): Promise<FileContent> {
   };
 }
 
-/** Whether a file came along: `left`, it cannot; `failed`, the service did not give it; `gone`, the whole session is not there any more. */
+/**
+ * Fetches a file. `left`: it cannot be carried; `failed`: the service did not deliver it; `gone`: the whole session no
+ * longer exists.
+ */
 async function fetchFile(
   files: RemoteFiles,
   file: FileInfo["path"],
@@ -122,7 +125,7 @@ async function fetchFile(
     await files.download([file], directory);
     return "fetched";
   } catch (error) {
-    // What the running code removes meanwhile is not there to be carried.
+    // The running code may have removed it meanwhile.
     if (FileNotFoundError.isInstance(error)) return "left";
     if (isSessionGone(error)) return "gone";
     warn(`The file ${file} could not be fetched: ${error instanceof Error ? error.message : String(error)}`);
@@ -130,7 +133,7 @@ async function fetchFile(
   }
 }
 
-/** Whether an upload failed because of the file itself: it would fail in all sessions, and the others would not. */
+/** Whether an upload failed because of the file itself: it would fail in any session, but other files would not. */
 function isAboutFile(error: unknown): error is Error {
   if (InvalidInputError.isInstance(error) || FileNotFoundError.isInstance(error)) return true;
   return error instanceof ServiceError && refusals.has(error.status) && !error.isCapacity && !error.isSessionGone;

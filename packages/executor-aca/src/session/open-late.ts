@@ -1,14 +1,15 @@
 import { timeIsUp } from "@fenced/executor-kit";
 import type { RemoteContent } from "../api/session-api.ts";
 
-/** Milliseconds for which a file may still be opened after the block's time is up. */
+/** Milliseconds for opening a file after the block's time is up. */
 const patienceMs = 10_000;
 
 /**
- * Opens a file of a block that has ended. That time is up does not end the reading, which may wait for a slow consumer;
- * but what the code has put in the file's place may never answer, so it must begin soon.
+ * Opens a file of a block that has ended. The block's time limit does not end the reading, which may wait for a slow
+ * consumer. But the code may have put something in the file's place that never answers, so the reading must begin
+ * soon.
  *
- * @param signal - the block's; for other reasons it ends the reading at once.
+ * @param signal - the block's; aborted for other reasons, it ends the reading at once.
  */
 export async function openLate(
   open: (signal: AbortSignal) => Promise<RemoteContent>,

@@ -8,20 +8,20 @@ export function logNameOf(executorId: string): string {
   return `.fenced-${executorId}`;
 }
 
-/** Whether a file is the log of an executor: of this one, or of another one that uses or used the session. */
+/** Whether a file is the log of an executor: this one, or another one that uses or used the session. */
 export function isLogName(file: string): boolean {
   return /^\.fenced-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(file);
 }
 
 const streams: Readonly<Record<string, "stdout" | "stderr">> = { o: "stdout", e: "stderr" };
 const headLength = 5;
-/** The most of a log that is read, in bytes: the helper writes less, but code can put anything in the log's place. */
+/** The most bytes to read of a log: the helper writes less, but code can put anything in the log's place. */
 const longestLog = 256 * 1024 * 1024;
 const cutLetter = "t".charCodeAt(0);
 
 /**
- * Reads a log as the session's helper writes it: a letter, four bytes of length, the text. What is yielded shares memory
- * with `bytes`; a long text comes in several pieces.
+ * Reads a log in the helper's format: a letter, four bytes of length, the text. The records share memory with
+ * `bytes`; a long text comes in several pieces.
  */
 export async function* readLog(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<LogRecord, void> {
   const head = Buffer.alloc(headLength);

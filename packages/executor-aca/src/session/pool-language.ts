@@ -11,7 +11,7 @@ export interface OfferedFunctions {
   readonly names: readonly string[];
 }
 
-/** What the session is told before a block. */
+/** What a session gets before a block. */
 interface BlockBeginning {
   /** The name of the log, in the session's root. */
   readonly logName: string;
@@ -19,20 +19,20 @@ interface BlockBeginning {
   readonly functions: OfferedFunctions;
 }
 
-/** How blocks are run in the sessions of one type of pool. */
+/** How blocks run in the sessions of one type of pool. */
 export interface PoolLanguage {
   readonly capabilities: ExecutorCapabilities;
-  /** Code that makes a session ready; may be run again. `undefined`: nothing has to be done. */
+  /** Code that prepares a session; may run again. `undefined` if there is nothing to do. */
   readonly install: string | undefined;
-  /** Code that prints the names of the packages, one a line, where there are some. */
+  /** Code that prints the names of the packages, one per line, if there are any. */
   readonly listPackages: string | undefined;
   /** Whether blocks write their output into a log. */
   readonly hasLog: boolean;
-  /** Code to be run before a block; fails where `install` was not run. `undefined`: nothing has to be done. */
+  /** Code to run before a block; fails if `install` was not run. `undefined` if there is nothing to do. */
   begin(block: BlockBeginning): string | undefined;
-  /** Whether a failure of `begin` says that the session is another one. */
+  /** Whether a failure of `begin` shows that the session was replaced. */
   isLost(stderr: string): boolean;
-  /** What is sent for a block. */
+  /** The code to send for a block. */
   wrap(code: string, env: Readonly<Record<string, string>>): string;
 }
 
@@ -75,7 +75,7 @@ const shell: PoolLanguage = {
   hasLog: false,
   begin: () => undefined,
   isLost: () => false,
-  // A shell of its own for the block, so that its line numbers are right and it cannot end early what is around it.
+  // The block gets its own shell, so that its line numbers are right and it cannot end the code around it.
   wrap: (code, env) => {
     const settings = Object.entries(env).map(([name, value]) => quote(`${name}=${value}`));
     return `cd /mnt/data && exec env ${settings.join(" ")} bash -c ${quote(code.replaceAll("\r\n", "\n"))} < /dev/null`;
@@ -89,7 +89,7 @@ export const poolLanguages: Readonly<Record<PoolType, PoolLanguage>> = {
   Shell: shell,
 };
 
-/** Python that makes the helper a module of the session, without a name of its own being left behind. */
+/** Python code that makes the helper a module of the session, and leaves no names behind. */
 function installPython(): string {
   return `
 def _fenced_install(source):

@@ -13,21 +13,21 @@ export interface SessionSettings {
   readonly version: string;
   readonly habits: PoolHabits;
   readonly language: PoolLanguage;
-  /** The file, in the session's root, in which a block's output is written down. */
+  /** The name of the log of a block's output, in the session's root. */
   readonly logName: string;
   readonly functions: OfferedFunctions;
 }
 
 /**
- * What is found of a session before a block: `ready`; `bare`, it answers, but its interpreter is not the one that was
- * made ready; or `gone`.
+ * The state of a session before a block: `ready`; `bare` if it answers, but with another interpreter than the one
+ * that was prepared; or `gone`.
  */
 export type SessionState = "ready" | "bare" | "gone";
 
-/** How long the service may take for what the executor itself runs, in milliseconds. */
+/** How long the executor's own code may take, in milliseconds. */
 const ownCodeTimeoutMs = 60_000;
 
-/** One session of the pool, by its identifier. It comes to life with the first call. */
+/** One session of the pool, by its identifier. The first call creates it. */
 export class RemoteSession {
   readonly api: SessionApi;
   readonly #settings: SessionSettings;
@@ -46,7 +46,7 @@ export class RemoteSession {
           });
   }
 
-  /** Makes the session ready for blocks. */
+  /** Prepares the session for blocks. */
   async install(signal: AbortSignal): Promise<void> {
     const code = this.#settings.language.install;
     if (code !== undefined) await this.runOwn(code, signal);
@@ -68,20 +68,20 @@ export class RemoteSession {
     }
   }
 
-  /** Runs code of the executor's own that does no harm when it is run twice. @returns its standard output. */
+  /** Runs the executor's own code, which must be safe to run twice. @returns its standard output. */
   async runOwn(code: string, signal: AbortSignal): Promise<string> {
     const answer = await this.#execute(code, signal);
     if (!answer.succeeded) throw failure(answer.stderr);
     return answer.stdout;
   }
 
-  /** Takes the executor's own file out of a session that goes on without it, if it can. */
+  /** Removes the executor's own file from a session that continues without it, if possible. */
   async leave(signal: AbortSignal): Promise<void> {
     const { language, logName } = this.#settings;
     if (language.hasLog) await this.api.removeFile(logName, signal).catch(() => {});
   }
 
-  /** Gives the session up, with all that runs in it. One that is gone already is no error. */
+  /** Ends the session and everything that runs in it. One that is gone already is fine. */
   async end(signal?: AbortSignal): Promise<void> {
     const { client, version } = this.#settings;
     // The older API has no call for it; the current one's works on the same sessions.

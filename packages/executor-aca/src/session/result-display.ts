@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Display, JsonValue } from "@fenced/core";
 import { z } from "zod";
 
-/** What the value of a block's last expression is to a reader: pictures, or a text. */
+/** The value of a block's last expression as a reader sees it: pictures or a text. */
 export interface BlockValue {
   readonly displays: readonly Display[];
   readonly text: string | undefined;
@@ -18,7 +18,7 @@ const images = z.union([image.transform((one) => [one]), z.array(image).min(1).m
 /**
  * Reads the service's `executionResult`.
  *
- * @param directory - where pictures are saved; asked for only if there are some.
+ * @param directory - returns where to save pictures; called only if there are any.
  */
 export async function readValue(result: unknown, directory: () => Promise<string>): Promise<BlockValue> {
   const pictures = images.safeParse(result);

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Leash } from "@fenced/executor-kit";
 
-/** A temporary directory of this host, made when it is first needed, and deleted even if this program is killed. */
+/** A temporary directory of this host, created when it is first needed, and deleted even if this program is killed. */
 export class ScratchDirectory {
   readonly #owner: string;
   #made: Promise<{ readonly directory: string; readonly leash: Leash }> | undefined;
 
-  /** @param owner - a name that nothing else in the world has. */
+  /** @param owner - a globally unique name. */
   constructor(owner: string) {
     this.#owner = owner;
   }

@@ -6,14 +6,13 @@ import { CarriedFiles } from "./carried-files.ts";
 import { RemoteSession, type SessionSettings } from "./remote-session.ts";
 import type { ScratchDirectory } from "./scratch-directory.ts";
 
-/** The place where blocks run: a session, and another one when it was given up or got lost. */
+/** The place where blocks run: a session, or its successor after it was given up or lost. */
 export class SessionPlace {
   /** Whether functions have to be set up again before the next block. */
   functionsMissing = false;
-  /** Whether variables got lost and no result has said so yet. */
+  /** Whether variables were lost and no result has reported it yet. */
   lossUnreported = false;
-  /** Told at once when variables get lost. */
-  onLost: (reason: string) => void = () => {};
+  /** Called at once when variables are lost. */ onLost: (reason: string) => void = () => {};
   readonly #settings: SessionSettings;
   readonly #scratch: ScratchDirectory;
   #session: RemoteSession;
@@ -27,7 +26,7 @@ export class SessionPlace {
     this.#session = new RemoteSession(settings, identifier ?? newIdentifier());
   }
 
-  /** The session, whether it is ready or not. */
+  /** The session, ready or not. */
   get current(): RemoteSession {
     return this.#session;
   }
@@ -36,7 +35,7 @@ export class SessionPlace {
     return this.#session.api.identifier;
   }
 
-  /** The session, made ready if it is not; tried again if that failed before. */
+  /** The session, prepared if it is not ready; retries if that failed before. */
   async session(signal?: AbortSignal): Promise<RemoteSession> {
     if (!this.#ready) this.#become(this.#prepare(signal));
     await this.#ready;
@@ -44,9 +43,9 @@ export class SessionPlace {
   }
 
   /**
-   * Another session in place of one that is gone with all that it had.
+   * Replaces a session that is gone with everything in it.
    *
-   * @param lost - the session that was found so: several calls may find it, and only one shall replace it.
+   * @param lost - the lost session: several calls may notice the loss, but only one must replace it.
    */
   async renew(lost: RemoteSession, signal?: AbortSignal): Promise<void> {
     if (this.holds(lost)) {
@@ -58,7 +57,7 @@ export class SessionPlace {
     await this.session(signal);
   }
 
-  /** Makes a session ready again whose interpreter died: it still has its identifier, its slot and its files. */
+  /** Prepares a session again after its interpreter died: it still has its identifier, its slot and its files. */
   async repair(bare: RemoteSession, signal?: AbortSignal): Promise<void> {
     if (this.holds(bare)) {
       this.functionsMissing = true;
@@ -68,19 +67,19 @@ export class SessionPlace {
     await this.session(signal);
   }
 
-  /** Whether blocks still run in this session: it was not replaced, and is not about to be. */
+  /** Whether blocks still run in this session, because it was not replaced and is not about to be. */
   holds(session: RemoteSession): boolean {
     return this.#session === session && this.#replacing === undefined;
   }
 
-  /** Makes a call that may be made twice, in another session if it turns out that this one is gone. */
+  /** Makes a call that is safe to repeat, in another session if this one turns out to be gone. */
   async use<T>(call: (api: SessionApi) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const session = await this.session(signal);
     return call(session.api).catch(async (error: unknown) => {
       if (!isSessionGone(error)) throw error;
       this.lossUnreported = true;
       await this.renew(session, signal).catch((failure: unknown) => {
-        // What keeps a new session from being made is not to be taken for an answer about a file.
+        // The reason why no new session could be created must not be mistaken for an answer about a file.
         throw explainError(failure);
       });
       return call((await this.session(signal)).api);
@@ -88,8 +87,8 @@ export class SessionPlace {
   }
 
   /**
-   * Gives a session up, which ends all that runs in it, and takes its files into another one. If that was done or is
-   * under way for another block, it is waited for.
+   * Ends a session and everything that runs in it, and carries its files into another one. If another block has
+   * caused this already, waits for that to finish.
    *
    * @param useLog - called with the log of the last block, a file of this host, while it exists.
    */
@@ -109,7 +108,7 @@ export class SessionPlace {
 
   async #replace(useLog: (log: string) => Promise<void>): Promise<void> {
     const before = this.#session;
-    // Files that are still to be stored are all that there is: nothing runs in a session before it has them.
+    // Files that are not stored yet are all there is: nothing runs in a session before it has them.
     const carried = this.#carried ?? (await this.#fetchFiles(before).catch(warn));
     await before.end();
     if (carried?.log !== undefined) await useLog(carried.log);
@@ -126,7 +125,7 @@ export class SessionPlace {
   async #prepare(signal: AbortSignal = new AbortController().signal): Promise<void> {
     await this.#session.install(signal).catch(async (error: unknown) => {
       if (!isSessionGone(error)) throw error;
-      // An identifier whose session has expired is refused; another one is as good.
+      // The service refuses an identifier whose session has expired; any other one will do.
       this.#session = new RemoteSession(this.#settings, newIdentifier());
       await this.#session.install(signal);
     });
