@@ -14,7 +14,7 @@ const count = (from: number, to: number = Number.MAX_SAFE_INTEGER): Check => [
 ];
 const duration: Check = [(value) => typeof value === "number" && value > 0, "a positive number"];
 
-/** What each option must be. One that is not in here does not compile. */
+/** What each option must be. A missing option does not compile. */
 const checks: { readonly [Name in keyof EmulatorOptions]-?: Check } = {
   port: count(0, 65_535),
   host: text,
@@ -36,7 +36,7 @@ const checks: { readonly [Name in keyof EmulatorOptions]-?: Check } = {
   faults: [(value) => Array.isArray(value), "a list of faults"],
 };
 
-/** @throws TypeError that names an option which is unknown or wrong. */
+/** @throws TypeError if an option is unknown or wrong. */
 export function checkOptions(options: EmulatorOptions): void {
   const known: ReadonlyMap<string, Check> = new Map(Object.entries(checks));
   for (const [name, value] of Object.entries(options)) {

@@ -12,7 +12,7 @@ export interface PackageInfo {
 const listPackages = `import importlib.metadata as m
 for d in m.distributions(): print(d.metadata["Name"], d.version)`;
 
-/** Looks up, once and only when asked, what the pool's sessions run on and which packages they have. */
+/** Looks up the runtime and the packages of the pool's sessions, once and only on demand. */
 export class RuntimeFacts {
   readonly #poolType: PoolType;
   readonly #python: string;

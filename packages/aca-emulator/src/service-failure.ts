@@ -1,7 +1,7 @@
-/** An answer that refuses a request, thrown by whatever handles it. */
+/** An answer that refuses a request, thrown by its handler. */
 export class ServiceFailure extends Error {
   readonly status: number;
-  /** The body's `error.code`; `undefined`: the answer has no body, as the service's 401. */
+  /** The body's `error.code`; `undefined` if the answer has no body, like the service's 401. */
   readonly code: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
 

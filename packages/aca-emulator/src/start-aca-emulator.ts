@@ -18,17 +18,17 @@ import { SessionPool } from "./sessions/session-pool.ts";
 
 /** A running emulator. */
 export interface AcaEmulator extends AsyncDisposable {
-  /** The pool's address: what a client takes for its pool management endpoint. */
+  /** The pool's address: a client's pool management endpoint. */
   readonly endpoint: string;
   /** How its sessions are isolated from this host: see `EmulatorOptions.namespaces`. */
   readonly fence: "namespaces" | "none";
-  /** A token that it accepts, for an hour by default. */
+  /** A token that the emulator accepts, for an hour by default. */
   token(options?: TokenOptions): string;
-  /** The identifiers that have a session now. */
+  /** The identifiers that currently have a session. */
   sessions(): string[];
-  /** Injects a fault beside those there are. @returns a function that ends it. */
+  /** Injects a fault in addition to the existing ones. @returns a function that ends it. */
   provoke(fault: Fault): () => void;
-  /** Replaces all faults by these. */
+  /** Replaces all faults with these. */
   setFaults(faults: readonly Fault[]): void;
   /** Ends all sessions and the server. Idempotent. */
   stop(): Promise<void>;
@@ -37,11 +37,11 @@ export interface AcaEmulator extends AsyncDisposable {
 const poolPath = "/subscriptions/local/resourceGroups/local/sessionPools/local";
 
 /**
- * Starts a server that speaks the data plane of Azure Container Apps dynamic sessions. **It runs the code that it is
- * sent**, as the user who runs this program.
+ * Starts a server that speaks the data plane API of Azure Container Apps dynamic sessions. **It runs the code that it
+ * receives**, as the user who runs this program.
  *
  * @throws TypeError if an option is unknown or wrong.
- * @throws Error if the Python cannot be run or the port is taken.
+ * @throws Error if Python cannot be run or the port is taken.
  *
  * @example
  * await using emulator = await startAcaEmulator();
@@ -150,7 +150,7 @@ async function checkPython(python: string): Promise<void> {
   });
 }
 
-/** Deletes the directory if this program ends without having released it; sessions end by themselves then. */
+/** Deletes the directory if this program ends without releasing it; sessions then end by themselves. */
 function leashDirectory(directory: string): () => Promise<void> {
   const program = `trap '' HUP INT TERM; while read -r line; do :; done; sleep 2; rm -rf -- "$1"`;
   const shell = spawn("/bin/sh", ["-c", program, "leash", directory], {

@@ -5,12 +5,12 @@ import path from "node:path";
 
 // On Windows these are undefined, which adds nothing to other flags.
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** Linux's `O_PATH`, which Node does not name: opens also what may not be read. */
+/** Linux's `O_PATH`, which Node does not name: opens even what may not be read. */
 const withoutReading = 0o10000000;
 
 /**
- * An open directory. On Linux its entries are named through the descriptor, so that code which exchanges a directory for
- * a link meanwhile leads nobody out of it. Elsewhere they are named by their path.
+ * An open directory. On Linux its entries are reached through the descriptor, so code that swaps a directory for a
+ * link meanwhile cannot lead the host out of it. Elsewhere they are reached by path.
  */
 export class PinnedDirectory implements AsyncDisposable {
   readonly #place: string;
@@ -21,14 +21,14 @@ export class PinnedDirectory implements AsyncDisposable {
     this.#handle = handle;
   }
 
-  /** Opens a directory; what its last part names must not be a link. */
+  /** Opens a directory; the last part of the path must not be a link. */
   static async open(place: string): Promise<PinnedDirectory> {
     if (process.platform === "linux") return new PinnedDirectory(place, await open(place, directoryFlags));
     if ((await lstat(place)).isDirectory()) return new PinnedDirectory(place, undefined);
     throw Object.assign(new Error(`${place} is not a directory`), { code: "ENOTDIR" });
   }
 
-  /** The path under which to reach an entry. */
+  /** The path for reaching an entry. */
   entry(name: string): string {
     return this.#handle ? `/proc/self/fd/${this.#handle.fd}/${name}` : path.join(this.#place, name);
   }
@@ -38,21 +38,21 @@ export class PinnedDirectory implements AsyncDisposable {
     return PinnedDirectory.open(this.entry(name));
   }
 
-  /** The names in it, as they are read. */
+  /** The names of its entries, as they are read. */
   async *names(): AsyncGenerator<string, void, void> {
     for await (const { name } of await opendir(this.entry("."), { bufferSize: 256 })) yield name;
   }
 
   /**
-   * Removes an entry, whatever it is, and all that is in it. No link is followed, and what is deep costs no depth here:
-   * each directory is emptied into this one before it is removed.
+   * Removes an entry, whatever it is, and everything in it. Follows no links, and works at any depth without
+   * recursion: each directory is emptied into this one before it is removed.
    *
-   * @param signal - ends the removal, which code that goes on making files would keep from its end.
+   * @param signal - ends the removal, which would never end while code keeps creating files.
    */
   async remove(name: string, signal: AbortSignal): Promise<void> {
     if (await this.#removeOne(name)) return;
     const removed = `.removed-${randomUUID()}`;
-    // Out of sight at once, and out of the way of what is made under the old name meanwhile.
+    // It disappears at once, and is out of the way of anything created under the old name meanwhile.
     await rename(this.entry(name), this.entry(removed));
     const left = [removed];
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
@@ -67,13 +67,13 @@ export class PinnedDirectory implements AsyncDisposable {
     await this.#handle?.close();
   }
 
-  /** @returns false if it is a directory with something in it. */
+  /** @returns false if it is a directory that is not empty. */
   async #removeOne(name: string): Promise<boolean> {
     try {
       await unlink(this.entry(name));
       return true;
     } catch (error) {
-      // Linux says EISDIR, others EPERM.
+      // Linux reports EISDIR, other systems EPERM.
       if (!hasCode(error, "EISDIR", "EPERM")) throw error;
     }
     try {
@@ -98,7 +98,7 @@ export class PinnedDirectory implements AsyncDisposable {
         moved.push(place);
       }
     } catch (error) {
-      // It was exchanged meanwhile: the next look at it says what for.
+      // It was swapped meanwhile: the next look shows for what.
       if (!hasCode(error, "ENOENT", "ENOTDIR", "ELOOP")) throw error;
     }
     return moved;
@@ -125,7 +125,7 @@ function isGone(error: unknown): boolean {
   throw error;
 }
 
-/** Whether an error of the file system has one of these codes. */
+/** Whether a file system error has one of these codes. */
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && typeof error.code === "string" && codes.includes(error.code);
 }

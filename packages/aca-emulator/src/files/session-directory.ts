@@ -14,25 +14,26 @@ export interface FileResource {
   readonly contentType: string;
   readonly sizeInBytes: number;
   readonly lastModifiedAt: string;
-  /** The directory that it is in, from the session's root: `/`, `/sub`. */
+  /** Its directory, from the session's root: `/`, `/sub`. */
   readonly directory: string;
 }
 
-/** The most entries that one list has. */
+/** The most entries of one list. */
 const mostEntries = 20_000;
-/** Milliseconds that code which goes on making files can keep a call busy. */
+/** Milliseconds for which code that keeps creating files can keep a call busy. */
 const patienceMs = 30_000;
-// Non-blocking, because a named pipe that code left there would hold the reader or writer for ever.
+// Non-blocking, because a named pipe that code left there would block the reader or writer for ever.
 const carefully = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** The files of one session. No path and no symbolic link leads out of them, also if code swaps it meanwhile. */
+/** The files of one session. No path and no symbolic link leads out of them, even if code swaps it meanwhile. */
 export class SessionDirectory {
   readonly #root: string;
   readonly #uploads: string;
 
   /**
    * @param root - an absolute path of the host.
-   * @param uploads - a directory beside it, out of the session's sight, in which uploads wait until they are whole.
+   * @param uploads - a directory next to it that the session cannot see, in which uploads wait until they are
+   * complete.
    */
   constructor(root: string, uploads: string) {
     this.#root = root;
@@ -53,7 +54,7 @@ export class SessionDirectory {
     return found;
   }
 
-  /** @throws ServiceFailure if it is not there. */
+  /** @throws ServiceFailure if it does not exist. */
   async describe(file: string): Promise<FileResource> {
     return this.#inParent(file, { create: false, followLast: true }, async (way, name) => resourceOf(way, name));
   }
@@ -69,8 +70,8 @@ export class SessionDirectory {
   }
 
   /**
-   * Puts a file into the session, over an older one, when all of it has come: no code sees a part of it, and what was
-   * there stays if the content breaks off. Its parent directories are made.
+   * Puts a file into the session, replacing an older one, once all of it has arrived: code never sees a part of it,
+   * and an existing file stays if the content breaks off. Creates parent directories.
    */
   async write(file: string, content: AsyncIterable<Buffer>): Promise<FileResource> {
     const whole = path.join(this.#uploads, randomUUID());
@@ -88,14 +89,14 @@ export class SessionDirectory {
     }
   }
 
-  /** Removes a file, a symbolic link, or a directory with all that is in it. */
+  /** Removes a file, a symbolic link, or a directory with everything in it. */
   async remove(file: string): Promise<void> {
     await this.#inParent(file, { create: false, followLast: false }, async ({ top }, name) =>
       top.remove(name, AbortSignal.timeout(patienceMs)),
     );
   }
 
-  /** Removes everything, the directory too. */
+  /** Removes everything, including the directory. */
   async destroy(): Promise<void> {
     await using parent = await PinnedDirectory.open(path.dirname(this.#root));
     await parent.remove(path.basename(this.#root), AbortSignal.timeout(patienceMs)).catch((error: unknown) => {
@@ -121,7 +122,7 @@ export class SessionDirectory {
       if (!resource) continue;
       if (found.push(resource) > mostEntries) throw tooMany();
       if (!recursive || resource.type === "file" || way.depth >= deepest) continue;
-      // What is gone by now, or was swapped for a link, is not there to be listed.
+      // A directory that is gone by now, or was swapped for a link, has nothing to list.
       const entered = await way.enter(name).catch(() => false);
       if (entered === false) continue;
       await this.#collect(way, { found, recursive, signal });
@@ -178,7 +179,7 @@ async function resourceOf(way: Way, name: string): Promise<FileResource> {
   };
 }
 
-/** @throws ServiceFailure if the path names a place outside without the help of a link. */
+/** @throws ServiceFailure if the path itself leads outside, without any link. */
 function partsOf(given: string): string[] {
   const normal = path.posix.normalize(given.replace(/^\/mnt\/data(?=\/|$)/, "").replace(/^\/+/, "") || ".");
   if (normal === ".." || normal.startsWith("../") || given.includes("\0")) throw outside();

@@ -3,9 +3,9 @@ import path from "node:path";
 import { ServiceFailure } from "../service-failure.ts";
 import { hasCode, PinnedDirectory } from "./pinned-directory.ts";
 
-/** What code calls the root of its files. */
+/** The root of the files, as code sees it. */
 const mountPoint = "/mnt/data";
-/** The longest way to a file, in directories: each is held open on the way. */
+/** The longest path to a file, in directories: each is held open on the way. */
 export const deepest = 64;
 
 /** The directories from a session's root to one below it, each held open. */
@@ -35,9 +35,9 @@ export class Way implements AsyncDisposable {
   }
 
   /**
-   * Follows `parts`, and the symbolic links among them as the code would.
+   * Follows `parts`, and any symbolic links among them as the code would.
    *
-   * @returns the name of the last part, where its links lead to, if `stopAtLast`: it is not entered.
+   * @returns if `stopAtLast`, the name of the last part after following its links; it is not entered.
    */
   async walk(
     parts: readonly string[],

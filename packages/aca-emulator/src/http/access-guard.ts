@@ -6,17 +6,17 @@ import { isObject } from "./api-request.ts";
 /** The audience that tokens must have. */
 const audience = "https://dynamicsessions.io";
 
-/** What a token says. */
+/** The claims of a token. */
 export interface TokenOptions {
   /** Default: `https://dynamicsessions.io`. */
   readonly audience?: string;
-  /** Milliseconds until it expires; negative: it has expired already. Default: 3,600,000. */
+  /** Milliseconds until it expires; negative if it has expired already. Default: 3,600,000. */
   readonly expiresInMs?: number;
 }
 
 /**
- * Decides who may call the emulator, which runs code as its user: clients with a token that it signed itself, by one of
- * its own names. A page in a browser has neither, also if its own name was made to lead here (DNS rebinding).
+ * Decides who may call the emulator, which runs code as its user: clients that have a token signed by it and use one
+ * of its own names. A page in a browser has neither, even if its own name resolves to this machine (DNS rebinding).
  */
 export class AccessGuard {
   readonly #names: ReadonlySet<string>;
@@ -28,7 +28,7 @@ export class AccessGuard {
     this.#accepted = token === undefined ? undefined : digest(token);
   }
 
-  /** A JSON web token that this emulator accepts, and no other one. */
+  /** A JSON web token that only this emulator accepts. */
   token(options: TokenOptions = {}): string {
     const expires = Math.floor((Date.now() + (options.expiresInMs ?? 3_600_000)) / 1000);
     const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
@@ -37,7 +37,7 @@ export class AccessGuard {
     return `${signed}.${this.#signature(signed).toString("base64url")}`;
   }
 
-  /** @throws ServiceFailure if the request comes from a page of another site, or to another name. */
+  /** @throws ServiceFailure if the request comes from another site's page, or uses another host name. */
   checkNames({ host, origin }: IncomingHttpHeaders): void {
     if (!this.#isOurs(`http://${host ?? ""}`)) {
       throw new ServiceFailure(403, "HostNotAllowed", "Host not allowed; add it with --allow-host.");
@@ -47,11 +47,11 @@ export class AccessGuard {
     }
   }
 
-  /** @throws ServiceFailure without a body, as the service's, if the token is not one of this emulator's. */
+  /** @throws ServiceFailure without a body, like the service's, if the token is not from this emulator. */
   checkToken({ authorization }: IncomingHttpHeaders): void {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
     if (token === undefined) throw unauthorized("The request has no bearer token");
-    // Digests are of one length, and comparing them tells nothing about the token.
+    // Digests have the same length, and comparing them reveals nothing about the token.
     if (this.#accepted && timingSafeEqual(digest(token), this.#accepted)) return;
     const claims = this.#claims(token);
     if (!claims) throw unauthorized("The token was not issued by this emulator");
@@ -86,7 +86,7 @@ export function unauthorized(description: string): ServiceFailure {
   return new ServiceFailure(401, undefined, description, { "www-authenticate": challenge });
 }
 
-/** As `URL` writes it, and requests therefore are compared: lower case, short IPv6 in brackets, Punycode, no port. */
+/** A host name as `URL` writes it, for comparison: lower case, short IPv6 in brackets, Punycode, no port. */
 function hostnameOf(name: string): string {
   const url = `http://${/^[^[].*:.*:/.test(name) ? `[${name}]` : name}`;
   return URL.canParse(url) ? new URL(url).hostname : name.toLowerCase();

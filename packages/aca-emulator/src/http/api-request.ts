@@ -5,7 +5,7 @@ import { ServiceFailure } from "../service-failure.ts";
 import type { SessionPool } from "../sessions/session-pool.ts";
 import type { PoolType } from "../sessions/session-process.ts";
 
-/** The pool that requests are about: its sessions, and how it behaves. */
+/** The emulated pool: its sessions, and how it behaves. */
 export interface EmulatedPool {
   readonly sessions: SessionPool;
   readonly poolType: PoolType;
@@ -20,25 +20,25 @@ export interface EmulatedPool {
   runtime(): Promise<string>;
 }
 
-/** A request that has passed the checks which all requests have to pass. */
+/** A request that has passed the checks for all requests. */
 export interface ApiRequest {
   readonly method: string;
-  /** The parts of the path behind the pool's address, decoded. */
+  /** The parts of the path after the pool's address, decoded. */
   readonly path: readonly string[];
   readonly query: URLSearchParams;
   readonly identifier: string;
-  /** The pool's address, as the client knows it. */
+  /** The pool's address as the client knows it. */
   readonly endpoint: string;
   readonly message: IncomingMessage;
 }
 
-/** What is sent back. */
+/** The answer to a request. */
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** A file to send instead; closed when it is sent, or not. */
+  /** A file to send instead; closed in any case. */
   readonly file?: FileHandle;
 }
 
@@ -78,7 +78,7 @@ export function unknownOperation({ method, path }: Pick<ApiRequest, "method" | "
   return new ServiceFailure(404, "OperationNotFound", `This API version has no ${method} ${path.join("/")}.`);
 }
 
-/** Sends an answer, and waits until it is sent or the client is gone. */
+/** Sends an answer; waits until it is sent or the client is gone. */
 export async function sendAnswer(response: ServerResponse, answer: Answer): Promise<void> {
   if (answer.file) {
     await sendFile(response, answer);
@@ -93,12 +93,12 @@ export async function sendAnswer(response: ServerResponse, answer: Answer): Prom
   response.end(body);
 }
 
-/** Gives up an answer that is not to be sent. */
+/** Discards an answer that will not be sent. */
 export async function discardAnswer({ file }: Answer): Promise<void> {
   await file?.close();
 }
 
-/** The answer that a failure is. */
+/** Turns a failure into an answer. */
 export function failureAnswer(error: unknown): Answer {
   const failure =
     error instanceof ServiceFailure
@@ -118,11 +118,11 @@ async function sendFile(response: ServerResponse, { status, headers, file }: Ans
       "content-type": "application/octet-stream",
       "content-length": String(size),
     });
-    // What the code adds to the file meanwhile would not fit the length.
+    // Anything that the code appends meanwhile would exceed the announced length.
     if (size > 0) await pipeline(file.createReadStream({ start: 0, end: size - 1 }), response);
     else response.end();
   } catch {
-    // The client is gone, or the file became shorter: the connection ends, which is all there is to say.
+    // The client is gone, or the file became shorter: ending the connection is all that is left.
     response.destroy();
   } finally {
     await file.close().catch(() => {});

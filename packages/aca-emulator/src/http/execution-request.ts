@@ -9,7 +9,7 @@ const defaultTimeoutSeconds = 60;
 const longestAsynchronousSeconds = 86_400;
 const defaultOutputLimit = 4096;
 
-/** Reads the body of `POST executions`. @throws ServiceFailure if it is not as the API wants it. */
+/** Reads the body of `POST executions`. @throws ServiceFailure if the API does not allow it. */
 export function readExecution(request: ApiRequest, given: Body, pool: EmulatedPool): ExecutionRequest {
   const body = unwrapped(given, pool.wrappedBodies);
   const executionType = body["executionType"] ?? "Synchronous";
@@ -27,7 +27,7 @@ export function readExecution(request: ApiRequest, given: Body, pool: EmulatedPo
   };
 }
 
-/** Reads the body of `POST code/execute`, of the older API. @throws ServiceFailure as `readExecution`. */
+/** Reads the body of the older API's `POST code/execute`. @throws ServiceFailure as `readExecution`. */
 export function readOlderExecution(given: Body, pool: EmulatedPool): ExecutionRequest {
   const body = given["properties"];
   if (!isObject(body)) throw new ServiceFailure(400, "SessionPropertiesMissing", "The body has no properties.");

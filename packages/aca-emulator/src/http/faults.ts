@@ -5,45 +5,45 @@ import { isObject } from "./api-request.ts";
 export interface FaultAim {
   /** Only requests to this part of the API. Default: all but the emulator's own. */
   readonly on?: "executions" | "poll" | "files" | "session" | "metadata";
-  /** The probability with which a request is hit. Default: 1. */
+  /** The probability that a request is hit. Default: 1. */
   readonly rate?: number;
   /** How many requests pass before the first one is hit. Default: 0. */
   readonly skip?: number;
-  /** How many requests are hit; after that the fault is over. Default: no end. */
+  /** How many requests are hit before the fault ends. Default: no limit. */
   readonly times?: number;
 }
 
-/** Something that goes wrong. */
+/** A fault to inject. */
 export type Fault = FaultAim &
   (
     | { /** Waits before the request is looked at. */ readonly kind: "latency"; readonly milliseconds: number }
     | {
         /** 429: the pool is full. The request is not carried out. */
         readonly kind: "too-many-requests";
-        /** The answer's `Retry-After`, which has whole seconds; none if left out. */
+        /** The answer's `Retry-After`, which has whole seconds. Default: none. */
         readonly retryAfterMs?: number;
       }
     | {
-        /** An error of the service. Default status: 500. */
+        /** The service fails. Default status: 500. */
         readonly kind: "server-error";
         readonly status?: 500 | 502 | 503 | 504;
-        /** Whether the request is carried out before. Default: false. */
+        /** Whether the request is carried out first. Default: false. */
         readonly afterwards?: boolean;
       }
     | {
         /** The connection ends without an answer. */
         readonly kind: "drop";
-        /** Whether the request is carried out: before the connection ends. Default: false. */
+        /** Whether the request is carried out before the connection ends. Default: false. */
         readonly afterwards?: boolean;
       }
-    | { /** 401, as for a token whose time is over. */ readonly kind: "expired-token" }
+    | { /** 401, as for an expired token. */ readonly kind: "expired-token" }
     | { /** 403: the caller lacks the role. */ readonly kind: "forbidden" }
     | {
         /** The session ends before the request is looked at, as if its cooldown were over. */ readonly kind: "expired-session";
       }
   );
 
-/** Draws, for each request, which faults hit it. */
+/** Decides, for each request, which faults hit it. */
 export class FaultList {
   #entries: Entry[] = [];
 
@@ -109,7 +109,7 @@ const aim = {
   times: isNumber,
 };
 
-/** What may stand in a fault of each kind. */
+/** The fields that a fault of each kind may have. */
 const kinds: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
   latency: { ...aim, milliseconds: isNumber },
   "too-many-requests": { ...aim, retryAfterMs: isNumber },

@@ -7,13 +7,13 @@ import { ServiceFailure } from "../service-failure.ts";
 
 /** The largest file that can be uploaded, in bytes. */
 const uploadLimit = 128 * 1024 * 1024;
-/** The most that a multipart body can be longer than its file. */
+/** How much longer than its file a multipart body can be, in bytes. */
 const multipartOverhead = 64 * 1024;
 
 /**
  * Writes the field `file` of a multipart request into `directory` of the session. The content is streamed.
  *
- * @throws ServiceFailure if there is none, if it is too large, or if the body ends early: then nothing is written.
+ * @throws ServiceFailure if there is none, if it is too large, or if the body ends early; nothing is then written.
  */
 export async function receiveUpload(
   files: SessionDirectory,
@@ -43,7 +43,7 @@ function parserOf({ headers }: IncomingMessage): BusboyInstance {
   }
 }
 
-/** Reads the body up to the file, which fails if the body breaks off within it. */
+/** Reads the body up to the file. The file's stream fails if the body ends within it. */
 function findFile(
   message: IncomingMessage,
   body: BusboyInstance,
@@ -75,7 +75,7 @@ function findFile(
 
 /** @throws ServiceFailure if it is not the name of a file. */
 function fileName(given: string | undefined): string {
-  // As HTML says, a browser or client writes quotes and line ends as percent escapes.
+  // Browsers and other clients write quotes and line breaks as percent escapes, as the HTML standard says.
   const name = (given ?? "").replaceAll(/%22|%0D|%0A/gi, (escape) => decodeURIComponent(escape));
   if (name !== "" && name !== "." && name !== ".." && !/[/\0]/.test(name)) return name;
   throw new ServiceFailure(400, "InvalidFileName", `${JSON.stringify(name)} is not a file name.`);

@@ -16,7 +16,7 @@ import { currentVersions, handleCurrent } from "./current-api.ts";
 import { parseFaults, type Fault, type FaultList } from "./faults.ts";
 import { handleOlder, olderVersion } from "./older-api.ts";
 
-/** Everything that the handling of requests needs. */
+/** What the request handler needs. */
 export interface Emulation {
   readonly pool: EmulatedPool;
   readonly faults: FaultList;
@@ -43,13 +43,13 @@ export async function handleRequest(
     if (response.headersSent) response.destroy();
     else await sendAnswer(response, failureAnswer(error));
   }
-  // A body that nobody read would keep the connection from being used again.
+  // An unread body would prevent the connection from being reused.
   message.resume();
 }
 
-/** @throws ServiceFailure if the request has no valid URL: `//`, for one. */
+/** @throws ServiceFailure if the request has no valid URL, such as `//`. */
 function urlOf({ url = "/", headers }: IncomingMessage): URL {
-  // An invalid host is for the guard to refuse.
+  // The guard refuses an invalid host.
   const host = `http://${headers.host ?? ""}`;
   const base = URL.canParse(host) ? host : "http://localhost";
   if (URL.canParse(url, base)) return new URL(url, base);
@@ -57,8 +57,8 @@ function urlOf({ url = "/", headers }: IncomingMessage): URL {
 }
 
 /**
- * The emulator's own calls, which the service does not have: for tests in other processes and languages.
- * `GET /.emulator/sessions` lists the identifiers that have a session, `PUT /.emulator/faults` takes a list of faults.
+ * Handles the emulator's own calls, which the service does not have: for tests in other processes and languages. `GET
+ * /.emulator/sessions` lists the identifiers that have a session, `PUT /.emulator/faults` takes a list of faults.
  */
 async function handleOwnCall(
   { pool, faults, guard }: Emulation,
@@ -99,7 +99,7 @@ async function handleApi(
   else await sendAnswer(response, outcome.spoilt);
 }
 
-/** What faults make of a request. */
+/** What faults do to a request. */
 interface Suffering {
   carriedOut: boolean;
   dropped: boolean;
@@ -137,7 +137,7 @@ async function carryOut({ pool, guard }: Emulation, request: ApiRequest): Promis
   return older ? handleOlder(pool, request) : handleCurrent(pool, request);
 }
 
-/** @throws ServiceFailure if an escape in the path is not one, as in `files/%`. */
+/** @throws ServiceFailure if the path contains an invalid escape, as in `files/%`. */
 function pathInPool(url: URL, poolPath: string): string[] | undefined {
   if (!url.pathname.startsWith(`${poolPath}/`)) return undefined;
   const parts = url.pathname.slice(poolPath.length + 1).split("/");

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 export interface Fence {
   /**
    * `namespaces`: a session has its own process ids, `/tmp` and `/mnt/data`. `none`: it is an ordinary process, and
-   * `/mnt/data` in the text of its code is replaced by the session's directory.
+   * the session's directory replaces `/mnt/data` in the text of its code.
    */
   readonly kind: "namespaces" | "none";
   /** The command that runs `command` behind the fence, with `directory` as its `/mnt/data`. */
@@ -14,27 +14,27 @@ export interface Fence {
 const namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 const variants = [namespaces, ["--user", "--map-root-user", ...namespaces]];
 
-/** What a session that runs as root could change of this machine itself; it keeps what reaches files and processes. */
+/** Capabilities with which a root session could change the machine itself. It keeps those for files and processes. */
 const machine =
   "sys_admin,sys_module,sys_rawio,sys_boot,sys_time,sys_ptrace,sys_resource,mknod,net_admin,net_raw,syslog";
 const without = machine.replaceAll(/(^|,)/g, "$1-");
-/** Takes these away for good, from child processes, too. */
+/** Drops these for good, including in child processes. */
 const dropping = ["setpriv", "--no-new-privs", `--bounding-set=${without}`, `--inh-caps=${without}`];
 
-/** Mounts the session's directory before `/tmp` is covered, which may hold it. */
+/** Mounts the session's directory before covering `/tmp`, which may contain it. */
 const mountProgram = `
 mount -t tmpfs tmpfs /mnt && mkdir /mnt/data && mount --bind "$1" /mnt/data && mount -t tmpfs tmpfs /tmp && cd /tmp &&
 shift && exec "$@"`;
 
 let found: Fence | undefined;
 
-/** The best fence that this system allows: Linux namespaces as root or as a user who may make them, else none. */
+/** The best fence that this system allows: Linux namespaces, as root or as a user who may create them, else none. */
 export function findFence(): Fence {
   found ??= probe();
   return found;
 }
 
-/** The absence of a fence. */
+/** No fence. */
 export const noFence: Fence = {
   kind: "none",
   wrap: ([program = "", ...words]) => [program, ...words],

@@ -6,9 +6,9 @@ import { Session } from "./session.ts";
 
 /** The rules of a pool. */
 export interface PoolRules extends Omit<SessionProcessSpec, "directory"> {
-  /** Where the sessions' directories are made. */
+  /** Where to create the sessions' directories. */
   readonly root: string;
-  /** Where uploads wait until they are whole. */
+  /** Where uploads wait until they are complete. */
   readonly uploads: string;
   readonly maxSessions: number;
   readonly cooldownMs: number;
@@ -19,7 +19,7 @@ export class SessionPool {
   readonly #rules: PoolRules;
   readonly #sessions = new Map<string, Session>();
   readonly #expired = new Set<string>();
-  /** Sessions that are being ended: they hold their slot until they are dead. */
+  /** Sessions that are ending: they hold their slot until they are dead. */
   readonly #ending = new Set<Promise<void>>();
   #closed = false;
 
@@ -32,7 +32,7 @@ export class SessionPool {
   }
 
   /**
-   * The identifier's session, made if it has none.
+   * The identifier's session, created if it has none.
    *
    * @throws ServiceFailure if its session has expired, or if the pool is full.
    */
@@ -50,7 +50,7 @@ export class SessionPool {
     return session;
   }
 
-  /** Ends a session; resolves when its processes are dead. The identifier may be used again. */
+  /** Ends a session; resolves when its processes are dead. The identifier may be reused. */
   async delete(identifier: string): Promise<void> {
     const session = this.#sessions.get(identifier);
     if (!session) throw notFound(identifier);
@@ -58,7 +58,7 @@ export class SessionPool {
     await this.#end(session);
   }
 
-  /** Ends a session as its cooldown does: the identifier is refused from then on. */
+  /** Ends a session as its cooldown would: the identifier is refused from then on. */
   async expire(identifier: string): Promise<void> {
     const session = this.#sessions.get(identifier);
     if (!session) return;
@@ -67,7 +67,7 @@ export class SessionPool {
     await this.#end(session);
   }
 
-  /** Ends all sessions; from then on there are no others. */
+  /** Ends all sessions, and creates no more. */
   async end(): Promise<void> {
     this.#closed = true;
     await Promise.all(this.identifiers.map((identifier) => this.delete(identifier)));
@@ -75,7 +75,7 @@ export class SessionPool {
   }
 
   #make(identifier: string): Session {
-    // A request that a fault held up comes after the end, and nobody would end a session made for it.
+    // A request that a fault delayed may come after the end, and nobody would end a session created for it.
     if (this.#closed) throw new ServiceFailure(503, "Stopped", "The emulator was stopped.");
     if (this.#expired.has(identifier)) throw notFound(identifier);
     if (this.#sessions.size + this.#ending.size >= this.#rules.maxSessions) {

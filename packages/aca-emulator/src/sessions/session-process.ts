@@ -11,12 +11,12 @@ const nodeWorker: string = readFileSync(new URL("./node-worker.mjs", import.meta
 /** What a pool's sessions run. */
 export type PoolType = "PythonLTS" | "NodeLTS" | "Shell";
 
-/** The longest line of the process, in bytes: output, a value and their escapes. More comes only from code in its place. */
+/** The longest line from the process, in bytes: output, a value and their escapes. Only code in its place sends more. */
 const longestLine = 192 * 1024 * 1024;
 
-/** What a session's process says about a piece of code that it ran. */
+/** What a session's process reports about a piece of code that it ran. */
 export interface RunReport {
-  /** `Succeeded`, `Failed`; on a Shell pool the exit code. */
+  /** `Succeeded` or `Failed`; on a Shell pool, the exit code. */
   readonly status: string;
   readonly stdout: string;
   readonly stderr: string;
@@ -39,7 +39,7 @@ export class SessionProcess {
   readonly #ended: Promise<void>;
   readonly #waiting = new Map<string, (report: RunReport) => void>();
   #problem = "";
-  /** What everything gets that is to run after the process has ended, in whatever way. */
+  /** The report for any code that comes after the process has ended. */
   #over: RunReport | undefined;
 
   constructor(spec: SessionProcessSpec) {
@@ -51,14 +51,14 @@ export class SessionProcess {
     };
     const command = [spec.python, "-c", supervisor, JSON.stringify(config)];
     const [program, ...words] = spec.fence.wrap(command, spec.directory);
-    // A group of its own: an interrupt in the terminal is for the emulator, which then ends its sessions.
+    // It gets its own group: an interrupt in the terminal is for the emulator, which then ends its sessions.
     this.#process = spawn(program, words, { env: sessionEnvironment(), cwd: "/", detached: true });
     this.#ended = this.#follow();
   }
 
-  /** Runs code; output beyond `limit` bytes a stream is dropped. Call it again when it has answered. */
+  /** Runs code, one piece at a time; drops output beyond `limit` bytes per stream. */
   async run(id: string, code: string, limit: number): Promise<RunReport> {
-    // Nobody would answer: this may have waited for its turn behind what ended with the process.
+    // Nobody would answer: this code may have waited behind other code that ended with the process.
     if (this.#over) return this.#over;
     const report = new Promise<RunReport>((resolve) => {
       this.#waiting.set(id, resolve);
@@ -67,17 +67,17 @@ export class SessionProcess {
     return report;
   }
 
-  /** Interrupts what runs, and kills the worker if that does not help. */
+  /** Interrupts the running code, and kills the worker if that does not help. */
   interrupt(): void {
     this.#send({ do: "interrupt" });
   }
 
-  /** A fresh worker. Nothing may be running. */
+  /** Starts a fresh worker. No code may be running. */
   reset(): void {
     this.#send({ do: "reset" });
   }
 
-  /** Kills the session and everything that it started; resolves when it is all dead. */
+  /** Kills the session and everything that it started; resolves when all of it is dead. */
   async end(): Promise<void> {
     this.#process.stdin.end();
     const patience = setTimeout(() => this.kill(), 15_000);
@@ -85,7 +85,7 @@ export class SessionProcess {
     clearTimeout(patience);
   }
 
-  /** Kills the process itself, when it does not answer any more. */
+  /** Kills the process itself when it no longer answers. */
   kill(): void {
     this.#process.kill("SIGKILL");
   }
@@ -97,7 +97,7 @@ export class SessionProcess {
       this.#problem = `${this.#problem}${text}`.slice(-2000);
     });
     stdout.on("error", () => {}).on("data", this.#lineReader());
-    // Not until its pipes are closed, which code can hold open.
+    // Does not wait for its pipes to close, because code can hold them open.
     await once(this.#process, "exit").catch((error: unknown) => {
       this.#problem = String(error);
     });
@@ -107,7 +107,7 @@ export class SessionProcess {
     for (const id of this.#waiting.keys()) this.#answer(id, this.#over);
   }
 
-  /** Cuts what comes into lines, each a report. Without a fence code can write there, too: what is no report is dropped. */
+  /** Splits the data into lines, each a report. Without a fence, code can write there, too: other lines are dropped. */
   #lineReader(): (piece: Buffer) => void {
     let pieces: Buffer[] = [];
     let length = 0;
@@ -128,7 +128,7 @@ export class SessionProcess {
       const report: unknown = JSON.parse(line);
       if (isReport(report)) this.#answer(report.id, report);
     } catch {
-      // Not a line of the supervisor's.
+      // The line is not from the supervisor.
     }
   }
 
@@ -142,7 +142,7 @@ export class SessionProcess {
   }
 }
 
-/** The host's variables are not for the code: it sees what a fresh container would have. */
+/** Hides the host's variables from the code, which sees what a fresh container would have. */
 function sessionEnvironment(): NodeJS.ProcessEnv {
   return {
     PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",

@@ -4,7 +4,7 @@ import { SessionDirectory } from "../files/session-directory.ts";
 import { ServiceFailure } from "../service-failure.ts";
 import { SessionProcess, type RunReport, type SessionProcessSpec } from "./session-process.ts";
 
-/** What a client asks to be run. */
+/** A client's request to run code. */
 export interface ExecutionRequest {
   readonly id: string;
   readonly executionType: "Synchronous" | "Asynchronous";
@@ -20,14 +20,14 @@ export interface ExecutionRequest {
 /** One piece of code in a session, from its acceptance to its end. */
 export class Execution {
   readonly request: ExecutionRequest;
-  /** Resolves when it has ended, in whatever way. */
+  /** Resolves when it has ended, however that happens. */
   readonly ended: Promise<void>;
   #status = "NotStarted";
   #report: RunReport | undefined;
   #milliseconds = 0;
   #size = 0;
 
-  /** @param run - runs the code when its turn has come; calls back when it begins. */
+  /** @param run - runs the code when its turn comes; calls back when it begins. */
   constructor(request: ExecutionRequest, run: (begins: () => void) => Promise<RunReport>) {
     this.request = request;
     let started = performance.now();
@@ -51,7 +51,7 @@ export class Execution {
     return this.#report;
   }
 
-  /** Characters that the report takes, about. */
+  /** The approximate size of the report, in characters. */
   get size(): number {
     return this.#size;
   }
@@ -61,13 +61,13 @@ export class Execution {
   }
 }
 
-/** The finished executions of a session that can be asked about: the last so many, of so many characters in all. */
+/** How many finished executions of a session are kept for queries, and how many characters in all. */
 const [mostRemembered, mostCharacters] = [1000, 64 * 1024 * 1024];
 
-/** Milliseconds that a session gets to end what was interrupted; then its process is killed. */
+/** Milliseconds that a session has to end interrupted code before its process is killed. */
 const graceMs = 10_000;
 
-/** One session: its process, its files and what was run in it. */
+/** One session: its process, its files and its executions. */
 export class Session {
   readonly identifier: string;
   readonly files: SessionDirectory;
@@ -108,7 +108,7 @@ export class Session {
     };
   }
 
-  /** Puts the end of the session off; while code runs it does not come. */
+  /** Postpones the end of the session, which never comes while code runs. */
   touch(): void {
     // Code ends with its session, and a timer started then would end the identifier's next session.
     if (this.#ended) return;
@@ -119,7 +119,7 @@ export class Session {
     this.#timer.unref();
   }
 
-  /** @throws ServiceFailure if there is already an execution of this id: it is not run again. */
+  /** @throws ServiceFailure if there is already an execution with this id; the code does not run again. */
   execute(request: ExecutionRequest): Execution {
     if (this.#executions.has(request.id)) {
       throw new ServiceFailure(409, "OperationIdConflict", `The execution ${request.id} exists already.`);

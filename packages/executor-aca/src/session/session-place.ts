@@ -12,7 +12,8 @@ export class SessionPlace {
   functionsMissing = false;
   /** Whether variables were lost and no result has reported it yet. */
   lossUnreported = false;
-  /** Called at once when variables are lost. */ onLost: (reason: string) => void = () => {};
+  /** Called at once when variables are lost. */
+  onLost: (reason: string) => void = () => {};
   readonly #settings: SessionSettings;
   readonly #scratch: ScratchDirectory;
   #session: RemoteSession;
