@@ -11,13 +11,13 @@ import type { z } from "zod";
 
 /** Settings of an `EgressProxy`. */
 export interface EgressProxyOptions extends AllowedNetwork {
-  /** Connections from clients at a time; more are refused at once. Default: 500. */
+  /** Connections from clients at a time; further ones are refused at once. Default: 500. */
   readonly maxConnections?: number;
-  /** Milliseconds in which the header of a request, or the greeting of SOCKS5, must have come. Default: 15,000. */
+  /** Milliseconds within which a request's header, or a SOCKS5 greeting, must arrive. Default: 15,000. */
   readonly headTimeoutMs?: number;
   /** Milliseconds for looking a name up and connecting to it. Default: 15,000. */
   readonly connectTimeoutMs?: number;
-  /** Milliseconds without a byte either way before a connection is given up. Default: 300,000. */
+  /** Milliseconds without a byte in either direction before a connection is closed. Default: 300,000. */
   readonly idleTimeoutMs?: number;
 }
 

@@ -20,7 +20,7 @@ import { Visitor } from "./visitor.ts";
 export interface ListenOptions {
   /** A port of 127.0.0.1. Default: a free one. */
   readonly port?: number;
-  /** The path of a Unix socket to make, in place of a port; only this user may connect to it. */
+  /** The path of a Unix socket to create instead of a port; only this user may connect to it. */
   readonly path?: string;
 }
 
@@ -38,8 +38,8 @@ export interface ListeningAddress {
 }
 
 /**
- * A forward proxy that lets its clients talk to the hosts that are listed, and to nothing else. It speaks HTTP (CONNECT
- * and whole addresses) and SOCKS5 on the same connections, and runs in this process.
+ * A forward proxy that lets its clients talk only to the hosts that you list. It speaks HTTP (CONNECT and absolute
+ * URLs) and SOCKS5 on any connection, and runs in this process.
  *
  * @example
  * await using proxy = new EgressProxy({ allow: [...packageIndexes, "api.example.com"] });
@@ -62,7 +62,7 @@ export class EgressProxy implements AsyncDisposable {
     const { allow, credentials = [], onRequest, resolve = resolveHost, connectTimeoutMs = 15_000 } = checked;
     const { maxConnections = 500, headTimeoutMs = 15_000, idleTimeoutMs = 300_000 } = checked;
     this.#settings = { maxConnections, headTimeoutMs, idleTimeoutMs };
-    // Whatever the loopback address: a listener of 127.0.0.1 may answer for others of them.
+    // Any loopback address counts: a listener on 127.0.0.1 may answer for others.
     const isOwn = (address: string, port: number): boolean =>
       this.#ports.has(port) && /^(?:127\.|0\.|::1?$)/.test(address);
     this.#gatekeeper = new Gatekeeper({ allow, resolve, connectTimeoutMs, onRequest, isOwn });
@@ -80,22 +80,22 @@ export class EgressProxy implements AsyncDisposable {
     });
   }
 
-  /** Connections that are open. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#visitors.size;
   }
 
   /**
-   * Takes over a connection, which anything may carry: a socket, an inherited descriptor, a stream out of a container.
-   * The client at its other end needs no password.
+   * Takes over a connection of any kind: a socket, an inherited descriptor, a stream out of a container. The client
+   * at its other end needs no password.
    */
   handle(connection: Duplex): void {
     this.#enter(connection, undefined);
   }
 
   /**
-   * The certificate, as PEM, of the authority that signs for the hosts with credentials; made for this proxy, in memory
-   * alone. Clients of such a host must trust it. `undefined` if there are no credentials.
+   * The certificate, as PEM, of the authority that signs for the hosts with credentials; created for this proxy, and
+   * only in memory. Clients of such a host must trust it. `undefined` if there are no credentials.
    */
   certificate(): Promise<string | undefined> {
     return this.#secrets.certificate();
@@ -133,7 +133,7 @@ export class EgressProxy implements AsyncDisposable {
     return { url: `http://${place}`, socksUrl: `socks5h://${place}`, port: address.port };
   }
 
-  /** Ends all connections at once, and listens no more. */
+  /** Ends all connections at once, and stops listening. */
   async close(): Promise<void> {
     this.#closed = true;
     const closing = [...this.#servers].map((server) => once(server, "close"));
@@ -160,7 +160,7 @@ export class EgressProxy implements AsyncDisposable {
     stream.once("readable", () => this.#listenTo(visitor));
   }
 
-  /** The first byte tells SOCKS from HTTP. */
+  /** Distinguishes SOCKS from HTTP by the first byte. */
   #listenTo(visitor: Visitor): void {
     const { stream } = visitor;
     const first: unknown = stream.read(1);

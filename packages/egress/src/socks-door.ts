@@ -14,7 +14,7 @@ const noMethod = 255;
 const withoutPassword = 0;
 const byPassword = 2;
 
-/** Goes on with a stream to a place. */
+/** Connects the rest of a stream to a place. */
 type Tunnel = (visitor: Visitor, host: string, port: number, established: () => void) => Promise<void>;
 
 /** Speaks SOCKS5 (RFC 1928, RFC 1929): CONNECT only, with names, IPv4 and IPv6 addresses. */
@@ -36,7 +36,7 @@ export async function enterSocks(visitor: Visitor, tunnel: Tunnel): Promise<void
   }
 }
 
-/** Agrees on how the client says who it is. A client that does not know the password gets the answer for that, and no more. */
+/** Negotiates authentication. A client without the right password gets the answer for that, and no more. */
 async function greet(reader: ByteReader, { stream, secret }: Visitor): Promise<void> {
   const [, count = 0] = await reader.take(2);
   const methods = await reader.take(count);
@@ -58,7 +58,7 @@ async function readHost(reader: ByteReader, type: number): Promise<string> {
   return Array.from({ length: 8 }, (_, index) => address.readUInt16BE(index * 2).toString(16)).join(":");
 }
 
-/** What a client sends, in pieces of a known length. What is not taken stays in the stream. */
+/** Reads a client's data in pieces of known length. Anything not taken stays in the stream. */
 class ByteReader {
   readonly #stream: Duplex;
   #bytes = Buffer.alloc(0);
@@ -84,13 +84,13 @@ class ByteReader {
     return (await this.take(length)).toString("latin1");
   }
 
-  /** Gives back what was read too much. */
+  /** Puts surplus bytes back. */
   end(): void {
     if (this.#bytes.length > 0) this.#stream.unshift(this.#bytes);
   }
 }
 
-/** There is more to read, or there will never be. */
+/** Resolves when there is more to read, or never will be. */
 function moved(stream: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const events = ["readable", "end", "close"];
@@ -102,7 +102,7 @@ function moved(stream: Duplex): Promise<void> {
   });
 }
 
-/** What a client is told in numbers. */
+/** A failure that the client gets as a number. */
 class SocksFailure extends Error {
   readonly reply: Buffer;
 
@@ -117,7 +117,7 @@ function replyTo(error: unknown): Buffer {
   return answer(error instanceof Refusal && error.denied ? notAllowed : unreachable);
 }
 
-/** With an address of no meaning: clients do not need the one that the proxy dials from. */
+/** Contains a meaningless address: clients do not need the one that the proxy dials from. */
 function answer(code: number): Buffer {
   return Buffer.from([version, code, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

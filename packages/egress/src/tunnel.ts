@@ -2,14 +2,15 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 
-/** Time in which the last bytes must have gone, once one side has ended. */
+/** Milliseconds within which the last bytes must leave, once one side has ended. */
 const lastWordsMs = 30_000;
 
 /**
- * Carries bytes both ways, each way no faster than its slower side, until both sides have ended; one that has ended still
- * hears what the other says.
+ * Carries bytes in both directions, each at the pace of its slower side, until both sides have ended; a side that has
+ * ended still receives.
  *
- * @param idleMs - of silence both ways, or of a client that does not read, before the tunnel is torn down.
+ * @param idleMs - milliseconds of silence in both directions, or of a client that does not read, before the tunnel is
+ * closed.
  */
 export function joinStreams(client: Duplex, upstream: Socket, idleMs: number): void {
   upstream.setTimeout(idleMs, () => upstream.destroy());
@@ -17,7 +18,7 @@ export function joinStreams(client: Duplex, upstream: Socket, idleMs: number): v
   client.on("error", () => reset(upstream));
   client.once("close", () => endSoon(upstream));
   upstream.once("close", () => endSoon(client));
-  // One of them may have gone before anybody listened.
+  // One of them may have closed before anybody listened.
   if (client.destroyed || upstream.destroyed) {
     client.destroy();
     upstream.destroy();
@@ -27,7 +28,7 @@ export function joinStreams(client: Duplex, upstream: Socket, idleMs: number): v
   upstream.pipe(client);
 }
 
-/** Lets what was written go out, then lets go. What comes meanwhile is dropped. */
+/** Flushes written data, then closes the stream. Drops data that arrives meanwhile. */
 export function endSoon(stream: Duplex): void {
   if (stream.destroyed) return;
   const destroy = (): void => void stream.destroy();
@@ -42,7 +43,7 @@ export function endSoon(stream: Duplex): void {
   stream.end();
 }
 
-/** Breaks off, so that the other side does not take what it got for all there is. */
+/** Resets the connection, so that the other side does not mistake what it got for all of it. */
 function reset(stream: Duplex): void {
   if (stream instanceof Socket && !(stream instanceof TLSSocket)) stream.resetAndDestroy();
   else stream.destroy();

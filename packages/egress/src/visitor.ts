@@ -2,13 +2,13 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 
-/** Requests on one connection that may wait for the answer to the one before. */
+/** Requests on one connection that may wait for the answer to an earlier one. */
 const mostPipelined = 16;
 
 /** One connection to the proxy, from its first byte to its end. */
 export class Visitor {
   readonly stream: Duplex;
-  /** The password that the client must give; `undefined`: it needs none. */
+  /** The password that the client must give; `undefined` if it needs none. */
   readonly secret: string | undefined;
   readonly #patienceMs: number;
   readonly #controller = new AbortController();
@@ -16,7 +16,7 @@ export class Visitor {
   #turns: Promise<unknown> = Promise.resolve();
   #requests = 0;
 
-  /** @param patienceMs - in which a request must have come; then the connection ends. */
+  /** @param patienceMs - milliseconds for a request to arrive before the connection ends. */
   constructor(stream: Duplex, secret: string | undefined, patienceMs: number) {
     this.stream = stream;
     this.secret = secret;
@@ -40,7 +40,7 @@ export class Visitor {
     if (!this.stream.destroyed) this.#timer = setTimeout(() => this.stream.destroy(), this.#patienceMs).unref();
   }
 
-  /** What was expected has come. */
+  /** Records that the expected data has arrived. */
   arrived(): void {
     clearTimeout(this.#timer);
   }

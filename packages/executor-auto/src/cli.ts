@@ -8,7 +8,7 @@ import { packageVersion } from "./cli/package-version.ts";
 import { runCommand } from "./cli/run-command.ts";
 import { say, UsageError } from "./cli/usage-error.ts";
 
-/** The exit code when it is not a program that failed, but the place where it should run. As with `docker run`. */
+/** The exit code when not the program but its environment failed, as with `docker run`. */
 const brokenExitCode = 125;
 
 const signal = onInterruption();
@@ -19,13 +19,13 @@ const program = new Command("fenced")
   .addCommand(doctorCommand(signal))
   .configureOutput({ writeErr: () => undefined })
   .exitOverride();
-// Subcommands that were made elsewhere do not inherit it.
+// Subcommands created elsewhere do not inherit it.
 for (const command of program.commands) command.copyInheritedSettings(program);
 
 try {
   await program.parseAsync();
 } catch (error) {
-  // Whatever broke because of the interruption, that is what ended it.
+  // Whatever else broke, the interruption was the cause.
   process.exitCode = report(signal.aborted ? signal.reason : error);
 }
 

@@ -10,7 +10,7 @@ export function explainChoice({ place }: Fence, passedOver: readonly PassedOverF
   return [`The code runs in ${place}.`, ...reasons].join(" ");
 }
 
-/** An error in two parts. */
+/** Splits an error into problem and remedy. */
 export function whatIsWrong(error: unknown): Pick<PassedOverFence, "problem" | "remedy"> {
   if (!FencedError.isInstance(error)) {
     return { problem: error instanceof Error ? error.message : String(error), remedy: "Report this." };
@@ -37,12 +37,12 @@ function titleOf({ name }: PassedOverFence): string {
   return fences.find((each) => each.name === name)?.title ?? name;
 }
 
-/** With a capital first letter. */
+/** The text with a capital first letter. */
 export function capitalized(text: string): string {
   return text.replace(/^\w/, (letter) => letter.toUpperCase());
 }
 
-/** Lists and details belong in `passedOver`. */
+/** The first sentence only: lists and details belong in `passedOver`. */
 function firstSentence(text: string): string {
   const [line = ""] = text.split("\n");
   const sentence = /^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line;

@@ -4,19 +4,19 @@ import type { FenceName } from "./fenced-executor.ts";
 import { importExecutor } from "./import-executor.ts";
 import type { DownloadProgress, OpenExecutorOptions } from "./open-executor-options.ts";
 
-/** How one kind of fence is made. */
+/** How to create one kind of fence. */
 export interface Fence {
   readonly name: FenceName;
-  /** What it is called in a sentence. */
+  /** Its name in a sentence. */
   readonly title: string;
-  /** Where code runs that is behind it, after "The code runs in". */
+  /** Where code runs behind it, as text after "The code runs in". */
   readonly place: string;
   /** The package of its executor. */
   readonly packageName: string;
   /**
-   * Makes the executor, and starts nothing.
+   * Creates the executor without starting anything.
    *
-   * @throws BackendUnavailableError if its package is not installed, or it cannot do what is asked for.
+   * @throws BackendUnavailableError if its package is not installed, or if it cannot do what the options ask for.
    */
   readonly make: (
     options: OpenExecutorOptions,
@@ -66,7 +66,7 @@ const osSandbox: Fence = {
   },
 };
 
-/** The addresses of WebAssembly have 32 bits. */
+/** WebAssembly has 32-bit addresses. */
 const mostMemory = 2 ** 32;
 
 const wasm: Fence = {
@@ -87,13 +87,13 @@ const wasm: Fence = {
 /** All fences, the strongest first. */
 export const fences: readonly Fence[] = [container, osSandbox, wasm];
 
-/** What every executor can be told. */
+/** The options that every executor has. */
 function baseOf(options: OpenExecutorOptions): BaseExecutorOptions {
   const given = Object.entries(options).filter(([name]) => Object.hasOwn(baseExecutorConfig, name));
   return Object.fromEntries(given);
 }
 
-/** What can be said of a place that has a directory. */
+/** The options for a place with a directory. */
 function placeOf({ memoryBytes, workDir }: OpenExecutorOptions): Pick<OpenExecutorOptions, "memoryBytes" | "workDir"> {
   return { ...(memoryBytes === undefined ? {} : { memoryBytes }), ...(workDir === undefined ? {} : { workDir }) };
 }

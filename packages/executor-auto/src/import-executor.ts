@@ -1,9 +1,9 @@
 import { BackendUnavailableError } from "@fenced/core";
 
 /**
- * Imports the package of an executor, which need not be installed.
+ * Imports an executor's package, which may not be installed.
  *
- * @param load - the `import()` of the package; its name is written there once more, for bundlers and for types.
+ * @param load - the `import()` of the package; it repeats the name, for bundlers and for types.
  * @throws BackendUnavailableError if it is not installed, or cannot be loaded.
  */
 export async function importExecutor<Module>(packageName: string, load: () => Promise<Module>): Promise<Module> {
@@ -19,7 +19,7 @@ export async function importExecutor<Module>(packageName: string, load: () => Pr
   }
 }
 
-/** Node names the package in quotes; a package that is there may miss another one. */
+/** Node quotes the name of the missing package; an installed package may lack another one. */
 function isMissing(error: unknown, packageName: string): boolean {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   return code === "ERR_MODULE_NOT_FOUND" && String(error).includes(`'${packageName}'`);

@@ -8,21 +8,23 @@ import { type Fence, fences } from "./fences.ts";
 import { openExecutorOptions, type OpenExecutorOptions } from "./open-executor-options.ts";
 import { endExecutor, StartClock } from "./start-clock.ts";
 
-/** What only a container heeds. */
+/** Options that only a container uses. */
 const containerOptions = ["image", "docker", "pull", "onPullProgress", "pullTimeoutMs"] as const;
 
 const fenceArgument = z.object({ fence: z.enum(["auto", "docker", "os-sandbox", "wasm"]) });
 
 /**
- * Opens a fence for code, and starts the executor behind it. `"auto"` opens the strongest one that this machine has: a container of
- * Docker or Podman, else a sandbox of the operating system, else an interpreter in WebAssembly. Never an unfenced one.
+ * Opens a fence for code, and starts the executor behind it. `"auto"` opens the strongest one that this machine has:
+ * a Docker or Podman container, else a sandbox of the operating system, else an interpreter in WebAssembly, but never
+ * an unfenced executor.
  *
- * Each executor is a package of its own; one that is not installed is passed over. Of a fence that is passed over nothing is left when
- * the next one is tried.
+ * Each executor is a separate package; one that is not installed is passed over. Nothing of a passed-over fence is
+ * left when the next one is tried.
  *
- * @param fence - `"auto"`, or one by name: then nothing else is tried.
+ * @param fence - `"auto"`, or the name of the only fence to try.
  * @returns a started executor, which the caller stops. Its property `fence` says what was chosen, and why.
- * @throws InvalidInputError if an option is unknown or wrong, or only the container would heed it and another fence is named.
+ * @throws InvalidInputError if an option is unknown or wrong, or if it is only for containers and you name another
+ * fence.
  * @throws BackendUnavailableError if no fence could be opened, with what is wrong with each and what to do.
  * @throws `options.signal.reason` if the signal was aborted.
  *
@@ -62,13 +64,14 @@ function refuseIgnored(wanted: FenceName | "auto", options: OpenExecutorOptions)
   });
 }
 
-/** What came of one fence. */
+/** The outcome of trying one fence. */
 type Attempt = { readonly executor: CodeExecutor } | { readonly error: unknown };
 
 /**
  * Starts the executor of one fence.
  *
- * @throws InvalidInputError for a mistake of the caller, which no other fence would mend; the signal's reason if that is aborted.
+ * @throws InvalidInputError for a mistake of the caller, which no other fence would fix; the signal's reason if it
+ * aborts.
  */
 async function tryFence(fence: Fence, options: OpenExecutorOptions): Promise<Attempt> {
   const clock = new StartClock(fence.title, options);
@@ -80,7 +83,7 @@ async function tryFence(fence: Fence, options: OpenExecutorOptions): Promise<Att
     throw error;
   }
   try {
-    // Before it is started, by what it is meant to do; after that, by what it found.
+    // Checked before the start by what it should be able to do, and after it by what it found.
     assertAble(executor, fence, options);
     await clock.start(executor);
     assertAble(executor, fence, options);

@@ -5,12 +5,12 @@ import type { DownloadProgress, OpenExecutorOptions } from "./open-executor-opti
 
 type StartLimits = Pick<OpenExecutorOptions, "startTimeoutMs" | "pullTimeoutMs" | "onPullProgress" | "signal">;
 
-/** How long an executor that is given up is waited for, in milliseconds. Most take none. */
+/** How long to wait for an abandoned executor, in milliseconds. Most need no time. */
 const undoMs = 10_000;
 
-/** Bounds the start of one executor in time. A download that goes on prolongs it. */
+/** Limits the time for one executor's start. A download that makes progress extends it. */
 export class StartClock {
-  /** For the executor. */
+  /** Pass this to the executor. */
   readonly onPullProgress: (progress: DownloadProgress) => void;
   readonly #title: string;
   readonly #startMs: number;
@@ -37,7 +37,8 @@ export class StartClock {
   /**
    * Starts the executor.
    *
-   * @throws BackendUnavailableError if that takes too long; the signal's reason if that is aborted; what the executor throws.
+   * @throws BackendUnavailableError if that takes too long; the signal's reason if it aborts; what the executor
+   * throws.
    */
   async start(executor: CodeExecutor): Promise<void> {
     const giveUp = (): void => this.#ending.abort(this.#signal?.reason);
@@ -45,7 +46,7 @@ export class StartClock {
     this.#signal?.addEventListener("abort", giveUp, { once: true });
     this.#timer = setTimeout(() => this.#ending.abort(this.#late()), this.#startMs);
     const { signal: ending } = this.#ending;
-    // Aborted if the executor does not even undo in time what it has begun.
+    // Aborts if the executor does not even undo in time what it has begun.
     using overdue = lateSignal(ending, undoMs);
     try {
       await untilAborted(executor.start({ signal: ending }), overdue.signal);
@@ -69,9 +70,9 @@ export class StartClock {
   }
 }
 
-/** Stops an executor for good. One that does not stop in time is left to itself. */
+/** Stops an executor for good. One that does not stop in time is left alone. */
 export async function endExecutor(executor: CodeExecutor): Promise<void> {
-  // What failed to start has said why; that it does not stop either adds nothing.
+  // An executor that failed to start has said why; failing to stop as well adds nothing.
   await within(
     undoMs,
     executor[Symbol.asyncDispose]().catch(() => {}),

@@ -12,7 +12,7 @@ import { requestServer } from "../http/http-door.ts";
 import { Visitor } from "../visitor.ts";
 import { SessionAuthority } from "./session-authority.ts";
 
-/** What the door needs of the proxy. */
+/** What the door needs from the proxy. */
 export interface CredentialDoorOptions {
   readonly gatekeeper: Gatekeeper;
   readonly credentials: readonly NetworkCredential[];
@@ -45,7 +45,7 @@ export class CredentialDoor {
     return this.#options.credentials.length === 0 ? undefined : (await this.#makeAuthority()).pem;
   }
 
-  /** The credentials for a place; none: a tunnel to it is left alone. */
+  /** The credentials for a place; if there are none, a tunnel to it is left alone. */
   credentialsFor({ host, port }: Place): NetworkCredential[] {
     return this.#options.credentials.filter((credential) => {
       const pattern = parseHostPattern(credential.host);
@@ -53,7 +53,7 @@ export class CredentialDoor {
     });
   }
 
-  /** Speaks TLS with a client that believes to speak with the place. */
+  /** Speaks TLS with a client that thinks it is talking to the place. */
   async enter(outer: Visitor, place: Place, credentials: readonly NetworkCredential[]): Promise<void> {
     const secureContext = (await this.#makeAuthority()).contextFor(place.host);
     const stream = new TLSSocket(outer.stream, { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] });
@@ -88,7 +88,7 @@ export class CredentialDoor {
     }
   }
 
-  /** TLS to the host, which must show a certificate of its own. */
+  /** Connects to the host by TLS; the host must present its own valid certificate. */
   #openSecurely({ place: { host }, credentials }: Inside, socket: Socket): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
       const ca = credentials.flatMap((credential) => credential.ca ?? []);
@@ -114,13 +114,13 @@ export class CredentialDoor {
   }
 }
 
-/** As a `Host` header has it. */
+/** A place in the form of a `Host` header. */
 function authority({ host, port }: Place): string {
   const name = host.includes(":") ? `[${host}]` : host;
   return port === 443 ? name : `${name}:${port}`;
 }
 
-/** @throws Refusal for a request that is not for the host the client is connected to, or would echo its headers. */
+/** @throws Refusal if the request is not for the connected host, or would echo its headers. */
 function pathOf({ url = "", method }: IncomingMessage, host: string): string {
   if (method === "TRACE") throw new Refusal(405, "TRACE would show the credential");
   if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return url;
@@ -131,7 +131,7 @@ function pathOf({ url = "", method }: IncomingMessage, host: string): string {
   return `${target.pathname}${target.search}`;
 }
 
-/** @throws Refusal that says nothing of what went wrong: a message may hold the credential. */
+/** @throws Refusal without the cause, whose message may contain the credential. */
 async function readCredentials({ credentials, place }: Inside): Promise<string[]> {
   try {
     const lines = await Promise.all(

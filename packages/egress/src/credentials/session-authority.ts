@@ -14,19 +14,19 @@ interface Identity {
   readonly pem: string;
 }
 
-/** Long enough for any session, and short enough that a certificate left behind is soon worth nothing. */
+/** Long enough for any session, and short enough that a leaked certificate soon becomes worthless. */
 const lifetimeMs = 30 * 24 * 3_600_000;
-/** For clocks that are behind. */
+/** Tolerance for clocks that are behind. */
 const earlierMs = 24 * 3_600_000;
 
 /**
- * A certificate authority that lives and dies with the proxy: its key is in this process alone, and signs nothing but
+ * A certificate authority that lives and dies with the proxy: its key exists only in this process, and signs only
  * certificates for the hosts that have a credential.
  */
 export class SessionAuthority {
   readonly #forge: Forge;
   readonly #root: Identity;
-  /** One key for all hosts: who has it has all of them anyway. */
+  /** One key for all hosts: anyone who could read one could read them all. */
   readonly #leafKey: { readonly keys: pki.rsa.KeyPair; readonly pem: string };
   readonly #contexts = new Map<string, SecureContext>();
 
@@ -58,7 +58,7 @@ export class SessionAuthority {
     return this.#root.pem;
   }
 
-  /** What a server with the name of this host speaks TLS with. */
+  /** The TLS context for a server with the name of this host. */
   contextFor(host: string): SecureContext {
     const known = this.#contexts.get(host);
     if (known) return known;
@@ -70,7 +70,7 @@ export class SessionAuthority {
   #certificateFor(host: string): string {
     const forge = this.#forge;
     const certificate = blank(forge, this.#leafKey.keys.publicKey);
-    // A common name has at most 64 characters; what counts is the alternative name.
+    // A common name has at most 64 characters; the alternative name is what counts.
     certificate.setSubject([{ name: "commonName", value: host.slice(0, 64) }]);
     certificate.setIssuer(this.#root.certificate.subject.attributes);
     certificate.setExtensions([
@@ -92,14 +92,14 @@ export class SessionAuthority {
 function blank(forge: Forge, publicKey: pki.rsa.PublicKey): pki.Certificate {
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = publicKey;
-  // Positive, and never the same twice.
+  // Positive and unique.
   certificate.serialNumber = `01${randomBytes(15).toString("hex")}`;
   certificate.validity.notBefore = new Date(Date.now() - earlierMs);
   certificate.validity.notAfter = new Date(Date.now() + lifetimeMs);
   return certificate;
 }
 
-/** By Node, in milliseconds and off this thread; the library would take seconds. */
+/** Node creates it in milliseconds and off this thread; the library would take seconds. */
 async function newKey(forge: Forge): Promise<{ keys: pki.rsa.KeyPair; pem: string }> {
   const { publicKey, privateKey: pem } = await promisify(generateKeyPair)("rsa", {
     modulusLength: 2048,

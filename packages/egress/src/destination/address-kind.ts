@@ -1,4 +1,4 @@
-/** A range of addresses and what it is for; the first that holds an address says what that is. */
+/** A range of addresses and its purpose; the first range that contains an address decides. */
 interface AddressRange {
   readonly bytes: readonly number[];
   readonly bits: number;
@@ -6,7 +6,7 @@ interface AddressRange {
 }
 
 /**
- * What keeps an address from being dialed unless it is listed itself, after "is": `a loopback address`.
+ * Why an address is not dialed unless it is listed itself, as text after "is": `a loopback address`.
  *
  * @param address - in its canonical spelling.
  * @returns `undefined` for an address of the public internet.
@@ -14,7 +14,7 @@ interface AddressRange {
 export function specialKind(address: string): string | undefined {
   const bytes = addressBytes(address);
   if (bytes.length === 4) return kindIn(specialIpv4, bytes);
-  // What a network without IPv4 sends to an IPv4 address (RFC 6052): as good or bad as that.
+  // An IPv4 address as seen from a network without IPv4 (RFC 6052): treated like that address.
   if (isIn(nat64, bytes)) return specialKind(bytes.slice(12).join("."));
   return isIn(globalIpv6, bytes) ? kindIn(specialIpv6, bytes) : (kindIn(otherIpv6, bytes) ?? "a reserved address");
 }
@@ -66,7 +66,7 @@ const specialIpv4 = ranges({
 const nat64 = range("64:ff9b::/96", "");
 const globalIpv6 = range("2000::/3", "");
 
-// Within 2000::/3. Teredo and 6to4 hold an IPv4 address of anybody's choice.
+// Within 2000::/3. Teredo and 6to4 addresses can contain any IPv4 address.
 const specialIpv6 = ranges({
   "a tunnel's address": "2001::/32 2002::/16",
   "a reserved address": "2001::/23 2001:db8::/32 3fff::/20",

@@ -8,16 +8,16 @@ export interface Place {
   readonly port: number;
 }
 
-/** The hosts that may be talked to. */
+/** The hosts that clients may reach. */
 export class AllowList {
   readonly #patterns: readonly HostPattern[];
 
-  /** @param entries - that were checked. */
+  /** @param entries - must be checked already. */
   constructor(entries: readonly string[]) {
     this.#patterns = entries.map((entry) => parseHostPattern(entry)).filter((pattern) => "host" in pattern);
   }
 
-  /** @throws Refusal if no entry stands for the place. */
+  /** @throws Refusal if no entry matches the place. */
   checkName({ host, port }: Place): void {
     if (this.#patterns.some((pattern) => matchesHost(pattern, host, port))) return;
     const named = this.#patterns.some(
@@ -27,7 +27,7 @@ export class AllowList {
     throw new Refusal(403, `${what} is not in this executor's network policy`, true);
   }
 
-  /** The reason why an address is not to be dialed, after "is". */
+  /** Why an address must not be dialed, as text after "is". */
   refusedKind(address: string, port: number): string | undefined {
     const kind = specialKind(address);
     if (kind === undefined) return undefined;

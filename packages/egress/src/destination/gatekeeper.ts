@@ -4,25 +4,25 @@ import { canonicalHost, isAddress } from "@fenced/core/network";
 import { AllowList, type Place } from "./allow-list.ts";
 import { errorCode, printable, Refusal } from "./refusal.ts";
 
-/** What a gatekeeper is made of. */
+/** Settings of a gatekeeper. */
 export interface GatekeeperOptions {
   readonly allow: readonly string[];
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly connectTimeoutMs: number;
   readonly onRequest: ((decision: NetworkDecision) => void) | undefined;
-  /** A port that this proxy itself listens on. */
+  /** Whether this proxy itself listens on the port. */
   readonly isOwn: (address: string, port: number) => boolean;
 }
 
-/** Who asks, and how. */
+/** A request to reach a place. */
 export interface Visit {
   readonly protocol: NetworkDecision["protocol"];
   readonly method?: string;
-  /** The one who asks has gone. */
+  /** Aborted when the client has left. */
   readonly signal: AbortSignal;
 }
 
-/** Decides who is let out, and dials for them. */
+/** Decides which connections are allowed, and dials them. */
 export class Gatekeeper {
   readonly #allowed: AllowList;
   readonly #options: GatekeeperOptions;
@@ -33,7 +33,7 @@ export class Gatekeeper {
   }
 
   /**
-   * The place that was asked for, if it is listed. Says so only where it is not: `open` says what came of it.
+   * The requested place, if it is listed. Reports only a refusal; `open` reports the outcome.
    *
    * @throws Refusal
    */
@@ -48,7 +48,7 @@ export class Gatekeeper {
   }
 
   /**
-   * A connection to a place that was admitted. Its name is looked up once, and the address that was checked is dialed.
+   * Connects to an admitted place. Looks its name up once, and dials the address that it checked.
    *
    * @throws Refusal
    */
@@ -88,7 +88,7 @@ export class Gatekeeper {
     throw new Refusal(403, `${host} is not in this executor's network policy: ${how} ${kinds[0]}`, true);
   }
 
-  /** Reports what the policy refuses, and passes it on. */
+  /** Reports refusals of the policy, and rethrows them. */
   #watched<Result>(place: Place, visit: Visit, check: () => Result): Result {
     try {
       return check();
@@ -104,19 +104,19 @@ export class Gatekeeper {
     try {
       this.#options.onRequest?.(decision);
     } catch {
-      // Who only listens does not get to break a connection.
+      // A listener must not break a connection.
     }
   }
 }
 
-/** Of the addresses of one name: a name with thousands would be dialed for hours. */
+/** Addresses to try per name: dialing a name with thousands would take hours. */
 const mostAddresses = 8;
 
 function about({ protocol, method }: Visit): Pick<NetworkDecision, "protocol" | "method"> {
   return { protocol, ...(method === undefined ? {} : { method }) };
 }
 
-/** Addresses are tried one after the other, each for its share of the time. */
+/** Tries addresses one after another, each for its share of the time. */
 async function dialFirst(addresses: readonly string[], { host, port }: Place, signal: AbortSignal): Promise<Socket> {
   let failure: unknown;
   for (const [index, address] of addresses.entries()) {
@@ -146,7 +146,7 @@ function dial(address: string, port: number, signal: AbortSignal): Promise<Socke
     socket.once("connect", () => {
       signal.removeEventListener("abort", abort);
       socket.off("error", reject);
-      // Until somebody else listens: an error without a listener ends the program.
+      // Needed until somebody else listens: an error without a listener ends the program.
       socket.on("error", () => {});
       resolve(socket);
     });

@@ -1,8 +1,8 @@
-/** Why a request goes no further, as the code that made it is told. */
+/** Why a request is refused, in words for the code that made it. */
 export class Refusal extends Error {
   /** The status of an answer over HTTP. */
   readonly status: number;
-  /** The policy refuses it; else it was allowed, and failed. */
+  /** Whether the policy refuses it; if false, it was allowed and failed. */
   readonly denied: boolean;
 
   constructor(status: number, reason: string, denied = false) {
@@ -12,7 +12,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What somebody asked for, in words that fit in one line of a header. */
+/** A client's text, made safe for one line of a header. */
 export function printable(text: string): string {
   return text.replaceAll(/[^\x21-\x7e]/g, "?").slice(0, 300);
 }

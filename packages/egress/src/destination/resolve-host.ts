@@ -1,11 +1,11 @@
 import { lookup } from "node:dns/promises";
 
-/** Look-ups at a time: each takes one of the few threads that all of Node's file calls share. */
+/** Look-ups at a time: each occupies one of the few threads that all of Node's file calls share. */
 const mostLookups = 2;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-/** Asks the system, its `hosts` file included. */
+/** Asks the system, including its `hosts` file. */
 export async function resolveHost(host: string, signal: AbortSignal): Promise<string[]> {
   if (running < mostLookups) running += 1;
   else {

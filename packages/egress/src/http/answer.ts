@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { Refusal } from "../destination/refusal.ts";
 import { endSoon } from "../tunnel.ts";
 
-/** What the client is told of a failure; of one that nobody foresaw, nothing. */
+/** What the client learns about a failure; nothing about an unexpected one. */
 export function refusalOf(error: unknown): Refusal {
   return error instanceof Refusal ? error : new Refusal(502, "the proxy could not pass the request on");
 }
@@ -14,7 +14,7 @@ export function refuse(response: ServerResponse, { status, message }: Refusal): 
     response.destroy();
     return;
   }
-  // After a request that is not understood, the next one may begin anywhere.
+  // After an invalid request, the next one may begin anywhere.
   if (status === 400) response.shouldKeepAlive = false;
   response.writeHead(status, phrase(status, message), {
     "content-type": "text/plain; charset=utf-8",
@@ -24,7 +24,7 @@ export function refuse(response: ServerResponse, { status, message }: Refusal): 
   response.end(`${message}\n`);
 }
 
-/** The same, on a connection where no response object is at hand. */
+/** The same, on a connection without a response object. */
 export function refuseStream(stream: Duplex, { status, message }: Refusal): void {
   if (stream.destroyed || !stream.writable) {
     stream.destroy();

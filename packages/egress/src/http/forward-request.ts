@@ -5,16 +5,16 @@ import { errorCode, Refusal } from "../destination/refusal.ts";
 import { refuse } from "./answer.ts";
 import { forwarded, type HeaderLines, valuesOf } from "./header-lines.ts";
 
-/** Where a request goes, and what is added on the way. */
+/** Where a request goes, and what to add on the way. */
 export interface Onward {
-  /** An open connection, of this request alone. */
+  /** An open connection for this request only. */
   readonly socket: Socket;
   /** The value of the `Host` header. */
   readonly host: string;
   readonly path: string;
-  /** Added headers; those of the same names from the client are dropped. */
+  /** Headers to add; the client's headers of the same names are dropped. */
   readonly added: HeaderLines;
-  /** Milliseconds without a byte before it is given up. */
+  /** Milliseconds without a byte before it is closed. */
   readonly idleMs: number;
 }
 
@@ -22,12 +22,12 @@ export interface Onward {
 const maxHeaderSize = 65_536;
 
 /**
- * Passes a request on, and its answer back. Both were parsed and are written anew, so that what two parsers may take for
- * two requests goes out as what the first one took it for.
+ * Passes a request on, and its answer back. Both are parsed and written anew, so bytes that another parser might take
+ * for two requests go out as the one request that this side saw.
  */
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, onward: Onward): void {
   const { socket } = onward;
-  // The client may have gone while the connection was made: nothing would end it then but its idle time.
+  // The client may have left while the connection was made, which only the idle limit would then end.
   if (response.destroyed) return void socket.destroy();
   const fail = (error: unknown): void => {
     socket.destroy();
@@ -49,7 +49,8 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
     outgoing.setTimeout(onward.idleMs, () => fail(new Refusal(504, `${onward.host} does not answer`)));
     outgoing.once("response", (answer) => sendBack(answer, response));
     response.once("close", () => socket.destroy());
-    // Not `pipeline`: a client that goes is noticed by its response, and one that does not read the answer goes on sending.
+    // Not `pipeline`: the response notices a client that leaves, and a client that does not read the answer may keep
+    // sending.
     request.pipe(outgoing);
   } catch {
     fail(new Refusal(400, "the request has a path, a method or a header that cannot be passed on"));
@@ -74,7 +75,7 @@ function sendBack(answer: IncomingMessage, response: ServerResponse): void {
   pipeline(answer, response, () => {});
 }
 
-/** @throws Refusal for a body whose end two parsers may see in two places. */
+/** @throws Refusal for a body whose end two parsers may see in different places. */
 export function checkFraming({ rawHeaders, httpVersion }: IncomingMessage): void {
   const encodings = valuesOf(rawHeaders, "transfer-encoding");
   const lengths = valuesOf(rawHeaders, "content-length");

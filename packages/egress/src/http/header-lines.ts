@@ -1,7 +1,7 @@
-/** Names and values in turn, as Node gives and takes them: repeated ones stay as they are. */
+/** Alternating names and values, in Node's format; repeated headers are kept. */
 export type HeaderLines = readonly string[];
 
-/** Headers about the connection that a message came over, and not about the message. */
+/** Headers about the connection of a message, not about the message. */
 const hopByHop = new Set([
   "connection",
   "expect",
@@ -15,12 +15,12 @@ const hopByHop = new Set([
   "upgrade",
 ]);
 
-/** The headers that go on to the other side: without those of the connection, those it names, and those in `drop`. */
+/** The headers to pass on: all except those of the connection, those that `Connection` names, and those in `drop`. */
 export function forwarded(lines: HeaderLines, drop: ReadonlySet<string> = new Set()): string[] {
   const named = new Set(
     valuesOf(lines, "connection").flatMap((value) => value.split(",").map((each) => each.trim().toLowerCase())),
   );
-  // How long the body is stays true, whatever the connection is said to be.
+  // The body's length stays true, whatever `Connection` says.
   named.delete("content-length");
   const kept: string[] = [];
   for (let index = 0; index + 1 < lines.length; index += 2) {

@@ -8,18 +8,18 @@ import { refusalOf, refuse, refuseStream } from "./answer.ts";
 import { checkFraming, forwardRequest } from "./forward-request.ts";
 import { valuesOf } from "./header-lines.ts";
 
-/** What a door needs of the proxy. */
+/** What a door needs from the proxy. */
 export interface HttpDoorOptions {
   readonly gatekeeper: Gatekeeper;
   readonly idleTimeoutMs: number;
-  /** Goes on with a stream to a place: the first byte of it is the client's. */
+  /** Connects the rest of a stream to a place; the client sends the first byte. */
   readonly tunnel: (visitor: Visitor, host: string, port: number, established: () => void) => Promise<void>;
 }
 
 /** Bytes of a request's header. */
 const maxHeaderSize = 16_384;
 
-/** Speaks HTTP/1.1 with clients that take it for a proxy. */
+/** Speaks HTTP/1.1 with clients that use it as a proxy. */
 export class HttpDoor {
   readonly #server: Server;
   readonly #options: HttpDoorOptions;
@@ -76,9 +76,9 @@ export class HttpDoor {
   }
 }
 
-/** A server that is given its connections, and takes no chances with what comes over them. */
+/** A server that gets its connections from outside, and is strict about what comes over them. */
 export function requestServer(handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>): Server {
-  // Its own time limits need a socket; a `Visitor` has the time.
+  // Its own time limits need a socket; the `Visitor` keeps time instead.
   const server = createServer({ maxHeaderSize, insecureHTTPParser: false, keepAliveTimeout: 0, requestTimeout: 0 });
   server.on("request", (request, response) => void handle(request, response));
   server.on("clientError", (error, stream) => {
@@ -91,7 +91,7 @@ export function requestServer(handle: (request: IncomingMessage, response: Serve
   return server;
 }
 
-/** The address of a plain request, which the `Host` header has no part in. */
+/** The address of a plain request; the `Host` header plays no part in it. */
 function targetOf({ url = "" }: IncomingMessage): URL {
   if (url.startsWith("/") || url === "*") {
     throw new Refusal(400, "this is a proxy: ask it for whole addresses, such as http://example.com/");
@@ -113,7 +113,7 @@ function checkSecret({ rawHeaders }: IncomingMessage, { secret }: Visitor): void
   throw new Refusal(407, "the proxy needs the user and password of its address");
 }
 
-/** Compares in a time that tells nothing of the secret. */
+/** Compares in constant time, which reveals nothing about the secret. */
 export function isSame(given: string, secret: string): boolean {
   const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(given), digest(secret));

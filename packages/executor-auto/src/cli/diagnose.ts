@@ -6,9 +6,9 @@ import { openExecutor } from "../open-executor.ts";
 import { endExecutor } from "../start-clock.ts";
 import { findTools, type FoundTool } from "./tools.ts";
 
-/** What this machine has to fence code in. */
+/** The fences that this machine has. */
 export interface Diagnosis {
-  /** The name of the strongest fence that works; `null`: none does. */
+  /** The name of the strongest fence that works; `null` if none does. */
   readonly strongest: FenceName | null;
   /** The strongest first. */
   readonly fences: readonly FenceState[];
@@ -16,7 +16,7 @@ export interface Diagnosis {
   readonly tools: readonly FoundTool[];
 }
 
-/** Whether a fence works, which was tried. */
+/** Whether a fence works, as found by trying it. */
 interface FenceState {
   readonly name: FenceName;
   readonly works: boolean;
@@ -29,7 +29,7 @@ interface FenceState {
 /** Levels of isolation by fence. */
 const isolations = { docker: "container", "os-sandbox": "os-sandbox", wasm: "wasm" } as const;
 
-/** Tries all fences, and looks for what they and other executors use. Downloads nothing, and leaves nothing behind. */
+/** Tries all fences, and looks for what they and other executors need. Downloads nothing, and leaves nothing behind. */
 export async function diagnose({
   image,
   signal,
@@ -57,7 +57,7 @@ async function tryFence(name: FenceName, image: string | undefined, signal: Abor
   }
 }
 
-/** A message of the library, without the option that was set here. */
+/** A message of the library, without the option that this command sets. */
 function inOwnWords(message: string): string {
   return message
     .replace(', and `pull` is "never"', "")

@@ -1,17 +1,17 @@
 import { canonicalLanguage, type CodeBlock, findFences } from "@fenced/core";
 import { defaultLanguages } from "@fenced/executor-kit";
 
-/** The code in a text. */
+/** The code found in a text. */
 export interface FoundCode {
   /** Closed fences in languages that executors know, in order. */
   readonly blocks: readonly CodeBlock[];
   /** Canonical names of their languages, each once. */
   readonly languages: readonly string[];
-  /** Sentences about fences that are not run. */
+  /** Sentences about fences that do not run. */
   readonly notes: readonly string[];
 }
 
-/** Finds the fences of a Markdown text. What only shows something (JSON, output, text) is not code. */
+/** Finds the code fences of a Markdown text. Fences that only show something (JSON, output, text) are not code. */
 export function findCode(markdown: string): FoundCode {
   const fences = findFences(markdown).map((each) => ({ ...each, language: canonicalLanguage(each.language) }));
   const isKnown = ({ language }: CodeBlock): boolean => Object.hasOwn(defaultLanguages, language);

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 
-/** Where a program is, of those on the `PATH`. */
+/** The path of a program on the `PATH`. */
 export async function whereIs(program: string): Promise<string | null> {
   for (const directory of (process.env["PATH"] ?? "").split(delimiter)) {
     const file = join(directory, program);
@@ -10,7 +10,7 @@ export async function whereIs(program: string): Promise<string | null> {
   return null;
 }
 
-/** Whether a file is there. */
+/** Whether a file exists. */
 export async function isThere(file: string): Promise<boolean> {
   return access(file).then(
     () => true,

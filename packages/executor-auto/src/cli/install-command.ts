@@ -1,6 +1,6 @@
 import { whereIs } from "./find-program.ts";
 
-/** What a tool is called by package managers. */
+/** A tool's name in package managers. */
 export interface PackageNames {
   readonly apt?: string;
   readonly dnf?: string;

@@ -1,4 +1,4 @@
-/** What ends a command before its time. */
+/** The reason why a command ends early. */
 export class Interruption extends Error {
   /** The shell's convention: 128 plus the signal's number. */
   readonly exitCode: number;
@@ -14,8 +14,8 @@ const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 const brokenPipe = 141;
 
 /**
- * A signal that is aborted with an `Interruption` by Ctrl+C, by SIGTERM and when nobody reads the output any more. A second Ctrl+C
- * ends this program at once.
+ * A signal that aborts with an `Interruption` on Ctrl+C, on SIGTERM and when nobody reads the output any more. A
+ * second Ctrl+C ends this program at once.
  */
 export function onInterruption(): AbortSignal {
   const controller = new AbortController();

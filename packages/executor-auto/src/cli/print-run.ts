@@ -3,7 +3,7 @@ import { type CodeBlock, type CodeExecutor, sanitizeTerminalText } from "@fenced
 import { say } from "./usage-error.ts";
 
 /**
- * Runs blocks, and prints what they print as they print it. The program waits while nobody reads.
+ * Runs blocks, and prints their output live. The program waits while nobody reads.
  *
  * @returns the exit code.
  */
@@ -25,7 +25,7 @@ export async function printRun(
   return exitCode;
 }
 
-/** A program may not control the terminal. What goes into a file or a pipe stays as it is. */
+/** Keeps programs from controlling the terminal. Output to a file or a pipe is unchanged. */
 async function print(stream: NodeJS.WriteStream, text: string, signal: AbortSignal): Promise<void> {
   const shown = stream.isTTY ? sanitizeTerminalText(text) : text;
   if (!stream.write(shown) && stream.writable) await once(stream, "drain", { signal });

@@ -8,7 +8,7 @@ import { printRun } from "./print-run.ts";
 import { readText } from "./read-text.ts";
 import { say, UsageError } from "./usage-error.ts";
 
-/** What `fenced run` was told. */
+/** The options of `fenced run`. */
 interface RunFlags {
   readonly executor: "auto" | "docker" | "os-sandbox" | "wasm" | "local";
   readonly image?: string;
@@ -89,13 +89,13 @@ async function openLocal(
     "@fenced/executor-local",
     () => import("@fenced/executor-local"),
   );
-  // It is said here in other words.
+  // This command says it in other words.
   process.removeAllListeners("warning");
   if (!quiet) say("Warning: the code runs on this machine without a fence. It can do everything that you can.");
   return new LocalCommandLineCodeExecutor(options);
 }
 
-/** An option that would be ignored is a mistake. */
+/** Rejects options that would be ignored. */
 function refuseMisplaced({ executor, image, network, memoryBytes }: RunFlags): void {
   if (image !== undefined && executor !== "auto" && executor !== "docker") {
     throw new UsageError("--image needs --executor docker or auto.");

@@ -20,7 +20,7 @@ export function showDiagnosis({ strongest, fences, tools }: Diagnosis): string {
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
 
-/** Columns that are as wide as their widest cell. */
+/** A table with columns as wide as their widest cell. */
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]): string =>

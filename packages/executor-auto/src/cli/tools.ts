@@ -7,19 +7,19 @@ import { installCommand, type PackageNames } from "./install-command.ts";
 /** A program or a setting, and whether this machine has it. */
 export interface FoundTool {
   readonly name: string;
-  /** Its version, or where it is; `null`: it is not here. */
+  /** Its version or path; `null` if it is missing. */
   readonly found: string | null;
-  /** What it is good for: a level of isolation, and where that comes from. */
+  /** What it enables: a level of isolation, and what provides it. */
   readonly gives: string;
   /** The command that installs it, if it is missing and one is known. */
   readonly install?: string;
 }
 
-/** How a tool is looked for. */
+/** How to look for a tool. */
 interface Tool {
   readonly name: string;
   readonly gives: string;
-  /** Resolves with its version, or where it is; `null`: it is not here. */
+  /** Resolves with its version or path; `null` if it is missing. */
   readonly find: () => Promise<string | null>;
   readonly packages?: PackageNames;
 }
@@ -73,7 +73,7 @@ const tools: readonly Tool[] = [
   { name: "kubeconfig", gives: "remote, in a cluster of yours", find: findKubeconfig },
 ];
 
-/** Looks for all of them. */
+/** Looks for all tools. */
 export async function findTools(): Promise<FoundTool[]> {
   return Promise.all(
     tools.map(async ({ name, gives, find, packages }) => {
@@ -85,10 +85,10 @@ export async function findTools(): Promise<FoundTool[]> {
 }
 
 const answerMs = 10_000;
-/** Programs may load what they find where they are called, as Python does, and code may have left something there. */
+/** Some programs load files from their current directory, as Python does, and code may have left something there. */
 const cwd = "/";
 
-/** The version that a program tells; `null` if it is not there or does not tell one. */
+/** The version that a program reports; `null` if it is missing or reports none. */
 async function versionOf(program: string, args: readonly string[]): Promise<string | null> {
   if ((await whereIs(program)) === null) return null;
   return new Promise((resolve) => {
