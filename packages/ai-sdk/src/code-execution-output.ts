@@ -1,8 +1,22 @@
+import type { NetworkDecision } from "@fenced/core";
+
+/** A call of one of the `tools` that waits for `approveHostCall`: for a page that asks a person. */
+export interface WaitingCall {
+  /** The `callId` that `approveHostCall` was given. */
+  readonly callId: string;
+  /** The function's name. */
+  readonly name: string;
+  /** The arguments as JSON; of more than `maxProgressCharacters` characters the first ones, before `…`. */
+  readonly input: string;
+}
+
 /** What the tool put out so far: the AI SDK's preliminary result of a call that is under way. */
 export interface CodeExecutionRunning {
   readonly status: "running";
   /** The last part of what was printed so far, at most `maxProgressCharacters`. */
   readonly output: string;
+  /** Calls that wait for approval, for `progressIntervalMs` already; absent if none. */
+  readonly waitingCalls?: readonly WaitingCall[];
 }
 
 /** An image that the code showed. */
@@ -26,6 +40,8 @@ export interface CodeExecutionFinished {
   readonly timedOut: boolean;
   /** The session had to be restarted: variables of earlier calls are gone. */
   readonly stateLost: boolean;
+  /** Requests that the executor's network policy refused meanwhile, each with the reason; at most 50. Absent if none. */
+  readonly network?: readonly NetworkDecision[];
   /** Milliseconds that the code took. */
   readonly durationMs: number;
   /** What the code showed, at most `maxImages`. */

@@ -1,4 +1,4 @@
-import type { CodeBlock, ModelOutputLimits } from "@fenced/core";
+import type { AiSdkTool, ApproveHostCall, CodeBlock, ModelOutputLimits } from "@fenced/core";
 import {
   callbackOption,
   modelOutputLimits,
@@ -18,6 +18,18 @@ export interface CodeExecutionToolOptions extends ModelOutputLimits {
   readonly languages?: readonly string[];
   /** Milliseconds that a call may take. `Infinity`: no limit. Default: the executor's own, 60,000. */
   readonly timeoutMs?: number;
+  /**
+   * Tools that the code can call as functions (code mode), with the model's messages and the context of the call that runs the code.
+   * Their signatures are in the description. They need an `execute`, and an executor with `capabilities.hostFunctions`. A tool with
+   * `needsApproval` needs `approveHostCall`. Default: none.
+   */
+  readonly tools?: Readonly<Record<string, AiSdkTool>>;
+  /**
+   * Decides about each call of one of `tools`, while the code waits and its time goes on; `call.needsApproval` is what the tool's
+   * own `needsApproval` says. The AI SDK's approval requests end the response, and code that runs cannot wait for the next one.
+   * Calls that wait are in the preliminary results, as `waitingCalls`. Default: all calls are approved.
+   */
+  readonly approveHostCall?: ApproveHostCall;
   /**
    * Whether a person must approve a call before it runs, for all calls or by its code, as the AI SDK's `needsApproval`:
    * the call comes back as a `tool-approval-request`, and runs when the messages have the `tool-approval-response`.
@@ -47,6 +59,9 @@ export const toolOptions: OptionSchemas<CodeExecutionToolOptions> = {
   needsApproval: z
     .union([z.boolean(), callbackOption<Exclude<NeedsApproval, boolean>>()], "must be true, false or a function")
     .exactOptional(),
+  // hostFunctionsFrom checks them.
+  tools: z.custom<Readonly<Record<string, AiSdkTool>>>().exactOptional(),
+  approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
   imagesToModel: z.boolean().exactOptional(),
   // Of more milliseconds than a timer can wait, Node makes one.
   progressIntervalMs: wholeNumberOption({ from: 0, to: 2_147_483_647, unit: "milliseconds" }).exactOptional(),

@@ -3,6 +3,7 @@ import { checkOptions, codeExecutorOption, optionsSchema } from "@fenced/core/op
 import type { Tool } from "ai";
 import type { CodeExecutionOutput } from "./code-execution-output.ts";
 import { toolOptions, type CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
+import { codeModeFunctions } from "./code-mode.ts";
 import { offeredLanguages } from "./offered-languages.ts";
 import { runCode } from "./run-code.ts";
 import { toModelOutput } from "./to-model-output.ts";
@@ -14,11 +15,14 @@ const argumentsSchema = optionsSchema({ executor: codeExecutorOption, ...toolOpt
  * prints comes as preliminary results; a program that fails or runs out of time is a result that the model can learn
  * from; a broken backend is a `tool-error`. The call's abort signal kills what runs.
  *
+ * With `tools`, the code calls other tools as functions ("code mode"): the model sees what the program prints, and not each result.
+ *
  * The tool's description and its languages are what the executor can do when they are asked for: exact once it has
  * started, before that what it is meant to do.
  *
  * @param executor - where the code runs. Started by the first call; stays the caller's, who stops it.
- * @throws InvalidInputError if an option is unknown or wrong, or the executor runs none of the wanted languages.
+ * @throws InvalidInputError if an option is unknown or wrong, the executor runs none of the wanted languages, or one of `tools`
+ * cannot be called by code there: it has no `execute`, or needs approval that nobody gives.
  *
  * @example
  * await using executor = new LocalCommandLineCodeExecutor();
@@ -36,16 +40,18 @@ export function codeExecutionTool(
   const checked = checkOptions(argumentsSchema, { ...options, executor }, "codeExecutionTool");
   const languages = (): string[] => offeredLanguages(executor, checked.languages);
   languages();
+  const functions = codeModeFunctions(executor, checked);
   const { description, needsApproval, imagesToModel = true } = checked;
   return {
     get description() {
-      return description ?? describeCodeExecutor(executor, languages());
+      return description ?? describeCodeExecutor(executor, languages(), functions);
     },
     get inputSchema() {
       return codeBlockSchema(languages());
     },
     ...(needsApproval === undefined ? {} : { needsApproval }),
-    execute: (block, { abortSignal }) => runCode(executor, block, { ...checked, signal: abortSignal }),
+    execute: (block, { abortSignal, ...callOptions }) =>
+      runCode(executor, block, { ...checked, signal: abortSignal, callOptions }),
     toModelOutput: ({ output }) => toModelOutput(output, imagesToModel),
   };
 }

@@ -5,4 +5,5 @@ export type {
   CodeExecutionImage,
   CodeExecutionOutput,
   CodeExecutionRunning,
+  WaitingCall,
 } from "./code-execution-output.ts";

@@ -8,20 +8,30 @@ import {
 } from "@fenced/core";
 import type { CodeExecutionFinished, CodeExecutionOutput } from "./code-execution-output.ts";
 import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
+import { WaitingCalls } from "./code-mode.ts";
+
+interface RunOptions extends CodeExecutionToolOptions {
+  readonly signal: AbortSignal | undefined;
+  /** What the AI SDK tells the call. */
+  readonly callOptions: object;
+}
 
 /** Runs the code of one call: yields what is printed as it is printed, and last how it ended. */
 export async function* runCode(
   executor: CodeExecutor,
   block: CodeBlock,
-  { signal, ...options }: CodeExecutionToolOptions & { readonly signal: AbortSignal | undefined },
+  { signal, callOptions, ...options }: RunOptions,
 ): AsyncGenerator<CodeExecutionOutput, void, void> {
   const { progressIntervalMs = 250, maxProgressCharacters = 4000 } = options;
   const news = new News();
   const ending = new AbortController();
   const unfollow = follow(signal, ending);
   let output = "";
+  const waiting = new WaitingCalls(options, () => news.tell());
+  const functions = waiting.functions(callOptions);
   const run = executeWithProgress(executor, [block], {
     ...executeOptions(options, ending.signal),
+    ...(functions.length > 0 && { functions }),
     intervalMs: progressIntervalMs,
     maxCharacters: maxProgressCharacters,
     onProgress(text) {
@@ -34,16 +44,20 @@ export async function* runCode(
     () => news.end(),
   );
   try {
-    while (await news.wait()) yield { status: "running", output };
+    while (await news.wait()) {
+      const waitingCalls = waiting.calls;
+      yield { status: "running", output, ...(waitingCalls.length > 0 && { waitingCalls }) };
+    }
     const result = await run;
     const { text, images, ...forModel } = codeResultForModel(result, 1, options);
-    const { exitCode, timedOut, stateLost, durationMs } = result;
+    const { exitCode, timedOut, stateLost, network, durationMs } = result;
     yield {
       status: "finished",
       exitCode,
       ...forModel,
       timedOut,
       stateLost,
+      ...(network && { network }),
       durationMs,
       images: images.map(({ mediaType, bytes }) => ({ mediaType, data: Buffer.from(bytes).toString("base64") })),
       text,

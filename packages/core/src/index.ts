@@ -20,7 +20,7 @@ export { WorkspacePathError } from "./errors/workspace-path-error.ts";
 export { canonicalLanguage } from "./execution/canonical-language.ts";
 export type { CodeBlock } from "./execution/code-block.ts";
 export { codeBlockSchema } from "./execution/code-block-schema.ts";
-export type { CodeExecutor, StartOptions } from "./execution/code-executor.ts";
+export type { CodeExecutor, FunctionPromptOptions, StartOptions } from "./execution/code-executor.ts";
 export type { BlockResult, CodeResult } from "./execution/code-result.ts";
 export {
   codeResultForModel,
@@ -62,10 +62,16 @@ export type {
   HostCallApproval,
   HostCallContext,
   HostCallError,
+  NeedsApproval,
 } from "./functions/host/host-call.ts";
 export { type HostFunction, isHostFunction } from "./functions/host/host-function.ts";
 export { hostFunction, type HostFunctionDefinition } from "./functions/host/make-host-function.ts";
-export { type AiSdkTool, hostFunctionsFrom } from "./functions/host/host-functions-from.ts";
+export {
+  type AiSdkTool,
+  hostFunctionsFrom,
+  type HostFunctionsFromOptions,
+  toFunctionName,
+} from "./functions/host/host-functions-from.ts";
 export type { JsonSchema, SchemaIssue, SchemaResult, StandardSchema } from "./functions/host/standard-schema.ts";
 export type { CheckedValue } from "./functions/host/value-schema.ts";
 export { ImportFromModule } from "./functions/import-from-module.ts";

@@ -8,6 +8,7 @@ import {
   type ExecuteOptions,
   type ExecutionEvent,
   type ExecutorCapabilities,
+  type FunctionPromptOptions,
   type FunctionWithRequirements,
   type HostCallEvent,
   type StartOptions,
@@ -176,8 +177,8 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return new ExecutionStream(inThisContext(open));
   }
 
-  formatFunctionsForPrompt(template?: string): string {
-    return this.#functions.format(template, this.capabilities);
+  formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {
+    return this.#functions.format(template, options, this.capabilities);
   }
 
   async *#run(

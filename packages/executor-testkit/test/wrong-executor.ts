@@ -6,6 +6,7 @@ import type {
   ExecuteOptions,
   ExecutionEvent,
   ExecutorCapabilities,
+  FunctionPromptOptions,
   WorkspaceFiles,
 } from "@fenced/core";
 
@@ -45,8 +46,8 @@ export class WrongExecutor implements CodeExecutor {
     return this.good.streamCodeBlocks(blocks, options);
   }
 
-  formatFunctionsForPrompt(template?: string): string {
-    return this.good.formatFunctionsForPrompt(template);
+  formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {
+    return this.good.formatFunctionsForPrompt(template, options);
   }
 
   dumpComponent(): ComponentModel {

@@ -7,6 +7,7 @@ import {
   type ExecuteOptions,
   type ExecutionEvent,
   type ExecutorCapabilities,
+  type FunctionPromptOptions,
   type StartOptions,
   type WorkspaceFiles,
 } from "@fenced/core";
@@ -75,8 +76,8 @@ export class ForwardingExecutor implements CodeExecutor {
     return this.#target.runStream(blocks, options);
   }
 
-  formatFunctionsForPrompt(template?: string): string {
-    return this.#started?.formatFunctionsForPrompt(template) ?? "";
+  formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {
+    return this.#started?.formatFunctionsForPrompt(template, options) ?? "";
   }
 
   dumpComponent(): ComponentModel {

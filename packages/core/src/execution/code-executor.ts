@@ -1,4 +1,5 @@
 import type { ComponentModel } from "../components/component-model.ts";
+import type { HostFunction } from "../functions/host/host-function.ts";
 import type { CodeBlock } from "./code-block.ts";
 import type { CodeResult } from "./code-result.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
@@ -10,6 +11,12 @@ import type { WorkspaceFiles } from "./workspace-files.ts";
 export interface StartOptions {
   /** Stops waiting, and cancels the start if no other call is waiting for it. */
   readonly signal?: AbortSignal;
+}
+
+/** Which functions a model is told about. */
+export interface FunctionPromptOptions {
+  /** Those that `ExecuteOptions.functions` will add, besides the executor's own. Default: none. */
+  readonly functions?: readonly HostFunction[];
 }
 
 /**
@@ -85,7 +92,7 @@ export interface CodeExecutor extends AsyncDisposable {
    * @param template - text in which `$module_name` and `$functions` are replaced. Default: a short English text.
    * @returns an empty string if there are no functions.
    */
-  formatFunctionsForPrompt(template?: string): string;
+  formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string;
 
   /**
    * Returns the executor's settings as plain JSON, for `loadComponent`. They never include secrets.

@@ -2,14 +2,17 @@ import {
   type ApproveHostCall,
   assertFunctionSet,
   type ExecutorCapabilities,
+  type FunctionPromptOptions,
   type FunctionWithRequirements,
   type HostCallEvent,
   type HostFunction,
   InvalidInputError,
   isHostFunction,
 } from "@fenced/core";
+import { checkOptions, hostFunctionOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
-import { HostCalls, type HostChoice, type HostedBlock, nothingChosen } from "../host-calls/host-calls.ts";
+import { HostCalls, type HostChoice, type HostedBlock, nothingChosen, withMore } from "../host-calls/host-calls.ts";
 import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { formatFunctions } from "./format-functions.ts";
@@ -28,6 +31,10 @@ interface FunctionSettings {
   /** The executor's class, for messages. */
   readonly owner: string;
 }
+
+const promptOptions: z.ZodType<FunctionPromptOptions> = optionsSchema({
+  functions: z.array(hostFunctionOption).exactOptional(),
+} satisfies OptionSchemas<FunctionPromptOptions>);
 
 /** Where functions are set up. */
 export interface SetupPlace extends Omit<SetupConditions, "languages"> {
@@ -76,10 +83,19 @@ export class ExecutorFunctions {
     return this.#choose();
   }
 
-  /** The prompt that describes them to a model. */
-  format(template: string | undefined, { hostFunctions }: ExecutorCapabilities): string {
-    const host = { functions: this.#own, languages: hostFunctions };
-    return formatFunctions(this.travelling, this.#settings.moduleName, template, host);
+  /** What a model is told about them, and about those that calls will add. */
+  format(
+    template: string | undefined,
+    options: FunctionPromptOptions | undefined,
+    { hostFunctions }: ExecutorCapabilities,
+  ): string {
+    const { functions: more = [] } = checkOptions(promptOptions, options ?? {}, "formatFunctionsForPrompt");
+    if (more.length > 0) this.#assert(more);
+    const functions = [...withMore(this.#own, more).values()];
+    return formatFunctions(this.travelling, this.#settings.moduleName, template, {
+      functions,
+      languages: hostFunctions,
+    });
   }
 
   /** Runs a block whose programs can call host functions until it ends. */

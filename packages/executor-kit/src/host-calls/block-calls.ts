@@ -175,22 +175,43 @@ export class BlockCalls {
 
   /** Validates the arguments, asks for approval, and runs the call, but stops waiting when the program does. */
   async #run(call: OpenCall, input: JsonValue): Promise<{ readonly output: JsonValue; readonly bytes: Buffer }> {
-    const { functions, approve, index } = this.#settings;
     const { callId, name, ending } = call;
     const { signal } = ending;
-    const wanted = functions.get(name);
+    const wanted = this.#settings.functions.get(name);
     if (!wanted) throw refused("NameError", `There is no function ${JSON.stringify(name)} here`);
     const checked = await untilAborted(wanted.checkInput(input), signal);
     if ("problem" in checked) throw refused("ArgumentError", `${name}: ${checked.problem}`);
-    if (approve) {
-      const asked = (async () => approve({ callId, name, index, input, signal }))();
-      const answer: { readonly approved: unknown; readonly reason?: unknown } = await untilAborted(asked, signal);
-      const { approved, reason } = answer;
-      // An approval callback in JavaScript may return anything: only `true` counts as a yes.
-      if (approved !== true) throw refused("NotApprovedError", `The call was not approved${asReason(reason)}`);
-    }
+    await untilAborted(this.#approve(wanted, { call, input, checked: checked.value }), signal);
     const result = await untilAborted(wanted.execute(checked.value, { callId, signal }), signal);
     return serialised(name, result);
+  }
+
+  /** @throws if one of those who decide about the call refuses it. */
+  async #approve(
+    { approve: own, needsApproval: needs }: HostFunction,
+    { call, input, checked }: { readonly call: OpenCall; readonly input: JsonValue; readonly checked: unknown },
+  ): Promise<void> {
+    const { approve, index } = this.#settings;
+    const deciders = [approve, own].filter((each) => each !== undefined);
+    if (deciders.length === 0) return;
+    const { callId, name, ending } = call;
+    const { signal } = ending;
+    // What is not a clear no is a yes here, and what is not a clear yes is a no below: JavaScript may answer anything.
+    const said: unknown = typeof needs === "function" ? await needs(checked, { callId, signal }) : needs;
+    const needsApproval = said !== false;
+    for (const decide of deciders) {
+      signal.throwIfAborted();
+      const answer: { readonly approved: unknown; readonly reason?: unknown } = await decide({
+        callId,
+        name,
+        index,
+        input,
+        needsApproval,
+        signal,
+      });
+      if (answer.approved === true) continue;
+      throw refused("NotApprovedError", `The call was not approved${asReason(answer.reason)}`);
+    }
   }
 
   /** @returns when the event has been taken. */

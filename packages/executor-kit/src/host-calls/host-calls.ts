@@ -56,11 +56,13 @@ export class HostCalls {
    */
   choose(more: readonly HostFunction[] = []): HostChoice {
     const { functions, approve } = this.#settings;
-    const chosen = new Map([...functions, ...more].map((each) => [each.name, each]));
-    const unapproved = approve ? undefined : [...chosen.values()].find(({ needsApproval }) => needsApproval);
+    const chosen = withMore(functions, more);
+    const unapproved = approve
+      ? undefined
+      : [...chosen.values()].find((each) => each.needsApproval !== false && !each.approve);
     if (unapproved) {
       throw new InvalidInputError(`The function ${unapproved.name} needs approval, and nobody is there to give it`, {
-        remedy: "Give the executor `approveHostCall`, or leave the function out.",
+        remedy: "Give the executor `approveHostCall`, or the function `approve`, or leave the function out.",
       });
     }
     for (const each of chosen.values()) this.#every.set(each.name, each);
@@ -83,6 +85,14 @@ export class HostCalls {
     const env = { [addressVariable]: this.#address, [tokenVariable]: calls.token };
     return withHostCalls(start(env), calls, () => this.#desk.close(calls));
   }
+}
+
+/** By name; one with the name of an earlier one takes its place. */
+export function withMore(
+  functions: readonly HostFunction[],
+  more: readonly HostFunction[],
+): ReadonlyMap<string, HostFunction> {
+  return new Map([...functions, ...more].map((each) => [each.name, each]));
 }
 
 const [addressVariable, tokenVariable] = ["FENCED_HOST_CALLS", "FENCED_HOST_TOKEN"] as const;

@@ -204,6 +204,40 @@ except HostFunctionError as error:
     },
   },
   {
+    name: "that approve their own calls are asked after the executor, and say which calls need it",
+    needs: inPython,
+    async run(kit) {
+      const asked: string[] = [];
+      const executor = await kit.create({
+        approveHostCall: ({ needsApproval }) => {
+          asked.push(`executor ${needsApproval}`);
+          return { approved: true };
+        },
+      });
+      const remove = hostFunction({
+        name: "remove",
+        description: "Removes something.",
+        input: { type: "object", properties: { id: { type: "integer" } } },
+        needsApproval: ({ id }) => id !== 1,
+        approve: ({ needsApproval }) => {
+          asked.push(`function ${needsApproval}`);
+          return { approved: !needsApproval, reason: "kept" };
+        },
+        execute: ({ id = null }) => id,
+      });
+      const code = `from functions import remove, HostFunctionError
+print(remove(1))
+try:
+    remove(2)
+except HostFunctionError as error:
+    print(error)
+`;
+      const result = await kit.succeed(executor, python(code), { functions: [remove] });
+      assert.equal(result.output, "1\nNotApprovedError: The call was not approved: kept\n");
+      assert.deepEqual(asked, ["executor false", "function false", "executor true", "function true"]);
+    },
+  },
+  {
     name: "of one call are there for that call alone",
     needs: inPython,
     async run(kit) {
@@ -243,6 +277,9 @@ except HostFunctionError as error:
       if (executor.capabilities.hostFunctions.includes("javascript")) {
         assert.match(text, /declare function echo\(input: \{ value: unknown \}\): Promise<unknown>;/);
       }
+      const whoami = hostFunction({ name: "whoami", description: "", input: { type: "object" }, execute: () => 1 });
+      const more = executor.formatFunctionsForPrompt("$functions", { functions: [whoami] });
+      assert.match(more, /def echo\([^]*def whoami\(/, "those of a call, too");
     },
   },
   {

@@ -19,6 +19,8 @@ export interface HostCall extends HostCallContext {
   readonly index: number;
   /** The arguments as the program passed them; they match the function's schema. */
   readonly input: JsonValue;
+  /** Whether the function itself says that this call needs approval. */
+  readonly needsApproval: boolean;
 }
 
 /** The decision about a call that needs approval. */
@@ -34,7 +36,12 @@ export interface HostCallApproval {
  */
 export type ApproveHostCall = (call: HostCall) => HostCallApproval | Promise<HostCallApproval>;
 
-/** Why a call failed, as reported to the program. */
+/** Whether calls of a function need approval: all or none, or by their arguments, as its schema gives them. */
+export type NeedsApproval<Input = unknown> =
+  | boolean
+  | ((input: Input, context: HostCallContext) => boolean | Promise<boolean>);
+
+/** Why a call failed, as the program is told. */
 export interface HostCallError {
   /** The name of the error, e.g. `TypeError`. */
   readonly name: string;

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../json-value.ts";
-import type { HostCallContext } from "./host-call.ts";
+import type { ApproveHostCall, HostCallContext, NeedsApproval } from "./host-call.ts";
 import type { CheckedValue } from "./value-schema.ts";
 
 /** Marks host functions, whichever installed copy of the package made them. */
@@ -13,9 +13,11 @@ export interface HostFunction {
   readonly inputSchema: JsonObject | undefined;
   /** JSON Schema of the result; `undefined` if it may be any JSON. */
   readonly outputSchema: JsonObject | undefined;
-  /** Calls need the approval of the executor's `approveHostCall`. */
-  readonly needsApproval: boolean;
-  /** Validates the arguments: returns what `execute` takes, or what is wrong with them. */
+  /** Calls must not run without `approve`, or the executor's `approveHostCall`. */
+  readonly needsApproval: NeedsApproval;
+  /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. */
+  readonly approve?: ApproveHostCall;
+  /** Checks arguments: gives what `execute` takes, or what is wrong with them. */
   readonly checkInput: (input: unknown) => Promise<CheckedValue>;
   /**
    * Runs the function.

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { InvalidInputError } from "../../errors/invalid-input-error.ts";
-import { checkOptions } from "../../options/check-options.ts";
-import { isJavaScriptIdentifier, isPythonIdentifier } from "../names.ts";
-import type { HostCallContext } from "./host-call.ts";
+import { checkOptions, optionsSchema } from "../../options/check-options.ts";
+import { callbackOption } from "../../options/option-types.ts";
+import type { ApproveHostCall, HostCallContext } from "./host-call.ts";
 import type { HostFunction } from "./host-function.ts";
-import { makeHostFunction } from "./make-host-function.ts";
+import { isHostFunctionName, makeHostFunction } from "./make-host-function.ts";
 import { isStandardSchema, type JsonSchema, type SchemaResult, type StandardSchema } from "./standard-schema.ts";
 
 /** The parts of a Vercel AI SDK tool that Fenced uses. */
@@ -18,29 +18,47 @@ export interface AiSdkTool {
   readonly needsApproval?: unknown;
 }
 
-const toolsArgument = z.object({
+const fromArguments = optionsSchema({
   tools: z.custom<Readonly<Record<string, AiSdkTool>>>(
     (value) => typeof value === "object" && value !== null && !Array.isArray(value),
     "must be an object of tools by name: { get_weather: tool({ ... }) }",
   ),
+  approve: callbackOption<ApproveHostCall>().exactOptional(),
+  callOptions: z.custom<object>((value) => typeof value === "object", "must be an object").exactOptional(),
 });
 
+/** How tools become host functions. */
+export interface HostFunctionsFromOptions {
+  /** Decides about each call of each tool, as `hostFunction`'s. Default: nobody does. */
+  readonly approve?: ApproveHostCall;
+  /**
+   * What `execute` and `needsApproval` of the tools are told besides the call's id and signal: the messages, and the context, of the
+   * call that the code belongs to. Default: no messages.
+   */
+  readonly callOptions?: object;
+}
+
 /**
- * Turns the tools of a Vercel AI SDK `ToolSet` into host functions: the tools you pass to `generateText`, or those that
- * an MCP client's `tools()` returns. Their names become identifiers (`get-weather` becomes `get_weather`). If a tool
- * streams results, the program gets the last one; of an MCP tool's result it gets the structured content, or the text.
- * A JSON schema with conditions is not checked here but left to the tool.
+ * The tools of a Vercel AI SDK `ToolSet` as host functions: what you give to `generateText`, and what an MCP client's `tools()`
+ * gives. Their names become identifiers (`get-weather` is `get_weather`). A tool that streams results gives its last one; of a
+ * tool of MCP the program gets the structured content, or the text. A JSON schema with conditions, which is not checked here, is
+ * left to the tool to check. `needsApproval` is asked before each call, and the answer comes from `approve` or the executor's
+ * `approveHostCall`: running code cannot wait for the next request of a chat.
  *
  * @throws InvalidInputError if a tool cannot run here (it has no `execute`), or two would have the same name.
  *
  * @example
  * const executor = new DockerCommandLineCodeExecutor({ functions: hostFunctionsFrom(await mcpClient.tools()) });
  */
-export function hostFunctionsFrom(tools: Readonly<Record<string, AiSdkTool>>): HostFunction[] {
-  const entries = Object.entries(checkOptions(toolsArgument, { tools }, "hostFunctionsFrom").tools);
+export function hostFunctionsFrom(
+  tools: Readonly<Record<string, AiSdkTool>>,
+  options: HostFunctionsFromOptions = {},
+): HostFunction[] {
+  const checked = checkOptions(fromArguments, { ...options, tools }, "hostFunctionsFrom");
+  const entries = Object.entries(checked.tools);
   const names = new Map<string, string>();
   return entries.map(([toolName, tool]) => {
-    const name = identifier(toolName);
+    const name = toFunctionName(toolName);
     const before = names.get(name);
     if (before !== undefined) {
       throw new InvalidInputError(`The tools ${before} and ${toolName} would both be the function ${name}`, {
@@ -48,11 +66,14 @@ export function hostFunctionsFrom(tools: Readonly<Record<string, AiSdkTool>>): H
       });
     }
     names.set(name, toolName);
-    return fromTool(name, toolName, tool);
+    return fromTool({ name, toolName, tool }, checked);
   });
 }
 
-function fromTool(name: string, toolName: string, tool: AiSdkTool): HostFunction {
+function fromTool(
+  { name, toolName, tool }: { readonly name: string; readonly toolName: string; readonly tool: AiSdkTool },
+  { approve, callOptions }: HostFunctionsFromOptions,
+): HostFunction {
   const { execute, description = "", needsApproval } = tool;
   if (typeof execute !== "function") {
     throw new InvalidInputError(`The tool ${toolName} has no \`execute\`: it does not run in this program`, {
@@ -65,18 +86,29 @@ function fromTool(name: string, toolName: string, tool: AiSdkTool): HostFunction
     description,
     input: schemaOf(tool.inputSchema ?? { type: "object" }, toolName),
     ...(output === undefined ? {} : { output }),
-    needsApproval: needsApproval !== undefined && needsApproval !== false,
+    needsApproval:
+      typeof needsApproval === "function"
+        ? async (input: unknown, { callId }: HostCallContext): Promise<boolean> => {
+            const options = { messages: [], ...callOptions, toolCallId: callId };
+            return (await Reflect.apply(needsApproval, tool, [input, options])) !== false;
+          }
+        : needsApproval !== undefined && needsApproval !== false,
+    ...(approve && { approve }),
     execute: async (input: unknown, { callId, signal }: HostCallContext): Promise<unknown> => {
-      const options = { toolCallId: callId, messages: [], abortSignal: signal };
+      const options = { messages: [], ...callOptions, toolCallId: callId, abortSignal: signal };
       return plainResult(await lastOf(Reflect.apply(execute, tool, [input, options])));
     },
   };
   return makeHostFunction(definition, "lenient");
 }
 
-function identifier(toolName: string): string {
-  const name = toolName.replaceAll(/[^\p{ID_Continue}]+/gu, "_").replace(/^(?=\p{Nd})/u, "_");
-  return isPythonIdentifier(name) && isJavaScriptIdentifier(name) ? name : `${name}_`;
+/** The name of the function that a tool becomes: an identifier in Python and in JavaScript (`get-weather` is `get_weather`). */
+export function toFunctionName(toolName: string): string {
+  const name = toolName
+    .replaceAll(/[^\p{ID_Continue}]+/gu, "_")
+    .replace(/^(?=\p{Nd})/u, "_")
+    .replace(/^__+/, "_");
+  return isHostFunctionName(name) ? name : `${name}_`;
 }
 
 /**

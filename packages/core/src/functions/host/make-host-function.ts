@@ -4,7 +4,7 @@ import type { JsonObject } from "../../json-value.ts";
 import { checkOptions, optionsSchema, type OptionSchemas } from "../../options/check-options.ts";
 import { callbackOption } from "../../options/option-types.ts";
 import { isJavaScriptIdentifier, isPythonIdentifier } from "../names.ts";
-import type { HostCallContext } from "./host-call.ts";
+import type { ApproveHostCall, HostCallContext, NeedsApproval } from "./host-call.ts";
 import { type HostFunction, hostFunctionMarker } from "./host-function.ts";
 import { isStandardSchema, type JsonSchema, type StandardSchema } from "./standard-schema.ts";
 import { valueSchema } from "./value-schema.ts";
@@ -22,8 +22,10 @@ export interface HostFunctionDefinition<Input, Output> {
   readonly input: StandardSchema<unknown, Input> | JsonSchema;
   /** The schema of the result. It validates the result, and tells the model what to expect. Default: any JSON. */
   readonly output?: StandardSchema<Output, unknown> | JsonSchema;
-  /** Require the approval of the executor's `approveHostCall` for each call. Default: false. */
-  readonly needsApproval?: boolean;
+  /** Whether calls must not run without `approve`, or the executor's `approveHostCall`. Default: false. */
+  readonly needsApproval?: NeedsApproval<Input>;
+  /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. Default: nobody does. */
+  readonly approve?: ApproveHostCall;
   /**
    * Runs on the host. Its return value goes to the program as JSON; if it throws, the program receives the error's name
    * and message.
@@ -36,17 +38,25 @@ export interface HostFunctionDefinition<Input, Output> {
 /** Names that the functions module defines itself. */
 const taken: ReadonlySet<string> = new Set(["HostFunctionError"]);
 
+/** Whether programs in both languages can import a function by this name. */
+export function isHostFunctionName(name: string): boolean {
+  return isPythonIdentifier(name) && isJavaScriptIdentifier(name) && !name.startsWith("__") && !taken.has(name);
+}
+
 const definitionSchema: z.ZodType<HostFunctionDefinition<unknown, unknown>> = optionsSchema({
   name: z
     .string()
     .refine(
-      (name) => isPythonIdentifier(name) && isJavaScriptIdentifier(name) && !name.startsWith("__") && !taken.has(name),
+      isHostFunctionName,
       "must be a name that Python and JavaScript can import: letters, digits and _, and not a keyword",
     ),
   description: z.string(),
   input: schemaOption<HostFunctionDefinition<unknown, unknown>["input"]>(),
   output: schemaOption<NonNullable<HostFunctionDefinition<unknown, unknown>["output"]>>().exactOptional(),
-  needsApproval: z.boolean().exactOptional(),
+  needsApproval: z
+    .union([z.boolean(), callbackOption<Exclude<NeedsApproval, boolean>>()], "must be true, false or a function")
+    .exactOptional(),
+  approve: callbackOption<ApproveHostCall>().exactOptional(),
   execute: callbackOption<HostFunctionDefinition<unknown, unknown>["execute"]>(),
 } satisfies OptionSchemas<HostFunctionDefinition<unknown, unknown>>);
 
@@ -90,6 +100,7 @@ export function makeHostFunction<Input, Output>(
     input,
     output,
     needsApproval = false,
+    approve,
     execute,
   } = checkOptions(definitionSchema, definition, "hostFunction");
   const inputs = valueSchema(input, "input", { owner: `${name}'s arguments`, checks });
@@ -108,6 +119,7 @@ export function makeHostFunction<Input, Output>(
     inputSchema: inputs.json,
     outputSchema: outputs?.json,
     needsApproval,
+    ...(approve && { approve }),
     checkInput: inputs.check,
     execute: async (checked: unknown, context: HostCallContext): Promise<unknown> => {
       const result = await execute(checked, context);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { type HostCallContext, hostFunctionsFrom, InvalidInputError } from "../../../src/index.ts";
+import { type HostCallContext, hostFunctionsFrom, InvalidInputError, toFunctionName } from "../../../src/index.ts";
 
 const context: HostCallContext = { callId: "call-1", signal: new AbortController().signal };
 
@@ -72,10 +72,39 @@ test("of results that stream the last one counts, and of MCP's what a program ca
   await expect(failed).rejects.toThrow("no such city");
 });
 
-test("tools that need approval say so", () => {
-  const execute = () => 1;
-  const tools = hostFunctionsFrom({ a: { execute, needsApproval: true }, b: { execute, needsApproval: () => false } });
-  expect(tools.map(({ needsApproval }) => needsApproval)).toEqual([true, true]);
+test("tools that need approval say so, by their arguments too, and know the call that the code belongs to", async () => {
+  const seen: unknown[] = [];
+  const execute = (_: unknown, options: unknown) => seen.push(options);
+  const needsApproval = (input: unknown, options: unknown) => {
+    seen.push(input, options);
+    return input !== "harmless";
+  };
+  const approve = () => ({ approved: true });
+  const callOptions = { messages: ["m"], context: 1, toolCallId: "outer" };
+  const [always, byInput] = hostFunctionsFrom(
+    { a: { execute, needsApproval: true }, b: { execute, needsApproval } },
+    { approve, callOptions },
+  );
+  expect([always?.needsApproval, always?.approve, byInput?.approve]).toEqual([true, approve, approve]);
+  if (typeof byInput?.needsApproval !== "function") throw new TypeError("It says the same of all calls.");
+  expect(await byInput.needsApproval("harmless", context)).toBe(false);
+  expect(await byInput.needsApproval("dangerous", context)).toBe(true);
+  await byInput.execute({}, context);
+  const options = { messages: ["m"], context: 1, toolCallId: "call-1" };
+  expect(seen).toEqual(["harmless", options, "dangerous", options, { ...options, abortSignal: context.signal }]);
+});
+
+test("names become what both languages can import", () => {
+  const names = ["get-weather", "1st", "__init__", "class", "HostFunctionError", "", "read.file"];
+  expect(names.map(toFunctionName)).toEqual([
+    "get_weather",
+    "_1st",
+    "_init__",
+    "class_",
+    "HostFunctionError_",
+    "_",
+    "read_file",
+  ]);
 });
 
 test("what cannot run here, or would have another's name, is an error that names it", () => {
