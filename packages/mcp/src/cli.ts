@@ -10,7 +10,9 @@ import { openStrongestFence, type StrongestFence } from "./cli/open-fence.ts";
 import { parseOptions, type CliOptions } from "./cli/parse-options.ts";
 import { sessionExecutors } from "./cli/session-executors.ts";
 import { UsageError } from "./cli/usage-error.ts";
+import { ConnectedServers } from "./connect/connected-servers.ts";
 import { startMcpHttpServer } from "./http/start-mcp-http-server.ts";
+import type { McpServerOptions } from "./mcp-server-options.ts";
 import { serveStdio } from "./serve-stdio.ts";
 
 // Standard output belongs to the protocol, whatever a package may want to say.
@@ -44,7 +46,8 @@ async function run(options: CliOptions, signal: AbortSignal): Promise<void> {
       "Warning: code runs on this machine without a sandbox. It can do everything that you can, including reading your keys.",
     );
   }
-  const limits = { maxOutputCharacters: options.maxOutput };
+  const { connect, approve: approveCalls } = options;
+  const limits: McpServerOptions = { maxOutputCharacters: options.maxOutput, connect, approveCalls };
   if (!options.http) return serveStdio(executor, { ...limits, signal, onError: say });
   await executor.stop();
   await serveHttp(model, { options, signal, limits });
@@ -68,11 +71,13 @@ async function executorOf(
 interface Serving {
   readonly options: CliOptions;
   readonly signal: AbortSignal;
-  readonly limits: { readonly maxOutputCharacters: number };
+  readonly limits: McpServerOptions;
 }
 
 async function serveHttp(model: ComponentModel, { options, signal, limits }: Serving): Promise<void> {
-  const { port, host, token, maxSessions, sessionIdleMs, allowHost } = options;
+  const { port, host, token, maxSessions, sessionIdleMs, allowHost, connect } = options;
+  // So that what is wrong with them is said before a client is there; each session opens its own.
+  if (connect.length > 0) await checkServers(connect, signal);
   await using executors = sessionExecutors(model, options, say);
   const server = await startMcpHttpServer({
     ...limits,
@@ -91,6 +96,11 @@ async function serveHttp(model: ComponentModel, { options, signal, limits }: Ser
   if (!isLoopback(host)) say("Warning: the server accepts connections from other machines, without encryption.");
   if (!signal.aborted) await once(signal, "abort");
   await server.close();
+}
+
+async function checkServers(targets: CliOptions["connect"], signal: AbortSignal): Promise<void> {
+  const connected = await ConnectedServers.open(targets, { approveCalls: "none", timeoutMs: 30_000, signal });
+  await connected.close();
 }
 
 function isLoopback(host: string): boolean {

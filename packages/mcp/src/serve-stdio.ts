@@ -34,7 +34,8 @@ export async function serveStdio(executor: CodeExecutor, { signal, onError, ...o
     once(signal, "abort", { signal: done.signal }),
   ].map((event) => event.catch(() => {}));
   try {
-    await server.connect(new StdioServerTransport());
+    // A server that it connects to may be slow.
+    await Promise.race([server.connect(new StdioServerTransport()), ...gone]);
     if (!signal.aborted) await Promise.race(gone);
   } finally {
     done.abort();

@@ -40,6 +40,13 @@ describe("the command line", () => {
     });
   });
 
+  it("takes apart the commands of servers to connect to, and their addresses", () => {
+    const said = ["--connect", "npx -y 'a b'  --flag=\"c d\" C:\\dir ''", "--connect", "https://tools.example/mcp"];
+    const [command, address] = parseOptions(said)?.connect ?? [];
+    expect(command).toMatchObject({ command: "npx", args: ["-y", "a b", "--flag=c d", "C:\\dir", ""] });
+    expect(address).toEqual({ url: "https://tools.example/mcp" });
+  });
+
   it.each([
     [["--executor", "moon"], "Allowed choices are auto, docker, os-sandbox, wasm, local, jupyter, aca, ssh."],
     [["--executor", "local", "--image", "i"], "--image needs --executor docker or auto"],
@@ -48,6 +55,10 @@ describe("the command line", () => {
     [["--executor", "local", "--http", "--work-dir", "w"], "--work-dir cannot be used with --http"],
     [["--executor", "local", "--timeout-ms", "0"], "whole number, at least 1"],
     [["--executor", "local", "--port", "70000"], "from 0 to 65535"],
+    [["--executor", "local", "--connect", " "], "must be a command, or an address"],
+    [["--executor", "local", "--connect", "npx 'it"], "A quote in it is not closed"],
+    [["--executor", "local", "--connect", "https://"], "must be a valid address"],
+    [["--executor", "local", "--approve", "maybe"], "Allowed choices are writes, all, none."],
     [["--executor", "local", "more"], "too many arguments"],
     [["--executor", "local", "--config", "{"], "--config is not valid JSON"],
     [["--executor", "local", "--config", "[]"], "--config must be a JSON object"],

@@ -1,5 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import type { ApprovedCalls } from "../connect/connected-servers.ts";
+import type { McpTarget } from "../connect/mcp-target.ts";
 import { packageVersion } from "../package-version.ts";
+import { parseTarget } from "./parse-target.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Executors that `--executor` knows; others are loaded with `--component`. */
@@ -24,6 +27,8 @@ export interface CliOptions {
   readonly sessionIdleMs: number;
   readonly pool?: number;
   readonly maxOutput: number;
+  readonly connect: readonly McpTarget[];
+  readonly approve: ApprovedCalls;
 }
 
 const help = `
@@ -31,6 +36,7 @@ Without --http it speaks MCP on standard input and output. Examples:
   npx -y @fenced/mcp
   npx -y @fenced/mcp --executor docker --image python:3.13-slim
   npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter --http --port 3000
+  npx -y @fenced/mcp --connect 'npx -y @modelcontextprotocol/server-github'
 
 --executor auto opens the strongest fence of this machine: a container of Docker or Podman if the image is there, else a sandbox of the
 operating system, else WebAssembly. local and jupyter run code on this machine without a fence.
@@ -65,6 +71,17 @@ function createCommand(): Command {
     .option("--work-dir <directory>", "where the code runs; stdio only (default: a temporary directory)")
     .option("--timeout-ms <number>", "time limit of a call, in milliseconds", wholeFrom1)
     .option("--max-output <characters>", "maximum characters of output in a result", wholeFrom1, 30_000)
+    .option(
+      "--connect <server>",
+      "an MCP server whose tools the code can call: its command, or its https:// address; repeatable",
+      (text: string, before: readonly McpTarget[]) => [...before, parseTarget(text)],
+      [],
+    )
+    .addOption(
+      new Option("--approve <calls>", "which of these calls the client's user is asked about")
+        .choices(["writes", "all", "none"])
+        .default("writes"),
+    )
     .option("--http", "serve streamable HTTP; each session gets its own executor", false)
     .option("--port <number>", "the port to listen on; 0 picks a free one", port, 0)
     .option("--host <address>", "the address to listen on", "127.0.0.1")

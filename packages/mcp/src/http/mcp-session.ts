@@ -1,6 +1,6 @@
 import type { CodeExecutor } from "@fenced/core";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
-import { createMcpServer } from "../create-mcp-server.ts";
+import { ExecutorServer } from "../executor-server.ts";
 import type { McpServerOptions } from "../mcp-server-options.ts";
 import { refuse } from "./refuse.ts";
 import { watchResponse } from "./watch-response.ts";
@@ -26,7 +26,7 @@ export class McpSession<User> {
   readonly user: User;
   readonly #executor: CodeExecutor;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
-  readonly #server: ReturnType<typeof createMcpServer>;
+  readonly #server: ExecutorServer;
   readonly #idleMs: number;
   #requests = 0;
   #idleSince = performance.now();
@@ -40,7 +40,7 @@ export class McpSession<User> {
     this.user = user;
     this.#executor = executor;
     this.#idleMs = sessionIdleMs;
-    this.#server = createMcpServer(executor, options);
+    this.#server = new ExecutorServer(executor, options);
     this.#transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => sessionId,
       onsessioninitialized: onOpen,
@@ -105,8 +105,8 @@ export class McpSession<User> {
     await this.#server.close();
   }
 
-  /** Ends what runs, and removes what the executor made. */
+  /** Ends what runs and the connections to other servers, and removes what the executor made. */
   async stopExecutor(): Promise<void> {
-    await this.#executor.stop();
+    await Promise.all([this.#server.disconnect(), this.#executor.stop()]);
   }
 }

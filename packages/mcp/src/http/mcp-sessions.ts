@@ -125,7 +125,7 @@ export class McpSessions<User> {
         onOpen: (id) => void this.#open.set(id, session),
         onEnd: () => this.#end(session),
       });
-      await session.connect();
+      await connect(session, start.signal);
       this.#sessions.add(session);
       return session;
     } catch (error) {
@@ -170,6 +170,18 @@ export class McpSessions<User> {
 
 /** A place for one more session, when `free` resolves, or why there is none. */
 type Room = { readonly free: Promise<void> } | { readonly refusal: Refusal };
+
+/** Gives up with `signal`: other servers may take their time to answer. */
+async function connect<User>(session: McpSession<User>, signal: AbortSignal): Promise<void> {
+  const leave = (): void => void session.stopExecutor().catch(() => {});
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    signal.throwIfAborted();
+    await session.connect();
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
 
 function createdLate(milliseconds: number): BackendUnavailableError {
   return new BackendUnavailableError(`The session's executor was not created within ${milliseconds} ms`, {

@@ -7,6 +7,9 @@ import {
   codeResultForModel,
   describeCodeExecutor,
   executeWithProgress,
+  type ApproveHostCall,
+  type HostFunction,
+  type NetworkDecision,
 } from "@fenced/core";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
@@ -23,12 +26,24 @@ const resultSchema = z.object({
   timedOut: z.boolean().describe("The code was killed at its time limit."),
   stateLost: z.boolean().describe("The session had to be restarted: variables of earlier calls are gone."),
   durationMs: z.number().describe("Milliseconds that the code took."),
+  network: z
+    .array(z.object({ protocol: z.string(), host: z.string(), port: z.int(), reason: z.string().optional() }))
+    .optional()
+    .describe("Requests that the network policy refused while the code ran, at most 50."),
   images: z.int().describe("How many images come with this result."),
 });
 
+/** What code that runs can call. */
+export interface RunCodeOptions extends McpServerOptions {
+  /** Functions that all code can call. */
+  readonly functions: () => readonly HostFunction[];
+  /** Decides about calls of the code that a request runs. */
+  readonly approver: (extra: Extra) => ApproveHostCall;
+}
+
 /** Adds the tool that runs code. */
-export function addRunCode(server: McpServer, executor: CodeExecutor, options: McpServerOptions): void {
-  let offered = offer(executor);
+export function addRunCode(server: McpServer, executor: CodeExecutor, options: RunCodeOptions): void {
+  let offered = offer(executor, options.functions());
   const tool: RegisteredTool = server.registerTool(
     "run_code",
     {
@@ -38,9 +53,11 @@ export function addRunCode(server: McpServer, executor: CodeExecutor, options: M
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     },
     async (block, extra) => {
-      const result = await run(executor, block, extra);
+      const approve = options.approver(extra);
+      const functions = options.functions().map((each) => ({ ...each, approve }));
+      const result = await run(executor, { block, functions }, extra);
       // Which languages there are is exact once the executor has started.
-      const now = offer(executor);
+      const now = offer(executor, options.functions());
       if (now.description !== offered.description) {
         offered = now;
         Object.assign(tool, now);
@@ -51,21 +68,25 @@ export function addRunCode(server: McpServer, executor: CodeExecutor, options: M
   );
 }
 
-function offer(executor: CodeExecutor): { description: string; inputSchema: z.ZodType<CodeBlock> } {
+function offer(
+  executor: CodeExecutor,
+  functions: readonly HostFunction[],
+): { description: string; inputSchema: z.ZodType<CodeBlock> } {
   const languages = executor.capabilities.languages.map(canonicalLanguage);
-  return { description: describeCodeExecutor(executor, languages), inputSchema: codeBlockSchema(languages) };
+  return { description: describeCodeExecutor(executor, languages, functions), inputSchema: codeBlockSchema(languages) };
 }
 
 function run(
   executor: CodeExecutor,
-  block: CodeBlock,
+  { block, functions }: { readonly block: CodeBlock; readonly functions: readonly HostFunction[] },
   { signal, _meta, sendNotification }: Extra,
 ): Promise<CodeResult> {
   const progressToken = _meta?.progressToken;
-  if (progressToken === undefined) return executor.executeCodeBlocks([block], { signal });
+  const options = { signal, ...(functions.length > 0 && { functions }) };
+  if (progressToken === undefined) return executor.executeCodeBlocks([block], options);
   let progress = 0;
   return executeWithProgress(executor, [block], {
-    signal,
+    ...options,
     onProgress(message) {
       progress += 1;
       const params = { progressToken, progress, message };
@@ -80,11 +101,24 @@ function toToolResult(result: CodeResult, options: McpServerOptions): CallToolRe
   const displays = result.displays.map((display) => ({ ...display, files: [] }));
   const { text, output, truncated, images } = codeResultForModel({ ...result, displays }, 1, options);
   const { exitCode, timedOut, stateLost, durationMs } = result;
-  const structuredContent = { exitCode, output, truncated, timedOut, stateLost, durationMs, images: images.length };
+  const structuredContent = {
+    exitCode,
+    output,
+    truncated,
+    timedOut,
+    stateLost,
+    durationMs,
+    ...(result.network && { network: result.network.map(refusal) }),
+    images: images.length,
+  };
   return {
     content: [{ type: "text", text }, ...images.map(({ bytes, mediaType }) => imageContent(bytes, mediaType))],
     structuredContent,
   };
+}
+
+function refusal({ protocol, host, port, reason }: NetworkDecision): Partial<NetworkDecision> {
+  return { protocol, host, port, ...(reason === undefined ? {} : { reason }) };
 }
 
 /** An image as content of a tool's result. */

@@ -60,10 +60,11 @@ export async function startHttp(
 export async function connectHttp(
   { url, token }: Pick<McpHttpServer, "url" | "token">,
   atEnd: Finally = onTestFinished,
+  client: Client = new Client({ name: "test", version: "1" }),
 ): Promise<HttpClient> {
   const requestInit = { headers: { authorization: `Bearer ${token}` } };
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit });
-  const client = newClient(atEnd);
+  atEnd(() => client.close());
   await client.connect(transport);
   return { client, transport };
 }

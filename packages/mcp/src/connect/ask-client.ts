@@ -1,0 +1,77 @@
+import { type ApproveHostCall, type HostCall, type HostCallApproval, sanitizeTerminalText } from "@fenced/core";
+import { longestTimer, untilAborted } from "@fenced/core/abort";
+import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import { ElicitResultSchema, type ServerNotification, type ServerRequest } from "@modelcontextprotocol/sdk/types.js";
+
+/** Characters of a call's arguments that a person is shown; of more, head and tail. */
+const mostShown = 4000;
+
+const cannotAsk =
+  "The user's MCP client cannot ask whether this may run (it has no elicitation). Whoever set this server up can allow such calls with --approve none.";
+
+type Extra = Pick<RequestHandlerExtra<ServerRequest, ServerNotification>, "sendRequest">;
+
+/** Asks the person at the client about calls, one after another, by MCP's elicitation. Remembers what is allowed until the session ends. */
+export class AskClient {
+  readonly #server: McpServer;
+  readonly #allowed = new Set<string>();
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(server: McpServer) {
+    this.#server = server;
+  }
+
+  /** @param extra - of the request that runs the code: the question goes where its answer will go. */
+  approver(extra: Extra): ApproveHostCall {
+    return async (call) => {
+      if (!call.needsApproval || this.#allowed.has(call.name)) return { approved: true };
+      if (this.#server.server.getClientCapabilities()?.elicitation?.form === undefined) {
+        return { approved: false, reason: cannotAsk };
+      }
+      const asked = this.#turn.then(() => this.#ask(call, extra));
+      this.#turn = asked.catch(() => {});
+      return untilAborted(asked, call.signal);
+    };
+  }
+
+  async #ask(call: HostCall, { sendRequest }: Extra): Promise<HostCallApproval> {
+    const { name, signal } = call;
+    signal.throwIfAborted();
+    // Allowed by the answer before this one.
+    if (this.#allowed.has(name)) return { approved: true };
+    const params = { message: messageOf(call), requestedSchema: formOf(name) };
+    const request = { method: "elicitation/create" as const, params };
+    const { action, content } = await sendRequest(request, ElicitResultSchema, { signal, timeout: longestTimer });
+    if (action !== "accept") return { approved: false, reason: "The user refused it. Ask what they want." };
+    if (content?.["allow"] === "session") this.#allowed.add(name);
+    const approved = content?.["allow"] === "session" || content?.["allow"] === "once";
+    return { approved, ...(approved ? {} : { reason: "The user gave no clear answer." }) };
+  }
+}
+
+function formOf(name: string) {
+  return {
+    type: "object" as const,
+    properties: {
+      allow: {
+        type: "string" as const,
+        title: "Allow",
+        enum: ["once", "session"],
+        // Clients of the protocol's version 2025-06-18 know no other way to name choices.
+        enumNames: ["this call", `all calls of ${name} in this session`],
+        default: "once",
+      },
+    },
+    required: ["allow"],
+  };
+}
+
+function messageOf({ name, input }: HostCall): string {
+  // The code chose the arguments: none of them may hide on the screen.
+  const text = sanitizeTerminalText(JSON.stringify(input, undefined, 2));
+  const half = mostShown / 2;
+  const left = text.length - mostShown;
+  const shown = left <= 0 ? text : `${text.slice(0, half)}\n[... ${left} characters ...]\n${text.slice(-half)}`;
+  return `The code that runs wants to call ${name} with:\n${shown}`;
+}

@@ -1,0 +1,161 @@
+import { BackendUnavailableError } from "@fenced/core";
+import { longestTimer } from "@fenced/core/abort";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import {
+  type CallToolResult,
+  CallToolResultSchema,
+  ErrorCode,
+  ListToolsResultSchema,
+  McpError,
+  type Tool,
+} from "@modelcontextprotocol/sdk/types.js";
+import { packageVersion } from "../package-version.ts";
+import { type McpTarget, targetName } from "./mcp-target.ts";
+
+/** Tools that a server may offer; one that lists without end is broken. */
+const mostTools = 1000;
+
+/** How long a connection may take, and what gives it up. */
+export interface ConnectOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** A connection to another MCP server, from its start to its end. */
+export class McpConnection {
+  /** What the server calls itself. */
+  readonly name: string;
+  readonly tools: readonly Tool[];
+  readonly #client: Client;
+  readonly #target: McpTarget;
+
+  private constructor(client: Client, target: McpTarget, tools: readonly Tool[]) {
+    this.#client = client;
+    this.#target = target;
+    this.name = client.getServerVersion()?.name ?? targetName(target);
+    this.tools = tools;
+  }
+
+  /** @throws BackendUnavailableError if it does not start, does not answer, or offers no tools; the signal's reason if that is aborted. */
+  static async open(target: McpTarget, { timeoutMs, signal }: ConnectOptions): Promise<McpConnection> {
+    const client = new Client({ name: "fenced", version: packageVersion() });
+    const transport = transportOf(target);
+    try {
+      await client.connect(transport, { timeout: timeoutMs, signal });
+      const tools = await listTools(client, { timeout: timeoutMs, signal });
+      if (tools.length > 0) return new McpConnection(client, target, tools);
+      throw unavailable(target, "offers no tools", "Leave it out.");
+    } catch (error) {
+      // Not the client's, which waits for nothing if it has closed already.
+      await transport.close().catch(() => {});
+      signal.throwIfAborted();
+      throw BackendUnavailableError.isInstance(error) ? error : notConnected(target, error, timeoutMs);
+    }
+  }
+
+  /** Calls a tool, for as long as `signal` is not aborted. */
+  async call(name: string, args: unknown, signal: AbortSignal): Promise<CallToolResult> {
+    const request = { method: "tools/call" as const, params: { name, arguments: asArguments(args) } };
+    try {
+      return await this.#client.request(request, CallToolResultSchema, { signal, timeout: longestTimer });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (this.#client.transport === undefined || isClosed(error)) {
+        throw unavailable(
+          this.#target,
+          "has ended",
+          "Its functions are back once the server that you talk to is started again.",
+        );
+      }
+      if (error instanceof McpError) throw error;
+      throw unavailable(this.#target, `could not be called: ${messageOf(error)}`, "Try again later.", { cause: error });
+    }
+  }
+
+  /** Ends the connection, and the server if it was started for it: at once if it ends with its input, else within some seconds. */
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+}
+
+/** A program whose end can be waited for, also when the SDK's client has closed it already. */
+class StartedServer extends StdioClientTransport {
+  #closing: Promise<void> | undefined;
+
+  override close(): Promise<void> {
+    return (this.#closing ??= super.close());
+  }
+}
+
+function transportOf(target: McpTarget): StdioClientTransport | StreamableHTTPClientTransport {
+  if ("url" in target) {
+    const { url, headers } = target;
+    return new StreamableHTTPClientTransport(new URL(url), headers && { requestInit: { headers: { ...headers } } });
+  }
+  const { command, args = [], env, cwd } = target;
+  return new StartedServer({
+    command,
+    args: [...args],
+    ...(env && { env: { ...env } }),
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+}
+
+/** All pages. Not the SDK's method, which compiles each output schema: an odd one would take all tools away. */
+async function listTools(client: Client, options: { timeout: number; signal: AbortSignal }): Promise<Tool[]> {
+  if (client.getServerCapabilities()?.tools === undefined) return [];
+  const tools: Tool[] = [];
+  let cursor: string | undefined;
+  do {
+    const params = cursor === undefined ? {} : { cursor };
+    const page = await client.request({ method: "tools/list", params }, ListToolsResultSchema, options);
+    if (page.tools.length === 0) break;
+    tools.push(...page.tools);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined && tools.length < mostTools);
+  return tools.slice(0, mostTools);
+}
+
+function asArguments(args: unknown): Record<string, unknown> {
+  return typeof args === "object" && args !== null ? { ...args } : {};
+}
+
+function isClosed(error: unknown): boolean {
+  return error instanceof McpError && Number(error.code) === Number(ErrorCode.ConnectionClosed);
+}
+
+function notConnected(target: McpTarget, error: unknown, timeoutMs: number): BackendUnavailableError {
+  const code: unknown = typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
+  const options = { cause: error };
+  if (code === "ENOENT" || code === "EACCES") {
+    return unavailable(target, `could not be started (${code})`, "Check the command and the PATH.", options);
+  }
+  if (error instanceof McpError && Number(error.code) === Number(ErrorCode.RequestTimeout)) {
+    return unavailable(target, `did not answer within ${timeoutMs} ms`, "Check that it speaks MCP.", options);
+  }
+  if (isClosed(error)) {
+    const remedy = "See what it says on standard error, or run it in a terminal.";
+    return unavailable(target, "ended before it answered", remedy, options);
+  }
+  return unavailable(
+    target,
+    `could not be reached: ${messageOf(error)}`,
+    "Check its address, and that it speaks MCP.",
+    options,
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function unavailable(
+  target: McpTarget,
+  problem: string,
+  remedy: string,
+  options: { readonly cause?: unknown } = {},
+): BackendUnavailableError {
+  return new BackendUnavailableError(`The MCP server ${targetName(target)} ${problem}`, { remedy, ...options });
+}

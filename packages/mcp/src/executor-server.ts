@@ -1,0 +1,111 @@
+import { type CodeExecutor, InvalidInputError } from "@fenced/core";
+import { checkOptions, codeExecutorOption, optionsSchema } from "@fenced/core/options";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { AskClient } from "./connect/ask-client.ts";
+import { ConnectedServers } from "./connect/connected-servers.ts";
+import { serverLimits, type McpServerOptions } from "./mcp-server-options.ts";
+import { packageVersion } from "./package-version.ts";
+import { addListFiles } from "./tools/list-files.ts";
+import { addReadFile } from "./tools/read-file.ts";
+import { addRestart } from "./tools/restart.ts";
+import { addRunCode } from "./tools/run-code.ts";
+import { addWriteFile } from "./tools/write-file.ts";
+
+const serverOptions = optionsSchema({ executor: codeExecutorOption, ...serverLimits });
+
+/** Has its tools from the beginning, or from the moment at which it is known which languages and functions there are. */
+export class ExecutorServer extends McpServer {
+  readonly #executor: CodeExecutor;
+  readonly #options: McpServerOptions;
+  readonly #ask = new AskClient(this);
+  #hasTools = false;
+  #connected: ConnectedServers | undefined;
+  #connecting: Promise<void> | undefined;
+  #leaving = new AbortController();
+  #disconnecting: Promise<void> | undefined;
+
+  constructor(executor: CodeExecutor, options: McpServerOptions) {
+    checkOptions(serverOptions, { ...options, executor }, "createMcpServer");
+    super({ name: "fenced", version: packageVersion() });
+    this.#executor = executor;
+    this.#options = options;
+    if (executor.capabilities.languages.length > 0 && targetsOf(options).length === 0) this.#addTools();
+  }
+
+  /** Opens the connections to other servers, and serves the client. */
+  override async connect(transport: Transport): Promise<void> {
+    this.#leaving = new AbortController();
+    this.#disconnecting = undefined;
+    this.#connecting = this.#prepare(this.#leaving.signal);
+    try {
+      await this.#connecting;
+    } catch (error) {
+      await this.disconnect();
+      throw error;
+    }
+    const { onclose } = transport;
+    // The SDK has no other way to hear of it, and calls the one that is there.
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener
+    transport.onclose = () => {
+      onclose?.();
+      void this.disconnect();
+    };
+    await super.connect(transport);
+  }
+
+  override async close(): Promise<void> {
+    const disconnected = this.disconnect();
+    await super.close();
+    await disconnected;
+  }
+
+  /** Ends the connections to other servers, also those that are being opened; never rejects. */
+  disconnect(): Promise<void> {
+    this.#leaving.abort(new DOMException("The server was closed", "AbortError"));
+    return (this.#disconnecting ??= this.#disconnect());
+  }
+
+  async #disconnect(): Promise<void> {
+    await this.#connecting?.catch(() => {});
+    await this.#connected?.close();
+    this.#connected = undefined;
+  }
+
+  async #prepare(signal: AbortSignal): Promise<void> {
+    const { approveCalls = "writes", connectTimeoutMs: timeoutMs = 30_000 } = this.#options;
+    const targets = targetsOf(this.#options);
+    const isUnknown = this.#executor.capabilities.languages.length === 0;
+    if (isUnknown) await this.#executor.start({ signal });
+    if (targets.length > 0) {
+      if (this.#executor.capabilities.hostFunctions.length === 0) throw noHostFunctions();
+      this.#connected = await ConnectedServers.open(targets, { approveCalls, timeoutMs, signal });
+    }
+    if (!this.#hasTools) this.#addTools();
+  }
+
+  #addTools(): void {
+    const [executor, options] = [this.#executor, this.#options];
+    addRunCode(this, executor, {
+      ...options,
+      functions: () => this.#connected?.functions ?? [],
+      approver: (extra) => this.#ask.approver(extra),
+    });
+    addListFiles(this, executor, options);
+    addReadFile(this, executor, options);
+    addWriteFile(this, executor);
+    addRestart(this, executor);
+    this.#hasTools = true;
+  }
+}
+
+function targetsOf({ connect = [] }: McpServerOptions): NonNullable<McpServerOptions["connect"]> {
+  return connect;
+}
+
+function noHostFunctions(): InvalidInputError {
+  return new InvalidInputError("Code in this executor cannot call functions, such as the tools of other servers", {
+    remedy:
+      "Connect to none, or use an executor whose `capabilities.hostFunctions` names languages: Docker, the OS sandbox, SSH or Jupyter.",
+  });
+}

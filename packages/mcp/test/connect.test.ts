@@ -1,0 +1,264 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { needs } from "@fenced/test-support";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
+import { ElicitRequestSchema, type ElicitResult } from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { PictureExecutor } from "../../ai-sdk/test/support/picture-executor.ts";
+import { createMcpServer, type McpServerOptions, type McpTarget } from "../src/index.ts";
+import { call, python, textOf } from "./support/call.ts";
+import { isAlive } from "./support/is-alive.ts";
+import { connectHttp, connectStdio, startCli, startHttp } from "./support/start.ts";
+
+const fixture = fileURLToPath(new URL("fixtures/tools-server.mjs", import.meta.url));
+
+/** The server of the fixture. */
+function toolsServer(name: string, ...args: string[]): McpTarget {
+  return { command: process.execPath, args: [fixture, name, ...args] };
+}
+
+interface ConnectedClient {
+  readonly client: Client;
+  /** What its user was asked. */
+  readonly asked: string[];
+}
+
+/** A client of a server that connects to others; its user answers with these, and refuses after that. */
+async function connect(options: McpServerOptions, answers?: readonly ElicitResult[]): Promise<ConnectedClient> {
+  const executor = new LocalCommandLineCodeExecutor();
+  onTestFinished(() => executor.stop());
+  const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
+  const { client, asked } = newClient(answers);
+  await createMcpServer(executor, options).connect(serverSide);
+  await client.connect(clientSide);
+  onTestFinished(() => client.close());
+  return { client, asked };
+}
+
+function newClient(answers?: readonly ElicitResult[]): ConnectedClient {
+  const client = new Client({ name: "test", version: "1" }, { capabilities: answers ? { elicitation: {} } : {} });
+  const asked: string[] = [];
+  if (answers) {
+    client.setRequestHandler(
+      ElicitRequestSchema,
+      ({ params }) => answers[asked.push(params.message) - 1] ?? { action: "decline" },
+    );
+  }
+  return { client, asked };
+}
+
+const once: ElicitResult = { action: "accept", content: { allow: "once" } };
+const always: ElicitResult = { action: "accept", content: { allow: "session" } };
+
+/** Python that prints what each of these gives, or the error. */
+function attempts(...expressions: string[]): string {
+  return `import functions, os
+for expression in ${JSON.stringify(expressions)}:
+    try:
+        print(eval(expression, {**vars(functions), "os": os}))
+    except functions.HostFunctionError as error:
+        print(error)
+`;
+}
+
+async function lines(client: Client, ...expressions: string[]): Promise<string[]> {
+  return (await python(client, attempts(...expressions))).trimEnd().split("\n");
+}
+
+describe("tools of other servers", needs("python3"), () => {
+  it("are functions that code calls, with their schemas, until the server that has them ends", async () => {
+    const { client } = await connect({ connect: [toolsServer("notes"), toolsServer("mail")] });
+    const { tools } = await client.listTools();
+    const { description } = tools.find(({ name }) => name === "run_code") ?? {};
+    expect(description).toMatch(
+      /def notes_add_numbers\(a: int, b: int\) -> NotesAddNumbersResult:\n {4}"""Adds two numbers\."""/,
+    );
+    expect(description).toMatch(/declare function mail_search\(input: \{ query: string \}\): Promise<unknown>;/);
+
+    const found = await lines(
+      client,
+      "notes_add_numbers(1, 2)",
+      "notes_search(query='fox')",
+      "mail_search(query='fox')",
+      "notes_add_numbers(a='x', b=2)",
+      "notes_fail()",
+      "notes_crash()",
+      "notes_search(query='fox')",
+      "mail_search(query='hen')",
+    );
+    const ended = `BackendUnavailableError: The MCP server <path> has ended. Its functions are back once the server that you talk to is started again.`;
+    const wrong = expect.stringMatching(/^ArgumentError: notes_add_numbers: "a": /);
+    const failed = "Error: no such thing";
+    expect(found).toEqual(["{'sum': 3}", "fox in notes", "fox in mail", wrong, failed, ended, ended, "hen in mail"]);
+
+    const [pid] = (await lines(client, "mail_who()"))[0]?.split(" ").map(Number) ?? [];
+    expect(isAlive(pid ?? 0)).toBe(true);
+    await client.close();
+    await expect.poll(() => isAlive(pid ?? 0), { timeout: 20_000 }).toBe(false);
+  });
+
+  it("are called after a yes of the user, who is asked about those that change something", async () => {
+    const odd: ElicitResult = { action: "accept", content: {} };
+    const { client, asked } = await connect({ connect: [toolsServer("notes")] }, [
+      once,
+      odd,
+      { action: "decline" },
+      always,
+    ]);
+    expect(
+      await lines(client, "search(query='fox')", "remove(1)", "remove(2)", "remove(3)", "remove(4)", "remove(5)"),
+    ).toEqual([
+      "fox in notes",
+      "removed 1",
+      "NotApprovedError: The call was not approved: The user gave no clear answer.",
+      "NotApprovedError: The call was not approved: The user refused it. Ask what they want.",
+      "removed 4",
+      "removed 5",
+    ]);
+    expect(asked).toHaveLength(4);
+    expect(asked[0]).toBe('The code that runs wants to call remove with:\n{\n  "id": 1\n}');
+    // One question at a time; the answer to the first counts for all.
+    const sideBySide = `import asyncio, functions
+async def main():
+    print(await asyncio.gather(*[functions.search.aio(query=str(n)) for n in range(3)]))
+asyncio.run(main())`;
+    const all = await connect({ connect: [toolsServer("notes")], approveCalls: "all" }, [always]);
+    expect(await python(all.client, sideBySide)).toBe("['0 in notes', '1 in notes', '2 in notes']\n");
+    expect(all.asked).toHaveLength(1);
+  });
+
+  it("that change something are refused where the client cannot ask, unless that is allowed", async () => {
+    const careful = await connect({ connect: [toolsServer("notes")] });
+    expect(await lines(careful.client, "search(query='fox')", "remove(1)")).toEqual([
+      "fox in notes",
+      expect.stringMatching(/^NotApprovedError: .* The user's MCP client cannot ask .* with --approve none\.$/),
+    ]);
+    const trusting = await connect({ connect: [toolsServer("notes")], approveCalls: "none" });
+    expect(await lines(trusting.client, "remove(1)")).toEqual(["removed 1"]);
+  });
+
+  it("come over HTTP, too, and the user is asked there; with the session its connections end", async () => {
+    const upstream = await startHttp();
+    const headers = { authorization: `Bearer ${upstream.token}` };
+    const server = await startHttp({ connect: [{ url: upstream.url, headers }, toolsServer("notes")] });
+    const { client, asked } = newClient([once]);
+    const { transport } = await connectHttp(server, onTestFinished, client);
+    expect(await lines(client, "list_files()['total']", "remove(1)")).toEqual(["0", "removed 1"]);
+    expect(asked).toHaveLength(1);
+    const [pid] = (await lines(client, "who()"))[0]?.split(" ").map(Number) ?? [];
+    await transport.terminateSession();
+    expect(isAlive(pid ?? 0)).toBe(false);
+  });
+});
+
+describe("a server that cannot be connected to", () => {
+  const refusing = async (target: McpTarget, options: McpServerOptions = {}) => {
+    const executor = new LocalCommandLineCodeExecutor();
+    onTestFinished(() => executor.stop());
+    const [, serverSide] = InMemoryTransport.createLinkedPair();
+    const connected = createMcpServer(executor, { connect: [target], ...options }).connect(serverSide);
+    const error: unknown = await connected.catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(BackendUnavailableError);
+    return error instanceof Error ? error.message : "";
+  };
+
+  it("is named with the reason, and nothing of it is left", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const pidFile = join(directory, "pid");
+    const [missing, exits, empty, nobody, silent] = await Promise.all([
+      refusing({ command: "no-such-program-of-test" }),
+      refusing(toolsServer("exits")),
+      refusing(toolsServer("empty")),
+      refusing({ url: "http://127.0.0.1:9/mcp" }),
+      refusing(toolsServer("silent", pidFile), { connectTimeoutMs: 3000 }),
+    ]);
+    expect(missing).toMatch(
+      /^The MCP server no-such-program-of-test could not be started \(ENOENT\)\. Check the command/,
+    );
+    expect(exits).toMatch(/ ended before it answered\. See what it says on standard error/);
+    expect(empty).toMatch(/ offers no tools\. Leave it out\.$/);
+    expect(nobody).toMatch(/^The MCP server http:\/\/127\.0\.0\.1:9 could not be reached: fetch failed/);
+    expect(silent).toMatch(/ did not answer within 3000 ms\. Check that it speaks MCP\.$/);
+    // On a slow machine it may have been ended before its first line.
+    if (existsSync(pidFile)) expect(isAlive(Number(await readFile(pidFile, "utf8")))).toBe(false);
+  });
+
+  it("is given up when the server is closed meanwhile", async () => {
+    const executor = new LocalCommandLineCodeExecutor();
+    onTestFinished(() => executor.stop());
+    const server = createMcpServer(executor, { connect: [toolsServer("silent")], connectTimeoutMs: 600_000 });
+    const connecting = server.connect(InMemoryTransport.createLinkedPair()[1]);
+    const refused = expect(connecting).rejects.toThrow("The server was closed");
+    await server.close();
+    await refused;
+  });
+
+  it("is refused by an executor whose code cannot call it, and by a wrong option", async () => {
+    const executor = new PictureExecutor({});
+    onTestFinished(() => executor.stop());
+    const connecting = createMcpServer(executor, { connect: [toolsServer("notes")] }).connect(
+      InMemoryTransport.createLinkedPair()[1],
+    );
+    await expect(connecting).rejects.toThrow(/Code in this executor cannot call functions/);
+    const wrong = () => createMcpServer(executor, { connect: [{ url: "ftp://a" }] });
+    expect(wrong).toThrow(InvalidInputError);
+    expect(wrong).toThrow(/"connect/);
+  });
+});
+
+describe("--connect", needs("python3"), () => {
+  it(
+    "lets code in a sandbox call tools of a command, which has the environment, and ends with it",
+    needs("bubblewrap"),
+    async () => {
+      const command = `"${process.execPath}" '${fixture}' notes`;
+      const env = { SECRET_OF_TEST: "key", FENCED_MCP_TOKEN: "token-of-16-characters" };
+      const client = await connectStdio(["--executor", "os-sandbox", "--connect", command, "--approve", "none"], {
+        env,
+      });
+      const [who, removed, own] = await lines(client, "who()", "remove(1)", "os.environ.get('SECRET_OF_TEST')");
+      expect(removed).toBe("removed 1");
+      expect(own).toBe("None");
+      const [pid, secret] = who?.split(" ") ?? [];
+      expect(secret).toBe("key");
+      await client.close();
+      await expect.poll(() => isAlive(Number(pid)), { timeout: 20_000 }).toBe(false);
+    },
+  );
+
+  it.each([[[]], [["--http"]]])("ends at once with the reason if a server does not start, %j", async (more) => {
+    const args = ["--executor", "local", "--connect", "no-such-program-of-test --flag", ...more];
+    const { exitCode, stdout, stderr } = await startCli(args).outcome;
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toMatch(/The MCP server no-such-program-of-test could not be started \(ENOENT\)/);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+});
+
+describe("a network policy", needs("docker"), () => {
+  it("has its refusals in the structured result", async () => {
+    const options = { image: "fenced-test:python", pull: "never", network: { allow: ["allowed.example"] } } as const;
+    const executor = new DockerCommandLineCodeExecutor(options);
+    onTestFinished(() => executor.stop());
+    const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
+    await createMcpServer(executor).connect(serverSide);
+    const { client } = newClient();
+    await client.connect(clientSide);
+    onTestFinished(() => client.close());
+    const code = "import urllib.request\nurllib.request.urlopen('http://refused.example/')";
+    const result = await call(client, "run_code", { language: "python", code });
+    const reason = "refused.example is not in this executor's network policy";
+    expect(result.structuredContent).toMatchObject({
+      network: [{ protocol: "http", host: "refused.example", port: 80, reason }],
+    });
+    expect(textOf(result)).toContain(reason);
+  });
+});
