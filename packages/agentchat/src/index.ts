@@ -13,6 +13,7 @@ export {
 } from "./agents/chat-agent.ts";
 export type { ApprovalFunc, ApprovalRequest, ApprovalResponse } from "./execution/code-approval.ts";
 export { terminalApproval, type TerminalApprovalOptions } from "./execution/terminal-approval.ts";
+export { terminalHostCallApproval } from "./execution/terminal-host-call-approval.ts";
 export {
   type PendingAnswer,
   type PendingApproval,

@@ -64,6 +64,7 @@ export type {
   HostCallError,
   NeedsApproval,
 } from "./functions/host/host-call.ts";
+export { describeHostCall } from "./functions/host/describe-host-call.ts";
 export { type HostFunction, isHostFunction } from "./functions/host/host-function.ts";
 export { hostFunction, type HostFunctionDefinition } from "./functions/host/make-host-function.ts";
 export {

@@ -123,7 +123,7 @@ describe("tools of other servers", needs("python3"), () => {
       "removed 5",
     ]);
     expect(asked).toHaveLength(4);
-    expect(asked[0]).toBe('The code that runs wants to call remove with:\n{\n  "id": 1\n}');
+    expect(asked[0]).toBe('The code that runs wants to call remove({"id":1})');
     // One question at a time; the answer to the first counts for all.
     const sideBySide = `import asyncio, functions
 async def main():

@@ -32,16 +32,20 @@ const schema: z.ZodType<TerminalApprovalOptions> = optionsSchema({
  */
 export function terminalApproval(options: TerminalApprovalOptions = {}): ApprovalFunc {
   const { showCode = true } = checkOptions(schema, options, "terminalApproval");
-  if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    throw new InvalidInputError("terminalApproval needs a terminal, but standard input or output is not one", {
-      remedy: "Run the program in a terminal, or write an approvalFunc that asks in another way.",
-    });
-  }
+  assertTerminal("terminalApproval", "an approvalFunc");
   return async (request, { signal }) => {
     const code = showCode ? `\n${request.code}\n` : "";
     const answer = await askOnTerminal(`${code}\n${question(request)}`, { signal });
     return toResponse(answer?.trim() ?? "");
   };
+}
+
+/** @throws InvalidInputError if there is nobody to ask: what a pipe contains is not a person's answer. */
+export function assertTerminal(owner: string, instead: string): void {
+  if (process.stdin.isTTY && process.stdout.isTTY) return;
+  throw new InvalidInputError(`${owner} needs a terminal, but standard input or output is not one`, {
+    remedy: `Run the program in a terminal, or write ${instead} that asks in another way.`,
+  });
 }
 
 function question({ blocks }: ApprovalRequest): string {

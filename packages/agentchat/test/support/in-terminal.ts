@@ -18,21 +18,21 @@ export async function talk(
   return talkTo(command, args, answer);
 }
 
-/** The same in a terminal, by way of Python; types the keys once something is printed that ends with `question`. */
+/** The same in a terminal, by way of Python; types the keys once something is printed that ends with `question`: of many, the next each time. */
 export async function talkInTerminal(
   program: readonly string[],
-  { keys, question = "" }: { readonly keys: string; readonly question?: string },
+  { keys, question = "" }: { readonly keys: string | readonly string[]; readonly question?: string },
 ): Promise<Told> {
   const pty = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
   return talkTo("python3", ["-c", pty, ...nodeArguments, ...program], (child) => {
     let shown = "";
-    let isAsked = false;
+    const left = [keys].flat();
+    let asked = 0;
     child.stdout.on("data", (text: Buffer) => {
       shown += text.toString();
-      if (!isAsked && shown.includes(question)) {
-        isAsked = true;
-        child.stdin.write(keys);
-      }
+      // Without a question, whatever is printed first is one.
+      const questions = question === "" ? 1 : shown.split(question).length - 1;
+      for (; asked < questions && left.length > 0; asked += 1) child.stdin.write(left.shift() ?? "");
     });
   });
 }

@@ -1,11 +1,8 @@
-import { type ApproveHostCall, type HostCall, type HostCallApproval, sanitizeTerminalText } from "@fenced/core";
+import { type ApproveHostCall, describeHostCall, type HostCall, type HostCallApproval } from "@fenced/core";
 import { longestTimer, untilAborted } from "@fenced/core/abort";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import { ElicitResultSchema, type ServerNotification, type ServerRequest } from "@modelcontextprotocol/sdk/types.js";
-
-/** Characters of a call's arguments that a person is shown; of more, head and tail. */
-const mostShown = 4000;
 
 const cannotAsk =
   "The user's MCP client cannot ask whether this may run (it has no elicitation). Whoever set this server up can allow such calls with --approve none.";
@@ -40,7 +37,10 @@ export class AskClient {
     signal.throwIfAborted();
     // Allowed by the answer before this one.
     if (this.#allowed.has(name)) return { approved: true };
-    const params = { message: messageOf(call), requestedSchema: formOf(name) };
+    const params = {
+      message: `The code that runs wants to call ${describeHostCall(call)}`,
+      requestedSchema: formOf(name),
+    };
     const request = { method: "elicitation/create" as const, params };
     const { action, content } = await sendRequest(request, ElicitResultSchema, { signal, timeout: longestTimer });
     if (action !== "accept") return { approved: false, reason: "The user refused it. Ask what they want." };
@@ -65,13 +65,4 @@ function formOf(name: string) {
     },
     required: ["allow"],
   };
-}
-
-function messageOf({ name, input }: HostCall): string {
-  // The code chose the arguments: none of them may hide on the screen.
-  const text = sanitizeTerminalText(JSON.stringify(input, undefined, 2));
-  const half = mostShown / 2;
-  const left = text.length - mostShown;
-  const shown = left <= 0 ? text : `${text.slice(0, half)}\n[... ${left} characters ...]\n${text.slice(-half)}`;
-  return `The code that runs wants to call ${name} with:\n${shown}`;
 }
