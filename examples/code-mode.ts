@@ -1,41 +1,74 @@
-// Gives code the tools of the Vercel AI SDK as functions: twenty calls side by side, and the model sees one result.
+// Lets a model of the Vercel AI SDK call its tools from code: one program makes 20 calls, and a person approves what matters.
 // needs: python3
 import assert from "node:assert/strict";
 // #region code-mode
-import { setTimeout as sleep } from "node:timers/promises";
-import { hostFunctionsFrom } from "@fenced/core";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { codeExecutionTool } from "@fenced/ai-sdk";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
-import { tool } from "ai";
+import { generateText, stepCountIs, tool } from "ai";
 import * as z from "zod";
+// #endregion
+import { startOpenAIServer } from "./support/model-server.ts";
 
+const code = `
+import asyncio
+from functions import read_sensor, set_alarm
+
+async def main():
+    values = await asyncio.gather(*[read_sensor.aio(sensor=number) for number in range(20)])
+    hottest = values.index(max(values))
+    print(hottest, max(values), set_alarm(sensor=hottest))
+
+asyncio.run(main())
+`;
+await using server = await startOpenAIServer([
+  { toolCalls: [{ id: "call-1", name: "execute_code", arguments: JSON.stringify({ language: "python", code }) }] },
+  { text: "Sensor 19 is the hottest, with 21.9 degrees; its alarm is set." },
+]);
+Object.assign(process.env, { OPENAI_BASE_URL: server.baseURL });
+const asked: string[] = [];
+const { log } = console;
+console.log = (line: string) => {
+  asked.push(line);
+  log(line);
+};
+
+// #region code-mode
 const tools = {
   "read-sensor": tool({
     description: "The temperature at a sensor, in degrees Celsius.",
     inputSchema: z.object({ sensor: z.int().min(0).max(19) }),
     outputSchema: z.number(),
-    execute: async ({ sensor }) => {
-      await sleep(50);
-      return 20 + sensor / 10;
-    },
+    execute: ({ sensor }) => 20 + sensor / 10,
+  }),
+  "set-alarm": tool({
+    description: "Sets the alarm of a sensor.",
+    inputSchema: z.object({ sensor: z.int() }),
+    needsApproval: true,
+    execute: ({ sensor }) => `alarm ${sensor} is set`,
   }),
 };
 
-await using executor = new LocalCommandLineCodeExecutor({ functions: hostFunctionsFrom(tools) });
-const code = `
-import asyncio
-from functions import read_sensor
-
-async def main():
-    values = await asyncio.gather(*[read_sensor.aio(sensor=number) for number in range(20)])
-    print(max(values))
-
-asyncio.run(main())
-`;
-for await (const event of executor.streamCodeBlocks([{ language: "python", code }])) {
-  if (event.type === "host-result") console.log(`${event.name}: ${JSON.stringify(event.output)}`);
-  if (event.type === "result") console.log(event.result.output); // 21.9
-}
+const baseURL = process.env["OPENAI_BASE_URL"] ?? "http://localhost:11434/v1";
+const service = createOpenAICompatible({ name: "service", baseURL });
+await using executor = new LocalCommandLineCodeExecutor();
+const executeCode = codeExecutionTool(executor, {
+  tools, // the code calls them as functions: read_sensor(sensor=3)
+  approveHostCall: ({ name, input, needsApproval }) => {
+    if (needsApproval) console.log(`${name} is called with ${JSON.stringify(input)}`);
+    return { approved: true }; // or ask somebody: the program waits
+  },
+  imagesToModel: false,
+});
+const { text } = await generateText({
+  model: service("qwen3"),
+  tools: { execute_code: executeCode },
+  stopWhen: stepCountIs(5),
+  prompt: "Set the alarm of the hottest sensor.",
+});
+console.log(text);
 // #endregion
 
-const { output } = await executor.executeCodeBlocks([{ language: "python", code }]);
-assert.equal(output, "21.9\n");
+assert.deepEqual(asked, ['set_alarm is called with {"sensor":19}', text]);
+const told = server.requests[1]?.body.messages.findLast(({ role }) => role === "tool");
+assert.equal(told?.content, "19 21.9 alarm 19 is set\n");

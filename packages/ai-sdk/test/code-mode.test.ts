@@ -93,7 +93,9 @@ for wrong in (lambda: get_weather(city=1), fail):
     const approveHostCall = async (call: HostCall) => {
       asked.push(call);
       if (!call.needsApproval) return { approved: true };
-      const approved = await new Promise<boolean>((resolve) => answers.set(call.callId, resolve));
+      const approved = await new Promise<boolean>((resolve) => {
+        answers.set(call.callId, resolve);
+      });
       return { approved, reason: "said the page" };
     };
     const code = `from functions import remove, HostFunctionError
@@ -133,7 +135,9 @@ except HostFunctionError as error:
     const wait = tool({
       inputSchema: z.object({}),
       execute: async (_, { abortSignal }) => {
-        const aborted = new Promise<void>((resolve) => abortSignal?.addEventListener("abort", () => resolve()));
+        const aborted = new Promise<void>((resolve) => {
+          abortSignal?.addEventListener("abort", () => resolve());
+        });
         controller.abort();
         await aborted;
         reason = abortSignal?.reason;

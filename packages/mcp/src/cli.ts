@@ -11,6 +11,7 @@ import { parseOptions, type CliOptions } from "./cli/parse-options.ts";
 import { sessionExecutors } from "./cli/session-executors.ts";
 import { UsageError } from "./cli/usage-error.ts";
 import { ConnectedServers } from "./connect/connected-servers.ts";
+import { assertHostFunctions } from "./executor-server.ts";
 import { startMcpHttpServer } from "./http/start-mcp-http-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
 import { serveStdio } from "./serve-stdio.ts";
@@ -49,6 +50,7 @@ async function run(options: CliOptions, signal: AbortSignal): Promise<void> {
   const { connect, approve: approveCalls } = options;
   const limits: McpServerOptions = { maxOutputCharacters: options.maxOutput, connect, approveCalls };
   if (!options.http) return serveStdio(executor, { ...limits, signal, onError: say });
+  if (connect.length > 0) assertHostFunctions(executor);
   await executor.stop();
   await serveHttp(model, { options, signal, limits });
 }

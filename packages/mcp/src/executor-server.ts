@@ -78,7 +78,7 @@ export class ExecutorServer extends McpServer {
     const isUnknown = this.#executor.capabilities.languages.length === 0;
     if (isUnknown) await this.#executor.start({ signal });
     if (targets.length > 0) {
-      if (this.#executor.capabilities.hostFunctions.length === 0) throw noHostFunctions();
+      assertHostFunctions(this.#executor);
       this.#connected = await ConnectedServers.open(targets, { approveCalls, timeoutMs, signal });
     }
     if (!this.#hasTools) this.#addTools();
@@ -103,8 +103,10 @@ function targetsOf({ connect = [] }: McpServerOptions): NonNullable<McpServerOpt
   return connect;
 }
 
-function noHostFunctions(): InvalidInputError {
-  return new InvalidInputError("Code in this executor cannot call functions, such as the tools of other servers", {
+/** @throws InvalidInputError if its code cannot call functions of this program. */
+export function assertHostFunctions({ capabilities }: CodeExecutor): void {
+  if (capabilities.hostFunctions.length > 0) return;
+  throw new InvalidInputError("Code in this executor cannot call functions, such as the tools of other servers", {
     remedy:
       "Connect to none, or use an executor whose `capabilities.hostFunctions` names languages: Docker, the OS sandbox, SSH or Jupyter.",
   });

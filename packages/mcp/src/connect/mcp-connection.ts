@@ -17,6 +17,9 @@ import { type McpTarget, targetName } from "./mcp-target.ts";
 /** Tools that a server may offer; one that lists without end is broken. */
 const mostTools = 1000;
 
+const connectionClosed: number = ErrorCode.ConnectionClosed;
+const requestTimeout: number = ErrorCode.RequestTimeout;
+
 /** How long a connection may take, and what gives it up. */
 export interface ConnectOptions {
   readonly timeoutMs: number;
@@ -123,7 +126,7 @@ function asArguments(args: unknown): Record<string, unknown> {
 }
 
 function isClosed(error: unknown): boolean {
-  return error instanceof McpError && Number(error.code) === Number(ErrorCode.ConnectionClosed);
+  return error instanceof McpError && error.code === connectionClosed;
 }
 
 function notConnected(target: McpTarget, error: unknown, timeoutMs: number): BackendUnavailableError {
@@ -132,7 +135,7 @@ function notConnected(target: McpTarget, error: unknown, timeoutMs: number): Bac
   if (code === "ENOENT" || code === "EACCES") {
     return unavailable(target, `could not be started (${code})`, "Check the command and the PATH.", options);
   }
-  if (error instanceof McpError && Number(error.code) === Number(ErrorCode.RequestTimeout)) {
+  if (error instanceof McpError && error.code === requestTimeout) {
     return unavailable(target, `did not answer within ${timeoutMs} ms`, "Check that it speaks MCP.", options);
   }
   if (isClosed(error)) {

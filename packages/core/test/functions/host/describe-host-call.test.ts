@@ -1,0 +1,9 @@
+import { expect, test } from "vitest";
+import { describeHostCall } from "../../../src/index.ts";
+
+test("a call is described with nothing hidden on a screen, and what is left out is said", () => {
+  expect(describeHostCall({ name: "remove", input: { id: 1 } })).toBe('remove({"id":1})');
+  expect(describeHostCall({ name: "pay", input: "\u202e\u001b[2Jto me" })).toBe('pay("\\u001b[2Jto me")');
+  const long = describeHostCall({ name: "pay", input: `a${"x".repeat(5000)}z` });
+  expect(long).toMatch(/^pay\("ax{1998}\[\.\.\. 1004 characters left out \.\.\.\]x{1998}z"\)$/);
+});
