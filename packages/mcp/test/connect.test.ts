@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { BackendUnavailableError, ExecutorStoppedError, InvalidInputError } from "@fenced/core";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
@@ -143,12 +143,19 @@ asyncio.run(main())`;
       "fox in notes",
       expect.stringMatching(/^NotApprovedError: .* The user's MCP client cannot ask .* with --approve none\.$/),
     ]);
-    const trusting = await connect({ connect: [toolsServer("notes")], approveCalls: "none" });
-    expect(await lines(trusting.client, "remove(1)")).toEqual(["removed 1"]);
+    const connected = [toolsServer("notes"), toolsServer("notes")];
+    const trusting = await connect({ connect: connected, approveCalls: "none" });
+    expect(await lines(trusting.client, "notes_remove(1)", "notes_remove_2(2)")).toEqual(["removed 1", "removed 2"]);
   });
 
   it("come over HTTP, too, and the user is asked there; with the session its connections end", async () => {
-    const upstream = await startHttp();
+    const made: LocalCommandLineCodeExecutor[] = [];
+    const createExecutor = () => {
+      const executor = new LocalCommandLineCodeExecutor();
+      made.push(executor);
+      return executor;
+    };
+    const upstream = await startHttp({ createExecutor });
     const headers = { authorization: `Bearer ${upstream.token}` };
     const server = await startHttp({
       connectTimeoutMs,
@@ -160,6 +167,12 @@ asyncio.run(main())`;
     expect(asked).toHaveLength(1);
     const [pid] = (await lines(client, "who()"))[0]?.split(" ").map(Number) ?? [];
     await transport.terminateSession();
+    const hasStopped = async () =>
+      made[0]?.files.list().then(
+        () => false,
+        (error: unknown) => ExecutorStoppedError.isInstance(error),
+      );
+    await expect.poll(hasStopped, { timeout: 20_000 }).toBe(true);
     // A machine that is slow may need a moment to end what was killed.
     await expect.poll(() => isAlive(pid ?? 0), { timeout: 20_000 }).toBe(false);
   });

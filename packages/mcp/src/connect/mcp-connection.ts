@@ -1,5 +1,5 @@
 import { BackendUnavailableError } from "@fenced/core";
-import { longestTimer } from "@fenced/core/abort";
+import { longestTimer, within } from "@fenced/core/abort";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -17,6 +17,8 @@ import { type McpTarget, targetName } from "./mcp-target.ts";
 /** Tools that a server may offer; one that lists without end is broken. */
 const mostTools = 1000;
 
+/** Milliseconds that a server over HTTP may take to end its session. */
+const farewellMs = 2000;
 const connectionClosed: number = ErrorCode.ConnectionClosed;
 const requestTimeout: number = ErrorCode.RequestTimeout;
 
@@ -33,10 +35,12 @@ export class McpConnection {
   readonly tools: readonly Tool[];
   readonly #client: Client;
   readonly #target: McpTarget;
+  readonly #transport: ServerTransport;
 
-  private constructor(client: Client, target: McpTarget, tools: readonly Tool[]) {
+  private constructor(client: Client, { target, transport, tools }: Opened) {
     this.#client = client;
     this.#target = target;
+    this.#transport = transport;
     this.name = client.getServerVersion()?.name ?? targetName(target);
     this.tools = tools;
   }
@@ -48,7 +52,7 @@ export class McpConnection {
     try {
       await client.connect(transport, { timeout: timeoutMs, signal });
       const tools = await listTools(client, { timeout: timeoutMs, signal });
-      if (tools.length > 0) return new McpConnection(client, target, tools);
+      if (tools.length > 0) return new McpConnection(client, { target, transport, tools });
       throw unavailable(target, "offers no tools", "Leave it out.");
     } catch (error) {
       // Not the client's, which waits for nothing if it has closed already.
@@ -79,6 +83,11 @@ export class McpConnection {
 
   /** Ends the connection, and the server if it was started for it: at once if it ends with its input, else within some seconds. */
   async close(): Promise<void> {
+    // A server over HTTP otherwise keeps the session until it is idle for long.
+    const transport = this.#transport;
+    if (transport instanceof StreamableHTTPClientTransport) {
+      await within(farewellMs, transport.terminateSession()).catch(() => {});
+    }
     await this.#client.close();
   }
 }
@@ -92,7 +101,16 @@ class StartedServer extends StdioClientTransport {
   }
 }
 
-function transportOf(target: McpTarget): StdioClientTransport | StreamableHTTPClientTransport {
+type ServerTransport = StdioClientTransport | StreamableHTTPClientTransport;
+
+/** What a connection is made from. */
+interface Opened {
+  readonly target: McpTarget;
+  readonly transport: ServerTransport;
+  readonly tools: readonly Tool[];
+}
+
+function transportOf(target: McpTarget): ServerTransport {
   if ("url" in target) {
     const { url, headers } = target;
     return new StreamableHTTPClientTransport(new URL(url), headers && { requestInit: { headers: { ...headers } } });
