@@ -12,9 +12,15 @@ const startProgram: string = readFileSync(new URL("./start-block.sh", import.met
 const killProgram: string = readFileSync(new URL("./kill-processes.sh", import.meta.url), "utf8");
 const countProgram: string = readFileSync(new URL("./count-oom-kills.sh", import.meta.url), "utf8");
 
+/** A program as far as the daemon's `exec` can run it, too: its file is there already, and its input is text. */
+export interface ExecutedProgram extends Omit<SupervisedProgram, "file" | "stdin"> {
+  readonly stdin?: string;
+}
+
 /** Starts and ends blocks in one container. */
-export interface BlockRunner extends Pick<Supervisor, "direct" | "run" | "reset" | "fail"> {
-  /** Connects programs in the container with this one; absent without a supervisor. */
+export interface BlockRunner extends Pick<Supervisor, "direct" | "reset" | "fail"> {
+  run(program: ExecutedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void>;
+  /** Connects programs in the container with this one; not there without a supervisor. */
   readonly openCalls?: Supervisor["openCalls"];
   /** Connects programs in the container with a proxy in this process; absent without a supervisor. */
   readonly openNetwork?: Supervisor["openNetwork"];
@@ -49,7 +55,7 @@ export class ExecRunner implements BlockRunner {
     this.#context = context;
   }
 
-  async *run({ argv, env, stdin, signal }: SupervisedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+  async *run({ argv, env, stdin, signal }: ExecutedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
     if (this.#lost) throw this.#lost;
     const mark = `FENCED_BLOCK=${randomUUID()}`;
     const kills = await this.#oomKills();

@@ -22,7 +22,41 @@ environment = {}
 commands = ""
 # The module that keeps an interpreter waiting, once the host has asked for that.
 warm = None
-inputs, blocks, readers = {}, {}, {}
+inputs, files, blocks, readers = {}, {}, {}, {}
+
+
+class BlockFile:
+    """What a block runs, in the workspace: a new file, or none, whatever code has put there."""
+
+    def __init__(self, head):
+        kept, name = head.split(b":", 1)
+        self.place = os.path.join(os.fsencode(workspace), name)
+        self.kept = kept == b"keep"
+        self.problem = None
+        self.descriptor = None
+        try:
+            self.descriptor = os.open(self.place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            self.problem = os.strerror(error.errno)
+
+    def write(self, content):
+        view = memoryview(content)
+        try:
+            while self.problem is None and len(view):
+                view = view[os.write(self.descriptor, view) :]
+        except OSError as error:
+            self.problem = os.strerror(error.errno)
+
+    def close(self):
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
+    def remove(self):
+        try:
+            if not self.kept:
+                os.unlink(self.place)
+        except OSError:
+            pass
 
 
 class Block:
@@ -41,6 +75,14 @@ class Block:
         self.stopped = set()
         self.empty = 0
         self.oom = processes.oom_kills()
+        self.file = None
+
+
+def write_file(number, payload):
+    if number not in files:
+        head, payload = payload.split(b"\0", 1)
+        files[number] = BlockFile(head)
+    files[number].write(payload)
 
 
 def no_process(number):
@@ -54,7 +96,15 @@ def report(number, code, memory, killed, problem):
 
 
 def start(number, mark, credit, argv, environ):
-    given = inputs.pop(number, None)
+    given, file = inputs.pop(number, None), files.pop(number, None)
+    if file is not None:
+        file.close()
+        if file.problem is not None:
+            if given is not None:
+                os.close(given)
+            file.remove()
+            report(number, None, None, False, "The block could not be written to the work directory: " + file.problem)
+            return
     if given is not None:
         os.lseek(given, 0, os.SEEK_SET)
     stdin = given if given is not None else os.open("/dev/null", os.O_RDONLY)
@@ -66,11 +116,14 @@ def start(number, mark, credit, argv, environ):
     except OSError as error:
         for end in (stdin,) + out + err + status:
             os.close(end)
+        if file is not None:
+            file.remove()
         report(number, None, None, False, no_process(error.errno))
         return
     for end in (stdin, out[1], err[1], status[1]):
         os.close(end)
     block = Block(number, mark, credit, shepherd, status[0], {out[0]: STDOUT, err[0]: STDERR})
+    block.file = file
     blocks[number] = block
     for end in block.pipes:
         os.set_blocking(end, False)
@@ -197,6 +250,8 @@ def end_block(block):
                 break
             left -= count
     block.ended = True
+    if block.file is not None:
+        block.file.remove()
     # What the block left running may go on writing: it is read and dropped, or it would be stopped by a full pipe.
     resume(block)
     now = processes.oom_kills()

@@ -5,7 +5,15 @@ export {
   type SupervisorInventory,
   type SupervisorStreams,
 } from "./connect-supervisor.ts";
-export { carrierText, supervisorCommand, type SupervisorConfig } from "./supervisor-command.ts";
-export type { ProgramEnd, SupervisedProgram, Supervisor, WarmPython } from "./supervisor.ts";
+export {
+  carrierText,
+  pythonCommand,
+  supervisorCommand,
+  supervisorLoader,
+  type SupervisorConfig,
+  type SupervisorLoader,
+} from "./supervisor-command.ts";
+export { SupervisedFiles, type SupervisedPlace } from "./supervised-files.ts";
+export type { ProgramEnd, ProgramFile, SupervisedProgram, Supervisor, WarmPython } from "./supervisor.ts";
 export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
 export { encodeFrame, hostMagic, type FrameConsumer, FrameReader } from "./wire.ts";

@@ -2,7 +2,7 @@
 # Runs where there is no Python: says who it is and what there is, then waits for the end of its input, which is the end of the
 # program that started it. Uses nothing but what a POSIX shell has built in. Arguments: those of supervisor.py.
 directory=$1 probe=$3
-shift 5
+shift 6
 printf 'FENCED0\n'
 mkdir -p "$directory/home" 2>/dev/null
 printf 'self %s\n' "$$"

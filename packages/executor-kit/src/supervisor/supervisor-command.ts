@@ -2,6 +2,8 @@ import { readFileSync } from "node:fs";
 
 const bootProgram: string = readFileSync(new URL("./boot.sh", import.meta.url), "utf8");
 const inventoryProgram: string = readFileSync(new URL("./inventory.sh", import.meta.url), "utf8");
+const loadProgram: string = readFileSync(new URL("./load.py", import.meta.url), "utf8");
+const pythonProgram: string = readFileSync(new URL("./python.sh", import.meta.url), "utf8");
 const channelProgram: string = readFileSync(new URL("./channel.py", import.meta.url), "utf8");
 const processesProgram: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
 const tunnelsProgram: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
@@ -59,6 +61,11 @@ export interface SupervisorConfig {
    * Default: none.
    */
   readonly probe?: string;
+  /**
+   * The name of an abstract socket, at which a process waits that ends the place once the connection ends, or nothing has come over
+   * it for a while: the supervisor sends a byte for each ping of the host. Linux only. Default: there is none.
+   */
+  readonly keeper?: string;
 }
 
 /**
@@ -69,16 +76,46 @@ export interface SupervisorConfig {
  * @example
  * const command = supervisorCommand({ directory: "/tmp/session", workspace: "/workspace", programs: ["node"] });
  */
-export function supervisorCommand({
-  directory,
-  workspace,
-  programs = [],
-  path = "",
-  alone = false,
-  probe = "",
-}: SupervisorConfig): [string, ...string[]] {
-  const words = [directory, workspace, probe, path, alone ? "alone" : "", ...programs];
-  return ["sh", "-c", bootProgram, "fenced", supervisorProgram, inventoryProgram, ...words];
+export function supervisorCommand(config: SupervisorConfig): [string, ...string[]] {
+  return ["sh", "-c", bootProgram, "fenced", supervisorProgram, inventoryProgram, ...wordsOf(config)];
+}
+
+/** How to start the supervisor where a command has to be short. */
+export interface SupervisorLoader {
+  /** The command, of some hundred bytes. It needs Python 3.8 or later; where there is none, it says so and fails. */
+  readonly command: readonly [string, ...string[]];
+  /** What to write to its standard input, before the streams go to `connectSupervisor`. */
+  readonly program: Uint8Array;
+}
+
+/**
+ * What starts the supervisor where a command must be short, since it is part of an address, for example: the programs follow over
+ * its standard input. There has to be a POSIX shell as `sh`, and Python.
+ *
+ * @example
+ * const { command, program } = supervisorLoader({ directory: "/tmp/session", workspace: "/workspace" });
+ */
+export function supervisorLoader(config: SupervisorConfig): SupervisorLoader {
+  const program = Buffer.from([supervisorProgram, ...wordsOf(config)].join("\0"));
+  return {
+    command: pythonCommand(loadProgram),
+    program: Buffer.concat([Buffer.from(String(program.length).padStart(sizeDigits, "0")), program]),
+  };
+}
+
+/**
+ * A command that runs a program by the Python that is there, as the supervisor is run: nothing of the work directory or the image
+ * is imported. Where there is no Python, it says so and fails.
+ */
+export function pythonCommand(program: string): [string, ...string[]] {
+  return ["sh", "-c", pythonProgram, "fenced", program];
+}
+
+/** Digits before what `load.py` reads. */
+const sizeDigits = 10;
+
+function wordsOf({ directory, workspace, programs = [], path = "", alone, probe = "", keeper = "" }: SupervisorConfig) {
+  return [directory, workspace, probe, path, alone === true ? "alone" : "", keeper, ...programs];
 }
 
 /** A program that creates modules from texts and runs them in this order. Their JSON is also valid Python. */

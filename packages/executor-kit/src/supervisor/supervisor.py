@@ -1,8 +1,8 @@
 """Starts and ends blocks for a host that talks to it over one stream, in frames. Python 3.8 or later, standard library only.
 
 Arguments: a directory of the session's own, which is made here; the directory in which blocks run; a probe file in it, or
-nothing; the PATH to look for programs on, or nothing; `alone` if nothing else is meant to run here, or nothing; the programs to
-look for. It imports little, and `signal` and `collections` only by their cores: what Python loads, the start waits for.
+nothing; the PATH to look for programs on, or nothing; `alone` if nothing else is meant to run here, or nothing; the abstract
+socket of a keeper, or nothing; the programs to look for. It imports little, and `signal` and `collections` only by their cores: what Python loads, the start waits for.
 """
 
 import os
@@ -17,10 +17,11 @@ import _fenced_relay as relay
 import _fenced_tunnels as tunnels
 from _fenced_channel import channel, events
 
-DIRECTORY, WORKSPACE, PROBE, PATH, ALONE = sys.argv[1:6]
-PROGRAMS = sys.argv[6:]
+DIRECTORY, WORKSPACE, PROBE, PATH, ALONE, KEEPER = sys.argv[1:7]
+PROGRAMS = sys.argv[7:]
 
 listener = None
+keeper = None
 resetting = False
 tunnel_orders = {
     channels.TUNNEL_WRITE: tunnels.write,
@@ -44,6 +45,11 @@ def obey(kind, number, payload):
         view = memoryview(payload)
         while len(view):
             view = view[os.write(blocks.inputs[number], view) :]
+    elif kind == channels.FILE:
+        blocks.write_file(number, payload)
+    elif kind == channels.PING:
+        beat()
+        channel.send(channels.PONG, 0)
     elif kind == channels.RESET:
         resetting = True
         if blocks.warm is not None:
@@ -70,6 +76,32 @@ def keep_warm(source, settings):
         blocks.warm = type(sys)("_fenced_warm")
         exec(compile(source, "<_fenced_warm>", "exec"), blocks.warm.__dict__)
     blocks.warm.configure(settings)
+
+
+def find_keeper():
+    """Who ends this place once this program has ended, or has not heard from the host for a while."""
+    if not KEEPER:
+        return None
+    import _socket
+
+    found = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    for attempt in range(500):
+        try:
+            found.connect("\0" + KEEPER)
+            break
+        except ConnectionRefusedError:
+            # It has only just been started.
+            select.select([], [], [], 0.02)
+    found.setblocking(False)
+    return found
+
+
+def beat():
+    if keeper is not None:
+        try:
+            keeper.send(b".")
+        except BlockingIOError:
+            pass
 
 
 def scratch():
@@ -273,7 +305,8 @@ def read_ready():
 
 
 def main():
-    global listener, resetting
+    global listener, keeper, resetting
+    keeper = find_keeper()
     blocks.commands = os.path.join(DIRECTORY, "bin")
     blocks.workspace, blocks.environment = WORKSPACE, block_environment()
     processes.adopt_orphans()

@@ -29,16 +29,24 @@ export interface SupervisedProgram {
   readonly argv: readonly string[];
   /** Variables that override those of the supervisor's environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the program reads. Default: standard input is empty. */
-  readonly stdin?: string;
+  /** What it reads. Default: standard input is empty. */
+  readonly stdin?: string | Uint8Array;
+  /** A file for it in the workspace, written before it starts. Default: there is none. */
+  readonly file?: ProgramFile;
   /** Kills everything that the program started. */
   readonly signal: AbortSignal;
 }
 
-/**
- * Which programs are forked from a waiting interpreter: those that run one Python file with these settings. All others
- * start normally.
- */
+/** A file of the host's own, for one program. */
+export interface ProgramFile {
+  /** In the workspace, and new there: something else of that name makes the program fail. */
+  readonly name: string;
+  readonly content: string;
+  /** Leave it there. Default: false; it is removed when the program has ended. */
+  readonly keep?: boolean;
+}
+
+/** Which programs are forked from a waiting interpreter: those that run one file of Python with these settings. All others start anew. */
 export interface WarmPython {
   /** The interpreter: the first word of their `argv`; the second and last one is the file. */
   readonly python: string;
@@ -69,6 +77,7 @@ export class Supervisor {
   readonly #stream: Writable;
   readonly #lose: (error: Error) => void;
   readonly #programs = new Map<number, OutputQueue<ProgramEnd>>();
+  readonly #pings: (() => void)[] = [];
   readonly #resets: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
   readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
   /** Bytes sent for tunnels since there was last room for them. */
@@ -137,8 +146,18 @@ export class Supervisor {
   }
 
   /**
-   * Keeps a Python interpreter waiting, and forks Python programs from it. It starts while no program is running; until
-   * it is ready, or if it cannot be used, each program starts its own interpreter.
+   * Asks the supervisor whether it is there; resolves when it says so. Its keeper learns from this that the host is there. Does
+   * not resolve if it says nothing: give it a time limit.
+   */
+  ping(): Promise<void> {
+    if (this.#lost) return Promise.reject(this.#lost);
+    this.#send(frameType.ping, 0);
+    return new Promise((resolve) => this.#pings.push(resolve));
+  }
+
+  /**
+   * Keeps a Python interpreter waiting, and forks programs of Python from it. It starts while no program runs; until it is
+   * ready, and where it cannot be used, each program starts an interpreter of its own.
    */
   keepWarm({ python, preload = [], env }: WarmPython): void {
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -198,7 +217,8 @@ export class Supervisor {
    */
   report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.done) this.#resets.shift()?.resolve();
-    if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
+    if (type === frameType.pong) this.#pings.shift()?.();
+    else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
     if (type !== frameType.exit) return;
     const output = this.#programs.get(number);
     const problem = payload.subarray(6).toString();
@@ -206,14 +226,10 @@ export class Supervisor {
     else output?.end(readEnd(payload));
   }
 
-  #start(number: number, { argv, env, stdin }: SupervisedProgram): void {
-    if (stdin !== undefined) {
-      const bytes = Buffer.from(stdin);
-      for (let start = 0; start < bytes.length || start === 0; start += inputPiece) {
-        this.#send(frameType.input, number, bytes.subarray(start, start + inputPiece));
-      }
-    }
-    // With the mark the supervisor finds processes that escaped from the process tree.
+  #start(number: number, { argv, env, stdin, file }: SupervisedProgram): void {
+    if (file) this.#sendPieces(frameType.file, number, `${file.keep === true ? "keep" : ""}:${file.name}\0${file.content}`);
+    if (stdin !== undefined) this.#sendPieces(frameType.input, number, stdin);
+    // By the mark the supervisor finds what has escaped from the tree of processes.
     const mark = `FENCED_BLOCK=${randomUUID()}`;
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const fields = [mark, windowBytes, argv.length, ...argv, ...variables, mark];
@@ -230,6 +246,13 @@ export class Supervisor {
       taken = 0;
       this.#send(frameType.credit, number, credit);
     };
+  }
+
+  #sendPieces(type: number, number: number, content: string | Uint8Array): void {
+    const bytes = Buffer.from(content);
+    for (let start = 0; start < bytes.length || start === 0; start += inputPiece) {
+      this.#send(type, number, bytes.subarray(start, start + inputPiece));
+    }
   }
 
   #send(type: number, number: number, payload?: Uint8Array): void {

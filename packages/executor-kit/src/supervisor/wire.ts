@@ -16,6 +16,8 @@ export const frameType = {
   tunnelEnd: 9,
   tunnelDrop: 10,
   warm: 11,
+  file: 12,
+  ping: 13,
   hello: 16,
   stdout: 17,
   stderr: 18,
@@ -27,6 +29,7 @@ export const frameType = {
   tunnelClosed: 24,
   tunnelTaken: 25,
   tunnelEnded: 26,
+  pong: 27,
 } as const;
 
 /** Precedes the first frame to the supervisor. */
@@ -96,7 +99,7 @@ export class FrameReader {
 
   #begin(): void {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.tunnelEnded;
+    const known = this.#type >= frameType.hello && this.#type <= frameType.pong;
     if (!known || this.#left < 0 || (!this.#isOutput && this.#left > longestReport)) {
       throw new Error("what came from the supervisor is not what it writes");
     }

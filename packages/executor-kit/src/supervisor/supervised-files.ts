@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import {
+  BackendUnavailableError,
+  InvalidInputError,
+  sanitizeTerminalText,
+  type FileInfo,
+  type FileStat,
+} from "@fenced/core";
+import { asWorkspaceError } from "../workspace/directory-handle.ts";
+import type { RemoteFileAccess } from "../workspace/remote-files.ts";
+import type { FileContent } from "../workspace/spool-file.ts";
+import type { Supervisor } from "./supervisor.ts";
+
+const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url), "utf8");
+
+/** How long a request may go on without a byte of an answer, in milliseconds. */
+const quietMs = 60_000;
+/** The same for a removal, which says nothing until it is done. */
+const removalMs = 300_000;
+/** Bytes of a file that one program takes: they wait in memory where the supervisor runs. */
+const pieceBytes = 4_194_304;
+/** Characters that one file's entry in a list may have. */
+const longestEntry = 1_048_576;
+const longestStatus = 200;
+
+/** Where a supervisor's files are, and how to get at them. */
+export interface SupervisedPlace {
+  /** The directory in which programs run. Absolute path there. */
+  readonly workspace: string;
+  /** Python 3.8 or later: one of the `programs` that the inventory names. */
+  readonly python: string;
+  /** What the session's own files in the workspace are called at first. */
+  readonly filePrefix: string;
+  /** The supervisor of now: one that was lost may have been replaced. */
+  readonly supervisor: () => Promise<Supervisor>;
+}
+
+/** The files of a workspace where a supervisor runs: each request is a short program of Python there. Linux only. */
+export class SupervisedFiles implements RemoteFileAccess {
+  readonly seeks = true;
+  readonly measurable = true;
+  readonly #place: SupervisedPlace;
+
+  constructor(place: SupervisedPlace) {
+    this.#place = place;
+  }
+
+  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of this.#ask({ words: ["list", directory] })) {
+      const entries = (rest + decoder.decode(chunk, { stream: true })).split("\0");
+      rest = entries.pop() ?? "";
+      if (rest.length > longestEntry) throw notAnAnswer(directory);
+      for (const entry of entries) {
+        const [, size, file] = /^(\d+) ([^]+)$/.exec(entry) ?? [];
+        if (file !== undefined) yield { path: file, size: Number(size) };
+      }
+    }
+  }
+
+  async stat(file: string): Promise<FileStat> {
+    let said = "";
+    for await (const chunk of this.#ask({ words: ["stat", file] })) {
+      said = (said + Buffer.from(chunk).toString()).slice(0, longestStatus);
+    }
+    const [, type, size, changed] = /^(file|directory) (\d+) (\d+)\n$/.exec(said) ?? [];
+    if (type !== "file" && type !== "directory") throw notAnAnswer(file);
+    return { path: file, type, size: type === "file" ? Number(size) : 0, modifiedAt: new Date(Number(changed)) };
+  }
+
+  content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {
+    return this.#ask({ words: ["content", file, String(start)] });
+  }
+
+  async put(file: string, content: FileContent): Promise<void> {
+    const part = `${this.#place.filePrefix}${randomUUID().slice(0, 12)}.part`;
+    let sent = 0;
+    const send = async (stdin: Uint8Array, last: boolean): Promise<void> => {
+      const words = ["put", file, part, sent === 0 ? "first" : "next", last ? String(content.size) : "-"];
+      sent += stdin.length;
+      for await (const _ of this.#ask({ words, stdin }));
+    };
+    try {
+      let waiting: Uint8Array[] = [];
+      let bytes = 0;
+      for await (const chunk of content) {
+        for (let rest = chunk; rest.length > 0;) {
+          // The last piece is held back: it says that the file is whole.
+          if (bytes === pieceBytes) {
+            await send(Buffer.concat(waiting), false);
+            [waiting, bytes] = [[], 0];
+          }
+          const piece = rest.subarray(0, pieceBytes - bytes);
+          waiting.push(Buffer.from(piece));
+          bytes += piece.length;
+          rest = rest.subarray(piece.length);
+        }
+      }
+      if (sent + bytes !== content.size) throw changed(file);
+      await send(Buffer.concat(waiting), true);
+    } catch (error) {
+      if (sent > 0) await this.#drop(part);
+      throw error;
+    }
+  }
+
+  async remove(file: string): Promise<void> {
+    for await (const _ of this.#ask({ words: ["remove", file], limitMs: removalMs }));
+  }
+
+  /** Never rejects: what it was for has failed, which counts more. */
+  async #drop(part: string): Promise<void> {
+    try {
+      for await (const _ of this.#ask({ words: ["drop", part] }));
+    } catch {
+      // The place is lost, and the file with it.
+    }
+  }
+
+  async *#ask({ words, stdin, limitMs = quietMs }: FileRequest): AsyncGenerator<Uint8Array, void, void> {
+    const { python, workspace } = this.#place;
+    const [, file = "."] = words;
+    const supervisor = await this.#place.supervisor();
+    const ending = new AbortController();
+    const events = supervisor.run({
+      argv: [python, "-I", "-S", "-X", "utf8", "-c", filesProgram, workspace, ...words],
+      env: {},
+      ...(stdin === undefined ? {} : { stdin }),
+      signal: ending.signal,
+    });
+    let errors = "";
+    try {
+      for (;;) {
+        const late = setTimeout(() => ending.abort(), limitMs);
+        const { value, done } = await events.next().finally(() => clearTimeout(late));
+        if (ending.signal.aborted) throw notAnswered(file, limitMs);
+        if (done === true) {
+          if (value.exitCode !== 0) throw refusal(errors, file);
+          return;
+        }
+        // A copy: the memory may be used again.
+        if (value.type === "stdout" && typeof value.data !== "string") yield Buffer.from(value.data);
+        else if (value.type === "stderr") errors = (errors + String(value.data)).slice(-longestStatus);
+      }
+    } finally {
+      // A reader that leaves early has no use for the rest.
+      ending.abort();
+      await events.return({ exitCode: 0, outOfMemory: false });
+    }
+  }
+}
+
+interface FileRequest {
+  readonly words: readonly string[];
+  readonly stdin?: Uint8Array;
+  readonly limitMs?: number;
+}
+
+function refusal(said: string, file: string): unknown {
+  const [, code = "EIO", text = `the request was ended; ${said}`] = /^(E[A-Z0-9]+) ([^]*)$/.exec(said) ?? [];
+  return asWorkspaceError(Object.assign(new Error(sanitizeTerminalText(text.trim())), { code }), file);
+}
+
+function changed(file: string): InvalidInputError {
+  return new InvalidInputError(`${JSON.stringify(file)} was changed while it was being sent`, {
+    remedy: "Send it again when nothing writes to it.",
+  });
+}
+
+function notAnswered(file: string, limitMs: number): BackendUnavailableError {
+  return new BackendUnavailableError(
+    `The request for ${JSON.stringify(file)} was not answered within ${limitMs / 1000} s`,
+    { remedy: "Call restart(), which ends all processes there, and try again." },
+  );
+}
+
+function notAnAnswer(file: string): BackendUnavailableError {
+  return new BackendUnavailableError(
+    `Something else came back than what was asked about ${JSON.stringify(file)}`,
+    { remedy: "Code may have interfered with the request. Call restart(), and try again." },
+  );
+}

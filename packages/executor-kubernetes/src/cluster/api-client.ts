@@ -1,0 +1,223 @@
+import http from "node:http";
+import https from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
+import { HttpsProxyAgent } from "https-proxy-agent";
+import type { WebSocket } from "ws";
+import { apiError, ApiStatusError, unreachable } from "./api-error.ts";
+import type { ClusterAccess, Credentials } from "./cluster-access.ts";
+import { openExecSocket } from "./exec-socket.ts";
+
+/** Milliseconds within which a request has to be answered. */
+const answerMs = 30_000;
+/** Milliseconds for which a server that cannot be reached is tried again: it may be starting anew. */
+const patienceMs = 10_000;
+const retryMs = 500;
+/** Bytes of an answer. */
+const longestAnswer = 8_388_608;
+
+/** A request to the API. */
+export interface ApiRequest {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** From `/api/`, with the query. */
+  readonly path: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  /** Try again for a while where the server cannot be reached. Default: true. */
+  readonly patient?: boolean;
+}
+
+/** The API of one cluster, as far as sessions need it. */
+export class ApiClient {
+  readonly cluster: ClusterAccess;
+  #agent: { readonly agent: http.Agent; readonly for: Credentials["certificate"] } | undefined;
+
+  constructor(cluster: ClusterAccess) {
+    this.cluster = cluster;
+  }
+
+  /**
+   * @returns the answer, which is JSON.
+   * @throws BackendUnavailableError if the server cannot be reached or refuses; the signal's reason.
+   */
+  async send(request: ApiRequest): Promise<unknown> {
+    const answer = await this.#authorised(request, (credentials) => this.#patiently(request, credentials));
+    const text = await textOf(answer);
+    const parsed = parseJson(text);
+    if (isSuccess(answer)) return parsed;
+    throw apiError(answer.statusCode ?? 0, parsed, this.cluster);
+  }
+
+  /**
+   * What happens to objects, one JSON text a line, until the server or the caller ends it.
+   *
+   * @throws like `send`.
+   */
+  async *watch(path: string, signal: AbortSignal): AsyncGenerator<unknown, void, void> {
+    const request: ApiRequest = { method: "GET", path, signal };
+    const answer = await this.#authorised(request, (credentials) => this.#patiently(request, credentials));
+    if (!isSuccess(answer)) throw apiError(answer.statusCode ?? 0, parseJson(await textOf(answer)), this.cluster);
+    let rest = "";
+    try {
+      for await (const chunk of answer.setEncoding("utf8")) {
+        const lines = `${rest}${String(chunk)}`.split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) yield parseJson(line);
+        if (rest.length > longestAnswer) return;
+      }
+    } catch {
+      // The server ended it, or the connection broke: the caller looks again.
+      signal.throwIfAborted();
+    } finally {
+      answer.destroy();
+    }
+  }
+
+  /**
+   * Starts a program in a pod, over a WebSocket.
+   *
+   * @throws like `send`.
+   */
+  async exec(path: string, signal: AbortSignal): Promise<WebSocket> {
+    const open = (credentials: Credentials) => {
+      const url = this.#url(path);
+      url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+      return openExecSocket(url, { agent: this.#agentFor(credentials), headers: headersOf(credentials), signal });
+    };
+    try {
+      return await open(await this.cluster.credentials()).catch(async (error: unknown) => {
+        if (!(error instanceof ApiStatusError) || error.status !== 401) throw error;
+        return open(await this.cluster.credentials(true));
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof ApiStatusError) throw apiError(error.status, error.body, this.cluster);
+      throw unreachable(this.cluster, error);
+    }
+  }
+
+  /** Ends connections that wait to be used again. */
+  close(): void {
+    this.#agent?.agent.destroy();
+  }
+
+  /** Once more with new credentials, if the first ones are refused. */
+  async #authorised(
+    { signal }: ApiRequest,
+    attempt: (credentials: Credentials) => Promise<http.IncomingMessage>,
+  ): Promise<http.IncomingMessage> {
+    const answer = await attempt(await this.cluster.credentials());
+    signal?.throwIfAborted();
+    if (answer.statusCode !== 401) return answer;
+    answer.resume();
+    return attempt(await this.cluster.credentials(true));
+  }
+
+  /** A server that starts anew refuses connections for a moment, or says that it is not ready. */
+  async #patiently(request: ApiRequest, credentials: Credentials): Promise<http.IncomingMessage> {
+    const end = performance.now() + (request.patient === false ? 0 : patienceMs);
+    for (;;) {
+      const answer = await this.#once(request, credentials).catch((error: unknown) => {
+        request.signal?.throwIfAborted();
+        if (performance.now() >= end || !isTransient(error)) throw unreachable(this.cluster, error);
+      });
+      const busy = answer && (answer.statusCode === 429 || answer.statusCode === 503) && performance.now() < end;
+      if (answer && !busy) return answer;
+      answer?.resume();
+      await sleep(retryMs, undefined, request.signal ? { signal: request.signal } : {});
+    }
+  }
+
+  #once({ method, path, body, signal }: ApiRequest, credentials: Credentials): Promise<http.IncomingMessage> {
+    const url = this.#url(path);
+    const content = body === undefined ? undefined : JSON.stringify(body);
+    return new Promise((resolve, reject) => {
+      const request = (url.protocol === "https:" ? https : http).request(url, {
+        method,
+        agent: this.#agentFor(credentials),
+        headers: {
+          accept: "application/json",
+          ...(content === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(content) }),
+          ...headersOf(credentials),
+        },
+        ...(signal ? { signal } : {}),
+      });
+      const late = setTimeout(() => request.destroy(new Error(`no answer within ${answerMs / 1000} s`)), answerMs);
+      request.once("response", (answer) => {
+        clearTimeout(late);
+        resolve(answer);
+      });
+      request.once("error", (error) => {
+        clearTimeout(late);
+        reject(error);
+      });
+      request.end(content);
+    });
+  }
+
+  #url(path: string): URL {
+    const { server } = this.cluster;
+    // The server may be behind a path of its own.
+    return new URL(`${server.origin}${server.pathname.replace(/\/$/, "")}${path}`);
+  }
+
+  #agentFor({ certificate }: Credentials): http.Agent {
+    if (this.#agent && this.#agent.for === certificate) return this.#agent.agent;
+    this.#agent?.agent.destroy();
+    const { authority, insecure, serverName, proxy, server } = this.cluster;
+    const tls = {
+      keepAlive: true,
+      ...(authority === undefined ? {} : { ca: authority }),
+      ...(insecure === true ? { rejectUnauthorized: false } : {}),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+      ...certificate,
+    };
+    const agent = proxy
+      ? new HttpsProxyAgent(proxy, tls)
+      : server.protocol === "https:"
+        ? new https.Agent(tls)
+        : new http.Agent({ keepAlive: true });
+    this.#agent = { agent, for: certificate };
+    return agent;
+  }
+}
+
+function headersOf({ token }: Credentials): Record<string, string> {
+  return { "user-agent": "fenced", ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
+}
+
+function isSuccess({ statusCode = 0 }: http.IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+async function textOf(answer: http.IncomingMessage): Promise<string> {
+  let text = "";
+  const late = setTimeout(() => answer.destroy(), answerMs);
+  try {
+    for await (const chunk of answer.setEncoding("utf8")) {
+      text += String(chunk);
+      if (text.length > longestAnswer) break;
+    }
+  } catch {
+    // Half an answer is no JSON, which says enough.
+  } finally {
+    clearTimeout(late);
+  }
+  return text;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const transient: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EAI_AGAIN"]);
+
+function isTransient(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code: unknown = Reflect.get(error, "code");
+  if (error instanceof AggregateError) return error.errors.every(isTransient);
+  return typeof code === "string" && transient.has(code);
+}

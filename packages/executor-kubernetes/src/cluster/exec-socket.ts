@@ -1,0 +1,134 @@
+import type { Agent, IncomingMessage } from "node:http";
+import { Duplex, Readable } from "node:stream";
+import { WebSocket } from "ws";
+import { ApiStatusError } from "./api-error.ts";
+
+/** How bytes travel: https://kubernetes.io/docs/reference/generated/kubernetes-api/, "PodExecOptions"; the first byte of a message names the channel. */
+const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
+const [stdinChannel, stdoutChannel, stderrChannel, statusChannel] = [0, 1, 2, 3] as const;
+/** Bytes of a message; servers refuse those of many megabytes. */
+const longestMessage = 131_072;
+const handshakeMs = 30_000;
+const longestRefusal = 65_536;
+
+/** What opens a socket. */
+export interface ExecSocketOptions {
+  readonly agent: Agent;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Opens the WebSocket of an exec.
+ *
+ * @throws ApiStatusError if it is refused; the connection's error; the signal's reason.
+ */
+export function openExecSocket(url: URL, { agent, headers, signal }: ExecSocketOptions): Promise<WebSocket> {
+  signal.throwIfAborted();
+  const socket = new WebSocket(url, protocols, {
+    agent,
+    headers: { ...headers },
+    handshakeTimeout: handshakeMs,
+    perMessageDeflate: false,
+  });
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      socket.terminate();
+      reject(signal.reason);
+    };
+    const settle = (action: () => void): void => {
+      signal.removeEventListener("abort", abort);
+      action();
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    socket.once("open", () => settle(() => resolve(socket)));
+    socket.on("error", (error) => settle(() => reject(error)));
+    socket.once("unexpected-response", (_, answer: IncomingMessage) => {
+      void refusalOf(answer).then((error) => {
+        settle(() => reject(error));
+        socket.terminate();
+      });
+    });
+  });
+}
+
+async function refusalOf(answer: IncomingMessage): Promise<ApiStatusError> {
+  let text = "";
+  try {
+    for await (const chunk of answer.setEncoding("utf8")) {
+      text += String(chunk);
+      if (text.length > longestRefusal) break;
+    }
+  } catch {
+    // The status says enough.
+  }
+  try {
+    const body: unknown = JSON.parse(text);
+    return new ApiStatusError(answer.statusCode ?? 0, body);
+  } catch {
+    return new ApiStatusError(answer.statusCode ?? 0, { message: text });
+  }
+}
+
+/** The standard streams of a program in a pod. */
+export interface ExecStreams {
+  /** Its end closes the connection. */
+  readonly stdin: Duplex;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+/** The streams that travel over the WebSocket of an exec. */
+export function streamsOf(socket: WebSocket): ExecStreams {
+  const [stdout, stderr] = [new Readable({ read: () => {} }), new Readable({ read: () => {} })];
+  const stdin = new Duplex({
+    read: () => {},
+    write: (chunk: Buffer, _, wrote) => send(socket, chunk, wrote),
+    destroy: (error, destroyed) => {
+      // Nobody answers who has gone: the goodbye is not waited for.
+      socket.close();
+      setTimeout(() => socket.terminate(), 1000).unref();
+      destroyed(error);
+    },
+  });
+  socket.on("message", (data) => {
+    const bytes = Array.isArray(data) ? Buffer.concat(data) : Buffer.isBuffer(data) ? data : Buffer.from(data);
+    const content = bytes.subarray(1);
+    if (content.length === 0) return;
+    if (bytes[0] === stdoutChannel) stdout.push(content);
+    else if (bytes[0] === stderrChannel) stderr.push(content);
+    else if (bytes[0] === statusChannel) stderr.push(statusText(content.toString()));
+  });
+  socket.on("close", () => {
+    stdout.push(null);
+    stderr.push(null);
+    stdin.push(null);
+  });
+  return { stdin, stdout, stderr };
+}
+
+function send(socket: WebSocket, chunk: Buffer, wrote: (error?: Error | null) => void): void {
+  if (socket.readyState !== socket.OPEN) {
+    wrote(new Error("the connection to the pod has ended"));
+    return;
+  }
+  for (let start = 0; start < chunk.length; start += longestMessage) {
+    const piece = chunk.subarray(start, start + longestMessage);
+    const message = Buffer.allocUnsafe(piece.length + 1);
+    message[0] = stdinChannel;
+    message.set(piece, 1);
+    const last = start + longestMessage >= chunk.length;
+    socket.send(message, { binary: true }, last ? (error) => wrote(error ?? null) : undefined);
+  }
+}
+
+/** How the program ended, as a `Status` of the API; nothing if it ended well. */
+function statusText(text: string): string {
+  try {
+    const status: unknown = JSON.parse(text);
+    const message: unknown = Reflect.get(Object(status), "message");
+    return typeof message === "string" ? `\n${message}` : "";
+  } catch {
+    return `\n${text}`;
+  }
+}

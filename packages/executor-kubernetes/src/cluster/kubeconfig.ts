@@ -1,0 +1,216 @@
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { parse } from "yaml";
+import { z } from "zod";
+import type { ClusterAccess, CredentialSource } from "./cluster-access.ts";
+import { execPlugin, execPluginConfig } from "./exec-plugin.ts";
+import { inCluster } from "./in-cluster.ts";
+
+const text = z.string().optional();
+const clusterConfig = z.object({
+  server: z.string(),
+  "certificate-authority": text,
+  "certificate-authority-data": text,
+  "insecure-skip-tls-verify": z.boolean().optional(),
+  "tls-server-name": text,
+  "proxy-url": text,
+});
+const userConfig = z.object({
+  "client-certificate": text,
+  "client-certificate-data": text,
+  "client-key": text,
+  "client-key-data": text,
+  token: text,
+  tokenFile: text,
+  exec: execPluginConfig.optional(),
+  "auth-provider": z.unknown().optional(),
+  username: text,
+  as: text,
+});
+const contextConfig = z.object({ cluster: z.string(), user: text, namespace: text });
+const named = <Value extends z.ZodType>(name: string, value: Value) =>
+  z.array(z.object({ name: z.string(), [name]: value.nullish() })).nullish();
+const fileConfig = z
+  .object({
+    "current-context": z.string().nullish(),
+    clusters: named("cluster", clusterConfig),
+    users: named("user", userConfig),
+    contexts: named("context", contextConfig),
+  })
+  .nullable();
+
+type ClusterConfig = z.output<typeof clusterConfig>;
+type UserConfig = z.output<typeof userConfig>;
+
+/** One entry, and the directory of the file that it comes from: its paths are relative to that. */
+interface Entry<Value> {
+  readonly value: Value;
+  readonly directory: string;
+}
+
+/** All files together: of each name the first entry counts. */
+interface MergedConfig {
+  readonly clusters: Map<string, Entry<ClusterConfig>>;
+  readonly users: Map<string, Entry<UserConfig>>;
+  readonly contexts: Map<string, Entry<z.output<typeof contextConfig>>>;
+  currentContext: string | undefined;
+}
+
+/** Which cluster, and how to find it. */
+export interface ClusterChoice {
+  /** A kubeconfig file. Default: those that `KUBECONFIG` names, else `~/.kube/config`, else that of the pod this runs in. */
+  readonly kubeconfig?: string;
+  /** A context in it. Default: its current one. */
+  readonly context?: string;
+}
+
+/**
+ * Finds the cluster, as kubectl does.
+ *
+ * @throws InvalidInputError if there is no such file, context, cluster or user, or a setting that is not supported;
+ * BackendUnavailableError if nothing says where a cluster is.
+ */
+export function findCluster({ kubeconfig, context }: ClusterChoice): ClusterAccess {
+  const files = kubeconfigFiles(kubeconfig);
+  if (files.length === 0) {
+    const inside = inCluster();
+    if (inside && context === undefined) return inside;
+    throw new BackendUnavailableError("There is no kubeconfig, and this program does not run in a pod", {
+      remedy: "Set KUBECONFIG or the option `kubeconfig` to a file that `kubectl` works with, or make ~/.kube/config.",
+    });
+  }
+  const merged: MergedConfig = { clusters: new Map(), users: new Map(), contexts: new Map(), currentContext: undefined };
+  for (const file of files) addFile(merged, file);
+  return accessOf(merged, context, files);
+}
+
+function kubeconfigFiles(given: string | undefined): string[] {
+  if (given !== undefined) {
+    if (existsSync(given)) return [given];
+    throw new InvalidInputError(`There is no kubeconfig file ${given}`, {
+      remedy: "Set `kubeconfig` to a file that is there, or leave it out.",
+    });
+  }
+  const listed = process.env["KUBECONFIG"];
+  const names = listed === undefined || listed === "" ? [path.join(homedir(), ".kube/config")] : listed.split(path.delimiter);
+  return names.filter((name) => name !== "" && existsSync(name));
+}
+
+function addFile(merged: MergedConfig, file: string): void {
+  const parsed = fileConfig.safeParse(parseYaml(file));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new InvalidInputError(`${file} is not a kubeconfig file: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`, {
+      remedy: "See whether `kubectl config view` can read it.",
+    });
+  }
+  const directory = path.dirname(path.resolve(file));
+  const { clusters, users, contexts, "current-context": current } = parsed.data ?? {};
+  merged.currentContext ||= current ?? undefined;
+  for (const { name, cluster } of clusters ?? []) addEntry(merged.clusters, name, cluster, directory);
+  for (const { name, user } of users ?? []) addEntry(merged.users, name, user ?? {}, directory);
+  for (const { name, context } of contexts ?? []) addEntry(merged.contexts, name, context, directory);
+}
+
+function addEntry<Value>(entries: Map<string, Entry<Value>>, name: unknown, value: Value | null | undefined, directory: string): void {
+  if (typeof name !== "string" || value === null || value === undefined || entries.has(name)) return;
+  entries.set(name, { value, directory });
+}
+
+function parseYaml(file: string): unknown {
+  try {
+    return parse(readFileSync(file, "utf8"));
+  } catch (cause) {
+    throw new InvalidInputError(`${file} could not be read: ${String(cause)}`, {
+      remedy: "See whether `kubectl config view` can read it.",
+      cause,
+    });
+  }
+}
+
+function accessOf(merged: MergedConfig, chosen: string | undefined, files: readonly string[]): ClusterAccess {
+  const name = chosen ?? merged.currentContext;
+  if (name === undefined) {
+    throw new InvalidInputError(`No context is chosen in ${files.join(", ")}`, {
+      remedy: `Set the option \`context\` to one of ${[...merged.contexts.keys()].join(", ")}, or: kubectl config use-context NAME`,
+    });
+  }
+  const context = entryOf(merged.contexts, name, "context", files);
+  const cluster = entryOf(merged.clusters, context.value.cluster, "cluster", files);
+  const user = context.value.user === undefined ? undefined : entryOf(merged.users, context.value.user, "user", files);
+  const { value, directory } = cluster;
+  const authority = materialOf(value["certificate-authority-data"], value["certificate-authority"], directory);
+  return {
+    name: `context ${name}`,
+    server: serverOf(value.server),
+    ...(authority === undefined ? {} : { authority }),
+    ...(value["insecure-skip-tls-verify"] === true ? { insecure: true } : {}),
+    ...(value["tls-server-name"] === undefined ? {} : { serverName: value["tls-server-name"] }),
+    ...(value["proxy-url"] === undefined ? {} : { proxy: proxyOf(value["proxy-url"]) }),
+    ...(context.value.namespace === undefined ? {} : { namespace: context.value.namespace }),
+    credentials: user ? credentialsOf(user, { server: value.server, authority }) : async () => ({}),
+  };
+}
+
+function entryOf<Value>(entries: ReadonlyMap<string, Value>, name: string, what: string, files: readonly string[]): Value {
+  const found = entries.get(name);
+  if (found !== undefined) return found;
+  throw new InvalidInputError(`There is no ${what} ${JSON.stringify(name)} in ${files.join(", ")}`, {
+    remedy: `Choose another \`context\`; there are: ${[...entries.keys()].join(", ") || "none"}. See: kubectl config get-contexts`,
+  });
+}
+
+function credentialsOf(
+  { value: user, directory }: Entry<UserConfig>,
+  cluster: { readonly server: string; readonly authority: Buffer | undefined },
+): CredentialSource {
+  const unsupported = (["auth-provider", "username", "as"] as const).find((name) => user[name] !== undefined);
+  if (unsupported !== undefined) {
+    throw new InvalidInputError(`The user in this kubeconfig has \`${unsupported}\`, which is not supported`, {
+      remedy: "Use a client certificate, a token or an exec plugin (`exec`), or a service account.",
+    });
+  }
+  if (user.exec) return execPlugin(user.exec, directory, cluster);
+  const cert = materialOf(user["client-certificate-data"], user["client-certificate"], directory);
+  const key = materialOf(user["client-key-data"], user["client-key"], directory);
+  const { token, tokenFile } = user;
+  return async () => {
+    const found = token ?? (tokenFile === undefined ? undefined : readFileSync(path.resolve(directory, tokenFile), "utf8").trim());
+    return {
+      ...(found === undefined ? {} : { token: found }),
+      ...(cert && key ? { certificate: { cert, key } } : {}),
+    };
+  };
+}
+
+function materialOf(data: string | undefined, file: string | undefined, directory: string): Buffer | undefined {
+  if (data !== undefined && data !== "") return Buffer.from(data, "base64");
+  if (file === undefined || file === "") return undefined;
+  const place = path.resolve(directory, file);
+  try {
+    return readFileSync(place);
+  } catch (cause) {
+    throw new InvalidInputError(`${place}, which the kubeconfig names, could not be read: ${String(cause)}`, {
+      remedy: "Make the file again, or choose another `context`.",
+      cause,
+    });
+  }
+}
+
+function serverOf(server: string): URL {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url && (url.protocol === "https:" || url.protocol === "http:")) return url;
+  throw new InvalidInputError(`The cluster's server ${JSON.stringify(server)} is not an http(s) address`, {
+    remedy: "Correct `server` in the kubeconfig.",
+  });
+}
+
+function proxyOf(proxy: string): URL {
+  const url = URL.canParse(proxy) ? new URL(proxy) : undefined;
+  if (url && (url.protocol === "https:" || url.protocol === "http:")) return url;
+  throw new InvalidInputError(`The cluster's proxy-url ${JSON.stringify(proxy)} is not an HTTP proxy`, {
+    remedy: "Use an http:// or https:// proxy; SOCKS is not supported.",
+  });
+}

@@ -1,0 +1,80 @@
+import {
+  canonicalLanguage,
+  defineComponent,
+  type Component,
+  type ComponentModel,
+  type ExecutorCapabilities,
+} from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
+import {
+  BaseCodeExecutor,
+  commandLineCapabilities,
+  hostFunctionLanguages,
+  languageTable,
+  type BackendSession,
+  type LanguageCommand,
+} from "@fenced/executor-kit";
+import { kubernetesExecutorOptions, type KubernetesExecutorOptions } from "./kubernetes-executor-options.ts";
+import { KubernetesSession } from "./kubernetes-session.ts";
+
+/**
+ * Runs blocks in a pod of a Kubernetes cluster: each in a new process, in `/workspace` there. The pod is hardened, unless its
+ * template says otherwise, and ends with this program, however that ends.
+ *
+ * @example
+ * await using executor = new KubernetesCommandLineCodeExecutor({ namespace: "code" });
+ * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
+ * console.log(result.output); // "42\n"
+ */
+export class KubernetesCommandLineCodeExecutor extends BaseCodeExecutor {
+  static readonly component: Component<KubernetesCommandLineCodeExecutor> = defineComponent({
+    provider: "@fenced/executor-kubernetes:KubernetesCommandLineCodeExecutor",
+    componentType: "code_executor",
+    schema: kubernetesExecutorOptions,
+    load: (options) => new KubernetesCommandLineCodeExecutor(options),
+  });
+  protected readonly offered: ExecutorCapabilities;
+  readonly #options: KubernetesExecutorOptions;
+  readonly #table: Readonly<Record<string, LanguageCommand>>;
+  #session: KubernetesSession | undefined;
+
+  /** @throws InvalidInputError if an option is unknown or wrong. */
+  constructor(options: KubernetesExecutorOptions = {}) {
+    const checked = checkOptions(kubernetesExecutorOptions, options, "KubernetesCommandLineCodeExecutor");
+    super(checked);
+    this.#options = checked;
+    this.#table = languageTable(checked.languages);
+    const languages = Object.keys(this.#table);
+    this.offered = {
+      ...commandLineCapabilities(languages),
+      hostFunctions: hostFunctionLanguages(languages),
+      isolation: "container",
+    };
+  }
+
+  /** The pod that blocks run in; `undefined` while the executor is not started. A pod that is lost is followed by another one. */
+  get podName(): string | undefined {
+    return this.#session?.podName;
+  }
+
+  dumpComponent(): ComponentModel {
+    return KubernetesCommandLineCodeExecutor.component.dump({ ...this.#options });
+  }
+
+  protected async openSession(signal: AbortSignal): Promise<BackendSession> {
+    this.#session = await KubernetesSession.open(
+      {
+        options: this.#options,
+        id: this.id,
+        functions: this.functions,
+        functionsModule: this.functionsModule,
+        table: this.#table,
+        givenLanguages: new Set(Object.keys(this.#options.languages ?? {}).map(canonicalLanguage)),
+        onReplaced: () => this.forgetFunctions(),
+        onLost: (reason) => this.sessionLost(reason),
+      },
+      signal,
+    );
+    return this.#session;
+  }
+}

@@ -1,0 +1,133 @@
+import { readFileSync } from "node:fs";
+import { pythonCommand } from "@fenced/executor-kit/supervisor";
+import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.ts";
+
+const keeperProgram: string = readFileSync(new URL("./keeper.py", import.meta.url), "utf8");
+
+/** Where the work directory is in the container. */
+export const workspacePath = "/workspace";
+/** The container that blocks run in. */
+export const containerName = "code";
+/** A label of all of our pods. */
+export const managedLabel = "app.kubernetes.io/managed-by";
+export const managedBy = "fenced";
+/** A label of all of our pods: the executor that made it. */
+export const ownerLabel = "fenced.dev/executor";
+/** The image if none is given. */
+export const defaultImage = "python:3-slim";
+/** The abstract socket at which the keeper waits. */
+export const keeperName = "fenced-keeper";
+
+/** Seconds without a sign of life of this program after which a pod ends. */
+const keeperPatience = 60;
+/** Any user but root; images need not know it. */
+const nobody = 65_532;
+const defaultActiveSeconds = 86_400;
+
+const defaultResources = {
+  requests: { cpu: "100m", memory: "128Mi" },
+  limits: { cpu: "1", memory: "1Gi", "ephemeral-storage": "2Gi" },
+} as const;
+
+/** A pod, as the API takes it. */
+export interface PodManifest {
+  readonly [name: string]: unknown;
+}
+
+/** The pod of these options: hardened, unless its template says otherwise. */
+export function podManifest(options: KubernetesExecutorOptions, pod: { readonly name: string; readonly owner: string }): PodManifest {
+  const { labels, podTemplate = {}, activeDeadlineSeconds = defaultActiveSeconds, runtimeClassName } = options;
+  const hardened = merge(podDefaults(options), podTemplate);
+  const spec = objectOf(hardened["spec"]);
+  const metadata = objectOf(hardened["metadata"]);
+  const ours = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: pod.name,
+      labels: { ...labels, [managedLabel]: managedBy, [ownerLabel]: pod.owner },
+    },
+    spec: {
+      restartPolicy: "Never",
+      activeDeadlineSeconds,
+      ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    },
+  };
+  return merge({ ...hardened, metadata: without(metadata, ["name", "generateName", "namespace"]), spec }, ours);
+}
+
+function podDefaults(options: KubernetesExecutorOptions): PodManifest {
+  return {
+    spec: {
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      hostNetwork: false,
+      terminationGracePeriodSeconds: 1,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: nobody,
+        runAsGroup: nobody,
+        fsGroup: nobody,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      containers: [codeContainer(options)],
+      volumes: [
+        { name: "workspace", emptyDir: {} },
+        { name: "tmp", emptyDir: {} },
+      ],
+    },
+  };
+}
+
+function codeContainer({ image = defaultImage, imagePullPolicy, resources = defaultResources }: KubernetesExecutorOptions): PodManifest {
+  return {
+    name: containerName,
+    image,
+    ...(imagePullPolicy === undefined ? {} : { imagePullPolicy }),
+    command: [...pythonCommand(keeperProgram), keeperName, String(keeperPatience)],
+    workingDir: workspacePath,
+    resources,
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      privileged: false,
+      capabilities: { drop: ["ALL"] },
+    },
+    volumeMounts: [
+      { name: "workspace", mountPath: workspacePath },
+      { name: "tmp", mountPath: "/tmp" },
+    ],
+  };
+}
+
+/**
+ * What a template adds to a pod: objects are merged, lists of things that have a name by these names, other lists are replaced. What
+ * the template says counts.
+ */
+function merge(base: PodManifest, over: PodManifest): PodManifest {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [name, value] of Object.entries(over)) merged[name] = mergeValue(merged[name], value);
+  return merged;
+}
+
+function mergeValue(base: unknown, over: unknown): unknown {
+  if (isObject(base) && isObject(over)) return merge(base, over);
+  if (!Array.isArray(base) || !Array.isArray(over)) return over;
+  const key = ["mountPath", "name"].find((each) => [...base, ...over].every((item) => isObject(item) && typeof item[each] === "string"));
+  if (key === undefined) return over;
+  const known = new Map<unknown, unknown>(base.map((item: unknown) => [objectOf(item)[key], item]));
+  for (const item of over) known.set(objectOf(item)[key], mergeValue(known.get(objectOf(item)[key]) ?? {}, item));
+  return [...known.values()];
+}
+
+function isObject(value: unknown): value is PodManifest {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function objectOf(value: unknown): PodManifest {
+  return isObject(value) ? value : {};
+}
+
+function without(object: PodManifest, names: readonly string[]): PodManifest {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
+}

@@ -1,0 +1,123 @@
+import { z } from "zod";
+import { containerName } from "./pod-manifest.ts";
+
+/** What the API says about a pod, as far as it matters here. */
+export interface Pod {
+  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string | undefined };
+  readonly spec: { readonly nodeName?: string | undefined };
+  readonly status: {
+    readonly phase?: string | undefined;
+    readonly reason?: string | undefined;
+    readonly message?: string | undefined;
+    readonly conditions: readonly PodCondition[];
+    readonly containerStatuses: readonly { readonly name: string; readonly state: ContainerState }[];
+  };
+}
+
+interface PodCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+interface Explained {
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+interface ContainerState {
+  readonly running?: unknown;
+  readonly waiting?: Explained | undefined;
+  readonly terminated?: (Explained & { readonly exitCode?: number | undefined }) | undefined;
+}
+
+const text = z.string().optional();
+const explained = { reason: text, message: text };
+const condition = z.object({ type: z.string(), status: z.string(), ...explained });
+const containerState: z.ZodType<ContainerState> = z.object({
+  running: z.unknown().optional(),
+  waiting: z.object(explained).optional(),
+  terminated: z.object({ ...explained, exitCode: z.number().optional() }).optional(),
+});
+const podSchema: z.ZodType<Pod> = z.object({
+  metadata: z.object({ name: z.string(), deletionTimestamp: text }),
+  spec: z.object({ nodeName: text }).default({}),
+  status: z
+    .object({
+      phase: text,
+      ...explained,
+      conditions: z.array(condition).default([]),
+      containerStatuses: z.array(z.object({ name: z.string(), state: containerState.default({}) })).default([]),
+    })
+    .default({ conditions: [], containerStatuses: [] }),
+});
+
+/** @returns `undefined` if it is not a pod. */
+export function readPod(body: unknown): Pod | undefined {
+  return podSchema.safeParse(body).data;
+}
+
+/** How far a pod is on its way to blocks. */
+export type PodProgress =
+  | { readonly state: "running" }
+  | { readonly state: "waiting"; readonly for: string }
+  | { readonly state: "failed"; readonly why: string; readonly remedy: string };
+
+const imageRemedy =
+  "Check `image` and that the nodes can pull it; a private registry needs `podTemplate: { spec: { imagePullSecrets: [{ name }] } }`.";
+const roomRemedy =
+  "Ask for less in `resources`, change `podTemplate` (nodeSelector, tolerations), or set `waitForNodes: true` where an autoscaler adds nodes.";
+const startRemedy = "See what the container complains about: kubectl describe pod. The image needs `sh` and Python 3.8 or later.";
+
+/** Reads from a pod's status whether blocks can run in it, now or ever. */
+export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): PodProgress {
+  const { phase, reason, message, conditions, containerStatuses } = status;
+  const { running, waiting, terminated } = containerStatuses.find(({ name }) => name === containerName)?.state ?? {};
+  if (running !== undefined) return { state: "running" };
+  if (metadata.deletionTimestamp !== undefined) {
+    return { state: "failed", why: "something deleted it", remedy: "See what deletes pods in the namespace." };
+  }
+  if (terminated || phase === "Failed" || phase === "Succeeded") {
+    const why = [reason, terminated?.reason, message ?? terminated?.message].filter(Boolean).join(": ");
+    return { state: "failed", why: `it ended at once (${why || phase})`, remedy: startRemedy };
+  }
+  if (waiting?.reason !== undefined) return waitingProgress(waiting.reason, waiting.message);
+  const scheduled = conditions.find(({ type }) => type === "PodScheduled");
+  if (scheduled?.reason === "Unschedulable" && !waitForNodes) {
+    return { state: "failed", why: `no node has room for it: ${scheduled.message ?? ""}`, remedy: roomRemedy };
+  }
+  return { state: "waiting", for: scheduled?.status === "True" ? "its node" : `a node: ${scheduled?.message ?? "not scheduled yet"}` };
+}
+
+function waitingProgress(reason: string, message = ""): PodProgress {
+  const why = message === "" ? reason : `${reason}: ${message}`;
+  if (reason === "ImagePullBackOff" || reason === "ErrImageNeverPull" || reason === "InvalidImageName") {
+    return { state: "failed", why: `its image could not be pulled (${why})`, remedy: imageRemedy };
+  }
+  if (["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"].includes(reason)) {
+    return { state: "failed", why: `its container could not be started (${why})`, remedy: startRemedy };
+  }
+  return { state: "waiting", for: why };
+}
+
+/** Why blocks cannot run in a pod that they ran in; `undefined` if the API sees nothing wrong with it. */
+export function whyEnded({ metadata, status, spec }: Pod): string | undefined {
+  const { phase, reason, message, conditions, containerStatuses } = status;
+  const said = (text?: string): string => (text === undefined || text === "" ? "" : ` (${text})`);
+  if (reason === "Evicted") return `the node evicted it${said(message)}`;
+  if (reason === "DeadlineExceeded") return "its `activeDeadlineSeconds` are over";
+  const { terminated } = containerStatuses.find(({ name }) => name === containerName)?.state ?? {};
+  if (terminated?.reason === "OOMKilled") return "its memory was used up";
+  const disrupted = conditions.find(({ type, status: value }) => type === "DisruptionTarget" && value === "True");
+  if (disrupted) return `the cluster took it away: ${disrupted.reason ?? ""}${said(disrupted.message)}`;
+  const ready = conditions.find(({ type }) => type === "Ready");
+  if (reason === "NodeLost" || ready?.reason === "NodeNotReady") return `its node ${spec.nodeName ?? ""} does not answer`;
+  if (metadata.deletionTimestamp !== undefined) return "something deleted it";
+  if (terminated) {
+    const { exitCode } = terminated;
+    return `its container ended${exitCode === undefined ? "" : ` with exit code ${exitCode}`}${said(terminated.message ?? reason)}`;
+  }
+  if (phase === "Failed" || phase === "Succeeded") return `it ended${said(message ?? reason)}`;
+  return undefined;
+}

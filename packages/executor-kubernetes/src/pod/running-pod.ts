@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError } from "@fenced/core";
+import {
+  connectSupervisor,
+  supervisorLoader,
+  type Supervisor,
+  type SupervisorConfig,
+  type SupervisorInventory,
+} from "@fenced/executor-kit/supervisor";
+import { streamsOf, type ExecStreams } from "../cluster/exec-socket.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import type { PodClient } from "./pod-client.ts";
+import { whyEnded } from "./pod-state.ts";
+
+/** Milliseconds for which the API is asked why a pod ended: what it knows comes from the node, a little later. */
+const explainMs = 3000;
+const explainPauseMs = 250;
+
+/** A pod whose supervisor answers, and the watch over it. */
+export class RunningPod {
+  readonly name: string;
+  readonly inventory: SupervisorInventory;
+  readonly supervisor: Supervisor;
+  readonly #client: PodClient;
+  readonly #streams: ExecStreams;
+  readonly #heartbeat: Heartbeat;
+  #onLost: (reason: string) => void = () => {};
+  #lost: Error | undefined;
+  #closing = false;
+  #explaining = false;
+
+  private constructor(
+    client: PodClient,
+    name: string,
+    streams: ExecStreams,
+    { inventory, supervisor }: { readonly inventory: SupervisorInventory; readonly supervisor: Supervisor },
+  ) {
+    this.#client = client;
+    this.name = name;
+    this.#streams = streams;
+    this.inventory = inventory;
+    this.supervisor = supervisor;
+    this.#heartbeat = new Heartbeat(
+      () => supervisor.ping(),
+      (reason) => this.#lose(reason),
+    );
+  }
+
+  /**
+   * Starts the supervisor in a pod that runs, and connects to it.
+   *
+   * @throws BackendUnavailableError if it does not answer, and why; the signal's reason.
+   */
+  static async open(
+    client: PodClient,
+    { name, supervisor: config }: { readonly name: string; readonly supervisor: SupervisorConfig },
+    signal: AbortSignal,
+  ): Promise<RunningPod> {
+    const { command, program } = supervisorLoader(config);
+    const streams = streamsOf(await client.exec(name, command, signal));
+    let opened: RunningPod | undefined;
+    let early: Error | undefined;
+    const onLost = (error: Error): void => {
+      early = error;
+      if (opened) opened.#lose(error.message);
+    };
+    try {
+      streams.stdin.write(program);
+      const { inventory, supervisor } = await connectSupervisor(streams, { signal, onLost });
+      if (!supervisor) throw new Error("something else than the supervisor answered");
+      opened = new RunningPod(client, name, streams, { inventory, supervisor });
+      if (early) opened.#lose(early.message);
+      return opened;
+    } catch (cause) {
+      streams.stdin.destroy();
+      signal.throwIfAborted();
+      const said = cause instanceof Error ? cause.message : String(cause);
+      const why = (await explain(client, name)) ?? said;
+      throw new BackendUnavailableError(`No code can run in the pod ${name}: ${why}`, {
+        remedy: "The image needs `sh` and Python 3.8 or later. If it has both, call again, which makes a new pod.",
+        cause,
+      });
+    }
+  }
+
+  /** Why no block can run in it any more; `undefined` as long as they can. */
+  get lost(): Error | undefined {
+    return this.#lost;
+  }
+
+  /** Has `action` called once, as soon as it is known why no block can run in it any more. */
+  whenLost(action: (reason: string) => void): void {
+    if (this.#lost) action(this.#lost.message);
+    else this.#onLost = action;
+  }
+
+  /** Ends the pod. Does no harm if it is gone. */
+  async end(): Promise<void> {
+    this.#detach();
+    try {
+      await this.#client.delete(this.name);
+    } catch (cause) {
+      throw new BackendUnavailableError(
+        `The pod ${this.name} could not be deleted: ${cause instanceof Error ? cause.message : String(cause)}`,
+        {
+          remedy: `It ends by itself within a minute; see that it is gone: kubectl delete pod --namespace ${this.#client.namespace} ${this.name}`,
+          cause,
+        },
+      );
+    }
+  }
+
+  /** Fails the blocks that run, once it is known why the pod is lost. */
+  #lose(hint: string): void {
+    if (this.#closing || this.#explaining) return;
+    this.#explaining = true;
+    void explain(this.#client, this.name).then((why) => {
+      if (this.#closing) return;
+      const error = new BackendUnavailableError(`The pod ${this.name} is lost: ${why ?? hint}`, {
+        remedy: "Call again to use a new pod. If it happens again: kubectl get events",
+      });
+      this.#lost = error;
+      this.supervisor.fail(error);
+      this.#detach();
+      this.#onLost(error.message);
+    });
+  }
+
+  #detach(): void {
+    this.#closing = true;
+    this.#heartbeat.stop();
+    this.#streams.stdin.destroy();
+  }
+}
+
+/** What the API knows about the end of a pod; `undefined` if it does not answer or sees nothing wrong. Never rejects. */
+async function explain(client: PodClient, name: string): Promise<string | undefined> {
+  const signal = AbortSignal.timeout(explainMs);
+  try {
+    for (;;) {
+      const pod = await client.get(name, signal, false);
+      const why = pod ? whyEnded(pod) : "something deleted it";
+      if (why !== undefined) return why;
+      await sleep(explainPauseMs, undefined, { signal });
+    }
+  } catch {
+    return undefined;
+  }
+}
