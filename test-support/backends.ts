@@ -26,6 +26,7 @@ export type BackendName =
   | "uv"
   | "docker"
   | "podman"
+  | "kubernetes"
   | "gpu"
   | "jupyter"
   | "jupyter2"
@@ -65,6 +66,11 @@ export const jupyterImage = "fenced-test:jupyter";
 /** An image with pandas and matplotlib, as `scripts/ci/analysis-image.sh` makes it. */
 const analysisImage = "fenced-test:analysis";
 
+/** The cluster of the tests: that of `KUBECONFIG`, else the one that `scripts/ci/kubernetes.sh` starts. */
+export const testKubeconfig: string =
+  process.env.KUBECONFIG ??
+  join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "fenced/kubernetes/run/kubeconfig");
+
 /** The server that tests of `executor-ssh` start. */
 const sshServer = "/usr/sbin/sshd";
 
@@ -100,6 +106,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   podman: {
     version: () => containerEngine("podman", ["--version"]),
     remedy: "as root on Debian: scripts/ci/docker.sh up (installs podman and gives it the test images)",
+  },
+  kubernetes: {
+    version: () => firstVersion(join(import.meta.dirname, "../scripts/ci/kubernetes.sh"), ["version"]),
+    remedy: "as root on Debian: scripts/ci/kubernetes.sh up (builds Kubernetes once, in 20 to 40 minutes, and starts it)",
   },
   gpu: {
     version: async () => {

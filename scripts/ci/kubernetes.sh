@@ -4,6 +4,7 @@
 #   scripts/ci/kubernetes.sh up         uses the cluster of KUBECONFIG if that answers; else builds Kubernetes from Debian's source
 #                                       package, once, in 20 to 40 minutes, and starts it on the loopback interface
 #   scripts/ci/kubernetes.sh ready      succeeds if "up" would not have to build
+#   scripts/ci/kubernetes.sh version    prints the version of the cluster that "up" would not have to start; fails if there is none
 #   scripts/ci/kubernetes.sh down       stops what "up" started, and removes all that it left
 #   scripts/ci/kubernetes.sh packages   prints what "up" installs, for packages.sh
 #
@@ -43,6 +44,18 @@ up() {
 given() {
   [[ -n ${KUBECONFIG-} && ${KUBECONFIG-} != "$state/kubeconfig" ]] && command -v kubectl >/dev/null &&
     timeout 20 kubectl get --raw /readyz >/dev/null 2>&1
+}
+
+version() {
+  if given; then
+    timeout 10 kubectl version --output json | tr -d ' \n' | sed -E 's/.*"serverVersion":\{[^}]*"gitVersion":"([^"]*)".*/\1/'
+  else
+    answers || {
+      echo "no cluster answers" >&2
+      return 1
+    }
+    echo "v$version"
+  fi
 }
 
 ready() {
@@ -296,9 +309,9 @@ stop() {
 }
 
 case ${1-} in
-  up | ready | down | packages) "$1" ;;
+  up | ready | version | down | packages) "$1" ;;
   *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0"
+    sed -n '2,11s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

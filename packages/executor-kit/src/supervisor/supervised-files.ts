@@ -65,9 +65,9 @@ export class SupervisedFiles implements RemoteFileAccess {
     for await (const chunk of this.#ask({ words: ["stat", file] })) {
       said = (said + Buffer.from(chunk).toString()).slice(0, longestStatus);
     }
-    const [, type, size, changed] = /^(file|directory) (\d+) (\d+)\n$/.exec(said) ?? [];
+    const [, type, size, modified] = /^(file|directory) (\d+) (\d+)\n$/.exec(said) ?? [];
     if (type !== "file" && type !== "directory") throw notAnAnswer(file);
-    return { path: file, type, size: type === "file" ? Number(size) : 0, modifiedAt: new Date(Number(changed)) };
+    return { path: file, type, size: type === "file" ? Number(size) : 0, modifiedAt: new Date(Number(modified)) };
   }
 
   content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {

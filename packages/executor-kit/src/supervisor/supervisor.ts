@@ -152,7 +152,9 @@ export class Supervisor {
   ping(): Promise<void> {
     if (this.#lost) return Promise.reject(this.#lost);
     this.#send(frameType.ping, 0);
-    return new Promise((resolve) => this.#pings.push(resolve));
+    return new Promise((resolve) => {
+      this.#pings.push(resolve);
+    });
   }
 
   /**

@@ -120,8 +120,8 @@ export class ApiClient {
         request.signal?.throwIfAborted();
         if (performance.now() >= end || !isTransient(error)) throw unreachable(this.cluster, error);
       });
-      const busy = answer && (answer.statusCode === 429 || answer.statusCode === 503) && performance.now() < end;
-      if (answer && !busy) return answer;
+      const isBusy = answer?.statusCode === 429 || answer?.statusCode === 503;
+      if (answer && !(isBusy && performance.now() < end)) return answer;
       answer?.resume();
       await sleep(retryMs, undefined, request.signal ? { signal: request.signal } : {});
     }

@@ -34,7 +34,7 @@ export function openExecSocket(url: URL, { agent, headers, signal }: ExecSocketO
   return new Promise((resolve, reject) => {
     const abort = (): void => {
       socket.terminate();
-      reject(signal.reason);
+      reject(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
     };
     const settle = (action: () => void): void => {
       signal.removeEventListener("abort", abort);

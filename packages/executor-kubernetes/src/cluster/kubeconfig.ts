@@ -108,7 +108,7 @@ function addFile(merged: MergedConfig, file: string): void {
   }
   const directory = path.dirname(path.resolve(file));
   const { clusters, users, contexts, "current-context": current } = parsed.data ?? {};
-  merged.currentContext ||= current ?? undefined;
+  if (current !== null && current !== "") merged.currentContext ??= current;
   for (const { name, cluster } of clusters ?? []) addEntry(merged.clusters, name, cluster, directory);
   for (const { name, user } of users ?? []) addEntry(merged.users, name, user ?? {}, directory);
   for (const { name, context } of contexts ?? []) addEntry(merged.contexts, name, context, directory);

@@ -112,12 +112,17 @@ function merge(base: PodManifest, over: PodManifest): PodManifest {
 
 function mergeValue(base: unknown, over: unknown): unknown {
   if (isObject(base) && isObject(over)) return merge(base, over);
-  if (!Array.isArray(base) || !Array.isArray(over)) return over;
-  const key = ["mountPath", "name"].find((each) => [...base, ...over].every((item) => isObject(item) && typeof item[each] === "string"));
-  if (key === undefined) return over;
-  const known = new Map<unknown, unknown>(base.map((item: unknown) => [objectOf(item)[key], item]));
-  for (const item of over) known.set(objectOf(item)[key], mergeValue(known.get(objectOf(item)[key]) ?? {}, item));
-  return [...known.values()];
+  const [known, added] = [objectsOf(base), objectsOf(over)];
+  const key = ["mountPath", "name"].find((each) => [...known, ...added].every((item) => typeof item[each] === "string"));
+  if (known.length === 0 || added.length === 0 || key === undefined) return over;
+  const merged = new Map(known.map((item) => [item[key], item]));
+  for (const item of added) merged.set(item[key], merge(merged.get(item[key]) ?? {}, item));
+  return [...merged.values()];
+}
+
+/** The items of a list of objects; none if it is anything else. */
+function objectsOf(list: unknown): PodManifest[] {
+  return Array.isArray(list) && list.every(isObject) ? list : [];
 }
 
 function isObject(value: unknown): value is PodManifest {

@@ -104,7 +104,7 @@ function waitingProgress(reason: string, message = ""): PodProgress {
 /** Why blocks cannot run in a pod that they ran in; `undefined` if the API sees nothing wrong with it. */
 export function whyEnded({ metadata, status, spec }: Pod): string | undefined {
   const { phase, reason, message, conditions, containerStatuses } = status;
-  const said = (text?: string): string => (text === undefined || text === "" ? "" : ` (${text})`);
+  const said = (words?: string): string => (words === undefined || words === "" ? "" : ` (${words})`);
   if (reason === "Evicted") return `the node evicted it${said(message)}`;
   if (reason === "DeadlineExceeded") return "its `activeDeadlineSeconds` are over";
   const { terminated } = containerStatuses.find(({ name }) => name === containerName)?.state ?? {};
