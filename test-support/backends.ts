@@ -109,7 +109,8 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   },
   kubernetes: {
     version: () => firstVersion(join(import.meta.dirname, "../scripts/ci/kubernetes.sh"), ["version"]),
-    remedy: "as root on Debian: scripts/ci/kubernetes.sh up (builds Kubernetes once, in 20 to 40 minutes, and starts it)",
+    remedy:
+      "as root on Debian: scripts/ci/kubernetes.sh up (builds Kubernetes once, in 20 to 40 minutes, and starts it)",
   },
   gpu: {
     version: async () => {

@@ -1,7 +1,14 @@
 import { inject } from "vitest";
 import type { BackendName, Backends, BackendStatus } from "./backends.ts";
 
-export { jupyterImage, jupyterPythons, testKubeconfig, type BackendName, type Backends, type BackendStatus } from "./backends.ts";
+export {
+  jupyterImage,
+  jupyterPythons,
+  testKubeconfig,
+  type BackendName,
+  type Backends,
+  type BackendStatus,
+} from "./backends.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

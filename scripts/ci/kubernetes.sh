@@ -266,6 +266,7 @@ oomScoreAdj: 0
 maxPods: 250
 registryPullQPS: 0
 eventRecordQPS: 0
+volumeStatsAggPeriod: 5s
 volumePluginDir: $state/plugins
 END
 }

@@ -1,5 +1,11 @@
 import type { NetworkPolicy } from "@fenced/core";
-import { optionsSchema, stringsOption, timeLimitOption, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
+import {
+  optionsSchema,
+  stringsOption,
+  timeLimitOption,
+  wholeNumberOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
 import {
   baseExecutorConfig,
   commandLineExecutorConfig,

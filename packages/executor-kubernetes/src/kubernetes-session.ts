@@ -228,7 +228,10 @@ export class KubernetesSession implements BackendSession {
       supervisor: async () => (await this.#ready(this.#closing.signal)).pod.supervisor,
     });
     const packages = `node_modules/${this.#request.functionsModule}/`;
-    return new RemoteFiles(access, (file) => file.startsWith(this.#filePrefix) || (this.#hasPackage && file.startsWith(packages)));
+    return new RemoteFiles(
+      access,
+      (file) => file.startsWith(this.#filePrefix) || (this.#hasPackage && file.startsWith(packages)),
+    );
   }
 
   #keepWarm({ pod, languages }: ReadyPod): void {

@@ -177,8 +177,7 @@ function notAnswered(file: string, limitMs: number): BackendUnavailableError {
 }
 
 function notAnAnswer(file: string): BackendUnavailableError {
-  return new BackendUnavailableError(
-    `Something else came back than what was asked about ${JSON.stringify(file)}`,
-    { remedy: "Code may have interfered with the request. Call restart(), and try again." },
-  );
+  return new BackendUnavailableError(`Something else came back than what was asked about ${JSON.stringify(file)}`, {
+    remedy: "Code may have interfered with the request. Call restart(), and try again.",
+  });
 }

@@ -229,7 +229,10 @@ export class Supervisor {
   }
 
   #start(number: number, { argv, env, stdin, file }: SupervisedProgram): void {
-    if (file) this.#sendPieces(frameType.file, number, `${file.keep === true ? "keep" : ""}:${file.name}\0${file.content}`);
+    if (file) {
+      const head = `${file.keep === true ? "keep" : ""}:${file.name}`;
+      this.#sendPieces(frameType.file, number, `${head}\0${file.content}`);
+    }
     if (stdin !== undefined) this.#sendPieces(frameType.input, number, stdin);
     // By the mark the supervisor finds what has escaped from the tree of processes.
     const mark = `FENCED_BLOCK=${randomUUID()}`;

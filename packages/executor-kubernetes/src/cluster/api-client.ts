@@ -5,7 +5,7 @@ import { HttpsProxyAgent } from "https-proxy-agent";
 import type { WebSocket } from "ws";
 import { apiError, ApiStatusError, unreachable } from "./api-error.ts";
 import type { ClusterAccess, Credentials } from "./cluster-access.ts";
-import { openExecSocket } from "./exec-socket.ts";
+import { openExecSocket, type SecureOptions } from "./exec-socket.ts";
 
 /** Milliseconds within which a request has to be answered. */
 const answerMs = 30_000;
@@ -29,10 +29,11 @@ export interface ApiRequest {
 /** The API of one cluster, as far as sessions need it. */
 export class ApiClient {
   readonly cluster: ClusterAccess;
-  #agent: { readonly agent: http.Agent; readonly for: Credentials["certificate"] } | undefined;
+  readonly #agent: http.Agent;
 
   constructor(cluster: ClusterAccess) {
     this.cluster = cluster;
+    this.#agent = agentFor(cluster);
   }
 
   /**
@@ -81,7 +82,11 @@ export class ApiClient {
     const open = (credentials: Credentials) => {
       const url = this.#url(path);
       url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-      return openExecSocket(url, { agent: this.#agentFor(credentials), headers: headersOf(credentials), signal });
+      return openExecSocket(url, {
+        ...this.#secured(credentials),
+        headers: headersOf(credentials),
+        signal,
+      });
     };
     try {
       return await open(await this.cluster.credentials()).catch(async (error: unknown) => {
@@ -97,7 +102,7 @@ export class ApiClient {
 
   /** Ends connections that wait to be used again. */
   close(): void {
-    this.#agent?.agent.destroy();
+    this.#agent.destroy();
   }
 
   /** Once more with new credentials, if the first ones are refused. */
@@ -133,10 +138,12 @@ export class ApiClient {
     return new Promise((resolve, reject) => {
       const request = (url.protocol === "https:" ? https : http).request(url, {
         method,
-        agent: this.#agentFor(credentials),
+        ...this.#secured(credentials),
         headers: {
           accept: "application/json",
-          ...(content === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(content) }),
+          ...(content === undefined
+            ? {}
+            : { "content-type": "application/json", "content-length": Buffer.byteLength(content) }),
           ...headersOf(credentials),
         },
         ...(signal ? { signal } : {}),
@@ -160,25 +167,22 @@ export class ApiClient {
     return new URL(`${server.origin}${server.pathname.replace(/\/$/, "")}${path}`);
   }
 
-  #agentFor({ certificate }: Credentials): http.Agent {
-    if (this.#agent && this.#agent.for === certificate) return this.#agent.agent;
-    this.#agent?.agent.destroy();
-    const { authority, insecure, serverName, proxy, server } = this.cluster;
-    const tls = {
-      keepAlive: true,
+  /** How the connection is secured, for a WebSocket too: an agent for a proxy would secure the way to the proxy by it. */
+  #secured({ certificate }: Credentials): SecureOptions {
+    const { authority, insecure, serverName } = this.cluster;
+    return {
+      agent: this.#agent,
       ...(authority === undefined ? {} : { ca: authority }),
       ...(insecure === true ? { rejectUnauthorized: false } : {}),
       ...(serverName === undefined ? {} : { servername: serverName }),
       ...certificate,
     };
-    const agent = proxy
-      ? new HttpsProxyAgent(proxy, tls)
-      : server.protocol === "https:"
-        ? new https.Agent(tls)
-        : new http.Agent({ keepAlive: true });
-    this.#agent = { agent, for: certificate };
-    return agent;
   }
+}
+
+function agentFor({ proxy, server }: ClusterAccess): http.Agent {
+  if (proxy) return new HttpsProxyAgent(proxy, { keepAlive: true });
+  return new (server.protocol === "https:" ? https : http).Agent({ keepAlive: true });
 }
 
 function headersOf({ token }: Credentials): Record<string, string> {
@@ -213,11 +217,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-const transient: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EAI_AGAIN"]);
+/** What does not get better by waiting: certificates that are not trusted, names that are not known. */
+const permanent = /CERT|UNABLE_TO|SELF_SIGNED|ENOTFOUND|EPROTO|^ERR_/;
 
 function isTransient(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code: unknown = Reflect.get(error, "code");
   if (error instanceof AggregateError) return error.errors.every(isTransient);
-  return typeof code === "string" && transient.has(code);
+  return !permanent.test(String(Reflect.get(Object(error), "code")));
 }

@@ -30,10 +30,13 @@ export function apiError(
   const said = data?.message.trim().slice(0, 2000) ?? "";
   const cause = new ApiStatusError(status, body);
   if (status === 401) {
-    return new BackendUnavailableError(`The API server at ${cluster.server.host} does not accept the credentials of ${cluster.name}`, {
-      remedy: "Log in again, and see whether `kubectl get pods` works.",
-      cause,
-    });
+    return new BackendUnavailableError(
+      `The API server at ${cluster.server.host} does not accept the credentials of ${cluster.name}`,
+      {
+        remedy: "Log in again, and see whether `kubectl get pods` works.",
+        cause,
+      },
+    );
   }
   if (status === 403) return forbidden(said, cause);
   if (status === 404 && data?.details?.kind === "namespaces") {
@@ -44,14 +47,18 @@ export function apiError(
   }
   if (status === 422 || status === 400) {
     return new InvalidInputError(`The cluster does not accept the pod: ${said || `status ${status}`}`, {
-      remedy: "Correct the option that it complains about: `podTemplate`, `resources`, `labels`, `image`, `runtimeClassName`.",
+      remedy:
+        "Correct the option that it complains about: `podTemplate`, `resources`, `labels`, `image`, `runtimeClassName`.",
       cause,
     });
   }
-  return new BackendUnavailableError(`The API server at ${cluster.server.host} refused: ${said || `status ${status}`}`, {
-    remedy: "See whether the cluster is well: kubectl get --raw /readyz?verbose",
-    cause,
-  });
+  return new BackendUnavailableError(
+    `The API server at ${cluster.server.host} refused: ${said || `status ${status}`}`,
+    {
+      remedy: "See whether the cluster is well: kubectl get --raw /readyz?verbose",
+      cause,
+    },
+  );
 }
 
 /** The status of the answer that an error came from; `undefined` for other errors. */

@@ -102,10 +102,15 @@ function run(
   env: NodeJS.ProcessEnv,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = execFile(program, args, { env, timeout: pluginMs, killSignal: "SIGKILL" }, (error, stdout, stderr) => {
-      if (!error) resolve(stdout);
-      else reject(failed(config, stderr.trim().slice(-500) || error.message, error));
-    });
+    const child = execFile(
+      program,
+      args,
+      { env, timeout: pluginMs, killSignal: "SIGKILL" },
+      (error, stdout, stderr) => {
+        if (!error) resolve(stdout);
+        else reject(failed(config, stderr.trim().slice(-500) || error.message, error));
+      },
+    );
     child.stdin?.end();
   });
 }
@@ -118,13 +123,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-function failed(
-  { command, installHint }: ExecPluginConfig,
-  why: string,
-  cause: unknown,
-): BackendUnavailableError {
-  return new BackendUnavailableError(`The program ${command}, which gives the credentials for the cluster, failed: ${why}`, {
-    remedy: installHint ?? "Log in with it, and see whether `kubectl get pods` works.",
-    cause,
-  });
+function failed({ command, installHint }: ExecPluginConfig, why: string, cause: unknown): BackendUnavailableError {
+  return new BackendUnavailableError(
+    `The program ${command}, which gives the credentials for the cluster, failed: ${why}`,
+    {
+      remedy: installHint ?? "Log in with it, and see whether `kubectl get pods` works.",
+      cause,
+    },
+  );
 }

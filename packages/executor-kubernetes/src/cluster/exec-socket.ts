@@ -11,9 +11,18 @@ const longestMessage = 131_072;
 const handshakeMs = 30_000;
 const longestRefusal = 65_536;
 
-/** What opens a socket. */
-export interface ExecSocketOptions {
+/** How a connection is made and secured. */
+export interface SecureOptions {
   readonly agent: Agent;
+  readonly ca?: Buffer;
+  readonly cert?: Buffer | string;
+  readonly key?: Buffer | string;
+  readonly rejectUnauthorized?: boolean;
+  readonly servername?: string;
+}
+
+/** What opens a socket. */
+export interface ExecSocketOptions extends SecureOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
@@ -23,10 +32,10 @@ export interface ExecSocketOptions {
  *
  * @throws ApiStatusError if it is refused; the connection's error; the signal's reason.
  */
-export function openExecSocket(url: URL, { agent, headers, signal }: ExecSocketOptions): Promise<WebSocket> {
+export function openExecSocket(url: URL, { headers, signal, ...secured }: ExecSocketOptions): Promise<WebSocket> {
   signal.throwIfAborted();
   const socket = new WebSocket(url, protocols, {
-    agent,
+    ...secured,
     headers: { ...headers },
     handshakeTimeout: handshakeMs,
     perMessageDeflate: false,

@@ -81,7 +81,12 @@ export function findCluster({ kubeconfig, context }: ClusterChoice): ClusterAcce
       remedy: "Set KUBECONFIG or the option `kubeconfig` to a file that `kubectl` works with, or make ~/.kube/config.",
     });
   }
-  const merged: MergedConfig = { clusters: new Map(), users: new Map(), contexts: new Map(), currentContext: undefined };
+  const merged: MergedConfig = {
+    clusters: new Map(),
+    users: new Map(),
+    contexts: new Map(),
+    currentContext: undefined,
+  };
   for (const file of files) addFile(merged, file);
   return accessOf(merged, context, files);
 }
@@ -94,7 +99,8 @@ function kubeconfigFiles(given: string | undefined): string[] {
     });
   }
   const listed = process.env["KUBECONFIG"];
-  const names = listed === undefined || listed === "" ? [path.join(homedir(), ".kube/config")] : listed.split(path.delimiter);
+  const names =
+    listed === undefined || listed === "" ? [path.join(homedir(), ".kube/config")] : listed.split(path.delimiter);
   return names.filter((name) => name !== "" && existsSync(name));
 }
 
@@ -102,9 +108,12 @@ function addFile(merged: MergedConfig, file: string): void {
   const parsed = fileConfig.safeParse(parseYaml(file));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new InvalidInputError(`${file} is not a kubeconfig file: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`, {
-      remedy: "See whether `kubectl config view` can read it.",
-    });
+    throw new InvalidInputError(
+      `${file} is not a kubeconfig file: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
+      {
+        remedy: "See whether `kubectl config view` can read it.",
+      },
+    );
   }
   const directory = path.dirname(path.resolve(file));
   const { clusters, users, contexts, "current-context": current } = parsed.data ?? {};
@@ -114,7 +123,12 @@ function addFile(merged: MergedConfig, file: string): void {
   for (const { name, context } of contexts ?? []) addEntry(merged.contexts, name, context, directory);
 }
 
-function addEntry<Value>(entries: Map<string, Entry<Value>>, name: unknown, value: Value | null | undefined, directory: string): void {
+function addEntry<Value>(
+  entries: Map<string, Entry<Value>>,
+  name: unknown,
+  value: Value | null | undefined,
+  directory: string,
+): void {
   if (typeof name !== "string" || value === null || value === undefined || entries.has(name)) return;
   entries.set(name, { value, directory });
 }
@@ -154,7 +168,12 @@ function accessOf(merged: MergedConfig, chosen: string | undefined, files: reado
   };
 }
 
-function entryOf<Value>(entries: ReadonlyMap<string, Value>, name: string, what: string, files: readonly string[]): Value {
+function entryOf<Value>(
+  entries: ReadonlyMap<string, Value>,
+  name: string,
+  what: string,
+  files: readonly string[],
+): Value {
   const found = entries.get(name);
   if (found !== undefined) return found;
   throw new InvalidInputError(`There is no ${what} ${JSON.stringify(name)} in ${files.join(", ")}`, {
@@ -177,7 +196,8 @@ function credentialsOf(
   const key = materialOf(user["client-key-data"], user["client-key"], directory);
   const { token, tokenFile } = user;
   return async () => {
-    const found = token ?? (tokenFile === undefined ? undefined : readFileSync(path.resolve(directory, tokenFile), "utf8").trim());
+    const found =
+      token ?? (tokenFile === undefined ? undefined : readFileSync(path.resolve(directory, tokenFile), "utf8").trim());
     return {
       ...(found === undefined ? {} : { token: found }),
       ...(cert && key ? { certificate: { cert, key } } : {}),

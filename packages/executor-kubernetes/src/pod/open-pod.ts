@@ -68,7 +68,11 @@ async function untilRunning(
   }
 }
 
-const gone = { state: "failed", why: "something deleted it", remedy: "See what deletes pods in the namespace." } as const;
+const gone = {
+  state: "failed",
+  why: "something deleted it",
+  remedy: "See what deletes pods in the namespace.",
+} as const;
 
 function supervisorOf({ directory, programs, options }: PodRequest): SupervisorConfig {
   const searchPath = options.env?.["PATH"];

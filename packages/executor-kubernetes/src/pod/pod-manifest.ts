@@ -35,7 +35,10 @@ export interface PodManifest {
 }
 
 /** The pod of these options: hardened, unless its template says otherwise. */
-export function podManifest(options: KubernetesExecutorOptions, pod: { readonly name: string; readonly owner: string }): PodManifest {
+export function podManifest(
+  options: KubernetesExecutorOptions,
+  pod: { readonly name: string; readonly owner: string },
+): PodManifest {
   const { labels, podTemplate = {}, activeDeadlineSeconds = defaultActiveSeconds, runtimeClassName } = options;
   const hardened = merge(podDefaults(options), podTemplate);
   const spec = objectOf(hardened["spec"]);
@@ -79,7 +82,11 @@ function podDefaults(options: KubernetesExecutorOptions): PodManifest {
   };
 }
 
-function codeContainer({ image = defaultImage, imagePullPolicy, resources = defaultResources }: KubernetesExecutorOptions): PodManifest {
+function codeContainer({
+  image = defaultImage,
+  imagePullPolicy,
+  resources = defaultResources,
+}: KubernetesExecutorOptions): PodManifest {
   return {
     name: containerName,
     image,
@@ -113,7 +120,9 @@ function merge(base: PodManifest, over: PodManifest): PodManifest {
 function mergeValue(base: unknown, over: unknown): unknown {
   if (isObject(base) && isObject(over)) return merge(base, over);
   const [known, added] = [objectsOf(base), objectsOf(over)];
-  const key = ["mountPath", "name"].find((each) => [...known, ...added].every((item) => typeof item[each] === "string"));
+  const key = ["mountPath", "name"].find((each) =>
+    [...known, ...added].every((item) => typeof item[each] === "string"),
+  );
   if (known.length === 0 || added.length === 0 || key === undefined) return over;
   const merged = new Map(known.map((item) => [item[key], item]));
   for (const item of added) merged.set(item[key], merge(merged.get(item[key]) ?? {}, item));

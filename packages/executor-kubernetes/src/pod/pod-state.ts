@@ -68,7 +68,8 @@ const imageRemedy =
   "Check `image` and that the nodes can pull it; a private registry needs `podTemplate: { spec: { imagePullSecrets: [{ name }] } }`.";
 const roomRemedy =
   "Ask for less in `resources`, change `podTemplate` (nodeSelector, tolerations), or set `waitForNodes: true` where an autoscaler adds nodes.";
-const startRemedy = "See what the container complains about: kubectl describe pod. The image needs `sh` and Python 3.8 or later.";
+const startRemedy =
+  "See what the container complains about: kubectl describe pod. The image needs `sh` and Python 3.8 or later.";
 
 /** Reads from a pod's status whether blocks can run in it, now or ever. */
 export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): PodProgress {
@@ -87,7 +88,10 @@ export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): Po
   if (scheduled?.reason === "Unschedulable" && !waitForNodes) {
     return { state: "failed", why: `no node has room for it: ${scheduled.message ?? ""}`, remedy: roomRemedy };
   }
-  return { state: "waiting", for: scheduled?.status === "True" ? "its node" : `a node: ${scheduled?.message ?? "not scheduled yet"}` };
+  return {
+    state: "waiting",
+    for: scheduled?.status === "True" ? "its node" : `a node: ${scheduled?.message ?? "not scheduled yet"}`,
+  };
 }
 
 function waitingProgress(reason: string, message = ""): PodProgress {
@@ -95,7 +99,9 @@ function waitingProgress(reason: string, message = ""): PodProgress {
   if (reason === "ImagePullBackOff" || reason === "ErrImageNeverPull" || reason === "InvalidImageName") {
     return { state: "failed", why: `its image could not be pulled (${why})`, remedy: imageRemedy };
   }
-  if (["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"].includes(reason)) {
+  if (
+    ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"].includes(reason)
+  ) {
     return { state: "failed", why: `its container could not be started (${why})`, remedy: startRemedy };
   }
   return { state: "waiting", for: why };
@@ -112,7 +118,9 @@ export function whyEnded({ metadata, status, spec }: Pod): string | undefined {
   const disrupted = conditions.find(({ type, status: value }) => type === "DisruptionTarget" && value === "True");
   if (disrupted) return `the cluster took it away: ${disrupted.reason ?? ""}${said(disrupted.message)}`;
   const ready = conditions.find(({ type }) => type === "Ready");
-  if (reason === "NodeLost" || ready?.reason === "NodeNotReady") return `its node ${spec.nodeName ?? ""} does not answer`;
+  if (reason === "NodeLost" || ready?.reason === "NodeNotReady") {
+    return `its node ${spec.nodeName ?? ""} does not answer`;
+  }
   if (metadata.deletionTimestamp !== undefined) return "something deleted it";
   if (terminated) {
     const { exitCode } = terminated;

@@ -1,58 +1,64 @@
-import { readFileSync } from "node:fs";
-import { request } from "node:https";
 import { testKubeconfig } from "@fenced/test-support";
-import { parse } from "yaml";
 import { z } from "zod";
+import { ApiClient } from "../../src/cluster/api-client.ts";
+import { findCluster } from "../../src/cluster/kubeconfig.ts";
 import { KubernetesCommandLineCodeExecutor, type KubernetesExecutorOptions } from "../../src/index.ts";
 
+/** An image with Python; a cluster that `scripts/ci/kubernetes.sh` did not start needs it, too: `kind load docker-image`. */
 export const image = "fenced-test:python";
+/** Where the tests' pods are. */
+export const namespace = "default";
 
 /** An executor on the cluster of the tests, for `await using`. */
 export function createExecutor(options: KubernetesExecutorOptions = {}): KubernetesCommandLineCodeExecutor {
   return new KubernetesCommandLineCodeExecutor({ image, kubeconfig: testKubeconfig, namespace, ...options });
 }
 
-/** Where the tests' pods are. */
-export const namespace = "default";
+/** What a block prints that must succeed, without white space around it. */
+export async function printed(
+  executor: KubernetesCommandLineCodeExecutor,
+  code: string,
+  language = "python",
+): Promise<string> {
+  const { exitCode, output } = await executor.executeCodeBlocks([{ language, code }]);
+  if (exitCode !== 0) throw new Error(`exit code ${exitCode}: ${output}`);
+  return output.trim();
+}
 
-const kubeconfig = z.object({
-  clusters: z.tuple([
-    z.object({ cluster: z.object({ server: z.string(), "certificate-authority": z.string() }) }),
-  ]),
-  users: z.tuple([z.object({ user: z.object({ token: z.string() }) })]),
+let administrator: ApiClient | undefined;
+
+/** Asks the API server, as the administrator. */
+export async function ask(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<unknown> {
+  administrator ??= new ApiClient(findCluster({ kubeconfig: testKubeconfig }));
+  return administrator.send({ method, path, body });
+}
+
+const podSchema = z.object({
+  metadata: z.object({ name: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
+  spec: z.record(z.string(), z.unknown()),
+  status: z.object({ phase: z.string() }),
 });
+const podList = z.object({ items: z.array(podSchema) });
+const pods = `/api/v1/namespaces/${namespace}/pods`;
 
-/** What the tests need to know of the kubeconfig, which `scripts/ci/kubernetes.sh` writes. */
-export function readKubeconfig(): { readonly server: URL; readonly authority: string; readonly token: string } {
-  const { clusters, users } = kubeconfig.parse(parse(readFileSync(testKubeconfig, "utf8")));
-  const [{ cluster }] = clusters;
-  return { server: new URL(cluster.server), authority: cluster["certificate-authority"], token: users[0].user.token };
+/** A pod, as the API has it. */
+export async function readPod(name: string): Promise<z.output<typeof podSchema>> {
+  return podSchema.parse(await ask("GET", `${pods}/${name}`));
 }
-
-/** Asks the API server, as its administrator; resolves with the status and the parsed answer. */
-export async function ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
-  const { server, authority, token } = readKubeconfig();
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  return new Promise((resolve, reject) => {
-    const asked = request(new URL(path, server), { method, ca: readFileSync(authority), headers }, (answer) => {
-      let text = "";
-      answer.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-      answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body: JSON.parse(text) }));
-    });
-    asked.on("error", reject);
-    asked.end(body === undefined ? undefined : JSON.stringify(body));
-  });
-}
-
-const podList = z.object({ items: z.array(z.object({ metadata: z.object({ name: z.string() }), status: z.object({ phase: z.string() }) })) });
 
 /** Names and phases of the pods with a label. */
 export async function podsWith(label: string): Promise<{ readonly name: string; readonly phase: string }[]> {
-  const { body } = await ask("GET", `/api/v1/namespaces/${namespace}/pods?labelSelector=${encodeURIComponent(label)}`);
-  return podList.parse(body).items.map(({ metadata, status }) => ({ name: metadata.name, phase: status.phase }));
+  const { items } = podList.parse(await ask("GET", `${pods}?labelSelector=${encodeURIComponent(label)}`));
+  return items.map(({ metadata, status }) => ({ name: metadata.name, phase: status.phase }));
+}
+
+/** A pod's phase, or that it is gone. */
+export async function phaseOf(name: string): Promise<string> {
+  const { items } = podList.parse(await ask("GET", `${pods}?fieldSelector=metadata.name%3D${name}`));
+  return items[0]?.status.phase ?? "gone";
 }
 
 /** Deletes a pod at once, as if its node had been taken away. */
 export async function deletePod(name: string): Promise<void> {
-  await ask("DELETE", `/api/v1/namespaces/${namespace}/pods/${name}?gracePeriodSeconds=0`);
+  await ask("DELETE", `${pods}/${name}?gracePeriodSeconds=0`);
 }

@@ -1,0 +1,170 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { needs, testKubeconfig } from "@fenced/test-support";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { KubernetesCommandLineCodeExecutor } from "../src/index.ts";
+import { createExecutor, image, namespace, printed } from "./support/cluster.ts";
+import { FaultProxy } from "./support/fault-proxy.ts";
+import { hostCommand } from "./support/host-command.ts";
+import {
+  clusterParts,
+  KubeconfigFiles,
+  kubeconfigOf,
+  role,
+  ServiceAccount,
+  testCluster,
+} from "./support/kubeconfig-files.ts";
+
+async function startFailure(executor: KubernetesCommandLineCodeExecutor): Promise<string> {
+  const error: unknown = await executor.start().catch((thrown: unknown) => thrown);
+  if (error instanceof Error) return error.message;
+  throw new Error("it started");
+}
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe("a cluster is found", needs("kubernetes"), () => {
+  it("in several files of KUBECONFIG, by an exec plugin whose rights come from the Role that the error prints", async () => {
+    await using files = await KubeconfigFiles.make();
+    await using account = await ServiceAccount.make();
+    const credential = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      kind: "ExecCredential",
+      status: { token: account.token },
+    };
+    await files.write(
+      "plugin",
+      `#!/bin/sh\n[ "$1$GREETING" = tokenhello ] && cat <<END\n${JSON.stringify(credential)}\nEND\n`,
+      0o700,
+    );
+    const plugin = {
+      apiVersion: credential.apiVersion,
+      command: "./plugin",
+      args: ["token"],
+      env: [{ name: "GREETING", value: "hello" }],
+    };
+    const contexts = [{ name: "own", context: { cluster: "here", user: "me", namespace } }];
+    const first = await files.write("first", { contexts, users: [{ name: "me", user: { exec: plugin } }] });
+    const { cluster } = testCluster();
+    const second = await files.write("second", {
+      "current-context": "own",
+      clusters: [{ name: "here", cluster }],
+      users: [{ name: "me", user: { token: "of the second file, which does not count" } }],
+    });
+    vi.stubEnv("KUBECONFIG", [first, path.join(files.directory, "none"), second].join(path.delimiter));
+    await using executor = new KubernetesCommandLineCodeExecutor({ image });
+
+    const refused = await startFailure(executor);
+    expect(refused).toContain(
+      `system:serviceaccount:${namespace}:${account.name} may not create pods in the namespace ${namespace}`,
+    );
+    await account.grant(refused.slice(refused.indexOf("apiVersion:")));
+    await expect.poll(() => printed(executor, "print('allowed')").catch(String), { timeout: 30_000 }).toBe("allowed");
+  });
+
+  it("by a client certificate, beside the file that names it", async ({ skip }) => {
+    const own = path.dirname(testKubeconfig);
+    // Only the cluster of scripts/ci/kubernetes.sh has one of which the tests know.
+    if (!existsSync(path.join(own, "server.key"))) skip();
+    await using files = await KubeconfigFiles.make();
+    const place = path.relative(files.directory, own);
+    const user = { "client-certificate": `${place}/server.crt`, "client-key": `${place}/server.key` };
+    const kubeconfig = await files.write("certificate", kubeconfigOf({ ...testCluster(), user }));
+    await using executor = createExecutor({ kubeconfig });
+    expect(await printed(executor, "print('known')")).toBe("known");
+  });
+
+  it("from inside a pod, by its service account", needs("root"), async () => {
+    await using files = await KubeconfigFiles.make();
+    await using account = await ServiceAccount.make();
+    const { cluster } = testCluster();
+    const { server, authority } = clusterParts(cluster);
+    await account.grant(role);
+    await files.write("token", account.token);
+    await files.write("namespace", namespace);
+    // What a pod sees there, this program sees in a mount namespace of its own.
+    const place = "/run/secrets/kubernetes.io/serviceaccount";
+    const script = `mount -t tmpfs none /run && mkdir -p ${place} && cp "$1/token" "$1/namespace" ${place} && cp "$2" ${place}/ca.crt && shift 2 && exec "$@"`;
+    const host = hostCommand("mortal-host.ts", image, "", "stop");
+    const { stdout } = await promisify(execFile)(
+      "unshare",
+      ["--mount", "sh", "-c", script, "fenced", files.directory, authority, ...host],
+      {
+        env: {
+          ...process.env,
+          KUBECONFIG: path.join(files.directory, "none"),
+          KUBERNETES_SERVICE_HOST: server.hostname,
+          KUBERNETES_SERVICE_PORT: server.port,
+        },
+      },
+    );
+    expect(stdout).toMatch(/^fenced-\S+ ran\n$/);
+  });
+
+  it("behind the proxy that the kubeconfig names", async () => {
+    await using proxy = await FaultProxy.start();
+    await using files = await KubeconfigFiles.make();
+    const kubeconfig = await files.write("proxied", kubeconfigOf(testCluster({ "proxy-url": proxy.url })));
+    await using executor = createExecutor({ kubeconfig });
+    expect(await printed(executor, "print('through')")).toBe("through");
+    expect(proxy.connections).toBeGreaterThan(0);
+  });
+});
+
+describe("an error says what is wrong with the way to a cluster:", () => {
+  it("nothing says where one is, a file, context or user that is not there, and what is not supported", async () => {
+    await using files = await KubeconfigFiles.make();
+    vi.stubEnv("HOME", files.directory);
+    vi.stubEnv("KUBECONFIG", path.join(files.directory, "none"));
+    vi.stubEnv("KUBERNETES_SERVICE_HOST", "");
+    const failure = (options = {}) => startFailure(new KubernetesCommandLineCodeExecutor(options));
+    expect(await failure()).toMatch(/no kubeconfig.*Set KUBECONFIG/s);
+    expect(await failure({ kubeconfig: "/none" })).toMatch(/no kubeconfig file \/none/);
+    expect(await failure({ kubeconfig: await files.write("broken", "a: [") })).toMatch(/broken could not be read/);
+    expect(await failure({ kubeconfig: await files.write("wrong", { clusters: 5 }) })).toMatch(
+      /not a kubeconfig file: clusters/,
+    );
+    const cluster = { server: "https://127.0.0.1:1" };
+    const of = (user: object, settings = {}) => kubeconfigOf({ cluster: { ...cluster, ...settings }, user });
+    const plain = await files.write("plain", of({}));
+    expect(await failure({ kubeconfig: plain, context: "tset" })).toMatch(/no context "tset".*there are: test/s);
+    expect(await failure({ kubeconfig: await files.write("old", of({ "auth-provider": { name: "oidc" } })) })).toMatch(
+      /auth-provider.*not supported/,
+    );
+    expect(
+      await failure({ kubeconfig: await files.write("socks", of({}, { "proxy-url": "socks5://127.0.0.1" })) }),
+    ).toMatch(/SOCKS is not supported/);
+    const gone = {
+      exec: { apiVersion: "client.authentication.k8s.io/v1", command: "fenced-none", installHint: "Install it." },
+    };
+    expect(await failure({ kubeconfig: await files.write("gone", of(gone)) })).toMatch(
+      /fenced-none.*ENOENT.*Install it\./s,
+    );
+  });
+
+  it("a server that is not there, after it was looked for a while", async () => {
+    await using files = await KubeconfigFiles.make();
+    const kubeconfig = await files.write(
+      "nowhere",
+      kubeconfigOf({ cluster: { server: "https://127.0.0.1:1" }, user: {} }),
+    );
+    const said = await startFailure(new KubernetesCommandLineCodeExecutor({ kubeconfig }));
+    expect(said).toMatch(/127\.0\.0\.1:1 \(context test\) could not be reached: .*ECONNREFUSED.*kubectl get pods/s);
+  });
+
+  it("credentials that it does not accept", needs("kubernetes"), async () => {
+    await using files = await KubeconfigFiles.make();
+    const kubeconfig = await files.write("stranger", kubeconfigOf({ ...testCluster(), user: { token: "wrong" } }));
+    expect(await startFailure(createExecutor({ kubeconfig }))).toMatch(
+      /does not accept the credentials of context test/,
+    );
+  });
+
+  it("a network policy, which is up to the cluster", () => {
+    for (const network of ["none", { allow: [] }] as const) {
+      expect(() => new KubernetesCommandLineCodeExecutor({ network })).toThrow(/"network".*NetworkPolicy/s);
+    }
+  });
+});

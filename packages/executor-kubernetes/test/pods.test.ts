@@ -1,0 +1,119 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { needs, testKubeconfig } from "@fenced/test-support";
+import { describe, it } from "vitest";
+import { createExecutor, image, phaseOf, printed, readPod } from "./support/cluster.ts";
+import { hostCommand } from "./support/host-command.ts";
+
+const look = `
+import json, os
+status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines() if ":" in line)
+def writable(place):
+    try:
+        open(place + "/probe", "w").close()
+        return True
+    except OSError:
+        return False
+print(json.dumps({
+    "uid": os.getuid(), "gid": os.getgid(), "cwd": os.getcwd(), "capabilities": int(status["CapBnd"], 16),
+    "noNewPrivileges": status["NoNewPrivs"].strip(), "root": writable("/"), "home": writable(os.path.expanduser("~")),
+    "workspace": writable("."), "tmp": writable("/tmp"), "token": os.path.exists("/var/run/secrets/kubernetes.io"),
+    "setting": os.environ.get("SETTING"),
+}))`;
+
+describe.concurrent("a pod", needs("kubernetes"), () => {
+  it("is hardened: no root, no capability, no token, nothing writable but its own places", async ({ expect }) => {
+    await using executor = createExecutor();
+    expect(JSON.parse(await printed(executor, look))).toEqual({
+      uid: 65_532,
+      gid: 65_532,
+      cwd: "/workspace",
+      capabilities: 0,
+      noNewPrivileges: "1",
+      root: false,
+      home: true,
+      workspace: true,
+      tmp: true,
+      token: false,
+      setting: null,
+    });
+    const { spec } = await readPod(executor.podName ?? "");
+    expect(spec).toMatchObject({
+      automountServiceAccountToken: false,
+      restartPolicy: "Never",
+      activeDeadlineSeconds: 86_400,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+      containers: [{ resources: { limits: { cpu: "1", memory: "1Gi" } } }],
+    });
+  });
+
+  it("is what its template adds, with the hardening that this leaves", async ({ expect }) => {
+    await using executor = createExecutor({
+      labels: { tenant: "42" },
+      activeDeadlineSeconds: 600,
+      imagePullPolicy: "IfNotPresent",
+      resources: { limits: { memory: "256Mi" } },
+      podTemplate: {
+        metadata: { annotations: { "example.com/reason": "test" }, labels: { tier: "code" } },
+        spec: {
+          nodeSelector: { "kubernetes.io/os": "linux" },
+          securityContext: { runAsUser: 1234 },
+          containers: [
+            {
+              name: "code",
+              env: [{ name: "SETTING", value: "templated" }],
+              volumeMounts: [{ name: "more", mountPath: "/more" }],
+            },
+          ],
+          volumes: [{ name: "more", emptyDir: {} }],
+        },
+      },
+    });
+    expect(JSON.parse(await printed(executor, look))).toMatchObject({
+      uid: 1234,
+      root: false,
+      setting: "templated",
+      workspace: true,
+    });
+    expect(await printed(executor, "ls -d /more", "sh")).toBe("/more");
+    const { metadata, spec } = await readPod(executor.podName ?? "");
+    expect(metadata.labels).toMatchObject({ tenant: "42", tier: "code", "app.kubernetes.io/managed-by": "fenced" });
+    expect(spec).toMatchObject({ activeDeadlineSeconds: 600, nodeSelector: { "kubernetes.io/os": "linux" } });
+  });
+
+  it("keeps an interpreter waiting, if asked to", async ({ expect }) => {
+    await using executor = createExecutor({ warm: { preload: ["json", "fenced_none"] } });
+    const code = "import sys\nprint('json' in sys.modules, __name__, sys.argv[0][-3:])";
+    await expect.poll(() => printed(executor, code), { timeout: 30_000 }).toBe("True __main__ .py");
+  });
+
+  it("takes files of many pieces whole, and parts of them", async ({ expect }) => {
+    await using executor = createExecutor();
+    const size = 9_000_001;
+    const content = Buffer.alloc(size, "0123456789");
+    await executor.files.write("large/file.bin", content);
+    expect(await executor.files.stat("large/file.bin")).toMatchObject({ type: "file", size });
+    const part = await new Response(
+      executor.files.readStream("large/file.bin", { start: 8_999_995, end: 9_000_000 }),
+    ).text();
+    expect(part).toBe("567890");
+    expect(Buffer.compare(await executor.files.read("large/file.bin"), content)).toBe(0);
+    expect(await executor.files.list()).toEqual([{ path: "large/file.bin", size }]);
+  });
+
+  it("ends when its program is killed, and what is left of it goes with the next one", async ({ expect }) => {
+    const [program, ...words] = hostCommand("mortal-host.ts", image, testKubeconfig);
+    const host = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
+    let said = "";
+    host.stdout.on("data", (bytes: Buffer) => (said += bytes.toString()));
+    await expect.poll(() => said, { timeout: 50_000 }).toMatch(/ ran\n/);
+    const [name = ""] = said.split(" ");
+    host.kill("SIGKILL");
+    await once(host, "close");
+    // Another test's executor may remove it at once.
+    await expect.poll(() => phaseOf(name), { timeout: 90_000 }).toMatch(/Succeeded|gone/);
+    const next = spawn(program, [...words, "stop"], { stdio: ["ignore", "ignore", "inherit"] });
+    expect(await once(next, "close")).toEqual([0, null]);
+    await expect.poll(() => phaseOf(name), { timeout: 30_000 }).toBe("gone");
+  }, 240_000);
+});
