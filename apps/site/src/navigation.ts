@@ -38,6 +38,8 @@ const sections: readonly Section[] = [
       ["docs/jupyter-on-a-cluster.md", "Jupyter on a cluster"],
       ["packages/executor-aca/README.md", "Azure sessions"],
       ["packages/aca-emulator/README.md", "Azure emulator"],
+      ["packages/executor-kubernetes/README.md", "Kubernetes"],
+      ["docs/kubernetes.md", "A hardened namespace"],
       ["packages/executor-ssh/README.md", "SSH"],
       ["packages/executor-wasm/README.md", "WebAssembly"],
       ["packages/executor-auto/README.md", "The strongest fence"],
