@@ -5,6 +5,7 @@
 #                                       package, once, in 20 to 40 minutes, and starts it on the loopback interface
 #   scripts/ci/kubernetes.sh ready      succeeds if "up" would not have to build
 #   scripts/ci/kubernetes.sh version    prints the version of the cluster that "up" would not have to start; fails if there is none
+#   scripts/ci/kubernetes.sh pods       prints the pods that Fenced has made in the cluster that "up" started
 #   scripts/ci/kubernetes.sh down       stops what "up" started, and removes all that it left
 #   scripts/ci/kubernetes.sh packages   prints what "up" installs, for packages.sh
 #
@@ -62,6 +63,11 @@ ready() {
   local name
   for name in "${binaries[@]}"; do [[ -x $cache/bin/$name ]] || return 1; done
   [[ -e $cache/pause.tar ]]
+}
+
+pods() {
+  answers || return 0
+  get "/api/v1/pods?labelSelector=app.kubernetes.io%2Fmanaged-by%3Dfenced" | sed -nE 's/^ *"name": *"(fenced-[^"]*)".*/pod \1/p' | sort -u
 }
 
 packages() {
@@ -193,10 +199,14 @@ until_true() {
   return 1
 }
 
-# reaches PATH: prints the answer to $state/answer.
-reaches() {
+# get PATH: prints the API server's answer.
+get() {
   curl --silent --fail --max-time 5 --cacert "$state/ca.crt" --header "Authorization: Bearer $(<"$state/admin.token")" \
-    "https://$api$1" >"$state/answer" 2>/dev/null
+    "https://$api$1" 2>/dev/null
+}
+
+reaches() {
+  get "$1" >/dev/null
 }
 
 answers() {
@@ -205,7 +215,7 @@ answers() {
 
 node_is_ready() {
   # The taint of a node that is not ready goes a moment after it is.
-  reaches /api/v1/nodes/localhost && tr -d ' \n' <"$state/answer" | grep -v '"taints"' | grep -q '"type":"Ready","status":"True"'
+  get /api/v1/nodes/localhost | tr -d ' \n' | grep -v '"taints"' | grep '"type":"Ready","status":"True"' >/dev/null
 }
 
 make_keys() {
@@ -310,9 +320,9 @@ stop() {
 }
 
 case ${1-} in
-  up | ready | version | down | packages) "$1" ;;
+  up | ready | version | pods | down | packages) "$1" ;;
   *)
-    sed -n '2,11s/^# \{0,1\}//p' "$0"
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -14,10 +14,12 @@ list() {
   local engine
   for engine in docker podman; do
     command -v "$engine" >/dev/null && "$engine" ps --quiet >/dev/null 2>&1 || continue
-    "$engine" ps --all --no-trunc --format "$engine container {{.Names}} ({{.ID}}, of {{.Image}})"
+    # Those of Kubernetes go some time after their pods, which are listed below.
+    "$engine" ps --all --no-trunc --format "$engine container {{.Names}} ({{.ID}}, of {{.Image}})" | grep -v " k8s_" || true
     "$engine" volume ls --format "$engine volume {{.Name}}"
     "$engine" network ls --format "$engine network {{.Name}}"
   done
+  "$(dirname "${BASH_SOURCE[0]}")/kubernetes.sh" pods
   processes
   find "${TMPDIR:-/tmp}" /var/tmp -maxdepth 1 -name 'fenced-*' -printf 'temporary %p\n' 2>/dev/null || true
 }
