@@ -38,7 +38,8 @@ const part = (value: unknown, name: string): unknown => Reflect.get(Object(value
 await using executor = create();
 await using inDocker = new DockerCommandLineCodeExecutor({ image, timeoutMs: 300_000 });
 await Promise.all([executor.start(), inDocker.start()]);
-const { nodeName: _, ...spec } = { nodeName: "", ...Object(part(await ask("GET", executor.podName), "spec")) };
+const ours = Object.entries(Object(part(await ask("GET", executor.podName), "spec")));
+const spec = Object.fromEntries(ours.filter(([name]) => name !== "nodeName"));
 
 /** From the request for a pod until the API says that it runs. */
 async function rawStart(): Promise<number> {

@@ -52,8 +52,9 @@ class BlockFile:
             os.close(self.descriptor)
 
     def remove(self):
+        """Only what this made: something else may have been there before."""
         try:
-            if not self.kept:
+            if self.descriptor is not None and not self.kept:
                 os.unlink(self.place)
         except OSError:
             pass

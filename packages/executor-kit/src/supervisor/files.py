@@ -70,7 +70,7 @@ def kind_of(status):
 
 def say_status():
     status = os.fstat(open_found(os.O_PATH))
-    print(kind_of(status), status.st_size, status.st_mtime_ns // 1000000)
+    print(kind_of(status), status.st_size, (status.st_mtime_ns + 500000) // 1000000)
 
 
 def send_content():

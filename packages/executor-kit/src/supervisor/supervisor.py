@@ -85,13 +85,15 @@ def find_keeper():
     import _socket
 
     found = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    for attempt in range(500):
+    for _ in range(500):
         try:
             found.connect("\0" + KEEPER)
             break
         except ConnectionRefusedError:
             # It has only just been started.
             select.select([], [], [], 0.02)
+    else:
+        raise ConnectionError("the keeper does not answer")
     found.setblocking(False)
     return found
 
@@ -330,5 +332,6 @@ def main():
 
 try:
     main()
-except ConnectionError:
+except ConnectionError as error:
+    sys.stderr.write(str(error))
     leave()

@@ -12,7 +12,7 @@ export const containerName = "code";
 export const managedLabel = "app.kubernetes.io/managed-by";
 export const managedBy = "fenced";
 /** A label of all of our pods: the executor that made it. */
-export const ownerLabel = "fenced.dev/executor";
+const ownerLabel = "fenced.dev/executor";
 /** The image if none is given. */
 export const defaultImage = "python:3-slim";
 /** The abstract socket at which the keeper waits. */

@@ -1,0 +1,159 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { RemoteFiles } from "@fenced/executor-kit";
+import {
+  connectSupervisor,
+  SupervisedFiles,
+  supervisorLoader,
+  type Supervisor,
+  type SupervisorConfig,
+} from "@fenced/executor-kit/supervisor";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryDirectory } from "../support/temporary-directory.ts";
+
+/** Says what it hears at an abstract socket, whose name is its argument. */
+const keeperProgram = `
+import socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("\\0" + sys.argv[1])
+listener.listen(1)
+connection = listener.accept()[0]
+while connection.recv(1):
+    print("beat", flush=True)
+print("end", flush=True)
+`;
+
+/** A supervisor that is started by the short command, and files through it. */
+async function opened(config: Partial<SupervisorConfig> = {}) {
+  const workspace = await temporaryDirectory();
+  const directory = path.join(await temporaryDirectory(), "session");
+  const { command, program } = supervisorLoader({ directory, workspace, programs: ["python3"], ...config });
+  const [name, ...words] = command;
+  const child = spawn(name, words, { stdio: ["pipe", "pipe", "pipe"] });
+  onTestFinished(async () => {
+    child.stdin.destroy();
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  });
+  child.stdin.write(program);
+  const { supervisor, inventory } = await connectSupervisor(child);
+  if (!supervisor) throw new Error("There is no Python.");
+  const python = inventory.programs.get("python3") ?? "";
+  const place = { workspace, python, filePrefix: ".own-", supervisor: async () => supervisor };
+  return { supervisor, command, workspace, child, files: new RemoteFiles(new SupervisedFiles(place)) };
+}
+
+async function run(supervisor: Supervisor, file: { name: string; content: string; keep?: boolean }, script: string) {
+  let output = "";
+  const { signal } = new AbortController();
+  for (const events = supervisor.run({ argv: ["sh", "-c", script], env: {}, file, signal }); ;) {
+    const { value, done } = await events.next();
+    if (done === true) return output;
+    if ("data" in value) output += String(value.data);
+  }
+}
+
+describe("a supervisor that is started by a short command", needs("python3"), () => {
+  it("writes a file for a program, removes it unless it is to be kept, and overwrites nothing", async () => {
+    const { supervisor, workspace, command } = await opened();
+    expect(command.join(" ").length).toBeLessThan(1500);
+    const content = "x".repeat(600_000);
+    expect(await run(supervisor, { name: "a.txt", content }, "wc -c <a.txt")).toMatch(/^ *600000\n$/);
+    expect(await readdir(workspace)).toEqual([]);
+    expect(await run(supervisor, { name: "b.txt", content: "kept", keep: true }, "cat b.txt")).toBe("kept");
+    await symlink("/tmp", path.join(workspace, "link"));
+    for (const name of ["b.txt", "link"]) {
+      await expect(run(supervisor, { name, content: "other" }, "true")).rejects.toThrow(
+        /could not be written.*exists/s,
+      );
+    }
+    expect(await readFile(path.join(workspace, "b.txt"), "utf8")).toBe("kept");
+  });
+
+  it("passes each ping on to its keeper, whose connection ends with it", async () => {
+    const name = `fenced-test-${randomUUID()}`;
+    const keeper = spawn("python3", ["-c", keeperProgram, name], { stdio: ["ignore", "pipe", "inherit"] });
+    const said = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]();
+    const { supervisor, child } = await opened({ keeper: name });
+    await supervisor.ping();
+    expect(await said.next()).toMatchObject({ value: "beat" });
+    child.stdin.end();
+    expect(await said.next()).toMatchObject({ value: "end" });
+  });
+});
+
+describe("SupervisedFiles", needs("python3"), () => {
+  it("takes, gives, lists and removes files", async () => {
+    const { files, workspace } = await opened();
+    const content = Buffer.alloc(9_000_001, "0123456789");
+    await files.write("a/b.bin", content);
+    await files.write("empty", "");
+    expect(await files.list()).toEqual([
+      { path: "a/b.bin", size: 9_000_001 },
+      { path: "empty", size: 0 },
+    ]);
+    expect(await files.list("a")).toEqual([{ path: "a/b.bin", size: 9_000_001 }]);
+    expect(Buffer.compare(await files.read("a/b.bin"), content)).toBe(0);
+    const { mtime } = await stat(path.join(workspace, "empty"));
+    expect(await files.stat("empty")).toEqual({ path: "empty", type: "file", size: 0, modifiedAt: mtime });
+    expect(await files.stat("a")).toMatchObject({ type: "directory", size: 0 });
+    await files.remove("a");
+    await files.remove("empty");
+    expect(await readdir(workspace)).toEqual([]);
+  });
+
+  it("keeps the mode of a file that it replaces", async () => {
+    const { files, workspace } = await opened();
+    await writeFile(path.join(workspace, "run"), "old", { mode: 0o750 });
+    await files.write("run", "new");
+    expect((await stat(path.join(workspace, "run"))).mode & 0o777).toBe(0o750);
+  });
+
+  it("follows links inside of the workspace, and none that lead out or to nothing", async () => {
+    const { files, workspace } = await opened();
+    const outside = await temporaryDirectory();
+    await writeFile(path.join(outside, "secret"), "secret");
+    await mkdir(path.join(workspace, "real"));
+    await writeFile(path.join(workspace, "real/file"), "inside");
+    await symlink("real", path.join(workspace, "link"));
+    await symlink(outside, path.join(workspace, "out"));
+    await symlink("nowhere", path.join(workspace, "dangling"));
+    expect(String(Buffer.from(await files.read("link/file")))).toBe("inside");
+    await files.write("link/file", "changed");
+    expect(await readFile(path.join(workspace, "real/file"), "utf8")).toBe("changed");
+    for (const file of ["out/secret", "dangling"]) {
+      for (const attempt of [() => files.read(file), () => files.write(file, "x"), () => files.stat(file)]) {
+        await expect(attempt(), file).rejects.toMatchObject({ code: "path_outside_workspace" });
+      }
+    }
+    await expect(files.remove("out/secret")).rejects.toMatchObject({ code: "path_outside_workspace" });
+    await files.remove("out");
+    expect(await readFile(path.join(outside, "secret"), "utf8")).toBe("secret");
+  });
+
+  it("says what is not there, and what is not a file", async () => {
+    const { files } = await opened();
+    await files.write("file", "x");
+    for (const attempt of [
+      () => files.read("none"),
+      () => files.stat("none"),
+      () => files.remove("none"),
+      () => files.list("none"),
+      () => files.read("file/x"),
+    ]) {
+      await expect(attempt(), String(attempt)).rejects.toMatchObject({ code: "file_not_found" });
+    }
+    await files.write("folder/x", "x");
+    for (const attempt of [
+      () => files.read("folder"),
+      () => files.write("folder", "x"),
+      () => files.write("file/x", "x"),
+    ]) {
+      await expect(attempt(), String(attempt)).rejects.toMatchObject({ code: "invalid_input" });
+    }
+  });
+});
