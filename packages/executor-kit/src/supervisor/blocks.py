@@ -11,6 +11,7 @@ import select
 import struct
 import time
 
+import _fenced_block_files as block_files
 import _fenced_processes as processes
 from _fenced_channel import CAPACITY, EXIT, READ, STDERR, STDOUT, channel, data, events, widen
 
@@ -22,42 +23,7 @@ environment = {}
 commands = ""
 # The module that keeps an interpreter waiting, once the host has asked for that.
 warm = None
-inputs, files, blocks, readers = {}, {}, {}, {}
-
-
-class BlockFile:
-    """What a block runs, in the workspace: a new file, or none, whatever code has put there."""
-
-    def __init__(self, head):
-        kept, name = head.split(b":", 1)
-        self.place = os.path.join(os.fsencode(workspace), name)
-        self.kept = kept == b"keep"
-        self.problem = None
-        self.descriptor = None
-        try:
-            self.descriptor = os.open(self.place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-        except OSError as error:
-            self.problem = os.strerror(error.errno)
-
-    def write(self, content):
-        view = memoryview(content)
-        try:
-            while self.problem is None and len(view):
-                view = view[os.write(self.descriptor, view) :]
-        except OSError as error:
-            self.problem = os.strerror(error.errno)
-
-    def close(self):
-        if self.descriptor is not None:
-            os.close(self.descriptor)
-
-    def remove(self):
-        """Only what this made: something else may have been there before."""
-        try:
-            if self.descriptor is not None and not self.kept:
-                os.unlink(self.place)
-        except OSError:
-            pass
+inputs, blocks, readers = {}, {}, {}
 
 
 class Block:
@@ -79,13 +45,6 @@ class Block:
         self.file = None
 
 
-def write_file(number, payload):
-    if number not in files:
-        head, payload = payload.split(b"\0", 1)
-        files[number] = BlockFile(head)
-    files[number].write(payload)
-
-
 def no_process(number):
     return "No process could be started: " + os.strerror(number)
 
@@ -97,7 +56,7 @@ def report(number, code, memory, killed, problem):
 
 
 def start(number, mark, credit, argv, environ):
-    given, file = inputs.pop(number, None), files.pop(number, None)
+    given, file = inputs.pop(number, None), block_files.take(number)
     if file is not None:
         file.close()
         if file.problem is not None:

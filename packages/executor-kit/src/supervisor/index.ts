@@ -14,6 +14,7 @@ export {
   type SupervisorLoader,
 } from "./supervisor-command.ts";
 export { SupervisedFiles, type SupervisedPlace } from "./supervised-files.ts";
-export type { ProgramEnd, ProgramFile, SupervisedProgram, Supervisor, WarmPython } from "./supervisor.ts";
+export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPython } from "./supervised-program.ts";
+export type { Supervisor } from "./supervisor.ts";
 export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
 export { encodeFrame, hostMagic, type FrameConsumer, FrameReader } from "./wire.ts";

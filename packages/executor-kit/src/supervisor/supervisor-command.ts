@@ -8,6 +8,8 @@ const channelProgram: string = readFileSync(new URL("./channel.py", import.meta.
 const processesProgram: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
 const tunnelsProgram: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
 const relayProgram: string = readFileSync(new URL("./relay.py", import.meta.url), "utf8");
+const keeperProgram: string = readFileSync(new URL("./keeper.py", import.meta.url), "utf8");
+const blockFilesProgram: string = readFileSync(new URL("./block_files.py", import.meta.url), "utf8");
 const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
 const mainProgram: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");
 
@@ -17,6 +19,8 @@ const modules: Readonly<Record<string, string>> = {
   _fenced_processes: processesProgram,
   _fenced_tunnels: tunnelsProgram,
   _fenced_relay: relayProgram,
+  _fenced_keeper: keeperProgram,
+  _fenced_block_files: blockFilesProgram,
   _fenced_blocks: blocksProgram,
   _fenced_supervisor: mainProgram,
 };

@@ -10,8 +10,10 @@ import select
 import struct
 import sys
 
+import _fenced_block_files as block_files
 import _fenced_blocks as blocks
 import _fenced_channel as channels
+import _fenced_keeper as keeper
 import _fenced_processes as processes
 import _fenced_relay as relay
 import _fenced_tunnels as tunnels
@@ -21,7 +23,6 @@ DIRECTORY, WORKSPACE, PROBE, PATH, ALONE, KEEPER = sys.argv[1:7]
 PROGRAMS = sys.argv[7:]
 
 listener = None
-keeper = None
 resetting = False
 tunnel_orders = {
     channels.TUNNEL_WRITE: tunnels.write,
@@ -46,9 +47,9 @@ def obey(kind, number, payload):
         while len(view):
             view = view[os.write(blocks.inputs[number], view) :]
     elif kind == channels.FILE:
-        blocks.write_file(number, payload)
+        block_files.write(number, WORKSPACE, payload)
     elif kind == channels.PING:
-        beat()
+        keeper.beat()
         channel.send(channels.PONG, 0)
     elif kind == channels.RESET:
         resetting = True
@@ -76,34 +77,6 @@ def keep_warm(source, settings):
         blocks.warm = type(sys)("_fenced_warm")
         exec(compile(source, "<_fenced_warm>", "exec"), blocks.warm.__dict__)
     blocks.warm.configure(settings)
-
-
-def find_keeper():
-    """Who ends this place once this program has ended, or has not heard from the host for a while."""
-    if not KEEPER:
-        return None
-    import _socket
-
-    found = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    for _ in range(500):
-        try:
-            found.connect("\0" + KEEPER)
-            break
-        except ConnectionRefusedError:
-            # It has only just been started.
-            select.select([], [], [], 0.02)
-    else:
-        raise ConnectionError("the keeper does not answer")
-    found.setblocking(False)
-    return found
-
-
-def beat():
-    if keeper is not None:
-        try:
-            keeper.send(b".")
-        except BlockingIOError:
-            pass
 
 
 def scratch():
@@ -307,8 +280,8 @@ def read_ready():
 
 
 def main():
-    global listener, keeper, resetting
-    keeper = find_keeper()
+    global listener, resetting
+    keeper.find(KEEPER)
     blocks.commands = os.path.join(DIRECTORY, "bin")
     blocks.workspace, blocks.environment = WORKSPACE, block_environment()
     processes.adopt_orphans()

@@ -4,6 +4,7 @@ import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import type { BlockEvent } from "../run/block-run.ts";
 import { OutputQueue, type SharedMemory } from "../run/output-queue.ts";
+import type { ProgramEnd, SupervisedProgram, WarmPython } from "./supervised-program.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels.ts";
 import { encodeFrame, frameType, hostMagic } from "./wire.ts";
 
@@ -19,50 +20,6 @@ const mostUnread = 1_048_576;
 const inputPiece = 262_144;
 /** How long a program may take to die, in milliseconds. */
 const killMs = 10_000;
-
-/** A program to run where the supervisor is. */
-export interface SupervisedProgram {
-  /**
-   * The program and its arguments. The program is searched for on the `PATH` of `env`, or else of the supervisor's
-   * environment.
-   */
-  readonly argv: readonly string[];
-  /** Variables that override those of the supervisor's environment. */
-  readonly env: Readonly<Record<string, string>>;
-  /** What it reads. Default: standard input is empty. */
-  readonly stdin?: string | Uint8Array;
-  /** A file for it in the workspace, written before it starts. Default: there is none. */
-  readonly file?: ProgramFile;
-  /** Kills everything that the program started. */
-  readonly signal: AbortSignal;
-}
-
-/** A file of the host's own, for one program. */
-export interface ProgramFile {
-  /** In the workspace, and new there: something else of that name makes the program fail. */
-  readonly name: string;
-  readonly content: string;
-  /** Leave it there. Default: false; it is removed when the program has ended. */
-  readonly keep?: boolean;
-}
-
-/** Which programs are forked from a waiting interpreter: those that run one file of Python with these settings. All others start anew. */
-export interface WarmPython {
-  /** The interpreter: the first word of their `argv`; the second and last one is the file. */
-  readonly python: string;
-  /** Modules to import in advance; those that cannot be imported are left to the programs. Default: none. */
-  readonly preload?: readonly string[];
-  /** Their `env`. Variables whose names start with `FENCED_` may differ between programs. */
-  readonly env: Readonly<Record<string, string>>;
-}
-
-/** How a program ended. */
-export interface ProgramEnd {
-  /** 128 + n if signal n ended it. */
-  readonly exitCode: number;
-  /** The kernel killed processes for lack of memory while the program ran. */
-  readonly outOfMemory: boolean;
-}
 
 /**
  * Runs programs through a supervisor, concurrently over a single stream, with back-pressure for each. Everything that a

@@ -1,0 +1,52 @@
+"""Files of the host's own, which blocks run, in the workspace. Python 3.8 or later, standard library only."""
+
+import os
+
+files = {}
+
+
+def write(number, workspace, payload):
+    """The first piece for a block begins with whether its file is kept, and its name."""
+    if number not in files:
+        head, payload = payload.split(b"\0", 1)
+        files[number] = BlockFile(workspace, head)
+    files[number].write(payload)
+
+
+def take(number):
+    return files.pop(number, None)
+
+
+class BlockFile:
+    """What a block runs, in the workspace: a new file, or none, whatever code has put there."""
+
+    def __init__(self, workspace, head):
+        kept, name = head.split(b":", 1)
+        self.place = os.path.join(os.fsencode(workspace), name)
+        self.kept = kept == b"keep"
+        self.problem = None
+        self.descriptor = None
+        try:
+            self.descriptor = os.open(self.place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            self.problem = os.strerror(error.errno)
+
+    def write(self, content):
+        view = memoryview(content)
+        try:
+            while self.problem is None and len(view):
+                view = view[os.write(self.descriptor, view) :]
+        except OSError as error:
+            self.problem = os.strerror(error.errno)
+
+    def close(self):
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
+    def remove(self):
+        """Only what this made: something else may have been there before."""
+        try:
+            if self.descriptor is not None and not self.kept:
+                os.unlink(self.place)
+        except OSError:
+            pass

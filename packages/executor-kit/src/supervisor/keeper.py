@@ -1,0 +1,32 @@
+"""Who ends this place once the supervisor has ended, or has not heard from the host for a while. Python 3.8 or later."""
+
+import select
+
+connection = None
+
+
+def find(name):
+    """Connects to an abstract socket, if there is a name. Whoever listens may have only just been started."""
+    global connection
+    if not name:
+        return
+    import _socket
+
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    for _ in range(500):
+        try:
+            connection.connect("\0" + name)
+            break
+        except ConnectionRefusedError:
+            select.select([], [], [], 0.02)
+    else:
+        raise ConnectionError("the keeper does not answer")
+    connection.setblocking(False)
+
+
+def beat():
+    if connection is not None:
+        try:
+            connection.send(b".")
+        except BlockingIOError:
+            pass
