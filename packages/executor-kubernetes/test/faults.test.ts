@@ -76,12 +76,14 @@ describe.concurrent("a pod that goes", needs("kubernetes"), () => {
   });
 
   it("was evicted for its disk, and the error says so", async () => {
-    await using executor = createExecutor({ resources: { limits: { "ephemeral-storage": "5Mi" } } });
+    // The node looks at disks from time to time only: every ten seconds, and at volumes once a minute, by default.
+    const resources = { limits: { "ephemeral-storage": "5Mi" } };
+    await using executor = createExecutor({ timeoutMs: 240_000, resources });
     const code = `open("/tmp/large", "wb").write(bytes(20_000_000))\n${waiting}`;
     const { output, message } = await followed(executor, code, () => {});
     expect(output).toBe("begun\n");
     expect(message).toMatch(/evicted.*ephemeral/s);
-  }, 120_000);
+  }, 270_000);
 
   it("stays where a block used up its memory, and the block's result says so", async () => {
     await using executor = createExecutor({ resources: { limits: { memory: "96Mi" } } });
