@@ -4,7 +4,7 @@ import type { RequestChannel } from "./wire-message.ts";
 
 /** Why a kernel, or the connection to it, is gone. */
 export interface KernelEnd {
-  /** `died`: it ended or was restarted; `deleted`: the server no longer knows it; `unreachable`: the server does not answer. */
+  /** `died`: it ended or was restarted; `deleted`: the server no longer knows it; `unreachable`: it or the server does not answer. */
   readonly kind: "died" | "deleted" | "unreachable";
   /** A sentence without its full stop, for people. */
   readonly reason: string;

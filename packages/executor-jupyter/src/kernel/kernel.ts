@@ -1,13 +1,11 @@
 import { BackendUnavailableError } from "@fenced/core";
-import { untilAborted, within } from "@fenced/core/abort";
+import { afterMs, joinSignals, untilAborted, within } from "@fenced/core/abort";
 import { textField } from "../fields.ts";
 import type { ServerClient } from "../servers/server-client.ts";
 import { type FrameEvents, KernelLink, type KernelLinkOptions } from "./kernel-link.ts";
-import type { KernelEnd, KernelRequest } from "./kernel-request.ts";
+import { type KernelEnd, KernelLostError, type KernelRequest } from "./kernel-request.ts";
 import { interruptKernel } from "./kernels.ts";
 
-/** Milliseconds from a kernel's start to its first answer. */
-const readyDeadlineMs = 120_000;
 /** Milliseconds between questions whether the kernel is ready. */
 const askAgainMs = 1000;
 
@@ -39,12 +37,26 @@ export class Kernel {
     this.#link = link;
   }
 
-  /** Connects to a kernel and waits until it answers. */
-  static async connect(options: KernelLinkOptions, signal: AbortSignal): Promise<Kernel> {
+  /**
+   * Connects to a kernel and waits until it answers.
+   *
+   * @throws BackendUnavailableError if it does not; the cause is a `KernelLostError` if it is gone, or stays silent for
+   * `readyWithinMs` milliseconds.
+   */
+  static async connect(
+    options: KernelLinkOptions & { readonly readyWithinMs: number },
+    signal: AbortSignal,
+  ): Promise<Kernel> {
+    const { readyWithinMs } = options;
+    const limit = new AbortController();
+    const silence = new KernelLostError({ kind: "unreachable", reason: `no answer after ${readyWithinMs} ms` });
+    const clear = afterMs(readyWithinMs, () => limit.abort(silence));
     let link: KernelLink | undefined;
     try {
-      link = await KernelLink.open(options, signal);
-      const language = await untilReady(link, signal);
+      // A server may take a minute to accept a connection to a kernel that is silent.
+      const patience = joinSignals(signal, limit.signal);
+      link = await KernelLink.open(options, patience);
+      const language = await untilReady(link, patience);
       return new Kernel(options, link, language);
     } catch (cause) {
       link?.close();
@@ -53,6 +65,8 @@ export class Kernel {
         remedy: "See the server's log; a kernel that ends at once often lacks a package.",
         cause,
       });
+    } finally {
+      clear();
     }
   }
 
@@ -115,13 +129,11 @@ export class Kernel {
  * first ones would be lost.
  */
 async function untilReady(link: KernelLink, signal: AbortSignal): Promise<string> {
-  const giveUp = performance.now() + readyDeadlineMs;
-  while (performance.now() < giveUp) {
+  for (;;) {
     const { finished } = link.request("kernel_info_request", "shell", {}, { outputs: false });
     const answer = await untilAborted(within(askAgainMs, finished), signal);
     if (answer !== undefined) return languageOf(answer);
   }
-  throw new Error(`no answer after ${readyDeadlineMs} ms`);
 }
 
 function languageOf(answer: Readonly<Record<string, unknown>>): string {

@@ -14,6 +14,11 @@ import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
 import type { SlotSettings } from "./session-settings.ts";
 
+/** Milliseconds that a new kernel may take to its first answer before another one is tried. */
+const firstReadyMs = 30_000;
+/** The same for the last one. */
+const lastReadyMs = 120_000;
+
 /** The kernel of a slot. */
 export interface SlotKernel {
   readonly kernel: Kernel;
@@ -170,18 +175,22 @@ export class KernelSlot {
     await done.catch(ignoreUnreachable);
   }
 
-  /** Kernels that start at the same time may choose the same ports. The one that loses gets a second chance. */
+  /**
+   * Kernels that start at the same time may choose the same ports. The one that loses dies, or never answers on the ports
+   * that the server knows: another one gets a second chance.
+   */
   async #openPatiently(signal: AbortSignal): Promise<SlotKernel> {
+    if (this.#settings.kernelId !== undefined) return this.#open(lastReadyMs, signal);
     try {
-      return await this.#open(signal);
+      return await this.#open(firstReadyMs, signal);
     } catch (error) {
-      const died = error instanceof Error && error.cause instanceof KernelLostError;
-      if (!died || this.#settings.kernelId !== undefined || signal.aborted) throw error;
-      return this.#open(signal);
+      const lost = error instanceof Error && error.cause instanceof KernelLostError;
+      if (!lost || signal.aborted) throw error;
+      return this.#open(lastReadyMs, signal);
     }
   }
 
-  async #open(signal: AbortSignal): Promise<SlotKernel> {
+  async #open(readyWithinMs: number, signal: AbortSignal): Promise<SlotKernel> {
     await this.#renewLease(signal);
     await this.#makeHostWorkspace();
     await this.#makeContentsWorkspace();
@@ -196,6 +205,7 @@ export class KernelSlot {
           kernelId: id,
           reconnectTimeoutMs: this.#settings.reconnectTimeoutMs,
           serverEnded: this.#lease.ended,
+          readyWithinMs,
         },
         signal,
       );
