@@ -28,6 +28,9 @@ const folders = ["packages", "apps"].flatMap((parent) =>
 );
 folders.push({ name: "test-support", root: join(root, "test-support") });
 
+// Many small files, none of which changes what another one sees: they share processes, and load what they test once in each.
+const oneProcess = new Set(["agentchat", "core", "model-ai-sdk"]);
+
 // Both majors of the AI SDK that the packages allow are tested: the newer one under another name.
 const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfiguration => ({
   extends: true,
@@ -40,7 +43,7 @@ const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfigurati
       { find: /^@ai-sdk\/anthropic$/, replacement: "anthropic-4" },
     ],
   },
-  test: { name: `${name}-on-ai-7`, include: ["test/**/*.test.ts"] },
+  test: { name: `${name}-on-ai-7`, include: ["test/**/*.test.ts"], isolate: !oneProcess.has(name) },
 }));
 
 /** Starts files that run the conformance suite first: they take minutes, and the others find their places beside them. */
@@ -83,7 +86,7 @@ export default defineConfig({
       .map((folder): TestProjectConfiguration => ({
         extends: true,
         root: folder.root,
-        test: { name: folder.name, include: ["test/**/*.test.ts"] },
+        test: { name: folder.name, include: ["test/**/*.test.ts"], isolate: !oneProcess.has(folder.name) },
       }))
       .concat(onVersion7),
   },

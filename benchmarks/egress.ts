@@ -8,21 +8,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { EgressProxy } from "@fenced/egress";
 import { byTurns, report, timed } from "./measure.ts";
-
-const server = `
-import socket, threading
-listener = socket.create_server(("127.0.0.1", 0), backlog=100)
-print(listener.getsockname()[1], flush=True)
-piece = bytes(1048576)
-def serve(connection):
-    count = int(connection.recv(100))
-    for _ in range(count):
-        connection.sendall(piece)
-    connection.sendall(b"end")
-    connection.close()
-while True:
-    threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
-`;
+import { startBytesServer } from "./support/bytes-server.ts";
 
 const client = `
 import socket, sys
@@ -48,16 +34,15 @@ while sys.stdin.readline():
     print("done", flush=True)
 `;
 
-const host = spawn("python3", ["-c", server], { stdio: ["ignore", "pipe", "inherit"] });
-const [line] = (await once(createInterface(host.stdout), "line")) as [string];
-const proxy = new EgressProxy({ allow: [`127.0.0.1:${line}`] });
+const { child: host, port: target } = await startBytesServer();
+const proxy = new EgressProxy({ allow: [`127.0.0.1:${target}`] });
 const { url, port } = await proxy.listen();
 const authorization = Buffer.from(`fenced:${new URL(url).password}`).toString("base64");
 const programs: ChildProcess[] = [host];
 
 /** A client that fetches so many MiB whenever it is asked to. */
 function fetcher(megabytes: number, through: number): () => Promise<number> {
-  const child = spawn("python3", ["-c", client, String(through), line, String(megabytes), authorization], {
+  const child = spawn("python3", ["-c", client, String(through), String(target), String(megabytes), authorization], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   programs.push(child);

@@ -32,11 +32,9 @@ const emulator = spawn(
 const lines = createInterface(emulator.stdout)[Symbol.asyncIterator]();
 const [endpoint = "", token = ""] = String((await lines.next()).value).split(" ");
 process.env["FENCED_BENCH_TOKEN"] = token;
-await using executor = new ACADynamicSessionsCodeExecutor({
-  poolManagementEndpoint: endpoint,
-  tokenVariable: "FENCED_BENCH_TOKEN",
-  timeoutMs: 120_000,
-});
+const options = { poolManagementEndpoint: endpoint, tokenVariable: "FENCED_BENCH_TOKEN", timeoutMs: 120_000 } as const;
+await using executor = new ACADynamicSessionsCodeExecutor(options);
+await using requesting = new ACADynamicSessionsCodeExecutor({ ...options, transport: "request" });
 const connections = new Agent();
 
 interface Body {
@@ -84,8 +82,8 @@ async function rawDownload(): Promise<void> {
   await pipeline(await ask("GET", "files/data.bin/content"), createWriteStream(copy));
 }
 
-async function block(): Promise<void> {
-  const { exitCode, output } = await executor.executeCodeBlocks([{ language: "python", code: "print(1)" }]);
+async function block(by = executor): Promise<void> {
+  const { exitCode, output } = await by.executeCodeBlocks([{ language: "python", code: "print(1)" }]);
   if (exitCode !== 0 || output !== "1\n") throw new Error(output);
 }
 
@@ -100,7 +98,17 @@ try {
       ...(await byTurns(
         100,
         () => timed(rawBlock),
-        () => timed(block),
+        () => timed(() => block()),
+      )),
+      goal: "",
+    },
+    {
+      what: 'the same, with `transport: "request"`',
+      unit: "ms",
+      ...(await byTurns(
+        100,
+        () => timed(rawBlock),
+        () => timed(() => block(requesting)),
       )),
       goal: "",
     },
@@ -147,6 +155,7 @@ try {
   ]);
 } finally {
   await executor.stop();
+  await requesting.stop();
   await connections.destroy();
   emulator.stdin.end();
   await once(emulator, "exit");

@@ -1,16 +1,16 @@
-// Runs the code in a model's answer.
-// needs: python3
+// Runs the code in a model's answer behind the strongest fence that this machine has: a container, else an OS sandbox, else WebAssembly.
 import assert from "node:assert/strict";
 // #region quick-start
 import { extractCodeBlocks } from "@fenced/core";
-import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { openExecutor } from "@fenced/executor-auto";
 
 const answer = "I let Python count them:\n\n```python\nprint(sum(n % 7 == 0 for n in range(1000)))\n```\n";
 
-await using executor = new LocalCommandLineCodeExecutor({ timeoutMs: 10_000 });
+await using executor = await openExecutor("auto", { timeoutMs: 10_000 });
+console.log(executor.fence.reason); // The code runs in a container of Docker or Podman.
 const result = await executor.executeCodeBlocks(extractCodeBlocks(answer));
 console.log(result.exitCode, result.output); // 0 "143\n"
 // #endregion
 
-assert.equal(result.exitCode, 0);
 assert.equal(result.output, "143\n");
+assert.notEqual(executor.capabilities.isolation, "none");

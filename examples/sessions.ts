@@ -20,7 +20,7 @@ try {
   await sessions.run("cid", python("print(1)"));
 } catch (error) {
   if (!QuotaExceededError.isInstance(error)) throw error;
-  console.log(error.message); // There are 2 sessions, as many as there may be. …
+  console.log(error.message); // There are already 2 sessions, the most that maxSessions allows. …
 }
 console.log(sessions.counts); // { open: 2, starting: 0, ending: 0, running: 0, waiting: 0 }
 await sessions.drain({ graceMs: 10_000 }); // on SIGTERM

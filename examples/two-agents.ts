@@ -1,5 +1,4 @@
 // Two agents solve a task: one writes code, the other runs it.
-// needs: python3
 import assert from "node:assert/strict";
 // #region two-agents
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
@@ -11,7 +10,7 @@ import {
   renderToConsole,
   TextMentionTermination,
 } from "@fenced/agentchat";
-import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { openExecutor } from "@fenced/executor-auto";
 import { AISDKChatCompletionClient } from "@fenced/model-ai-sdk";
 // #endregion
 import { startOpenAIServer } from "@fenced/test-support/openai-server";
@@ -27,7 +26,7 @@ Object.assign(process.env, { OPENAI_BASE_URL: server.baseURL });
 const baseURL = process.env.OPENAI_BASE_URL ?? "http://localhost:11434/v1";
 const service = createOpenAICompatible({ name: "service", baseURL, includeUsage: true });
 const modelClient = new AISDKChatCompletionClient({ model: service("qwen3") });
-await using codeExecutor = new LocalCommandLineCodeExecutor();
+await using codeExecutor = await openExecutor("auto");
 
 const systemMessage =
   "Write Python in a fence marked python: it is run, and you see what it prints. Say TERMINATE when the task is solved.";

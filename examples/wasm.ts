@@ -1,4 +1,4 @@
-// Runs Python in WebAssembly, in a restricted process: nothing needs to be installed but Node.
+// Runs Python and TypeScript in WebAssembly, in restricted processes: nothing needs to be installed but Node.
 import assert from "node:assert/strict";
 // #region wasm
 import { WasmCodeExecutor } from "@fenced/executor-wasm";
@@ -8,14 +8,19 @@ await executor.files.write("numbers.txt", "1 2 3");
 const result = await executor.executeCodeBlocks([
   { language: "python", code: "numbers = [int(each) for each in open('numbers.txt').read().split()]" },
   { language: "python", code: "print(sum(numbers))" }, // variables survive
+  {
+    language: "typescript",
+    code: 'import fs from "node:fs";\nconst text: string = fs.readFileSync("numbers.txt", "utf8");',
+  },
+  { language: "javascript", code: "console.log(text.length)" }, // those of TypeScript, too
 ]);
-console.log(result.exitCode, result.output); // 0 "6\n"
+console.log(result.exitCode, result.output); // 0 "6\n5\n"
 
 const hostile = await executor.executeCodeBlocks([{ language: "python", code: "open('/etc/passwd')" }]);
 console.log(hostile.exitCode); // 1: there is no such file
 // #endregion
 
 assert.equal(result.exitCode, 0, result.output);
-assert.equal(result.output, "6\n");
+assert.equal(result.output, "6\n5\n");
 assert.equal(hostile.exitCode, 1);
 assert.match(hostile.output, /FileNotFoundError/);

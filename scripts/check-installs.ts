@@ -76,16 +76,19 @@ function checkDependencies(subject: Package, packages: readonly Package[], insta
   if (!isExecutor(subject)) return;
   const ours = closure(subject, packages);
   const core = ours.filter(({ name }) => name === "@fenced/core");
-  // Pyodide brings ws, for Python that runs with a network.
   const allowed = new Set([
-    ...(subject.dependencies.includes("pyodide") ? ["ws"] : []),
     ...ours.map(({ name }) => name),
     ...[...core, subject].flatMap((each) => each.dependencies),
   ]);
+  // What a library brings for itself may be what another executor uses; what one of our packages brings must not.
+  const declared = new Set(ours.flatMap((each) => each.dependencies));
   const foreign = packages
     .filter(isExecutor)
-    .flatMap(({ name, dependencies, optionalPeers }) => [name, ...dependencies, ...optionalPeers])
-    .filter((name) => !allowed.has(name) && installed.includes(name));
+    .flatMap(({ name, dependencies, optionalPeers }) => [
+      ...dependencies.filter((each) => declared.has(each)),
+      ...[name, ...optionalPeers].filter((each) => installed.includes(each)),
+    ])
+    .filter((name) => !allowed.has(name));
   if (foreign.length === 0) return;
   throw new Error(`It brings ${[...new Set(foreign)].join(", ")}, which it does not use and other executors do.`);
 }

@@ -1,5 +1,5 @@
 /**
- * Programs that run in a container, a kernel or on another host are files of their own (`.py`, `.sh`, `.mjs`) beside the module
+ * Programs that run in a container, a kernel or on another host are files of their own (`.py`, `.sh`, `.mjs`, `.cjs`) beside the module
  * that uses them. Sources read them:
  *
  *     export const supervisorProgram: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");

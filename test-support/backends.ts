@@ -17,6 +17,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
+export { testKubeconfig } from "./test-kubeconfig.ts";
+
 export type BackendName =
   | "python3"
   | "bash"
@@ -52,6 +54,9 @@ interface Detector {
 }
 
 /** Images that `scripts/ci/docker.sh` makes. */
+/** How long a backend may take to answer, in milliseconds: other gates of CI may have the processors meanwhile. */
+const detectionMs = 30_000;
+
 const testImages = ["fenced-test:python", "fenced-test:node"];
 
 /** Pythons with Jupyter servers of two major versions, as `scripts/ci/jupyter.sh` installs them. */
@@ -65,11 +70,6 @@ export const jupyterImage = "fenced-test:jupyter";
 
 /** An image with pandas and matplotlib, as `scripts/ci/analysis-image.sh` makes it. */
 const analysisImage = "fenced-test:analysis";
-
-/** The cluster of the tests: that of `KUBECONFIG`, else the one that `scripts/ci/kubernetes.sh` starts. */
-export const testKubeconfig: string =
-  process.env.KUBECONFIG ??
-  join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "fenced/kubernetes/run/kubeconfig");
 
 /** The server that tests of `executor-ssh` start. */
 const sshServer = "/usr/sbin/sshd";
@@ -110,7 +110,7 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   kubernetes: {
     version: () => firstVersion(join(import.meta.dirname, "../scripts/ci/kubernetes.sh"), ["version"]),
     remedy:
-      "as root on Debian: scripts/ci/kubernetes.sh up (builds Kubernetes once, in 20 to 40 minutes, and starts it)",
+      "as root on Debian: scripts/ci/kubernetes.sh up (builds Kubernetes once, in 10 to 40 minutes, and starts it)",
   },
   gpu: {
     version: async () => {
@@ -244,7 +244,7 @@ function jupyterProbe(major: number): string[] {
 }
 
 async function firstVersion(program: string, args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(program, args, { timeout: 10_000 }).catch((error: unknown) => {
+  const { stdout } = await promisify(execFile)(program, args, { timeout: detectionMs }).catch((error: unknown) => {
     throw new Error(whyItFailed(program, error), { cause: error });
   });
   return /\d+(?:\.\d+)+/.exec(stdout)?.[0] ?? "unknown version";
@@ -253,6 +253,6 @@ async function firstVersion(program: string, args: readonly string[]): Promise<s
 function whyItFailed(program: string, error: unknown): string {
   const { code, killed, stderr } = error as { code?: unknown; killed?: boolean; stderr?: string };
   if (code === "ENOENT") return `${program} is not on the PATH`;
-  if (killed === true) return `${program} did not answer within 10 s`;
+  if (killed === true) return `${program} did not answer within ${detectionMs / 1000} s`;
   return `${program} failed: ${stderr?.trim().split("\n").at(-1) ?? String(error)}`;
 }

@@ -1,10 +1,21 @@
 import { createHash } from "node:crypto";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { rolldown, type Plugin } from "rolldown";
+import type { Plugin } from "rolldown";
 
-const directory = path.join(import.meta.dirname, "../node_modules/.cache/fenced-test");
+const modules = path.join(import.meta.dirname, "../node_modules");
+/** Where the bundles of this process's programs are. */
+const bundles = new Map<string, Promise<string>>();
+const directory = path.join(modules, ".cache/fenced-test");
+/** What pnpm writes when it has installed something. */
+const installed = path.join(modules, ".modules.yaml");
+
+/** What a bundle was made of, and when. */
+interface Made {
+  readonly startedAt: number;
+  readonly files: readonly string[];
+}
 
 /** A module finds the files beside it where they are, not beside the bundle. CommonJS modules have another name for that. */
 const ownPaths: Plugin = {
@@ -20,12 +31,40 @@ const ownPaths: Plugin = {
 };
 
 /**
- * A command for a program of the tests that is started more than once. The program and all that it imports are bundled now, into
- * one file, which starts in a fifth of the processor time that hundreds of TypeScript modules take.
+ * A command for a program of the tests that is started more than once. The program and all that it imports are bundled into one
+ * file, which starts in a fifth of the processor time that hundreds of TypeScript modules take. The bundle is made anew when one
+ * of them has changed.
  *
  * @param file - the program, in TypeScript.
  */
 export async function bundledCommand(file: string, ...words: readonly string[]): Promise<[string, ...string[]]> {
+  const bundle = bundles.get(file) ?? bundleOf(file);
+  bundles.set(file, bundle);
+  return [process.execPath, await bundle, ...words];
+}
+
+async function bundleOf(file: string): Promise<string> {
+  const name = createHash("sha256").update(file).digest("hex").slice(0, 16);
+  const place = path.join(directory, `${name}.mjs`);
+  if (!(await isUpToDate(place))) await makeBundle(file, place);
+  return place;
+}
+
+async function isUpToDate(place: string): Promise<boolean> {
+  try {
+    const { startedAt, files } = JSON.parse(await readFile(`${place}.json`, "utf8")) as Made;
+    const changes = await Promise.all(files.map(async (each) => (await stat(each)).mtimeMs));
+    await access(place);
+    return changes.every((time) => time < startedAt);
+  } catch {
+    return false;
+  }
+}
+
+async function makeBundle(file: string, place: string): Promise<void> {
+  const startedAt = Date.now();
+  // Not sooner: most test files find the bundle that another one has made.
+  const { rolldown } = await import("rolldown");
   const bundle = await rolldown({
     input: file,
     platform: "node",
@@ -37,11 +76,15 @@ export async function bundledCommand(file: string, ...words: readonly string[]):
   });
   const { output } = await bundle.generate({ format: "esm", codeSplitting: false });
   await bundle.close();
-  const name = createHash("sha256").update(file).digest("hex").slice(0, 16);
-  const place = path.join(directory, `${name}.mjs`);
+  const [{ code, moduleIds }] = output;
+  const made: Made = { startedAt, files: [installed, ...moduleIds.filter((id) => path.isAbsolute(id))] };
   await mkdir(directory, { recursive: true });
-  // Other test files may make the same program now, and start it.
-  await writeFile(`${place}.${process.pid}`, output[0].code);
+  await putInPlace(place, code);
+  await putInPlace(`${place}.json`, JSON.stringify(made));
+}
+
+/** Other test files may make the same program now, and start it. */
+async function putInPlace(place: string, text: string): Promise<void> {
+  await writeFile(`${place}.${process.pid}`, text);
   await rename(`${place}.${process.pid}`, place);
-  return [process.execPath, place, ...words];
 }

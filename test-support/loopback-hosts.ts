@@ -22,15 +22,23 @@ export async function playTcp(answer: (socket: Socket) => void): Promise<number>
   return portOf(createNetServer({ allowHalfOpen: true }, answer));
 }
 
-/** Listens on a free port of 127.0.0.1 for the time of the test. */
-export async function portOf(server: Server | NetServer): Promise<number> {
+/** Where a host is played. Only root may use a port below 1024. */
+export interface PlayedAt {
+  /** An address of the loopback interface. Default: 127.0.0.1. */
+  readonly address?: string;
+  /** Default: a free one. */
+  readonly port?: number;
+}
+
+/** Listens on the loopback interface for the time of the test. */
+export async function portOf(server: Server | NetServer, at: PlayedAt = {}): Promise<number> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.on("error", () => {});
     socket.once("close", () => sockets.delete(socket));
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(at.port ?? 0, at.address ?? "127.0.0.1");
   await once(server, "listening");
   onTestFinished(async () => {
     for (const socket of sockets) socket.destroy();
@@ -40,15 +48,18 @@ export async function portOf(server: Server | NetServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A host that speaks HTTPS, and the certificate to know it by. */
+/** A host that speaks HTTPS, under one name or several, and the certificate to know it by. */
 export async function playTlsHost(
-  name: string,
+  name: string | readonly [string, ...string[]],
   answer: (request: IncomingMessage, response: ServerResponse) => void,
+  at: PlayedAt = {},
 ): Promise<{ port: number; ca: string }> {
   const directory = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
   try {
     const [key, cert] = [path.join(directory, "key.pem"), path.join(directory, "cert.pem")];
-    const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`];
+    const names = typeof name === "string" ? [name] : name;
+    const alternatives = names.map((each) => `DNS:${each}`).join(",");
+    const subject = ["-subj", `/CN=${names[0]}`, "-addext", `subjectAltName=${alternatives}`];
     const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
     await promisify(execFile)("openssl", [
       "req",
@@ -64,7 +75,7 @@ export async function playTlsHost(
       cert,
     ]);
     const ca = await readFile(cert, "utf8");
-    return { port: await portOf(createTlsServer({ key: await readFile(key), cert: ca }, answer)), ca };
+    return { port: await portOf(createTlsServer({ key: await readFile(key), cert: ca }, answer), at), ca };
   } finally {
     await rm(directory, { recursive: true });
   }

@@ -64,7 +64,7 @@ export class SshServer implements AsyncDisposable {
 
   /** The processes of this server that hold its connections. */
   async connections(): Promise<number[]> {
-    const { stdout } = await run("ps", ["-A", "-o", "pid=,ppid=,args="]);
+    const { stdout } = await run("ps", ["-A", "-o", "pid=,ppid=,args="], { maxBuffer: 64 * 1_048_576 });
     const rows = stdout.split("\n").map((line) => line.trim().split(/\s+/));
     const listener = rows.find(
       (row) => row.join(" ").includes(path.join(this.directory, "sshd_config")) && row[2] !== "sh",

@@ -74,7 +74,7 @@ app.post("/chats", async (context) => {
 
 app.post("/approvals/:id", async (context) => {
   const pending = approvals.get(context.var.user);
-  if (!pending) throw new InvalidInputError("No code waits for an approval", { remedy: "Start a chat first." });
+  if (!pending) throw new InvalidInputError("No code is waiting for approval", { remedy: "Start a chat first." });
   pending.answer(context.req.param("id"), await context.req.json());
   return context.body(null, 204);
 });

@@ -2,10 +2,11 @@
 # Kubernetes for the tests, on Debian, as root, with Docker and the image fenced-test:python:
 #
 #   scripts/ci/kubernetes.sh up         uses the cluster of KUBECONFIG if that answers; else builds Kubernetes from Debian's source
-#                                       package, once, in 20 to 40 minutes, and starts it on the loopback interface
+#                                       package, once, in 10 to 40 minutes, and starts it on the loopback interface
 #   scripts/ci/kubernetes.sh ready      succeeds if "up" would not have to build
 #   scripts/ci/kubernetes.sh version    prints the version of the cluster that "up" would not have to start; fails if there is none
 #   scripts/ci/kubernetes.sh pods       prints the pods that Fenced has made in the cluster that "up" started
+#   scripts/ci/kubernetes.sh kill NAME  kills kube-apiserver or kubelet of what "up" started, and "revive NAME" starts it again
 #   scripts/ci/kubernetes.sh down       stops what "up" started, and removes all that it left
 #   scripts/ci/kubernetes.sh packages   prints what "up" installs, for packages.sh
 #
@@ -19,6 +20,8 @@ state=$cache/run
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 version=1.20.2
 etcd=127.0.0.1:23790 api=127.0.0.1:16443 kubelet_port=16250
+# What pods know as KUBERNETES_SERVICE_HOST. Nothing balances loads here: the machine itself has that address.
+service=10.222.0.1
 pause=fenced-test:pause
 
 up() {
@@ -71,7 +74,7 @@ pods() {
 }
 
 packages() {
-  echo etcd-server:etcd openssl:openssl curl:curl conntrack:conntrack ethtool:ethtool socat:socat iptables:iptables
+  echo etcd-server:etcd openssl:openssl curl:curl conntrack:conntrack ethtool:ethtool socat:socat iptables:iptables iproute2:ip
 }
 
 build() {
@@ -82,7 +85,7 @@ build() {
   tree=$work/src/k8s.io/kubernetes
   mkdir -p "$work"
   [[ -e $work/unpacked ]] || fetch "$work" "$tree"
-  echo "Building Kubernetes $version: this takes 20 to 40 minutes, once."
+  echo "Building Kubernetes $version: this takes 10 to 40 minutes, once."
   (
     cd "$tree"
     export GOPATH=$work GOCACHE=$work/cache CGO_ENABLED=0 KUBE_GIT_VERSION=v$version KUBE_GIT_TREE_STATE=clean KUBE_GIT_COMMIT=debian
@@ -150,6 +153,19 @@ start_all() {
   start etcd etcd --name fenced --data-dir "$state/etcd" --unsafe-no-fsync \
     --listen-client-urls "http://$etcd" --advertise-client-urls "http://$etcd" \
     --listen-peer-urls http://127.0.0.1:23800 --initial-advertise-peer-urls http://127.0.0.1:23800 --initial-cluster fenced=http://127.0.0.1:23800
+  start_kube-apiserver
+  start kube-controller-manager "$cache/bin/kube-controller-manager" --kubeconfig "$state/controller-manager.conf" --leader-elect=false --use-service-account-credentials \
+    --port 0 --secure-port 0 --root-ca-file "$state/ca.crt" --service-account-private-key-file "$state/server.key"
+  start kube-scheduler "$cache/bin/kube-scheduler" --kubeconfig "$state/scheduler.conf" --leader-elect=false --port 0 --secure-port 0
+  start_kubelet
+  until_true "the node" node_is_ready
+  ip address add "$service/32" dev lo 2>/dev/null || true
+  start socat socat "TCP-LISTEN:443,bind=$service,reuseaddr,fork" "TCP:$api"
+  until_true "the namespace's service account" reaches /api/v1/namespaces/default/serviceaccounts/default
+  echo "Started Kubernetes $version. KUBECONFIG=$state/kubeconfig"
+}
+
+start_kube-apiserver() {
   start kube-apiserver "$cache/bin/kube-apiserver" --etcd-servers "http://$etcd" \
     --bind-address "${api%:*}" --secure-port "${api#*:}" --insecure-port 0 --endpoint-reconciler-type none \
     --tls-cert-file "$state/server.crt" --tls-private-key-file "$state/server.key" --client-ca-file "$state/ca.crt" \
@@ -158,18 +174,22 @@ start_all() {
     --kubelet-preferred-address-types Hostname --service-cluster-ip-range 10.222.0.0/24 \
     --service-account-issuer https://kubernetes.default.svc --service-account-key-file "$state/server.key" --service-account-signing-key-file "$state/server.key"
   until_true "the API server" reaches /readyz
-  start kube-controller-manager "$cache/bin/kube-controller-manager" --kubeconfig "$state/controller-manager.conf" --leader-elect=false --use-service-account-credentials \
-    --port 0 --secure-port 0 --root-ca-file "$state/ca.crt" --service-account-private-key-file "$state/server.key"
-  start kube-scheduler "$cache/bin/kube-scheduler" --kubeconfig "$state/scheduler.conf" --leader-elect=false --port 0 --secure-port 0
-  start_kubelet
-  until_true "the node" node_is_ready
-  until_true "the namespace's service account" reaches /api/v1/namespaces/default/serviceaccounts/default
-  echo "Started Kubernetes $version. KUBECONFIG=$state/kubeconfig"
 }
 
 start_kubelet() {
   start kubelet "$cache/bin/kubelet" --config "$state/kubelet.yaml" --kubeconfig "$state/kubelet.conf" --root-dir "$state/kubelet" \
     --container-runtime docker --pod-infra-container-image "$pause" --hostname-override localhost --runtime-cgroups / --kubelet-cgroups /
+}
+
+# kill NAME, revive NAME: for tests of what happens when a part of the cluster ends.
+kill_part() {
+  kill -KILL "$(<"$state/pids/$1")"
+}
+
+revive_part() {
+  ! kill -0 "$(<"$state/pids/$1")" 2>/dev/null || return 0
+  "start_$1"
+  until_true "$1" node_is_ready
 }
 
 # start NAME COMMAND...: in the background, with a log.
@@ -291,7 +311,7 @@ down() {
 down_unlocked() {
   [[ -e $state ]] || return 0
   local name container
-  for name in kubelet kube-scheduler kube-controller-manager kube-apiserver etcd; do stop "$name"; done
+  for name in socat kubelet kube-scheduler kube-controller-manager kube-apiserver etcd; do stop "$name"; done
   for container in $(docker ps --all --quiet --filter label=io.kubernetes.pod.namespace 2>/dev/null); do
     docker rm --force --volumes "$container" >/dev/null 2>&1 || true
   done
@@ -300,6 +320,7 @@ down_unlocked() {
     [[ ! -d $name ]] || find "$name" -depth -type d -exec rmdir {} + 2>/dev/null || true
   done
   docker rmi "$pause" >/dev/null 2>&1 || true
+  ip address delete "$service/32" dev lo 2>/dev/null || true
   # What a kubelet keeps outside of its directory; of another one on this machine there is nothing, or its port would be taken.
   rm -rf "$state" /var/lib/dockershim /var/run/dockershim.sock /var/log/pods /var/lib/kubelet/device-plugins
   find /var/log/containers -type l -delete 2>/dev/null || true
@@ -321,8 +342,12 @@ stop() {
 
 case ${1-} in
   up | ready | version | pods | down | packages) "$1" ;;
+  kill | revive)
+    [[ ${2-} == kube-apiserver || ${2-} == kubelet ]] || exit 2
+    "$1_part" "$2"
+    ;;
   *)
-    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    sed -n '2,13s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

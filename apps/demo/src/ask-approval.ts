@@ -4,7 +4,7 @@ import { DemoError } from "./demo-error.ts";
 /** @throws DemoError if there is nobody to ask. */
 export function assertTerminal(): void {
   if (process.stdin.isTTY && process.stdout.isTTY) return;
-  throw new DemoError("--approve asks in the terminal before each run, and there is no terminal here.", 2);
+  throw new DemoError("--approve asks in the terminal before each run, but there is no terminal here.", 2);
 }
 
 /**

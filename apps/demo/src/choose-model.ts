@@ -57,7 +57,7 @@ async function chooseUnrecorded(options: DemoOptions, languages: readonly string
   const file = recordFor(options.executor, languages);
   if (!existsSync(file)) {
     throw new DemoError(
-      `The recorded coder writes Python or JavaScript, and here runs only ${languages.join(", ")}.`,
+      `The recorded coder writes Python or JavaScript, but only ${languages.join(", ")} runs here.`,
       1,
     );
   }
@@ -80,7 +80,7 @@ function isLive(): boolean {
 async function liveModel(name: string | undefined): Promise<ChosenModel> {
   const baseURL = variable("OPENAI_BASE_URL") ?? openai;
   const modelName = name ?? variable("OPENAI_MODEL") ?? (baseURL === openai ? "gpt-4.1-mini" : undefined);
-  if (modelName === undefined) throw new DemoError(`Say with --model which model of ${baseURL} to use.`, 2);
+  if (modelName === undefined) throw new DemoError(`Choose a model of ${baseURL} with --model.`, 2);
   // Only a live model needs the AI SDK, which takes its time to load.
   const [{ createOpenAICompatible }, { AISDKChatCompletionClient }] = await Promise.all([
     import("@ai-sdk/openai-compatible"),

@@ -3,7 +3,7 @@ const ownNames: readonly (readonly [RegExp, string])[] = [
   [/`(image|host)`/g, "--$1"],
   [/`outputDir`/g, "--output"],
   [/`poolManagementEndpoint`|The poolManagementEndpoint(?= ")/g, "ACA_POOL_MANAGEMENT_ENDPOINT"],
-  [/name the right Python in the option `python`/g, "activate a virtual environment that has them"],
+  [/set the option `python` to the right one/g, "activate a virtual environment that has them"],
   // The demo finds its daemon through the environment alone.
   [/(?:the )?(?:option )?`docker`,? or (?=DOCKER_HOST)/g, ""],
 ];

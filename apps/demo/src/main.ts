@@ -33,7 +33,9 @@ async function runDemo(options: DemoOptions): Promise<void> {
       approvalFunc: options.approve ? askApproval(replayed) : undefined,
       signal,
     });
-    if (!answered) throw new DemoError("The chat ended without an answer. Give it more with --max-messages N.", 1);
+    if (!answered) {
+      throw new DemoError("The chat ended without an answer. Allow more messages with --max-messages N.", 1);
+    }
   } finally {
     await open[Symbol.asyncDispose]();
   }

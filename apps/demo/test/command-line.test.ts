@@ -4,7 +4,7 @@ import { defaultTask } from "../src/default-task.ts";
 import { DemoError } from "../src/demo-error.ts";
 import { parseOptions } from "../src/demo-options.ts";
 import { executorNames } from "../src/open-executor.ts";
-import { runDemo, startDemo, temporaryFolder } from "./run-demo.ts";
+import { runDemo, runDemoUnbundled, startDemo, temporaryFolder } from "./run-demo.ts";
 
 const withoutDocker = {
   NODE_OPTIONS: `--import ${new URL("fixtures/without-package.mjs", import.meta.url).href}`,
@@ -79,12 +79,7 @@ describe("the command line", () => {
       "A task of your own needs a live model. Set OPENAI_API_KEY",
     ],
     ["a model without a key", ["--model", "gpt-5"], {}, "Model gpt-5 needs a live model"],
-    [
-      "an endpoint without a model",
-      [],
-      { OPENAI_BASE_URL: "http://localhost:1/v1" },
-      "Say with --model which model of",
-    ],
+    ["an endpoint without a model", [], { OPENAI_BASE_URL: "http://localhost:1/v1" }, "Choose a model of"],
     ["an endpoint that is not an address", [], { OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL is not an address"],
     ["an executor that is not installed", ["--executor", "docker"], withoutDocker, "add @fenced/executor-docker"],
     ["an endpoint that is missing", ["--executor", "aca"], {}, "ACA_POOL_MANAGEMENT_ENDPOINT"],
@@ -93,7 +88,8 @@ describe("the command line", () => {
     ["a record that is not there", ["--replay", "nowhere.jsonl"], {}, "There is no record nowhere.jsonl"],
     ["a wrong option", ["--colour"], {}, "unknown option '--colour'"],
   ])("ends with 2 and no stack trace for %s", async (_, args, env, words) => {
-    const { exitCode, stdout, stderr } = await runDemo(args, env);
+    const start = env === withoutDocker ? runDemoUnbundled : runDemo;
+    const { exitCode, stdout, stderr } = await start(args, env);
     expect(exitCode).toBe(2);
     expect(stdout).toBe("");
     expect(stderr).toContain(words);

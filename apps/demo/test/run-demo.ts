@@ -4,14 +4,12 @@ import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { onTestFinished } from "vitest";
 
 const repository = fileURLToPath(new URL("../../../", import.meta.url));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-// Its own path, and not the name on the PATH: some tests take the PATH away.
-const tsx = import.meta.resolve("tsx");
-
-const nodeArguments = ["--conditions=@fenced/source", "--import", tsx, main];
+const [node, ...words] = await bundledCommand(main);
 
 /** How a demo ended, and all that it showed. */
 export interface DemoOutcome {
@@ -22,13 +20,22 @@ export interface DemoOutcome {
 
 /** Starts the demo as its user does, without a terminal; variables for a live model are there only if given here. */
 export function startDemo(args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedDemo {
-  return start([process.execPath, ...nodeArguments, ...args], env);
+  return start([node, ...words, ...args], env);
+}
+
+/** Runs it on the modules as they are, whose imports a test can change. */
+export async function runDemoUnbundled(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<DemoOutcome> {
+  const sources = ["--conditions=@fenced/source", "--import", import.meta.resolve("tsx"), main];
+  return start([process.execPath, ...sources, ...args], env).outcome;
 }
 
 /** Starts it in a terminal of its own, by way of Python; what is written to `child.stdin` is typed there. */
 export function startDemoInTerminal(args: readonly string[]): StartedDemo {
   const program = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
-  return start(["python3", "-c", program, process.execPath, ...nodeArguments, ...args], { TERM: "dumb" });
+  return start(["python3", "-c", program, node, ...words, ...args], { TERM: "dumb" });
 }
 
 function start([program = "", ...args]: readonly string[], env: Readonly<Record<string, string>>): StartedDemo {
@@ -57,7 +64,7 @@ export async function runDemoInImage(image: string, { args, env, mounts }: InIma
     ...folders.map(([from, to]) => `--volume=${from}:${to}:ro`),
     ...Object.entries(env).map(([name, value]) => `--env=${name}=${value}`),
   ];
-  return start(["docker", "run", "--rm", "--init", ...options, image, "node", ...nodeArguments, ...args], {}).outcome;
+  return start(["docker", "run", "--rm", "--init", ...options, image, "node", ...words, ...args], {}).outcome;
 }
 
 /** A demo under way. */

@@ -20,6 +20,7 @@ const sections: readonly Section[] = [
     text: "Run code",
     items: [
       ["docs/streaming.md", "Streaming and limits"],
+      ["docs/processes.md", "Servers and tools"],
       "docs/files.md",
       "docs/functions.md",
       "docs/packages-in-the-sandbox.md",
@@ -40,6 +41,7 @@ const sections: readonly Section[] = [
       ["packages/aca-emulator/README.md", "Azure emulator"],
       ["packages/executor-kubernetes/README.md", "Kubernetes"],
       ["docs/kubernetes.md", "A hardened namespace"],
+      ["docs/kubernetes-scale.md", "Scale on Kubernetes"],
       ["packages/executor-ssh/README.md", "SSH"],
       ["packages/executor-wasm/README.md", "WebAssembly"],
       ["packages/executor-auto/README.md", "The strongest fence"],

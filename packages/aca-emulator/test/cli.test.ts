@@ -8,10 +8,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { current } from "./client.ts";
 
-const command = ["--conditions=@fenced/source", "--import", "tsx", join(import.meta.dirname, "../src/cli.ts")];
+const [program, ...words] = await bundledCommand(join(import.meta.dirname, "../src/cli.ts"));
 
 describe.skipIf(process.platform !== "linux")("the command", needs("python3"), () => {
   it.for(["SIGTERM", "SIGINT", "SIGKILL"] as const)(
@@ -19,7 +20,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
     { timeout: 120_000 },
     async (signal) => {
       const before = await directories();
-      const child = spawn(process.execPath, [...command, "--port", "0", "--python", "python3"], {
+      const child = spawn(program, [...words, "--port", "0", "--python", "python3"], {
         stdio: ["ignore", "pipe", "inherit"],
       });
       onTestFinished(() => void child.kill("SIGKILL"));
@@ -56,7 +57,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
       ["--pool", "Ruby"],
       ["--fault", "{}"],
     ]) {
-      const child = spawn(process.execPath, [...command, ...flags], { stdio: "ignore" });
+      const child = spawn(program, [...words, ...flags], { stdio: "ignore" });
       expect([flags, await once(child, "exit")]).toEqual([flags, [1, null]]);
     }
   });

@@ -6,7 +6,7 @@ export interface WaitingCall {
   readonly callId: string;
   /** The function's name. */
   readonly name: string;
-  /** The arguments as JSON; of more than `maxProgressCharacters` characters the first ones, before `…`. */
+  /** The arguments as `describeHostCall` shows them: JSON; of more than `maxProgressCharacters` characters head and tail. */
   readonly input: string;
 }
 

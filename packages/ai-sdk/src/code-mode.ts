@@ -1,5 +1,6 @@
 import {
   type CodeExecutor,
+  describeHostInput,
   type HostCall,
   type HostCallApproval,
   type HostFunction,
@@ -21,14 +22,18 @@ export function codeModeFunctions(
   const functions = hostFunctionsFrom(tools);
   const unapproved = approveHostCall ? undefined : functions.find(({ needsApproval }) => needsApproval !== false);
   if (unapproved) {
-    throw new InvalidInputError(`The tool ${unapproved.name} needs approval, which code that runs cannot wait for`, {
-      remedy: "Give codeExecutionTool `approveHostCall`, or give the tool to the model itself, where the AI SDK asks.",
-    });
+    throw new InvalidInputError(
+      `The tool ${unapproved.name} needs approval, and running code cannot wait for the AI SDK to ask`,
+      {
+        remedy:
+          "Give codeExecutionTool `approveHostCall`, or offer the tool to the model directly, where the AI SDK asks.",
+      },
+    );
   }
   // Which languages there are may be known only once the executor has started; it then refuses the call by itself.
   if (functions.length > 0 && capabilities.languages.length > 0 && capabilities.hostFunctions.length === 0) {
-    throw new InvalidInputError("The executor cannot run `tools`: its code cannot call functions of the host", {
-      remedy: "Leave them out, or use an executor whose `capabilities.hostFunctions` names languages.",
+    throw new InvalidInputError("`tools` cannot be offered: code in this executor cannot call host functions", {
+      remedy: "Leave them out, or use an executor whose `capabilities.hostFunctions` is not empty.",
     });
   }
   return functions;
@@ -71,9 +76,7 @@ export class WaitingCalls {
   #show({ callId, name, input, signal }: HostCall): () => void {
     const { progressIntervalMs = 250, maxProgressCharacters = 4000 } = this.#options;
     const show = setTimeout(() => {
-      const text = JSON.stringify(input);
-      const shown = text.length > maxProgressCharacters ? `${text.slice(0, maxProgressCharacters)}…` : text;
-      this.#waiting.set(callId, { callId, name, input: shown });
+      this.#waiting.set(callId, { callId, name, input: describeHostInput(input, maxProgressCharacters) });
       this.#tell();
     }, progressIntervalMs);
     const hide = (): void => {

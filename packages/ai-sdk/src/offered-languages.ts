@@ -12,6 +12,6 @@ export function offeredLanguages({ capabilities }: CodeExecutor, wanted: readonl
   const offered = available.filter((language) => names.has(language));
   if (offered.length > 0) return offered;
   throw new InvalidInputError(`The executor runs none of the languages ${wanted.join(", ")}`, {
-    remedy: `Offer some of those that it runs: ${available.join(", ")}.`,
+    remedy: `Offer languages that it runs: ${available.join(", ")}.`,
   });
 }

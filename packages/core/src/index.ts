@@ -36,6 +36,7 @@ export type { ExecuteOptions } from "./execution/execute-options.ts";
 export { executeWithProgress, lastCharacters, type ProgressOptions } from "./execution/execute-with-progress.ts";
 export type { ExecutionEvent, HostCallEnd, HostCallEvent, HostCallStart } from "./execution/execution-event.ts";
 export type { ExecutorCapabilities } from "./execution/executor-capabilities.ts";
+export type { ExecutorProcesses, ProcessExit, ProcessOptions, RunningProcess } from "./execution/executor-processes.ts";
 export {
   type BlockResultFields,
   type CodeResultFields,
@@ -64,7 +65,7 @@ export type {
   HostCallError,
   NeedsApproval,
 } from "./functions/host/host-call.ts";
-export { describeHostCall } from "./functions/host/describe-host-call.ts";
+export { describeHostCall, describeHostInput } from "./functions/host/describe-host-call.ts";
 export { type HostFunction, isHostFunction } from "./functions/host/host-function.ts";
 export { hostFunction, type HostFunctionDefinition } from "./functions/host/make-host-function.ts";
 export {
@@ -112,3 +113,5 @@ export {
 } from "./network/network-policy.ts";
 
 export { sanitizeTerminalText } from "./text/sanitize-terminal-text.ts";
+export { showHidden } from "./text/show-hidden.ts";
+export { wellFormed } from "./text/well-formed.ts";

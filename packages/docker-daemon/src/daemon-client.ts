@@ -133,8 +133,8 @@ function parse(host: string): URL {
     });
   }
   if (url.password !== "") {
-    throw new InvalidInputError("The address of the Docker daemon has a password in it, which cannot be used", {
-      remedy: "Leave it out, and let ssh log in with a key.",
+    throw new InvalidInputError("The address of the Docker daemon contains a password, which cannot be used", {
+      remedy: "Remove it, and let ssh log in with a key.",
     });
   }
   return url;
@@ -148,7 +148,7 @@ function readCertificates(directory: string | undefined): object | undefined {
   const files = { ca: "ca.pem", cert: "cert.pem", key: "key.pem" };
   try {
     const found = Object.entries(files).filter(([, name]) => existsSync(path.join(directory, name)));
-    if (found.length === 0) throw new Error("there is no ca.pem, cert.pem or key.pem in it");
+    if (found.length === 0) throw new Error("it contains no ca.pem, cert.pem or key.pem");
     const certificates = Object.fromEntries(
       found.map(([option, name]) => [option, readFileSync(path.join(directory, name))]),
     );
@@ -215,7 +215,7 @@ export async function answered<T>(answer: Promise<T>, what: string, milliseconds
   const settled = new AbortController();
   const late = sleep(milliseconds, undefined, { signal: settled.signal }).then(() => {
     throw new BackendUnavailableError(`The Docker daemon did not answer within ${milliseconds / 1000} s (${what})`, {
-      remedy: "See whether the daemon is overloaded or stopped, and try again.",
+      remedy: "Check whether the daemon is overloaded or stopped, then try again.",
     });
   });
   try {

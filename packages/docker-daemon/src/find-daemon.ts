@@ -53,7 +53,7 @@ export async function findDaemon(given: DockerConnection | undefined): Promise<D
     `No Docker daemon answers. Tried:\n${tried.map((each) => `  - ${each}`).join("\n")}\n`,
     {
       remedy:
-        "Start Docker or Podman (`podman system service`), see that this user may open its socket, or say where it is: option `docker`, or DOCKER_HOST.",
+        "Start Docker or Podman (`podman system service`), make sure that this user may open its socket, or set the option `docker` or DOCKER_HOST to its address.",
     },
   );
 }

@@ -15,7 +15,7 @@ export interface EgressProxyOptions extends AllowedNetwork {
   readonly maxConnections?: number;
   /** Milliseconds within which a request's header, or a SOCKS5 greeting, must arrive. Default: 15,000. */
   readonly headTimeoutMs?: number;
-  /** Milliseconds for looking a name up and connecting to it. Default: 15,000. */
+  /** Milliseconds for looking a name up and connecting to it, and for the value of a credential. Default: 15,000. */
   readonly connectTimeoutMs?: number;
   /** Milliseconds without a byte in either direction before a connection is closed. Default: 300,000. */
   readonly idleTimeoutMs?: number;

@@ -115,7 +115,7 @@ export class EgressProxy implements AsyncDisposable {
       server.once("error", (cause) =>
         reject(
           new BackendUnavailableError(`The proxy could not listen: ${cause.message}`, {
-            remedy: "Choose another port or path, or none for a free port.",
+            remedy: "Choose another port or path, or leave it out for a free port.",
             cause,
           }),
         ),

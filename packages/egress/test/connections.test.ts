@@ -178,7 +178,7 @@ test.each([
   [{ allow: ["*.*.org"] }, "must be a host name"],
   [{ allow: ["*.127.0.0.1"] }, "must be a host name"],
   [{ allow: ["pypi .org"] }, "must be a host name"],
-  [{ allow: "pypi.org" }, "must be an array"],
+  [{ allow: "pypi.org" }, "must be a list of hosts"],
   [{ allow: [], alow: [] }, "unknown option"],
   [{ allow: [], maxConnections: 0 }, "must be a whole number"],
   [{ allow: ["b.example"], credentials: [{ host: "a.example", header: "x", value: () => "1" }] }, "covered by `allow`"],

@@ -119,8 +119,9 @@ describe("credentials", needs("openssl"), () => {
   test.each([
     ["throws", () => Promise.reject(new Error(`broken ${secret}`))],
     ["is no header", () => `${secret}\r\nX-More: 1`],
+    ["never comes", () => new Promise<string>(() => {})],
   ])("a value that %s ends the request, and is not shown", async (_, value) => {
-    const { proxy, port, requests } = await start({ value });
+    const { proxy, port, requests } = await start({ value }, { connectTimeoutMs: 1000 });
     const socket = await open(proxy, port);
     socket.write(request("/"));
     const answer = await everything(socket);

@@ -33,6 +33,26 @@ describe("names", () => {
     expect(new Set(proxy.lookups)).toEqual(new Set(["api.example.com", "xn--bcher-kva.example"]));
   });
 
+  test("a list that is a function may change between connections, and fails closed", async () => {
+    const port = await playHost();
+    let allow = (): readonly string[] => ["one.example", "127.0.0.1"];
+    const proxy = await startProxy({ allow: () => allow() });
+    const askBoth = async () => [await ask(proxy, "one.example", port), await ask(proxy, "two.example", port)];
+    expect(await askBoth()).toEqual([
+      ["reached", "reached"],
+      ["refused", "refused"],
+    ]);
+    allow = () => ["two.example", "127.0.0.1", "https://no host/"];
+    expect(await askBoth()).toEqual([
+      ["refused", "refused"],
+      ["reached", "reached"],
+    ]);
+    allow = () => {
+      throw new Error("no list");
+    };
+    expect((await askBoth()).flat()).toEqual(Array.from({ length: 4 }, () => "refused"));
+  });
+
   test("what is not listed is refused at once, with a sentence, and is not looked up", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["api.example.com", "127.0.0.1"] });

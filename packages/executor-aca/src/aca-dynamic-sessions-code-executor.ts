@@ -12,6 +12,7 @@ import { acaExecutorOptions, type ACAExecutorOptions } from "./aca-executor-opti
 import { AcaSession } from "./aca-session.ts";
 import { currentVersion } from "./api/wire-types.ts";
 import { baseUrl } from "./http/base-url.ts";
+import { capabilitiesOf } from "./open-pool.ts";
 import { poolLanguages } from "./session/pool-language.ts";
 import { defaultCredential, tokenFromVariable, type AccessTokenSource } from "./token-credential.ts";
 
@@ -45,7 +46,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
     const checked = checkOptions(acaExecutorOptions, options, "ACADynamicSessionsCodeExecutor");
     super(checked);
     this.#options = checked;
-    this.offered = poolLanguages[checked.poolType ?? "PythonLTS"].capabilities;
+    this.offered = capabilitiesOf(poolLanguages[checked.poolType ?? "PythonLTS"], checked.transport);
     const { credential, tokenVariable, poolManagementEndpoint } = checked;
     this.#baseUrl = baseUrl(poolManagementEndpoint);
     this.#credential =
@@ -99,7 +100,8 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   }
 
   protected openSession(signal: AbortSignal): Promise<AcaSession> {
-    const { apiVersion, poolType, sessionId, retryForMs, keepSession, suppressResultOutput, outputDir } = this.#options;
+    const { apiVersion, poolType, sessionId, retryForMs, keepSession, suppressResultOutput, outputDir, transport } =
+      this.#options;
     return AcaSession.open(
       {
         id: this.id,
@@ -107,6 +109,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
         credential: this.#credential,
         version: apiVersion ?? currentVersion,
         poolType,
+        transport,
         sessionId,
         retryForMs: retryForMs ?? 30_000,
         keepSession: keepSession ?? false,

@@ -30,6 +30,12 @@ export interface ACAExecutorOptions extends BaseExecutorOptions {
   readonly apiVersion?: string;
   /** What the pool's sessions run. Default: what the pool's metadata reports. */
   readonly poolType?: PoolType;
+  /**
+   * How blocks run in Python pools. `pump`: in a thread of the session's interpreter, which short requests follow, so
+   * output is live, host functions work, and an abort keeps the session if Python code can be interrupted. `request`: one
+   * request a block, whose answer has everything. Default: `pump`; other pools know `request` alone.
+   */
+  readonly transport?: "pump" | "request";
   /** Milliseconds for which a call is retried, where that is safe, while the service is busy or away. Default: 30,000. */
   readonly retryForMs?: number;
 }
@@ -49,6 +55,7 @@ export const acaExecutorOptions: z.ZodType<ACAExecutorOptions> = optionsSchema({
   outputDir: z.string().min(1).exactOptional(),
   apiVersion: z.string().min(1).exactOptional(),
   poolType: z.enum(["PythonLTS", "NodeLTS", "Shell"]).exactOptional(),
+  transport: z.enum(["pump", "request"]).exactOptional(),
   retryForMs: millisecondsOption.exactOptional(),
 } satisfies OptionSchemas<ACAExecutorOptions>).refine(
   ({ credential, tokenVariable }) => credential === undefined || tokenVariable === undefined,

@@ -1,4 +1,5 @@
-import type { ExecutorCapabilities } from "@fenced/core";
+import type { Duplex } from "node:stream";
+import { type ExecutorCapabilities, FunctionSetupError } from "@fenced/core";
 import {
   type BackendFiles,
   RemoteFiles,
@@ -11,9 +12,15 @@ import {
 import { AcaFileAccess, type CallSession } from "./files/aca-file-access.ts";
 import { checkPackages } from "./functions/check-packages.ts";
 import { explainError } from "./http/explain-error.ts";
-import { openPool, type OpenPool, type PoolSettings } from "./open-pool.ts";
-import { RemoteRun } from "./remote-run.ts";
+import { isSessionGone } from "./http/service-error.ts";
+import { capabilitiesOf, openPool, type OpenPool, type PoolSettings } from "./open-pool.ts";
+import { PumpRun } from "./pump-run.ts";
+import { PumpLostError } from "./pump/pump-line.ts";
+import { RequestRun } from "./request-run.ts";
 import { isLogName } from "./session/output-log.ts";
+
+/** Milliseconds within which a session opens the socket for host functions. */
+const openingMs = 60_000;
 
 /** Settings of a session. */
 export interface AcaSessionSettings extends PoolSettings {
@@ -57,7 +64,7 @@ export class AcaSession implements BackendSession {
   }
 
   get capabilities(): ExecutorCapabilities {
-    return this.#pool.language.capabilities;
+    return capabilitiesOf(this.#pool.language, this.#settings.transport);
   }
 
   /** The identifier of the service's session. */
@@ -77,13 +84,34 @@ export class AcaSession implements BackendSession {
     return { python: this.#pool.functionsDirectory };
   }
 
+  async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    const { place } = this.#pool;
+    for (let attempt = 1; ; attempt += 1) {
+      const session = await explained(place.session());
+      if (!session.line) {
+        throw new FunctionSetupError("Code in sessions of this pool cannot call host functions", {
+          remedy: 'They need a pool of type PythonLTS, and the transport "pump".',
+        });
+      }
+      try {
+        return await session.line.openCalls(accept, AbortSignal.timeout(openingMs));
+      } catch (error) {
+        const state = isSessionGone(error) ? "gone" : error instanceof PumpLostError ? "bare" : undefined;
+        if (state === undefined || attempt >= 3) throw explainError(error);
+        place.lossUnreported = true;
+        await explained(state === "gone" ? place.renew(session) : place.repair(session));
+      }
+    }
+  }
+
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const writeFile = async (): Promise<void> => {
       if (block.filename !== undefined) await this.#filesUntil(block.signal).write(block.filename, block.code);
     };
     await writeFile();
     const { maxOutputBytes, showsResult, outputDir, setUpFunctions } = this.#settings;
-    const remote = new RemoteRun(block, this.#pool, {
+    const Run = this.#pool.transport === "pump" ? PumpRun : RequestRun;
+    const remote = new Run(block, this.#pool, {
       maxOutputBytes,
       showsResult,
       pictures: async () => outputDir ?? (await this.#pool.scratch.path()),

@@ -1,11 +1,11 @@
-import { InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
+import { type ExecutorCapabilities, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
 import type { PoolHabits } from "./api/current-api.ts";
 import { readMetadata, type PoolType } from "./api/pool-metadata.ts";
 import { olderVersion } from "./api/wire-types.ts";
 import { PoolClient, type PoolAccess } from "./http/pool-client.ts";
 import { ServiceError } from "./http/service-error.ts";
 import { logNameOf } from "./session/output-log.ts";
-import { poolLanguages, type PoolLanguage } from "./session/pool-language.ts";
+import { type OfferedFunctions, poolLanguages, type PoolLanguage } from "./session/pool-language.ts";
 import { ScratchDirectory } from "./session/scratch-directory.ts";
 import { SessionPlace } from "./session/session-place.ts";
 
@@ -19,7 +19,12 @@ export interface PoolSettings extends PoolAccess {
   readonly functions: readonly FunctionWithRequirements[];
   /** The module that they are imported from. */
   readonly functionsModule: string;
+  /** How blocks run in Python pools; the others know `request` alone. `undefined`: the default. */
+  readonly transport: Transport | undefined;
 }
+
+/** How blocks run: in a thread of the interpreter, followed in steps, or as one execution of the service each. */
+export type Transport = "pump" | "request";
 
 /** Everything that exists while the executor is started. */
 export interface OpenPool {
@@ -30,6 +35,9 @@ export interface OpenPool {
   readonly logName: string;
   /** The directory of the functions' module, as the session names it. */
   readonly functionsDirectory: string;
+  readonly functions: OfferedFunctions;
+  /** How blocks run in this pool. */
+  readonly transport: Transport;
   /** Asks for the pool's type, and prepares the session. */
   connect(signal: AbortSignal): Promise<void>;
   /** Names of the session's packages. */
@@ -40,6 +48,17 @@ export interface OpenPool {
 
 /** Milliseconds for calls in progress when the pool is closed, and for ending a session that was never ready. */
 const shortPatienceMs = 5000;
+
+/** How blocks in a language run. @param wanted - the executor's option. */
+function transportOf(language: PoolLanguage, wanted: Transport | undefined): Transport {
+  return language.pumps ? (wanted ?? "pump") : "request";
+}
+
+/** What an executor with a pool of this language can do. */
+export function capabilitiesOf(language: PoolLanguage, wanted: Transport | undefined): ExecutorCapabilities {
+  const { capabilities } = language;
+  return transportOf(language, wanted) === "pump" ? { ...capabilities, hostFunctions: ["python"] } : capabilities;
+}
 
 /** Prepares to use a pool; sends nothing yet. */
 export function openPool(settings: PoolSettings): OpenPool {
@@ -74,6 +93,15 @@ class Pool implements OpenPool {
   get place(): SessionPlace {
     this.#place ??= this.#makePlace(this.#settings.sessionId);
     return this.#place;
+  }
+
+  get functions(): OfferedFunctions {
+    const { functions, functionsModule: module } = this.#settings;
+    return { module, directory: this.functionsDirectory, names: functions.map(({ name }) => name) };
+  }
+
+  get transport(): Transport {
+    return transportOf(this.#language, this.#settings.transport);
   }
 
   async connect(signal: AbortSignal): Promise<void> {
@@ -128,22 +156,23 @@ class Pool implements OpenPool {
       });
     }
     this.#language = poolLanguages[type];
+    if (this.#settings.transport === "pump" && this.transport !== "pump") {
+      throw new InvalidInputError(`The option \`transport\` is "pump", but sessions of this pool run ${type}`, {
+        remedy: "Leave `transport` out, or use a pool of type PythonLTS.",
+      });
+    }
     this.#packages = metadata.packages;
   }
 
   #makePlace(identifier: string | undefined): SessionPlace {
-    const { version, functions, functionsModule } = this.#settings;
     const settings = {
       client: this.#client,
-      version,
+      version: this.#settings.version,
       habits: this.#habits,
       language: this.#language,
       logName: this.logName,
-      functions: {
-        module: functionsModule,
-        directory: this.functionsDirectory,
-        names: functions.map(({ name }) => name),
-      },
+      functions: this.functions,
+      callsDirectory: this.transport === "pump" ? `/tmp/${this.logName}.calls` : undefined,
     };
     return new SessionPlace(settings, this.scratch, identifier);
   }

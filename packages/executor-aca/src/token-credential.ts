@@ -23,7 +23,7 @@ export interface AccessTokenSource {
  */
 export function staticToken(token: string | undefined): AccessTokenSource {
   if (token !== undefined && token !== "") return { getToken: async () => ({ token }) };
-  throw new InvalidInputError("The static token is empty", { remedy: "Give the text of a bearer token." });
+  throw new InvalidInputError("The static token is empty", { remedy: "Pass the text of a bearer token." });
 }
 
 /** A source that reads an environment variable of this process each time. */

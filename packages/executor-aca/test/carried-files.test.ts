@@ -22,8 +22,8 @@ while True: pass`;
     expect(await run(executor, code, { timeoutMs: 6000 })).toMatchObject(ended);
     expect((await run(executor, "import os; print(sorted(os.listdir())[-1:])")).output).toBe("['good.txt']\n");
     expect(warnings.toSorted()).toEqual([
-      expect.stringMatching(/The file huge stays behind/),
-      expect.stringMatching(/The file x.* could not be carried into the new session/s),
+      expect.stringMatching(/The file huge was not carried over/),
+      expect.stringMatching(/The file x.* could not be carried over into the new session/s),
     ]);
   });
 
@@ -45,7 +45,7 @@ while True: pass`;
     setting.emulator.provoke({ kind: "server-error", on: "files", skip: 1, times: 4 });
     expect(await run(executor, "while True: pass", { timeoutMs: 1500 })).toMatchObject(ended);
     expect((await run(executor, "print(1)")).output).toBe("1\n");
-    expect(warnings.at(-1)).toMatch(/The other files of the session were not fetched/);
+    expect(warnings.at(-1)).toMatch(/session's other files were not fetched/);
   });
 
   it("are taken along when the session goes before they were stored", async () => {

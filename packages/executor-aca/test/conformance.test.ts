@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
-import { testCodeExecutor } from "@fenced/executor-testkit";
-import { backend, place } from "@fenced/test-support";
+import { type ExecutorSubject, testCodeExecutor } from "@fenced/executor-testkit";
+import { backend, place, variant } from "@fenced/test-support";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { ACADynamicSessionsCodeExecutor } from "../src/index.ts";
@@ -20,26 +20,30 @@ afterAll(async () => {
   await emulator[Symbol.asyncDispose]();
 });
 
+/** What the suite has to know about the executor with a transport. */
+const subject = (transport?: "request"): ExecutorSubject => ({
+  name: `ACADynamicSessionsCodeExecutor${transport === undefined ? "" : ` (${transport})`}`,
+  create: ({ cleanupTempFiles: _, workDir: __, ...options }) =>
+    new ACADynamicSessionsCodeExecutor({
+      ...options,
+      ...(transport && { transport }),
+      poolManagementEndpoint: emulator.endpoint,
+      tokenVariable: "FENCED_ACA_TOKEN",
+    }),
+  load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
+  takesWorkDir: false,
+  hostCommand,
+  breakPlace: async (executor) => {
+    if (!(executor instanceof ACADynamicSessionsCodeExecutor)) return;
+    await emulator.expire(executor.sessionId ?? "");
+  },
+  listResources: () => emulator.sessions(),
+  live: transport === undefined,
+  asksOnly: true,
+});
+
 describe.skipIf(!backend("python3").available)("over the emulator", () => {
-  testCodeExecutor(
-    { describe, it, afterAll },
-    {
-      name: "ACADynamicSessionsCodeExecutor",
-      create: ({ cleanupTempFiles: _, workDir: __, ...options }) =>
-        new ACADynamicSessionsCodeExecutor({
-          ...options,
-          poolManagementEndpoint: emulator.endpoint,
-          tokenVariable: "FENCED_ACA_TOKEN",
-        }),
-      load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
-      takesWorkDir: false,
-      hostCommand,
-      breakPlace: async (executor) => {
-        if (!(executor instanceof ACADynamicSessionsCodeExecutor)) return;
-        await emulator.expire(executor.sessionId ?? "");
-      },
-      listResources: () => emulator.sessions(),
-    },
-    place(),
-  );
+  testCodeExecutor({ describe, it, afterAll }, subject(), place());
+  const changed = ["output", "timeout", "lost session"];
+  testCodeExecutor({ describe, it, afterAll }, subject("request"), variant(...changed));
 });

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 
 /** An emulator in a process of its own, as its users run it: what it holds in memory does not count for the executor. */
 export interface EmulatorProcess extends AsyncDisposable {
@@ -14,11 +15,10 @@ export interface EmulatorProcess extends AsyncDisposable {
   expire(identifier: string): Promise<void>;
 }
 
-const cli = join(import.meta.dirname, "../../aca-emulator/src/cli.ts");
+const [program, ...words] = await bundledCommand(join(import.meta.dirname, "../../aca-emulator/src/cli.ts"));
 
 export async function startEmulatorProcess(...flags: readonly string[]): Promise<EmulatorProcess> {
-  const node = ["--conditions=@fenced/source", "--import", "tsx", cli, ...flags];
-  const child = spawn(process.execPath, node, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, [...words, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
   const said = new Map<string, string>();
   for await (const line of createInterface({ input: child.stdout })) {
     const [word = "", value = ""] = line.split(" ");

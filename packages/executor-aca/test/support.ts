@@ -15,9 +15,11 @@ export class Setting implements AsyncDisposable {
     return new Setting(await startAcaEmulator(options));
   }
 
+  /** By default, one with the transport `request`. */
   executor(options: Partial<ACAExecutorOptions> = {}): ACADynamicSessionsCodeExecutor {
     const executor = new ACADynamicSessionsCodeExecutor({
       poolManagementEndpoint: this.emulator.endpoint,
+      transport: "request",
       ...(options.tokenVariable === undefined
         ? { credential: { getToken: async () => ({ token: this.emulator.token() }) } }
         : {}),

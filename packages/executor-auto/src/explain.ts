@@ -24,13 +24,10 @@ export function nothingOpens(passedOver: readonly PassedOverFence[]): BackendUna
   const lines = passedOver.map(
     (each) => `  - ${capitalized(titleOf(each))}: ${each.problem.replaceAll("\n", "\n    ")} ${each.remedy}\n`,
   );
-  return new BackendUnavailableError(
-    `No fence could be opened, and code is never run without one:\n${lines.join("")}`,
-    {
-      remedy: "Do one of these. `npx -p @fenced/executor-auto fenced doctor` shows what this machine has.",
-      cause: new AggregateError(passedOver.map(({ error }) => error)),
-    },
-  );
+  return new BackendUnavailableError(`No fence could be opened, and code never runs without one:\n${lines.join("")}`, {
+    remedy: "Do one of these. `npx -p @fenced/executor-auto fenced doctor` shows what this machine has.",
+    cause: new AggregateError(passedOver.map(({ error }) => error)),
+  });
 }
 
 function titleOf({ name }: PassedOverFence): string {

@@ -59,7 +59,7 @@ function refuseIgnored(wanted: FenceName | "auto", options: OpenExecutorOptions)
   if (wanted === "auto" || wanted === "docker") return;
   const name = containerOptions.find((option) => options[option] !== undefined);
   if (name === undefined) return;
-  throw new InvalidInputError(`\`${name}\` is for containers, and the fence "${wanted}" is none`, {
+  throw new InvalidInputError(`\`${name}\` is an option for containers, but "${wanted}" does not use one`, {
     remedy: `Leave \`${name}\` out, or open "docker" or "auto".`,
   });
 }

@@ -60,12 +60,12 @@ export class StartClock {
     if (this.#download) {
       const { image, began } = this.#download;
       const seconds = Math.round((performance.now() - began) / 1000);
-      return new BackendUnavailableError(`The download of the image "${image}" was not finished after ${seconds} s`, {
+      return new BackendUnavailableError(`The image "${image}" could not be downloaded within ${seconds} s`, {
         remedy: `Run \`docker pull ${image}\` once, or raise \`pullTimeoutMs\`.`,
       });
     }
     return new BackendUnavailableError(`${capitalized(this.#title)} did not start within ${this.#startMs / 1000} s`, {
-      remedy: "See whether this machine or its daemon is overloaded, or raise `startTimeoutMs`.",
+      remedy: "Check whether this machine or its daemon is overloaded, or raise `startTimeoutMs`.",
     });
   }
 }

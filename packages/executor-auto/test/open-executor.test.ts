@@ -75,7 +75,7 @@ describe("the strongest fence", () => {
     onTestFinished(() => rm(directory, { recursive: true }));
     const env = { ...noDaemon, ...(await nodeAlone()), TMPDIR: directory };
     const { error } = await open("auto", {}, { ...env, WITHOUT_PACKAGES: "@fenced/executor-wasm" });
-    expect(error).toContain("No fence could be opened, and code is never run without one");
+    expect(error).toContain("No fence could be opened, and code never runs without one");
     expect(error).toMatch(/ {2}- Docker: No Docker daemon answers\.[^]*Start Docker or Podman/);
     expect(error).toMatch(/ {2}- The OS sandbox: bubblewrap is not installed.*apt install bubblewrap/);
     expect(error).toContain("- WebAssembly: The package @fenced/executor-wasm is not installed. Run: npm install");
@@ -138,7 +138,7 @@ describe("options", () => {
     ] as const) {
       for (const fence of ["os-sandbox", "wasm"] as const) {
         const outcome = openExecutor(fence, options);
-        await expect(outcome).rejects.toThrow(`is for containers, and the fence "${fence}" is none`);
+        await expect(outcome).rejects.toThrow(`is an option for containers, but "${fence}" does not use one`);
         await expect(outcome).rejects.toSatisfy(InvalidInputError.isInstance);
       }
     }

@@ -16,7 +16,7 @@ describe("fenced run", () => {
   it("runs the blocks in order, and ends with the exit code of the one that fails", async () => {
     const text = markdown(
       ["python", "import sys\nprint('one')\nprint('two', file=sys.stderr)"],
-      ["json", "{}"],
+      ["json\u001b]0;title\u0007", "{}"],
       ["python", "raise SystemExit(7)"],
       ["python", "print('never')"],
     );

@@ -48,6 +48,7 @@ export class DockerCommandLineCodeExecutor extends BaseCodeExecutor {
     this.offered = {
       ...commandLineCapabilities(languages),
       hostFunctions: hostFunctionLanguages(languages),
+      processes: true,
       isolation: "container",
     };
     if (checked.docker !== undefined) readConnection(checked.docker);

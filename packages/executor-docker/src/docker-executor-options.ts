@@ -5,6 +5,7 @@ import {
   networkPolicyOption,
   optionsSchema,
   stringsOption,
+  wholeNumberOption,
   type OptionSchemas,
 } from "@fenced/core/options";
 import {
@@ -20,6 +21,7 @@ import {
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
 } from "@fenced/executor-kit";
+import { warmOption, type WarmOptions } from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 
 /** Host devices to give a container, mostly GPUs, in the terms of the Docker API. */
@@ -42,15 +44,6 @@ export interface VolumeMount {
   readonly bind: string;
   /** Default: `"rw"`. */
   readonly mode?: "rw" | "ro";
-}
-
-/** Options of the waiting interpreter; all are optional. */
-export interface WarmOptions {
-  /**
-   * Modules to import in advance: `["numpy", "pandas"]`. A module that cannot be imported is left to the blocks.
-   * Default: none.
-   */
-  readonly preload?: readonly string[];
 }
 
 /** Options of `DockerCommandLineCodeExecutor`; all are optional. */
@@ -85,7 +78,10 @@ export interface DockerExecutorOptions extends BaseExecutorOptions, CommandLineE
   readonly extraVolumes?: Readonly<Record<string, VolumeMount>>;
   /** Labels to find the container by: `docker ps --filter label=tenant=42`. Default: only Fenced's own. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Entries for the container's hosts file: names mapped to addresses or to `host-gateway`. Default: none. */
+  /**
+   * Entries for the container's hosts file: names mapped to addresses or to `host-gateway`; implies `network: "open"`.
+   * Default: none.
+   */
   readonly extraHosts?: Readonly<Record<string, string>>;
   /**
    * Shell commands to run before each block, in the same shell; if the last one fails, so does the block. Default:
@@ -95,16 +91,24 @@ export interface DockerExecutorOptions extends BaseExecutorOptions, CommandLineE
   /**
    * What the code may connect to. `"none"`: only the container's own loopback; `"open"`: everything the container's
    * network reaches; `{ allow: ["pypi.org:443"] }`: only these hosts, through a proxy in this process; the container
-   * then has no network, and its image needs Python. Default: `"open"`.
+   * then has no network, and its image needs Python. Default: `{ allow: packageIndexes }` if the container is hardened,
+   * and `"none"` if its image has no Python; `"open"` if it is not hardened, or `dockerNetwork` or `extraHosts` are set.
+   * A container that is reused keeps the network that it has.
    */
   readonly network?: NetworkPolicy;
   /**
-   * The name of the daemon's network to put the container in; for `network: "open"`. Default: the daemon's default
-   * bridge.
+   * The name of the daemon's network to put the container in; implies `network: "open"`. Default: the daemon's
+   * default bridge.
    */
   readonly dockerNetwork?: string;
   /**
-   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it. This saves the
+   * Ports of programs in the container to reach from this host, whatever `network` is: `executor.processes.ports` has
+   * the port of 127.0.0.1 for each. Its image needs Python. Default: none.
+   */
+  readonly dockerPorts?: readonly number[];
+  /**
+   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it; and one of JavaScript, if Node is
+   * there, which becomes the next block. This saves the
    * time to import large modules such as pandas. See "Warm Python" in the README. Default: false.
    */
   readonly warm?: false | WarmOptions;
@@ -135,14 +139,6 @@ const volumeMount: z.ZodType<VolumeMount> = optionsSchema({
   mode: z.enum(["rw", "ro"]).exactOptional(),
 } satisfies OptionSchemas<VolumeMount>);
 
-const warmOptions: z.ZodType<WarmOptions> = optionsSchema({
-  preload: z
-    .array(
-      z.string().regex(/^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u, "must be the name of a Python module"),
-    )
-    .exactOptional(),
-} satisfies OptionSchemas<WarmOptions>);
-
 const text = z.string().min(1);
 
 /** Validates the options, and the executor's config in a component model. */
@@ -172,7 +168,8 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
     .exactOptional(),
   network: networkPolicyOption("; a network of the daemon goes into `dockerNetwork`").exactOptional(),
   dockerNetwork: text.exactOptional(),
-  warm: z.union([z.literal(false), warmOptions]).exactOptional(),
+  dockerPorts: z.array(wholeNumberOption({ from: 1, to: 65_535 })).exactOptional(),
+  warm: warmOption.exactOptional(),
   user: text.exactOptional(),
   docker: dockerConnection.exactOptional(),
 } satisfies OptionSchemas<DockerExecutorOptions>).check(({ value, issues }) => {

@@ -1,13 +1,8 @@
 import path from "node:path";
 import type { Duplex } from "node:stream";
-import {
-  ExecutorStoppedError,
-  InvalidInputError,
-  type ExecutorCapabilities,
-  type FunctionWithRequirements,
-  type NetworkDecision,
-} from "@fenced/core";
+import { ExecutorStoppedError, InvalidInputError, type ExecutorCapabilities, type NetworkDecision } from "@fenced/core";
 import { ContainerLeash, findDaemon, type Daemon } from "@fenced/docker-daemon";
+import { EgressProxy } from "@fenced/egress";
 import {
   type BackendFiles,
   commandLineCapabilities,
@@ -21,40 +16,24 @@ import {
   type BlockOutcome,
   type BlockRun,
   type FunctionPlaces,
-  type LanguageCommand,
   type PlaceLanguages,
+  type ProgramRun,
 } from "@fenced/executor-kit";
-import type { ProgramEnd } from "@fenced/executor-kit/supervisor";
+import { type ProgramEnd, SessionNetwork } from "@fenced/executor-kit/supervisor";
 import { defaultImage, memorySentence, ownerLabel, workspacePath } from "./container/container-options.ts";
 import { leaveContainer, type UsedContainer } from "./container/leave-container.ts";
 import { openContainer, type OpenContainer } from "./container/open-container.ts";
-import type { DockerExecutorOptions } from "./docker-executor-options.ts";
-import { containerNetwork } from "./network/container-network.ts";
-import { SessionNetwork } from "./network/session-network.ts";
+import { containerNetwork, enterNetwork } from "./network/container-network.ts";
+import { PublishedPorts } from "./network/published-ports.ts";
 import { blockCommand, blockVariables, sessionMark } from "./run/block-program.ts";
 import { keepWarm } from "./run/keep-warm.ts";
 import { openCalls } from "./run/open-calls.ts";
+import { runProgram } from "./run/run-program.ts";
+import type { SessionRequest } from "./session-request.ts";
 import { BoundWorkspace } from "./workspace/bound-workspace.ts";
 import type { BlockFile } from "./workspace/container-workspace.ts";
 import { VolumeWorkspace } from "./workspace/volume-workspace.ts";
 import { writeBlock } from "./workspace/write-block.ts";
-
-/** The settings of a session. */
-export interface SessionRequest {
-  readonly options: DockerExecutorOptions;
-  /** The executor's id. */
-  readonly id: string;
-  readonly containerName: string;
-  readonly functions: readonly FunctionWithRequirements[];
-  readonly functionsModule: string;
-  readonly table: Readonly<Record<string, LanguageCommand>>;
-  /** Languages whose command the user gave. */
-  readonly givenLanguages: ReadonlySet<string>;
-  /** Called when the container broke down and was replaced: everything in it except the work directory is gone. */
-  readonly onReplaced: () => void;
-  /** Called when the container can no longer be used: everything in it except the work directory is gone. */
-  readonly onLost: (reason: string) => void;
-}
 
 /** A container and what blocks find in it. */
 interface ReadyContainer extends UsedContainer {
@@ -70,6 +49,7 @@ export class DockerSession implements BackendSession {
   readonly #leash: Leash;
   readonly #network: SessionNetwork | undefined;
   #containerLeash: ContainerLeash;
+  #published: PublishedPorts | undefined;
   #daemon: Daemon;
   #current: ReadyContainer | undefined;
   #opening: Promise<ReadyContainer> | undefined;
@@ -81,8 +61,7 @@ export class DockerSession implements BackendSession {
     this.#directories = directories;
     this.#leash = leash;
     this.#containerLeash = this.#leashContainers();
-    const { policy } = containerNetwork(request.options);
-    this.#network = policy && new SessionNetwork(policy);
+    this.#network = SessionNetwork.of(containerNetwork(request.options).policy, EgressProxy);
   }
 
   /** Finds the daemon, creates the directories and starts the container. */
@@ -97,6 +76,7 @@ export class DockerSession implements BackendSession {
     try {
       await directories.make();
       await session.#ready(signal);
+      session.#published = await PublishedPorts.open(request.options, () => session.#current?.container.runner);
       return session;
     } catch (error) {
       await session.close();
@@ -185,6 +165,20 @@ export class DockerSession implements BackendSession {
     };
   }
 
+  async *runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const ready = await this.#ready(program.signal);
+    const places = { network: ready.networkVariables, places: this.functionPlaces() };
+    return yield* runProgram(ready, { ...program, env: blockVariables(program, this.#request, places) }, this.#request);
+  }
+
+  get ports(): ReadonlyMap<number, number> {
+    return this.#published?.ports ?? new Map();
+  }
+
+  get workspacePath(): string {
+    return workspacePath;
+  }
+
   async repair(signal: AbortSignal): Promise<void> {
     await this.#ready(signal);
   }
@@ -203,6 +197,7 @@ export class DockerSession implements BackendSession {
   /** Ends and deletes everything that the options do not keep. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#published?.close();
     await this.#opening?.catch(() => {});
     const current = this.#current;
     this.#current = undefined;
@@ -286,9 +281,10 @@ export class DockerSession implements BackendSession {
 
   /** Prepares what blocks need besides the container; if that fails, releases the container. */
   async #equip(opened: OpenContainer): Promise<Pick<ReadyContainer, "workspace" | "networkVariables">> {
-    const { container, kind, foreign } = opened;
+    const { container, kind, foreign, hasNetwork } = opened;
+    const network = hasNetwork ? undefined : this.#network;
     try {
-      const networkVariables = (await this.#network?.enter(container.runner)) ?? {};
+      const networkVariables = network ? await enterNetwork(network, container.runner, this.#request.options) : {};
       if (kind === "bind") return { workspace: new BoundWorkspace(this.#directories), networkVariables };
       const workspace = new VolumeWorkspace(this.#daemon.docker, container, this.#directories);
       await workspace.prepare();

@@ -1,5 +1,5 @@
 export { DockerCommandLineCodeExecutor } from "./docker-command-line-code-executor.ts";
-export type { DeviceRequest, DockerExecutorOptions, VolumeMount, WarmOptions } from "./docker-executor-options.ts";
+export type { DeviceRequest, DockerExecutorOptions, VolumeMount } from "./docker-executor-options.ts";
 export {
   type AllowedNetwork,
   type NetworkCredential,
@@ -8,3 +8,4 @@ export {
   packageIndexes,
 } from "@fenced/core";
 export type { DockerConnection, PullProgress } from "@fenced/docker-daemon";
+export type { WarmOptions } from "@fenced/executor-kit/supervisor";

@@ -17,6 +17,7 @@ describe("Docker Engine", needs("docker"), () => {
       "timeout",
       "abort",
       "background processes",
+      "processes",
       "javascript functions",
       "leaks",
     ),

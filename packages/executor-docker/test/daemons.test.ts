@@ -23,7 +23,7 @@ describe("a daemon that does not answer", () => {
     const host = await startFailure();
     expect(host).toMatch(/DOCKER_HOST: tcp:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
     expect(host).not.toMatch(/socket:/);
-    expect(host).toMatch(/option `docker`, or DOCKER_HOST\.$/);
+    expect(host).toMatch(/option `docker` or DOCKER_HOST to its address\.$/);
   });
 
   it("of the current context is named too", async () => {

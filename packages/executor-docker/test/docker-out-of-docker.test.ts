@@ -65,7 +65,7 @@ describe("a program that runs in a container itself", { ...needs("docker"), time
   it("is told if bindDir is another directory", async () => {
     const options = { workDir: "/coding", bindDir: directory };
     await expect(inside(options, [[{ language: "sh", code: "echo" }]], "--rm")).rejects.toThrow(
-      /`bindDir` .* is not what the daemon's host calls \/coding/,
+      /`bindDir` .* is not \/coding on the daemon's host/,
     );
     expect(await containers()).toBe("");
   });

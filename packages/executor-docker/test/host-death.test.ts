@@ -5,16 +5,16 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { expect, it, describe } from "vitest";
 import { relayDaemon, type RelayHooks } from "./support/daemon-relay.ts";
 import { docker } from "./support/docker-cli.ts";
 
-const fixture = join(import.meta.dirname, "fixtures/mortal-host.ts");
+const [program, ...words] = await bundledCommand(join(import.meta.dirname, "fixtures/mortal-host.ts"));
 const socket = "/var/run/docker.sock";
 
-function startHost(...words: readonly string[]): ChildProcess {
-  const command = ["--import", "tsx", "--conditions=@fenced/source", fixture, ...words];
-  return spawn(process.execPath, command, { stdio: ["ignore", "pipe", "inherit"] });
+function startHost(...args: readonly string[]): ChildProcess {
+  return spawn(program, [...words, ...args], { stdio: ["ignore", "pipe", "inherit"] });
 }
 
 /** Waits until no container of a host is left, whatever its state. */

@@ -9,13 +9,18 @@ import { toJson } from "@fenced/core/web";
 import { needs } from "@fenced/test-support";
 import { playHost, playTcp, playTlsHost } from "@fenced/test-support/loopback-hosts";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type AllowedNetwork, DockerCommandLineCodeExecutor, packageIndexes } from "../src/index.ts";
+import {
+  type AllowedNetwork,
+  DockerCommandLineCodeExecutor,
+  type DockerExecutorOptions,
+  packageIndexes,
+} from "../src/index.ts";
 import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
 import { nodeImage, pythonImage } from "./support/images.ts";
 
 /** Every name leads to the loopback interface of this machine, where servers play hosts. */
-function policy(options: AllowedNetwork): AllowedNetwork {
+function policy(options: AllowedNetwork & { readonly allow: readonly string[] }): AllowedNetwork {
   return { resolve: async () => ["127.0.0.1"], ...options, allow: [...options.allow, "127.0.0.1"] };
 }
 
@@ -106,10 +111,32 @@ print(relay.makefile().read() == hashlib.sha256(sent).hexdigest())
     expect(await printed(executor, "python", code)).toContain("GET /");
   });
 
+  it("is one for package indexes by default, where the container is hardened and its image has Python", async () => {
+    await using executor = createExecutor();
+    const code = `import os\nprint(os.listdir("/sys/class/net"), flush=True)\n${fetchProgram("http://pypi.org/")}`;
+    const refused = await run(executor, "python", code);
+    // Its indexes speak TLS only.
+    expect(refused.output).toMatch(/^\['lo'\]\n.*HTTP Error 403/s);
+    expect(refused.network).toMatchObject([{ allowed: false, host: "pypi.org", port: 80 }]);
+    expect(await inspect(executor, ".HostConfig.NetworkMode")).toBe("none");
+    await using withoutPython = createExecutor({ image: nodeImage });
+    expect(await printed(withoutPython, "sh", "ls /sys/class/net; env | grep -ci proxy || true")).toBe("lo\n0");
+  });
+
+  it.each<DockerExecutorOptions>([
+    { hardened: false },
+    { dockerNetwork: "bridge" },
+    { extraHosts: { h: "192.0.2.1" } },
+    { network: "open" },
+  ])("is open with %j", async (options) => {
+    await using executor = createExecutor(options);
+    expect(await printed(executor, "sh", "ls /sys/class/net; env | grep -ci proxy || true")).toBe("eth0\nlo\n0");
+  });
+
   it("needs Python in the image, and says so; no network at all does not", async () => {
     const executor = createExecutor({ image: nodeImage, network: policy({ allow: ["good.example"] }) });
     await expect(executor.start()).rejects.toThrow(
-      'This container has no Python, through which its programs could reach the hosts in `network.allow`. Use an image that has Python 3.8 or later, or set `network` to "none" or "open".',
+      'A network policy needs Python in the container, and this one has none. Use an image that has Python 3.8 or later, or set `network` to "none" or "open".',
     );
     expect(await docker("ps", "--all", "--quiet", "--filter", `name=${executor.containerName}`)).toBe("");
     await using closed = createExecutor({ image: nodeImage, network: "none" });
@@ -121,11 +148,38 @@ print(relay.makefile().read() == hashlib.sha256(sent).hexdigest())
     onTestFinished(async () => void (await docker("rm", "--force", containerName)));
     await docker("run", "--detach", "--name", containerName, pythonImage, "sleep", "1000");
     const start = createExecutor({ containerName, reuse: true, network: policy({ allow: [] }) }).start();
-    await expect(start).rejects.toThrow(
-      /has a network \((?:default|bridge)\), so what its code reaches cannot be limited/,
+    await expect(start).rejects.toThrow(/has a network \((?:default|bridge)\), so a network policy cannot be enforced/);
+    for (const network of ["open", undefined] as const) {
+      await using open = createExecutor({ containerName, reuse: true, ...(network && { network }) });
+      expect(await printed(open, "sh", "ls /sys/class/net; env | grep -ci proxy || true")).toBe("eth0\nlo\n0");
+    }
+  });
+});
+
+describe("package indexes", { ...needs("docker", "openssl", "root"), timeout: 120_000 }, () => {
+  it("are all that pip needs, under their own names", async () => {
+    const wheel = await makeWheel();
+    const address = "127.77.0.1";
+    const { ca } = await playTlsHost(
+      ["pypi.org", "files.pythonhosted.org"],
+      ({ url = "", headers: { host = "" } }, response) => {
+        const page = `<a href="https://files.pythonhosted.org/packages/${wheel.name}">${wheel.name}</a>`;
+        if (host === "files.pythonhosted.org" && url === `/packages/${wheel.name}`) response.end(wheel.bytes);
+        else if (host === "pypi.org") response.setHeader("content-type", "text/html").end(page);
+        else response.writeHead(404).end();
+      },
+      { address, port: 443 },
     );
-    await using open = createExecutor({ containerName, reuse: true, network: "open" });
-    expect(await printed(open, "sh", "echo used")).toBe("used");
+    const network = { allow: [...packageIndexes, address], resolve: async () => [address] };
+    await using executor = createExecutor({ network, env: { PIP_DISABLE_PIP_VERSION_CHECK: "1" } });
+    const pip = "pip install --no-cache-dir --retries 0 --cert ca.pem --target /tmp/site";
+    const code = `cat > ca.pem <<'END'\n${ca}END\n${pip} --index-url https://pypi.org/simple tiny && PYTHONPATH=/tmp/site python3 -c 'import tiny; print(tiny.answer)'`;
+    expect(await printed(executor, "sh", code)).toBe("42");
+    const refused = await run(executor, "sh", `${pip} --index-url https://index.example/simple tiny`);
+    // Without another attempt, pip keeps the reason to itself.
+    expect(refused.output).toContain("No matching distribution found for tiny");
+    const reason = "index.example is not in this executor's network policy";
+    expect(refused.network).toMatchObject([{ host: "index.example", port: 443, reason }]);
   });
 });
 

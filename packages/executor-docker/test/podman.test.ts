@@ -1,7 +1,8 @@
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
 import { needs, variant } from "@fenced/test-support";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { playHost } from "@fenced/test-support/loopback-hosts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { hostCommand } from "./support/host-command.ts";
 import { pythonImage } from "./support/images.ts";
@@ -29,4 +30,17 @@ describe("Podman", needs("podman"), () => {
     },
     variant("standard input", "stream", "stream that nobody reads", "abort", "life cycle", "files", "leaks"),
   );
+
+  it("carries a network policy", async () => {
+    const port = await playHost();
+    const network = { allow: ["good.example", "127.0.0.1"], resolve: async () => ["127.0.0.1"] };
+    await using executor = new DockerCommandLineCodeExecutor({ image: pythonImage, docker: podman.address, network });
+    const code = `import os, urllib.request
+print(os.listdir("/sys/class/net"), urllib.request.urlopen("http://good.example:${port}/").status, flush=True)
+urllib.request.urlopen("https://evil.example/")
+`;
+    const { output, network: refused } = await executor.executeCodeBlocks([{ language: "python", code }]);
+    expect(output).toMatch(/^\['lo'\] 200\n[^]*403 evil.example is not in this executor's network policy/);
+    expect(refused).toMatchObject([{ host: "evil.example", allowed: false }]);
+  });
 });

@@ -1,11 +1,12 @@
 import { FunctionWithRequirements, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
+import { forkerCode } from "@fenced/test-support/warm-python";
 import { describe, expect, it } from "vitest";
 import type { DockerExecutorOptions } from "../src/index.ts";
 import { printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
 import { analysisImage, pythonImage } from "./support/images.ts";
-import { forkerCode, WarmExecutor } from "./support/warm-executor.ts";
+import { WarmExecutor } from "./support/warm-executor.ts";
 
 const create = (options: DockerExecutorOptions = {}): WarmExecutor =>
   new WarmExecutor({ image: pythonImage, network: "none", warm: {}, ...options });
@@ -40,7 +41,19 @@ def attempt(name, action):
 def syscall(*words):
     if libc.syscall(*[ctypes.c_long(word) for word in words]) < 0:
         raise OSError(ctypes.get_errno(), "refused")
-for what, pid in (("interpreter", ${template}), ("shepherd", os.getppid())):
+# The interpreter has forked what becomes the next block, or is about to.
+others = []
+while len(others) < 2:
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            parents[int(name)] = int(open("/proc/%s/stat" % name).read().rpartition(")")[2].split()[1])
+        except OSError:
+            pass
+    nexts = [pid for pid, parent in parents.items() if parent == ${template} and pid != os.getppid()]
+    others = nexts + [pid for pid, parent in parents.items() if parent in nexts]
+found = [("interpreter", ${template}), ("shepherd", os.getppid())] + list(zip(("next shepherd", "next block"), others))
+for what, pid in found:
     print(what)
     attempt("mem", lambda: open("/proc/%d/mem" % pid, "r+b"))
     attempt("maps", lambda: open("/proc/%d/maps" % pid).read())
@@ -59,8 +72,13 @@ for what, pid in (("interpreter", ${template}), ("shepherd", os.getppid())):
         attempt("pidfd_getfd", lambda: syscall(438, handle, each, 0))
 `;
     const lines = (await printed(executor, "python", attack)).split("\n");
-    expect(lines.filter((line) => !line.endsWith("refused"))).toEqual(["interpreter", "shepherd"]);
-    expect(lines).toHaveLength(2 * 19);
+    expect(lines.filter((line) => !line.endsWith("refused"))).toEqual([
+      "interpreter",
+      "shepherd",
+      "next shepherd",
+      "next block",
+    ]);
+    expect(lines).toHaveLength(4 * 19);
     expect(await waiting(executor)).toBe(template);
   });
 

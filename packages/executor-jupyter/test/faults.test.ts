@@ -5,14 +5,13 @@ import { jupyterPythons, needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { JupyterCodeExecutor, LocalJupyterServer } from "../src/index.ts";
 import { KernelApi } from "./support/kernel-api.ts";
-import { sharedServer } from "./support/local-server.ts";
+import { anyVersion, sharedServer } from "./support/local-server.ts";
 import { bash, python } from "./support/python.ts";
 
-const versions = ["jupyter", "jupyter2"] as const;
 const patience = { timeout: 120_000 };
 const stubborn = "import time\nwhile True:\n    try: time.sleep(1)\n    except BaseException: pass";
 
-describe.each(versions)("a kernel that is lost (%s)", (version) => {
+describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
   describe("on a local server", needs(version), () => {
     const { executor: create, address } = sharedServer(version);
 
@@ -105,7 +104,7 @@ describe.each(versions)("a kernel that is lost (%s)", (version) => {
   });
 });
 
-describe.each(versions)("code that does not let itself be interrupted (%s)", (version) => {
+describe.each(anyVersion)("code that does not let itself be interrupted (%s)", (version) => {
   describe("on a local server", needs(version), () => {
     const { executor: create } = sharedServer(version);
 
@@ -140,7 +139,7 @@ describe.each(versions)("code that does not let itself be interrupted (%s)", (ve
   });
 });
 
-describe.each(versions)("a server that is lost (%s)", (version) => {
+describe.each(anyVersion)("a server that is lost (%s)", (version) => {
   it("fails the call in seconds, and the next one starts it again", { ...patience, ...needs(version) }, async () => {
     const server = new LocalJupyterServer({ python: jupyterPythons[version] });
     await using executor = new JupyterCodeExecutor({ server });

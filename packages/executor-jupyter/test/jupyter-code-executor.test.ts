@@ -7,18 +7,18 @@ import { MemoryWatch } from "@fenced/executor-testkit";
 import { jupyterPythons, needs } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { DockerJupyterServer, JupyterCodeExecutor, LocalJupyterServer } from "../src/index.ts";
-import { sharedServer } from "./support/local-server.ts";
+import { anyVersion, sharedServer } from "./support/local-server.ts";
 import { PlainServer } from "./support/plain-server.ts";
 import { bash, python } from "./support/python.ts";
 
 const patience = { timeout: 120_000 };
 
-describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
+describe.each(anyVersion)("cells (%s)", (version) => {
   describe("of a Python kernel", needs(version), () => {
-    const { executor: create } = sharedServer(version);
+    const { executor: create, shared } = sharedServer(version);
 
     it("answer input() line by line, and then end it", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       const code = "a = input('first? '); b = input()\nprint(a, b)\ninput()";
       const result = await executor.executeCodeBlocks([python(code)], { stdin: "1\r\n2" });
       expect(result.stdout).toBe("first? 1 2\n");
@@ -26,7 +26,7 @@ describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
     });
 
     it("say how they ended with sys.exit", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       const exit = async (argument: string) =>
         executor.executeCodeBlocks([python(`import sys; sys.exit(${argument})`)]);
       expect(await exit("")).toMatchObject({ exitCode: 0, output: "" });
@@ -56,18 +56,18 @@ describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
     );
 
     it("in bash and sh keep streams apart, tell exit codes and read stdin", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       const result = await executor.executeCodeBlocks([bash("read a; echo $a; echo err >&2; exit 7")], {
         stdin: "in\n",
       });
       expect(result).toMatchObject({ exitCode: 7, stdout: "in\n", stderr: "err\n" });
       const killed = await executor.executeCodeBlocks([{ language: "sh", code: "kill -9 $$" }]);
       expect(killed.exitCode).toBe(137);
-      const shared = await executor.executeCodeBlocks([
+      const outer = await executor.executeCodeBlocks([
         python("import os; os.environ['X'] = 'of the kernel'"),
         bash("echo $X"),
       ]);
-      expect(shared.output).toBe("of the kernel\n");
+      expect(outer.output).toBe("of the kernel\n");
     });
 
     it("have functions as variables and in shells too", patience, async () => {
@@ -134,7 +134,7 @@ describe.each(["jupyter", "jupyter2"] as const)("cells (%s)", (version) => {
     );
 
     it("lose nothing that they show while the server is busy with something else", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       const code = `import os, signal, time
 from IPython.display import display
 os.kill(os.getppid(), signal.SIGSTOP)

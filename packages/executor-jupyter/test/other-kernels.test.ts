@@ -90,7 +90,7 @@ describe("a kernel for R", needs("jupyter", "irkernel"), () => {
     await using executor = create(ir({ env: { A: "1" } }));
     const result = await executor.executeCodeBlocks([r("cat(1)")]);
     expect(result.exitCode).toBe(1);
-    expect(result.output).toMatch(/takes no environment variables.*Leave `env` out/);
+    expect(result.output).toMatch(/does not accept environment variables.*Leave `env` out/);
   });
 
   it("is left to the server when it was there before", patience, async () => {

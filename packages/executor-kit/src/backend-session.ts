@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { ExecutorCapabilities } from "@fenced/core";
 import type { FunctionPlaces } from "./functions/function-setup.ts";
-import type { BlockEvent, BlockOutcome, BlockRun } from "./run/block-run.ts";
+import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
 /**
@@ -30,7 +30,8 @@ export interface BackendSession {
   /**
    * Opens a channel over which programs call host functions, and passes each connection to `accept`; destroying a
    * connection also ends it on the program's side. Called before functions are set up, and again after `reset` and
-   * after `repair` has replaced the backend. Without this method, the session offers no host functions.
+   * after `repair` has replaced the backend. Without this method, files of the workspace carry the calls, which is slower:
+   * while a block runs, `files` is polled, so it must then work.
    *
    * @returns its address as programs see it: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:port`.
    * @throws FunctionSetupError if no such channel is possible.
@@ -49,6 +50,18 @@ export interface BackendSession {
    * @throws BackendUnavailableError if the backend broke down; the call then rejects.
    */
   run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void>;
+
+  /**
+   * Runs a program in the work directory, beside blocks and other programs, by the same rules as `run`. Children that it
+   * leaves running live on until `reset`. Needed if the executor's `capabilities.processes` is true.
+   */
+  runProgram?(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void>;
+
+  /** Absolute path of the work directory, as programs see it. Needed with `runProgram`. */
+  readonly workspacePath?: string;
+
+  /** Ports of programs there, each with the port of 127.0.0.1 of this host that leads to it. Default: none. */
+  readonly ports?: ReadonlyMap<number, number>;
 
   /** Discards variables and ends all processes; files stay. If it throws, the session is closed. */
   reset(signal: AbortSignal): Promise<void>;

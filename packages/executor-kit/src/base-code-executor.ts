@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
-import {
-  InvalidInputError,
-  type CodeBlock,
-  type CodeExecutor,
-  type CodeResult,
-  type ComponentModel,
-  type ExecuteOptions,
-  type ExecutionEvent,
-  type ExecutorCapabilities,
-  type FunctionPromptOptions,
-  type FunctionWithRequirements,
-  type HostCallEvent,
-  type StartOptions,
-  type WorkspaceFiles,
+import type {
+  CodeBlock,
+  CodeExecutor,
+  CodeResult,
+  ComponentModel,
+  ExecuteOptions,
+  ExecutionEvent,
+  ExecutorCapabilities,
+  ExecutorProcesses,
+  FunctionPromptOptions,
+  FunctionWithRequirements,
+  HostCallEvent,
+  StartOptions,
+  WorkspaceFiles,
 } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
@@ -22,9 +22,10 @@ import { baseOptions } from "./base-executor-config.ts";
 import type { BaseExecutorOptions } from "./base-executor-options.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import { type HostChoice, nothingChosen } from "./host-calls/host-calls.ts";
+import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import type { BlockEvent, BlockOutcome, BlockRun } from "./run/block-run.ts";
 import { ExecutionStream } from "./run/execution-stream.ts";
-import { guardWorkspace } from "./run/guard-workspace.ts";
+import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
 import { aggregateResult, failedBlock, prepareBlock, runBlocks, RunLimits, validateRun } from "./run/run-blocks.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
@@ -58,9 +59,14 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     reset: (session, signal) => this.#telemetry.watchLifeCycle("restart", () => session.reset(signal)),
     close: (session) => this.#telemetry.watchLifeCycle("stop", () => session.close()),
   });
+  readonly #processes: ExecutorProcesses = new SessionProcesses<Session>(this.#life, (session, program) =>
+    this.#guarded(session, program.signal, (signal) => runProgram(session, { ...program, signal }, this.env)),
+  );
   readonly #functions: ExecutorFunctions;
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #onSessionLost: ((reason: string) => void) | undefined;
+  /** The host functions of the calls whose blocks run. */
+  readonly #inUse = new Set<HostChoice>();
   /** The session was lost since the last result. */
   #lost = false;
 
@@ -103,6 +109,14 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return { ...this.offered, ...this.#life.session?.capabilities };
   }
 
+  get processes(): ExecutorProcesses | undefined {
+    return this.capabilities.processes === true ? this.#processes : undefined;
+  }
+
+  get workspacePath(): string | undefined {
+    return this.#life.session?.workspacePath;
+  }
+
   /** The open session; `undefined` while the executor is not started. */
   protected get session(): Session | undefined {
     return this.#life.session;
@@ -116,7 +130,13 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
    */
   protected async setUpFunctionsAgain(): Promise<void> {
     const { epoch, session } = this.#life;
-    if (epoch && session) await this.#setUpFunctions(epoch, session, this.#functions.chooseOwn());
+    if (!epoch || !session) return;
+    // What other calls had is set up again when they come.
+    epoch.forgetFunctions();
+    const choices = this.#inUse.size === 0 ? [this.#functions.chooseOwn()] : this.#inUse;
+    for (const host of choices) {
+      await epoch.setUpFunctionsOnce(host.variant ?? "", () => this.#setUpFunctions(epoch, session, host));
+    }
   }
 
   /** Makes the functions be set up again before the next block. */
@@ -195,6 +215,8 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
       options.totalTimeoutMs ?? this.totalTimeoutMs,
     );
     let endTurn: (() => void) | undefined;
+    // An object of its own, even if other calls have the same functions.
+    const inUse = { ...host };
     try {
       const session = await limits.untilTimeIsUp(async (signal) => {
         if (this.capabilities.stateful) endTurn = await epoch.turns.take(signal);
@@ -204,6 +226,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
           epoch.setUpFunctionsOnce(host.variant ?? "", () => this.#setUpFunctions(epoch, opened, host)),
           signal,
         );
+        this.#inUse.add(inUse);
         return opened;
       });
       const result = session
@@ -221,6 +244,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
       this.#telemetry.endRun(consumer.operation, result);
       return result;
     } finally {
+      this.#inUse.delete(inUse);
       endTurn?.();
       limits.lift();
     }
@@ -270,12 +294,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     const session = await this.openSession(signal);
     if (this.#maxWorkspaceBytes === undefined || session.files.diskUsage) return session;
     await session.close();
-    throw new InvalidInputError(
-      "`maxWorkspaceBytes` cannot be held here: the workspace cannot be measured while code runs",
-      {
-        remedy: "Leave it out, and limit the disk where the code runs: a volume with a size, or a quota.",
-      },
-    );
+    throw notMeasurable();
   }
 
   #setUpFunctions(epoch: Epoch<Session>, session: Session, host: HostChoice): Promise<void> {

@@ -36,8 +36,7 @@ export { killProcesses, type ProcessFamily } from "./processes/kill-processes.ts
 export { Leash, type LeashOptions } from "./processes/leash.ts";
 export { hasVariable, listProcesses, type ProcessInfo } from "./processes/process-table.ts";
 export { runChild, type ChildProgram } from "./processes/run-child.ts";
-export { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun } from "./run/block-run.ts";
-export { NetworkLog } from "./run/network-log.ts";
+export { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun, type ProgramRun } from "./run/block-run.ts";
 export { networkVariables } from "./supervisor/network-variables.ts";
 export { OutputQueue } from "./run/output-queue.ts";
 export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";

@@ -245,7 +245,7 @@ export class Epoch<Session extends BackendSession> {
   async end(): Promise<void> {
     this.#ending.abort(
       new ExecutorStoppedError("The executor was stopped or restarted during this call", {
-        remedy: "Call again if the code should still run; what it had written to the workspace may be incomplete.",
+        remedy: "Call again if the code should still run; files that it was writing may be incomplete.",
       }),
     );
     await this.session.catch(() => {});

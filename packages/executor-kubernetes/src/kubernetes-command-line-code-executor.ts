@@ -48,6 +48,7 @@ export class KubernetesCommandLineCodeExecutor extends BaseCodeExecutor {
     this.offered = {
       ...commandLineCapabilities(languages),
       hostFunctions: hostFunctionLanguages(languages),
+      processes: true,
       isolation: "container",
     };
   }

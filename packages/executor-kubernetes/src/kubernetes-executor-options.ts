@@ -1,5 +1,6 @@
 import type { NetworkPolicy } from "@fenced/core";
 import {
+  networkPolicyOption,
   optionsSchema,
   stringsOption,
   timeLimitOption,
@@ -12,6 +13,7 @@ import {
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
 } from "@fenced/executor-kit";
+import { warmOption, type WarmOptions } from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 
 /** What a pod asks for and may use, in Kubernetes' quantities: `{ limits: { cpu: "500m", memory: "1Gi" } }`. */
@@ -22,10 +24,10 @@ export interface PodResources {
   readonly limits?: Readonly<Record<string, string>>;
 }
 
-/** Settings of the interpreter that waits; none is required. */
-export interface WarmOptions {
-  /** Modules to import in it: `["numpy", "pandas"]`. One that cannot be imported is left to the blocks. Default: none. */
-  readonly preload?: readonly string[];
+/** A warm pool to claim pods of. */
+export interface WarmPoolOptions {
+  /** The name of the SandboxWarmPool. */
+  readonly name: string;
 }
 
 /** Settings of `KubernetesCommandLineCodeExecutor`; none is required. */
@@ -59,13 +61,23 @@ export interface KubernetesExecutorOptions extends BaseExecutorOptions, CommandL
   /** Labels of the pod, to find it by: `kubectl get pods -l tenant=42`. Default: Fenced's own. */
   readonly labels?: Readonly<Record<string, string>>;
   /**
-   * `"open"`: the code talks to whatever the pod's network reaches. Nothing else is supported yet: give the namespace a
-   * NetworkPolicy. Default: `"open"`.
+   * What the code may connect to. `"none"`: only the pod's own loopback; `"open"`: whatever the cluster lets the pod reach;
+   * `{ allow: ["pypi.org:443"] }`: only these hosts, through a proxy in this process. Except for `"open"`, a NetworkPolicy cuts
+   * the pod off, and starting fails where the cluster does not enforce it. Default: `"open"`.
    */
   readonly network?: NetworkPolicy;
+  /**
+   * A SandboxWarmPool of agent-sandbox (`extensions.agents.x-k8s.io/v1beta1`) in the namespace, whose pods wait for sessions. Its
+   * SandboxTemplate has to be one that `sandboxTemplate` made, and decides what the options about the pod would. Default: none;
+   * each session makes a pod of its own.
+   */
+  readonly warmPool?: WarmPoolOptions;
   /** Seconds after which the cluster ends the pod, whatever happens. Default: 86,400. */
   readonly activeDeadlineSeconds?: number;
-  /** Milliseconds that a pod may take until it runs, with the download of its image. Default: 300,000. */
+  /**
+   * Milliseconds that a pod may take until it runs, with the download of its image, or until a claim is served. Default: 300,000;
+   * with `warmPool` 30,000.
+   */
   readonly startTimeoutMs?: number;
   /**
    * Wait, up to `startTimeoutMs`, where no node has room for the pod, as an autoscaler may add one. Default: false; starting fails
@@ -73,30 +85,27 @@ export interface KubernetesExecutorOptions extends BaseExecutorOptions, CommandL
    */
   readonly waitForNodes?: boolean;
   /**
-   * Keep a Python interpreter waiting, with modules that it has imported already, and fork Python blocks from it. Default: false.
+   * Keep a Python interpreter waiting, with modules that it has imported already, and fork Python blocks from it; and one of
+   * JavaScript, if Node is there, which becomes the next block. Default: false.
    */
   readonly warm?: false | WarmOptions;
 }
 
 const text = z.string().min(1);
+/** Options that a claim on a warm pool cannot have. */
+const decidedByPool = [
+  "image",
+  "imagePullPolicy",
+  "podTemplate",
+  "runtimeClassName",
+  "resources",
+  "waitForNodes",
+] as const;
 
 const podResources: z.ZodType<PodResources> = optionsSchema({
   requests: stringsOption.exactOptional(),
   limits: stringsOption.exactOptional(),
 } satisfies OptionSchemas<PodResources>);
-
-const warmOptions: z.ZodType<WarmOptions> = optionsSchema({
-  preload: z
-    .array(
-      z.string().regex(/^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u, "must be the name of a Python module"),
-    )
-    .exactOptional(),
-} satisfies OptionSchemas<WarmOptions>);
-
-const openNetwork: z.ZodType<NetworkPolicy> = z.literal("open", {
-  error:
-    'must be "open": what a pod reaches is up to the cluster. Apply a NetworkPolicy to the namespace; the README of @fenced/executor-kubernetes has one',
-});
 
 /** Checks the options, and the executor's config in a component model. */
 export const kubernetesExecutorOptions: z.ZodType<KubernetesExecutorOptions> = optionsSchema({
@@ -111,9 +120,16 @@ export const kubernetesExecutorOptions: z.ZodType<KubernetesExecutorOptions> = o
   runtimeClassName: text.exactOptional(),
   resources: podResources.exactOptional(),
   labels: stringsOption.exactOptional(),
-  network: openNetwork.exactOptional(),
+  network: networkPolicyOption().exactOptional(),
+  warmPool: optionsSchema({ name: text } satisfies OptionSchemas<WarmPoolOptions>).exactOptional(),
   activeDeadlineSeconds: wholeNumberOption({ from: 1, unit: "seconds" }).exactOptional(),
   startTimeoutMs: timeLimitOption.exactOptional(),
   waitForNodes: z.boolean().exactOptional(),
-  warm: z.union([z.literal(false), warmOptions]).exactOptional(),
-} satisfies OptionSchemas<KubernetesExecutorOptions>);
+  warm: warmOption.exactOptional(),
+} satisfies OptionSchemas<KubernetesExecutorOptions>).check(({ value, issues }) => {
+  if (!value.warmPool) return;
+  for (const name of decidedByPool.filter((each) => value[each] !== undefined)) {
+    const message = "belongs into the SandboxTemplate of the warm pool, which decides it";
+    issues.push({ code: "custom", path: [name], input: value[name], message });
+  }
+});

@@ -1,11 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import {
-  ExecutorStoppedError,
-  InvalidInputError,
-  type ExecutorCapabilities,
-  type FunctionWithRequirements,
-} from "@fenced/core";
+import { ExecutorStoppedError, InvalidInputError, type ExecutorCapabilities, type NetworkDecision } from "@fenced/core";
+import { untilAborted, within } from "@fenced/core/abort";
+import { EgressProxy } from "@fenced/egress";
 import {
   type BackendFiles,
   type BackendSession,
@@ -19,44 +16,33 @@ import {
   type FunctionPlaces,
   functionVariables,
   hostFunctionLanguages,
-  type LanguageCommand,
   type PlaceLanguages,
+  type ProgramRun,
   programsOf,
   RemoteFiles,
 } from "@fenced/executor-kit";
-import { SupervisedFiles } from "@fenced/executor-kit/supervisor";
+import { type ProgramEnd, SessionNetwork, SupervisedFiles, warmPrograms } from "@fenced/executor-kit/supervisor";
 import { ApiClient } from "./cluster/api-client.ts";
 import { findCluster } from "./cluster/kubeconfig.ts";
-import type { KubernetesExecutorOptions } from "./kubernetes-executor-options.ts";
 import { openPod } from "./pod/open-pod.ts";
 import { PodClient } from "./pod/pod-client.ts";
-import { defaultImage, workspacePath } from "./pod/pod-manifest.ts";
+import { defaultImage, memorySentence, workspacePath } from "./pod/pod-manifest.ts";
+import { podSource } from "./pod/pod-source.ts";
 import type { RunningPod } from "./pod/running-pod.ts";
-import { sweepEnded } from "./pod/sweep-ended.ts";
-
-/** What a session is made for. */
-export interface SessionRequest {
-  readonly options: KubernetesExecutorOptions;
-  /** The executor's id. */
-  readonly id: string;
-  readonly functions: readonly FunctionWithRequirements[];
-  readonly functionsModule: string;
-  readonly table: Readonly<Record<string, LanguageCommand>>;
-  /** Languages whose command the user gave. */
-  readonly givenLanguages: ReadonlySet<string>;
-  /** The pod was lost and replaced: all that was in it is gone. */
-  readonly onReplaced: () => void;
-  /** The pod cannot be used any more: all that was in it is gone. */
-  readonly onLost: (reason: string) => void;
-}
+import { sweepIdle } from "./pod/sweep-idle.ts";
+import type { SessionRequest } from "./session-request.ts";
 
 /** A pod and what blocks find in it. */
 interface ReadyPod {
   readonly pod: RunningPod;
   readonly languages: PlaceLanguages;
   readonly files: BackendFiles;
+  /** Variables that tell programs where the proxy is, if there is one. */
+  readonly networkVariables: Readonly<Record<string, string>>;
 }
 
+/** Milliseconds that an end waits for what is left of other programs' pods. */
+const sweepMs = 2000;
 /** The variable that all blocks of an executor have. */
 const sessionMark = "FENCED_SESSION";
 
@@ -66,10 +52,13 @@ export class KubernetesSession implements BackendSession {
   readonly #api: ApiClient;
   readonly #client: PodClient;
   readonly #closing = new AbortController();
+  readonly #network: SessionNetwork | undefined;
   /** Its own files in the workspace. */
   readonly #filePrefix: string;
   #current: ReadyPod | undefined;
   #opening: Promise<ReadyPod> | undefined;
+  /** Runs in the background. */
+  #sweeping: Promise<void> = Promise.resolve();
   #hasPackage: boolean;
 
   private constructor(request: SessionRequest) {
@@ -78,6 +67,7 @@ export class KubernetesSession implements BackendSession {
     this.#request = request;
     this.#api = new ApiClient(cluster);
     this.#client = new PodClient(this.#api, options.namespace ?? cluster.namespace ?? "default");
+    this.#network = SessionNetwork.of(options.network, EgressProxy);
     this.#filePrefix = `.fenced-${id.slice(0, 8)}-`;
     this.#hasPackage = functions.some(({ language }) => language === "javascript");
   }
@@ -86,8 +76,10 @@ export class KubernetesSession implements BackendSession {
   static async open(request: SessionRequest, signal: AbortSignal): Promise<KubernetesSession> {
     const session = new KubernetesSession(request);
     try {
-      await session.#ready(signal);
-      sweepEnded(session.#client, session.#api.cluster);
+      const { pod } = await session.#ready(signal);
+      // The cluster's clock was here a moment ago.
+      const now = Date.parse(pod.metadata.creationTimestamp ?? "");
+      session.#sweeping = sweepIdle(session.#client, session.#api.cluster, now);
       return session;
     } catch (error) {
       await session.close();
@@ -131,7 +123,8 @@ export class KubernetesSession implements BackendSession {
   }
 
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const { pod, languages, files } = await this.#ready(block.signal);
+    const ready = await this.#ready(block.signal);
+    const { pod, languages, files } = ready;
     const language = languages.found.get(block.language);
     if (!language) {
       throw new InvalidInputError(`No command runs ${block.language}`, { remedy: "Restart the executor." });
@@ -141,15 +134,33 @@ export class KubernetesSession implements BackendSession {
     if (filename !== undefined) await files.write(filename, content);
     const name = filename ?? `${this.#filePrefix}${randomUUID().slice(0, 12)}.${language.extension}`;
     const keep = this.#request.options.cleanupTempFiles === false;
-    const end = yield* pod.supervisor.run({
-      argv: [...language.command, `${workspacePath}/${name}`],
-      env: this.#variables(block),
-      ...(filename === undefined ? { file: { name, content, keep } } : {}),
-      ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
-      signal: block.signal,
-    });
+    const refusals = this.#network?.collect();
+    let network: readonly NetworkDecision[] | undefined;
+    let end: ProgramEnd;
+    try {
+      end = yield* pod.supervisor.run({
+        argv: [...language.command, `${workspacePath}/${name}`],
+        env: this.#variables(block, ready.networkVariables),
+        ...(filename === undefined ? { file: { name, content, keep } } : {}),
+        ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
+        signal: block.signal,
+      });
+    } finally {
+      network = refusals?.();
+    }
     if (end.outOfMemory) yield { type: "stderr", data: memorySentence(this.#request.options) };
-    return { exitCode: end.exitCode, endedAt: performance.now() };
+    return { exitCode: end.exitCode, endedAt: performance.now(), ...(network && { network }) };
+  }
+
+  async *runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { pod, networkVariables } = await this.#ready(program.signal);
+    const end = yield* pod.supervisor.run({ ...program, env: this.#variables(program, networkVariables) });
+    if (end.outOfMemory) yield { type: "stderr", data: memorySentence(this.#request.options) };
+    return { exitCode: end.exitCode };
+  }
+
+  get workspacePath(): string {
+    return workspacePath;
   }
 
   async repair(signal: AbortSignal): Promise<void> {
@@ -176,7 +187,9 @@ export class KubernetesSession implements BackendSession {
     this.#current = undefined;
     try {
       await current?.pod.end();
+      await within(sweepMs, this.#sweeping);
     } finally {
+      await this.#network?.close();
       this.#api.close();
     }
   }
@@ -199,21 +212,35 @@ export class KubernetesSession implements BackendSession {
   async #open(signal: AbortSignal): Promise<ReadyPod> {
     const { options, id, table, givenLanguages, onReplaced, onLost } = this.#request;
     const old = this.#current;
-    await old?.pod.end().catch(() => {});
+    // What is left of it ends by itself, where nobody can delete it.
+    const ended = old?.pod.end().catch(() => {});
+    if (ended) await untilAborted(ended, signal);
+    const name = `fenced-${id.slice(0, 8)}-${randomUUID().slice(0, 12)}`;
+    const pool = options.warmPool?.name;
     const pod = await openPod(
       {
         options,
         client: this.#client,
-        name: `fenced-${id.slice(0, 8)}-${randomUUID().slice(0, 12)}`,
-        owner: id,
+        name,
+        source: podSource(this.#client, options, { name, owner: id, api: this.#api }),
         directory: this.#directory,
         programs: programsOf(table),
       },
       signal,
     );
-    const image = { name: `the image ${options.image ?? defaultImage}`, remedy: "use an image that has it" };
-    const languages = findPlaceLanguages(table, givenLanguages, pod.inventory, image);
-    this.#current = { pod, languages, files: this.#filesOf(pod) };
+    try {
+      const image =
+        pool === undefined
+          ? { name: `the image ${options.image ?? defaultImage}`, remedy: "use an image that has it" }
+          : { name: `the image of the warm pool ${pool}`, remedy: "use an image that has it in its SandboxTemplate" };
+      const languages = findPlaceLanguages(table, givenLanguages, pod.inventory, image);
+      if ((options.network ?? "open") !== "open") await pod.closeNetwork(signal);
+      const networkVariables = (await this.#network?.enter(pod.supervisor)) ?? {};
+      this.#current = { pod, languages, files: this.#filesOf(pod), networkVariables };
+    } catch (error) {
+      await pod.end().catch(() => {});
+      throw error;
+    }
     this.#keepWarm(this.#current);
     pod.whenLost(onLost);
     if (old) onReplaced();
@@ -234,30 +261,25 @@ export class KubernetesSession implements BackendSession {
     );
   }
 
-  #keepWarm({ pod, languages }: ReadyPod): void {
-    const { warm = false, env = {} } = this.#request.options;
-    const [python, ...words] = languages.found.get("python")?.command ?? [];
-    // Where blocks are not run by an interpreter alone, none waits.
-    if (warm === false || python === undefined || words.length > 0) return;
-    pod.supervisor.keepWarm({ python, ...warm, env: this.#variables({ env }) });
+  #keepWarm({ pod, languages, networkVariables }: ReadyPod): void {
+    const { warm, env = {} } = this.#request.options;
+    const settings = warmPrograms(languages, warm, this.#variables({ env }, networkVariables));
+    if (settings) pod.supervisor.keepWarm(settings);
   }
 
-  #variables({ env, hostCalls }: Pick<BlockRun, "env" | "hostCalls">): Record<string, string> {
+  #variables(
+    { env, hostCalls }: Pick<BlockRun, "env" | "hostCalls">,
+    networkVariables: Readonly<Record<string, string>>,
+  ): Record<string, string> {
     const hasFunctions = this.#request.functions.length > 0 || hostCalls !== undefined;
     return {
       ...blockEnvironment,
+      ...networkVariables,
       ...env,
       ...(hasFunctions ? functionVariables(this.functionPlaces(), hostCalls, env, ":") : {}),
       [sessionMark]: this.#request.id,
     };
   }
-}
-
-/** What a block is told that ran out of memory. */
-function memorySentence({ resources }: KubernetesExecutorOptions): string {
-  const limit = resources === undefined ? "1Gi" : resources.limits?.["memory"];
-  const what = limit === undefined ? "the memory of its node" : `the ${limit} of memory of its pod`;
-  return `\nThe block was killed because ${what} was used up. Process less data at a time.\n`;
 }
 
 function stopped(): ExecutorStoppedError {

@@ -28,8 +28,8 @@ describe.concurrent("a pod that cannot be", needs("kubernetes"), () => {
     ],
     [
       "nodes are waited for in vain",
-      { resources: { requests: { cpu: "1000" } }, waitForNodes: true, startTimeoutMs: 1500 },
-      /did not run within 1\.5 s.*Insufficient cpu/s,
+      { resources: { requests: { cpu: "1000" } }, waitForNodes: true, startTimeoutMs: 6000 },
+      /did not run within 6 s.*Insufficient cpu/s,
     ],
     ["the image has no Python", { image: "fenced-test:node" }, /Python 3\.8/],
     ["the namespace is not there", { namespace: "fenced-none" }, /no namespace fenced-none|namespace.*fenced-none/],

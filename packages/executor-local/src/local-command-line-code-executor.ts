@@ -56,6 +56,7 @@ export class LocalCommandLineCodeExecutor extends BaseCodeExecutor {
     this.offered = {
       ...commandLineCapabilities(languages),
       hostFunctions: seatbelt ? [] : hostFunctionLanguages(languages),
+      processes: process.platform !== "win32",
       isolation: checked.isolation ?? "none",
     };
     this.#workDirectory = checked.workDir === undefined ? undefined : path.resolve(checked.workDir);
@@ -85,8 +86,8 @@ export class LocalCommandLineCodeExecutor extends BaseCodeExecutor {
   }
 
   #openSandbox(settings: LocalSessionSettings, signal: AbortSignal): Promise<BackendSession> {
-    const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit } = this.#options;
-    const sandbox = { readable, writable, network, memoryBytes, pidsLimit };
+    const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit, warm } = this.#options;
+    const sandbox = { readable, writable, network, memoryBytes, pidsLimit, warm };
     if (process.platform === "darwin") return LocalSession.open({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();
     const events = {

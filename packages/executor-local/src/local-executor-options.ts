@@ -1,10 +1,12 @@
-import { optionsSchema, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
+import type { NetworkPolicy } from "@fenced/core";
+import { networkPolicyOption, optionsSchema, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
 import {
   baseExecutorConfig,
   commandLineExecutorConfig,
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
 } from "@fenced/executor-kit";
+import { warmOption, type WarmOptions } from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 import { unshareable } from "./sandbox/shared-paths.ts";
 
@@ -27,10 +29,12 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    */
   readonly isolation?: "none" | "os-sandbox";
   /**
-   * The sandbox's network. `"none"`: only its own loopback. `"open"`: everything this machine can reach, including
-   * services on its loopback and its abstract sockets. Default: `"none"`. Only with `isolation: "os-sandbox"`.
+   * What code in the sandbox may connect to. `"none"`: only the sandbox's own loopback. `{ allow: ["pypi.org:443"] }`:
+   * only these hosts, through a proxy in this process; not on macOS. `"open"`: everything this machine can reach,
+   * including services on its loopback and its abstract sockets. Default: `"none"`. Only with `isolation:
+   * "os-sandbox"`.
    */
-  readonly network?: "none" | "open";
+  readonly network?: NetworkPolicy;
   /**
    * Files and directories of this machine that code in the sandbox can read. Default: none. Only with
    * `isolation: "os-sandbox"`.
@@ -52,10 +56,17 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    * start fails. Only with `isolation: "os-sandbox"`, on Linux.
    */
   readonly pidsLimit?: number;
+  /**
+   * Keep a Python interpreter waiting in the sandbox, with modules already imported, and fork Python blocks from it; and one of
+   * JavaScript, if Node is there, which becomes the next block. This saves the time to start them, and to import large modules such
+   * as pandas. Default: false. Only with
+   * `isolation: "os-sandbox"`, on Linux.
+   */
+  readonly warm?: false | WarmOptions;
 }
 
 /** Options that apply only to a sandbox. */
-const sandboxOnly = ["network", "readable", "writable", "memoryBytes", "pidsLimit"] as const;
+const sandboxOnly = ["network", "readable", "writable", "memoryBytes", "pidsLimit", "warm"] as const;
 const leastMemory = 33_554_432;
 const leastPids = 16;
 
@@ -74,11 +85,12 @@ export const localExecutorOptions: z.ZodType<LocalExecutorOptions> = optionsSche
   virtualEnv: z.string().min(1).exactOptional(),
   inheritEnv: z.array(z.string()).exactOptional(),
   isolation: z.enum(["none", "os-sandbox"]).exactOptional(),
-  network: z.enum(["none", "open"], 'must be "none" or "open": a sandbox allows no hosts one by one').exactOptional(),
+  network: networkPolicyOption().exactOptional(),
   readable: sharedPaths.exactOptional(),
   writable: sharedPaths.exactOptional(),
   memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
   pidsLimit: wholeNumberOption({ from: leastPids }).exactOptional(),
+  warm: warmOption.exactOptional(),
 } satisfies OptionSchemas<LocalExecutorOptions>).check(({ value, issues }) => {
   const refuse = (name: string, input: unknown, message: string): void => {
     issues.push({ code: "custom", path: [name], input, message });
@@ -86,7 +98,9 @@ export const localExecutorOptions: z.ZodType<LocalExecutorOptions> = optionsSche
   if (value.isolation !== "os-sandbox") {
     for (const name of sandboxOnly) {
       if (value[name] !== undefined) {
-        refuse(name, value[name], 'needs `isolation: "os-sandbox"`: without a sandbox nothing is held back');
+        const reason =
+          name === "warm" ? "no interpreter waits without a sandbox" : "without a sandbox nothing is held back";
+        refuse(name, value[name], `needs \`isolation: "os-sandbox"\`: ${reason}`);
       }
     }
     return;

@@ -28,6 +28,7 @@ import {
   type DirectoryFiles,
   type FunctionPlaces,
   type LanguageCommand,
+  type ProgramRun,
 } from "@fenced/executor-kit";
 import { findLanguages, type FoundLanguages } from "./languages/find-languages.ts";
 import { PipeSupply } from "./processes/pipes.ts";
@@ -144,7 +145,7 @@ export class LocalSession implements BackendSession {
   async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
     const { directories, seatbelt } = this.#parts;
     if (seatbelt) {
-      throw new FunctionSetupError("Code in the sandbox of macOS cannot call functions of the host", {
+      throw new FunctionSetupError("Code in the macOS sandbox cannot call host functions", {
         remedy: "Leave them out, or use @fenced/executor-docker.",
       });
     }
@@ -154,35 +155,25 @@ export class LocalSession implements BackendSession {
   }
 
   async *run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const { directories, pipes, env, languages, seatbelt } = this.#parts;
+    const { directories, languages } = this.#parts;
     const language = languages.found.get(run.language);
     if (!language) throw new InvalidInputError(`No command runs ${run.language}`, { remedy: "Restart the executor." });
     const codeFile = await writeBlock(directories, this.files, run, language.extension);
     const temporary = run.filename === undefined && this.#settings.cleanupTempFiles;
-    const mark = markOf(this.#settings);
-    const command: [string, ...string[]] = [...language.command, codeFile];
     try {
-      const variables = inVirtualEnv({ ...env, ...run.env }, this.#settings.virtualEnv);
-      const spec = {
-        command: seatbelt?.wrap(command) ?? command,
-        cwd: directories.workDirectory,
-        env: {
-          ...variables,
-          ...this.#functionVariables(run, variables),
-          [mark.name]: mark.value,
-        },
-        ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
-        signal: run.signal,
-        scratch: directories.sessionDirectory,
-        onStart: (pid: number) => this.#started.add(pid),
-        group: this.#parts.group,
-        leftOpen: this.#leftOpen,
-      };
-      return { ...(yield* runProcess(spec, pipes)), codeFile };
+      return { ...(yield* this.#run([...language.command, codeFile], run)), codeFile };
     } finally {
       // The block may have replaced the file or locked the directory; its result counts all the same.
       if (temporary) await removeOwnFile(codeFile);
     }
+  }
+
+  runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    return this.#run(program.argv, program);
+  }
+
+  get workspacePath(): string {
+    return this.#parts.directories.workDirectory;
   }
 
   async reset(): Promise<void> {
@@ -205,7 +196,35 @@ export class LocalSession implements BackendSession {
     }
   }
 
-  #functionVariables(run: BlockRun, given: Readonly<Record<string, string>>): Record<string, string> {
+  #run(
+    command: readonly [string, ...string[]],
+    run: Omit<ProgramRun, "argv"> & Pick<BlockRun, "hostCalls">,
+  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { directories, pipes, env, seatbelt, group } = this.#parts;
+    const mark = markOf(this.#settings);
+    const variables = inVirtualEnv({ ...env, ...run.env }, this.#settings.virtualEnv);
+    const spec = {
+      command: seatbelt?.wrap(command) ?? command,
+      cwd: directories.workDirectory,
+      env: {
+        ...variables,
+        ...this.#functionVariables(run, variables),
+        [mark.name]: mark.value,
+      },
+      ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
+      signal: run.signal,
+      scratch: directories.sessionDirectory,
+      onStart: (pid: number) => this.#started.add(pid),
+      group,
+      leftOpen: this.#leftOpen,
+    };
+    return runProcess(spec, pipes);
+  }
+
+  #functionVariables(
+    run: Pick<BlockRun, "hostCalls">,
+    given: Readonly<Record<string, string>>,
+  ): Record<string, string> {
     if (this.#settings.functions.length === 0 && !run.hostCalls) return {};
     return functionVariables(this.functionPlaces(), run.hostCalls, given);
   }

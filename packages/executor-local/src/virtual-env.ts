@@ -27,7 +27,7 @@ export function findVirtualEnv(directory: string): VirtualEnv {
   const python = path.join(bin, process.platform === "win32" ? "python.exe" : "python");
   if (existsSync(path.join(root, "pyvenv.cfg")) && existsSync(python)) return { directory: root, bin, python };
   throw new InvalidInputError(`There is no virtual environment in ${root}`, {
-    remedy: "Make one with createVirtualEnv(path), `python3 -m venv` or `uv venv`.",
+    remedy: "Create one with createVirtualEnv(path), `python3 -m venv` or `uv venv`.",
   });
 }
 
@@ -80,7 +80,7 @@ async function installPackages(packages: readonly string[], python: string, uv: 
     await orUnavailable(run(uv, ["pip", "install", "--python", python, ...packages]), "uv failed", remedy);
   } else {
     throw new BackendUnavailableError(`Neither pip nor uv can install packages for ${python}`, {
-      remedy: "Install uv, or make the environment with `python3 -m venv`, which brings pip.",
+      remedy: "Install uv, or create the environment with `python3 -m venv`, which includes pip.",
     });
   }
 }

@@ -22,7 +22,7 @@ export async function writeBlock(
   } catch (cause) {
     if (FencedError.isInstance(cause)) throw cause;
     throw new BackendUnavailableError(`The block cannot be written to the work directory: ${String(cause)}`, {
-      remedy: "Check that the directory is still there and the disk is not full, then call stop() and start().",
+      remedy: "Check that the directory still exists and that the disk is not full, then call stop() and start().",
       cause,
     });
   }

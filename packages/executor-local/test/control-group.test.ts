@@ -7,7 +7,6 @@ import { ControlGroup } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
-import { hostCommand } from "./support/host-command.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
 const probe = await ControlGroup.plan("fenced-probe");
@@ -83,9 +82,10 @@ describe("a program that forks for ever, without environment and in sessions of 
   });
 
   it.skipIf(!made)("is ended when this program is killed", async () => {
-    const [program, ...words] = hostCommand("runs-a-block.ts");
+    const file = join(import.meta.dirname, "fixtures/runs-a-block.ts");
+    const words = ["--conditions=@fenced/source", "--import", "tsx", file];
     const temporary = await temporaryDirectory();
-    const host = spawn(program, [...words, relay("relay-death")], {
+    const host = spawn(process.execPath, [...words, relay("relay-death")], {
       env: { ...process.env, FENCED_TEST_TMPDIR: temporary },
       stdio: ["ignore", "pipe", "inherit"],
     });

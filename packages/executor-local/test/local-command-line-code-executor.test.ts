@@ -182,7 +182,7 @@ describe("a program that dies without stopping", needs("bash"), () => {
     const workDir = await temporaryDirectory();
     await mkdir(path.join(workDir, "node_modules/functions"), { recursive: true });
     await writeFile(path.join(workDir, "node_modules/functions/index.js"), "the user's own");
-    const [program, ...words] = hostCommand("dies-in-a-block.ts");
+    const [program, ...words] = await hostCommand("dies-in-a-block.ts");
     const died = await promisify(execFile)(program, [...words, workDir]).catch((error: unknown) => error);
     expect(died).toMatchObject({ signal: "SIGKILL" });
     const left = async (): Promise<string[]> => (await readdir(workDir)).toSorted();
@@ -193,14 +193,14 @@ describe("a program that dies without stopping", needs("bash"), () => {
 
 describe("a program without a free descriptor", needs("bash"), () => {
   it("still ends what it started", async () => {
-    const words = ["-c", 'ulimit -n 200; exec "$@"', "sh", ...hostCommand("runs-out-of-descriptors.ts")];
+    const words = ["-c", 'ulimit -n 200; exec "$@"', "sh", ...(await hostCommand("runs-out-of-descriptors.ts"))];
     expect((await promisify(execFile)("sh", words)).stdout).toBe("dead\n");
   });
 });
 
 describe("the warning", () => {
   it("comes once a process, with its code", async () => {
-    const [program, ...words] = hostCommand("makes-two.ts");
+    const [program, ...words] = await hostCommand("makes-two.ts");
     const { stderr } = await promisify(execFile)(program, words);
     expect(stderr.match(/\[FENCED_LOCAL\]/g)).toHaveLength(1);
     expect(stderr).toContain("unsandboxed");

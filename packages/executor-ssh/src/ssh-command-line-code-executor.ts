@@ -41,6 +41,7 @@ export class SshCommandLineCodeExecutor extends BaseCodeExecutor {
     this.offered = {
       ...commandLineCapabilities(Object.keys(this.#table)),
       hostFunctions: hostFunctionLanguages(Object.keys(this.#table)),
+      processes: true,
       isolation: "remote",
     };
   }

@@ -13,6 +13,7 @@ import {
   type BlockOutcome,
   type BlockRun,
   type FunctionPlaces,
+  type ProgramRun,
 } from "@fenced/executor-kit";
 import { CallCarrier } from "./run/call-carrier.ts";
 import { runRemoteBlock } from "./run/run-block.ts";
@@ -85,7 +86,7 @@ export class SshSession implements BackendSession {
     if (this.#calls?.carrier.isOpen === true) return this.#calls.address;
     const python = this.#python;
     if (python === undefined) {
-      throw new FunctionSetupError("Code on this host cannot call functions of the host that started it", {
+      throw new FunctionSetupError("Code on this remote host cannot call host functions", {
         remedy: "Install Python 3.8 or later there, or leave the functions out.",
       });
     }
@@ -105,14 +106,32 @@ export class SshSession implements BackendSession {
     return yield* runRemoteBlock(link, {
       host: options.host,
       command: language.command,
-      file: block.filename ?? link.fileFor(number, language.extension),
-      temporary: block.filename === undefined && (options.cleanupTempFiles ?? true),
+      source: {
+        file: block.filename ?? link.fileFor(number, language.extension),
+        content: blockSource(block.language, block.code),
+        temporary: block.filename === undefined && (options.cleanupTempFiles ?? true),
+      },
       number,
-      source: blockSource(block.language, block.code),
       env: { ...blockEnvironment, ...block.env, ...this.#functionVariables(link, block) },
       ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
       signal: block.signal,
     });
+  }
+
+  async *runProgram({ argv, ...program }: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const link = this.#current;
+    checkOptions(callEnvironment, { env: program.env }, "processes.start");
+    return yield* runRemoteBlock(link, {
+      ...program,
+      host: this.#request.options.host,
+      command: argv,
+      number: link.nextBlock(),
+      env: { ...blockEnvironment, ...program.env, ...this.#functionVariables(link, program) },
+    });
+  }
+
+  get workspacePath(): string {
+    return this.#current.workspace;
   }
 
   async repair(signal: AbortSignal): Promise<void> {
@@ -168,7 +187,7 @@ export class SshSession implements BackendSession {
     return programs.get("python3") ?? programs.get("python");
   }
 
-  #functionVariables(link: SshLink, { env, hostCalls }: BlockRun): Record<string, string> {
+  #functionVariables(link: SshLink, { env, hostCalls }: Pick<BlockRun, "env" | "hostCalls">): Record<string, string> {
     if (!this.#request.offersFunctions && !hostCalls) return {};
     const { path } = link.connection.greeting;
     return functionVariables(this.functionPlaces(), hostCalls, { PATH: path, ...env }, ":");

@@ -101,7 +101,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
         () => executor.files.write("secret.txt", "mine"),
         () => executor.files.remove("secret.txt"),
       ]) {
-        await expect(call()).rejects.toThrow(/gone/);
+        await expect(call()).rejects.toThrow(/no longer exists/);
       }
       expect(await readdir(outside)).toEqual(["secret.txt"]);
       expect(await readFile(path.join(outside, "secret.txt"), "utf8")).toBe("secret");

@@ -18,11 +18,13 @@ import { languages } from "./cases/languages.ts";
 import { leaks } from "./cases/leaks.ts";
 import { lifecycle } from "./cases/lifecycle.ts";
 import { lostSession } from "./cases/lost-session.ts";
+import { networkPolicy } from "./cases/network-policy.ts";
 import { options } from "./cases/options.ts";
 import { output } from "./cases/output.ts";
 import { processes } from "./cases/processes.ts";
 import { pythonFunctions } from "./cases/python-functions.ts";
 import { stalledStream } from "./cases/stalled-stream.ts";
+import { startedPrograms } from "./cases/started-programs.ts";
 import { state } from "./cases/state.ts";
 import { stdin } from "./cases/stdin.ts";
 import { stream } from "./cases/stream.ts";
@@ -48,10 +50,12 @@ export const allGroups: readonly ConformanceGroup[] = [
   timeout,
   abort,
   processes,
+  startedPrograms,
   concurrency,
   state,
   lifecycle,
   lostSession,
+  networkPolicy,
   files,
   fileStreams,
   filename,

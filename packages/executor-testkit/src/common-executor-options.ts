@@ -1,4 +1,4 @@
-import type { ApproveHostCall, FunctionWithRequirements, HostFunction } from "@fenced/core";
+import type { ApproveHostCall, FunctionWithRequirements, HostFunction, NetworkPolicy } from "@fenced/core";
 
 /** The options that every executor has, under these names. The suite creates its executors with them. */
 export interface CommonExecutorOptions {
@@ -20,6 +20,8 @@ export interface CommonExecutorOptions {
   readonly maxHostCalls?: number;
   /** The name of the module from which blocks import them. Default: `functions`. */
   readonly functionsModule?: string;
+  /** What the code may connect to. Only passed if the subject has `takesNetworkPolicy`. */
+  readonly network?: NetworkPolicy;
   /** Environment variables for all blocks. */
   readonly env?: Readonly<Record<string, string>>;
   /** Bytes of output that a call keeps. Default: 1 MiB. */

@@ -23,6 +23,12 @@ export interface ExecutorSubject {
   readonly takesWorkDir: boolean;
 
   /**
+   * Whether the executor has an option `network`, which takes `"none"` and a policy that lists hosts. Default: false, so
+   * that the cases about it are skipped.
+   */
+  readonly takesNetworkPolicy?: boolean;
+
+  /**
    * A command that starts a program which calls only `runExecutorHost(create)`. The suite starts it, kills it, and
    * checks what remains. May be a getter: it is read in those cases, after your own hooks have run.
    *
@@ -48,6 +54,12 @@ export interface ExecutorSubject {
    * not read makes it wait. The suite then tests this as for all others. Default: false.
    */
   readonly live?: boolean;
+
+  /**
+   * Nothing is connected to the place while no block runs, so its loss is noticed by the next call. Default: true for an
+   * executor whose `isolation` is `"remote"` and that is not `live`, else false.
+   */
+  readonly asksOnly?: boolean;
 
   /**
    * The backend closes the output at the end of a block, so a process that the block leaves running cannot print any

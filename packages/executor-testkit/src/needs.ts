@@ -5,6 +5,10 @@ import type { ChildKind, FixtureLanguage } from "./languages/fixture-language.ts
 export const processes: Need = ({ capabilities }) =>
   capabilities.stateful ? "stateful: a block is not a process of its own" : undefined;
 
+/** Programs can be started beside blocks. */
+export const startsPrograms: Need = ({ capabilities }) =>
+  capabilities.processes === true ? undefined : "capabilities.processes is not true";
+
 /** Variables survive from block to block. */
 export const stateful: Need = ({ capabilities }) => (capabilities.stateful ? undefined : "not stateful");
 
@@ -20,6 +24,11 @@ export const live: Need = ({ capabilities, subject }) =>
   capabilities.isolation === "remote" && subject.live !== true
     ? 'isolation is "remote": output may come when the block has ended'
     : undefined;
+
+/** The loss of the place is noticed at once, although nothing runs there. */
+export const connected: Need = (kit) =>
+  live(kit) ??
+  (kit.subject.asksOnly === true ? "nothing is connected to the place while no block runs (`asksOnly`)" : undefined);
 
 /** The place where code runs can be killed. */
 export const breakable: Need = ({ subject }) =>

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 // Not by its name: executor-local depends on this package for its tests, and the build must not run in a circle.
 import { LocalCommandLineCodeExecutor } from "../../executor-local/src/index.ts";
 import type { ExecutorSubject } from "../src/index.ts";
@@ -11,11 +12,5 @@ export const localSubject: ExecutorSubject = {
   load: (model) =>
     loadComponent<CodeExecutor>(model, { importModule: () => import("../../executor-local/src/index.ts") }),
   takesWorkDir: true,
-  hostCommand: [
-    process.execPath,
-    "--conditions=@fenced/source",
-    "--import",
-    "tsx",
-    join(import.meta.dirname, "fixtures/local-host.ts"),
-  ],
+  hostCommand: await bundledCommand(join(import.meta.dirname, "fixtures/local-host.ts")),
 };

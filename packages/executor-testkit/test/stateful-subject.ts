@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { FunctionWithRequirements } from "@fenced/core";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import type { BaseExecutorOptions } from "../../executor-kit/src/index.ts";
 import type { ExecutorSubject } from "../src/index.ts";
 import { StatefulPythonExecutor } from "./stateful-python-executor.ts";
@@ -16,11 +17,5 @@ export const statefulSubject: ExecutorSubject = {
         : { functions: (functions as []).map((json) => FunctionWithRequirements.fromJSON(json)) }),
     }),
   takesWorkDir: false,
-  hostCommand: [
-    process.execPath,
-    "--conditions=@fenced/source",
-    "--import",
-    "tsx",
-    join(import.meta.dirname, "fixtures/stateful-host.ts"),
-  ],
+  hostCommand: await bundledCommand(join(import.meta.dirname, "fixtures/stateful-host.ts")),
 };

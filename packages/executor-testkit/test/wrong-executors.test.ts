@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { CodeExecutor } from "@fenced/core";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { describe, expect, it } from "vitest";
 import type { CommonExecutorOptions, ExecutorSubject } from "../src/index.ts";
 import { localSubject } from "./local-subject.ts";
@@ -46,15 +47,17 @@ function broken(
   };
 }
 
-const host = (fixture: string): ExecutorSubject => ({
+const host = async (fixture: string): Promise<ExecutorSubject> => ({
   ...localSubject,
   patienceMs,
-  hostCommand: [...localSubject.hostCommand.slice(0, -1), join(import.meta.dirname, "fixtures", fixture)] as [string],
+  hostCommand: await bundledCommand(join(import.meta.dirname, "fixtures", fixture)),
 });
 
 const passOn = (Wrong: new (good: CodeExecutor) => CodeExecutor) => broken((good) => new Wrong(good));
 
 const hangs = (subject: ExecutorSubject): ExecutorSubject => ({ ...subject, patienceMs: hungAfterMs });
+
+const withoutNetwork = ({ network: _, ...rest }: CommonExecutorOptions): CommonExecutorOptions => rest;
 
 const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, message: RegExp][] = [
   [
@@ -62,6 +65,12 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
     passOn(DropsStandardError),
     "output > keeps standard output and standard error apart, and in order together",
     /2\\n4/,
+  ],
+  [
+    "takes any network policy",
+    { ...broken((good) => good, withoutNetwork), takesNetworkPolicy: true },
+    "network policy > is checked when the executor is created",
+    /network: .* should reject with InvalidInputError/,
   ],
   ["goes on after a failure", passOn(IgnoresFailures), "blocks > stops at the first block that fails", /./],
   [
@@ -186,25 +195,25 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
   ["forgets its settings", passOn(ForgetsSettings), "component > keeps its settings when loaded", /FENCED_A/],
   [
     "leaves temporary files",
-    host("leaves-files-host.ts"),
+    await host("leaves-files-host.ts"),
     "leaks > no process, file or handle remains after stop(), and Node ends by itself",
     /no temporary file remains/,
   ],
   [
     "leaves a child process",
-    host("leaves-child-host.ts"),
+    await host("leaves-child-host.ts"),
     "leaks > no process, file or handle remains after stop(), and Node ends by itself",
     /no child process remains/,
   ],
   [
     "keeps Node alive",
-    hangs(host("keeps-alive-host.ts")),
+    hangs(await host("keeps-alive-host.ts")),
     "leaks > no process, file or handle remains after stop(), and Node ends by itself",
     /keeps Node alive/,
   ],
   [
     "is survived by its programs",
-    host("no-leash-host.ts"),
+    await host("no-leash-host.ts"),
     "leaks > nothing remains after the program dies of SIGKILL",
     /processes of a dead program die/,
   ],

@@ -1,2 +1,3 @@
 export { WasmCodeExecutor } from "./wasm-code-executor.ts";
-export type { WasmExecutorOptions } from "./wasm-executor-options.ts";
+export type { WasmExecutorOptions, WasmLanguage } from "./wasm-executor-options.ts";
+export type { OsSandboxUse } from "./interpreter/os-sandbox.ts";

@@ -1,15 +1,21 @@
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import { BaseCodeExecutor } from "@fenced/executor-kit";
-import { wasmExecutorOptions, type WasmExecutorOptions } from "./wasm-executor-options.ts";
+import { chooseOsSandbox, type OsSandboxUse } from "./interpreter/os-sandbox.ts";
+import {
+  wasmExecutorOptions,
+  wasmLanguages,
+  type WasmExecutorOptions,
+  type WasmLanguage,
+} from "./wasm-executor-options.ts";
 import { WasmSession } from "./wasm-session.ts";
 
 const mebibyte = 1_048_576;
 
 /**
- * Runs Python in an interpreter compiled to WebAssembly, in a process with an empty environment and without network
- * access or access to your files. It needs only Node. Variables survive from block to block. The session's files live
- * in a file system in memory.
+ * Runs Python, JavaScript and TypeScript in interpreters compiled to WebAssembly, each in a process with an empty
+ * environment and without network access or access to your files. It needs only Node. Variables survive from block to
+ * block. The session's files live in a file system in memory, which all languages share.
  *
  * @example
  * await using executor = new WasmCodeExecutor({ timeoutMs: 10_000 });
@@ -24,32 +30,53 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
     load: (options) => new WasmCodeExecutor(options),
   });
   readonly #options: WasmExecutorOptions;
+  #osSandbox: OsSandboxUse | undefined;
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: WasmExecutorOptions = {}) {
     const checked = checkOptions(wasmExecutorOptions, options, "WasmCodeExecutor");
     super(checked);
     this.#options = checked;
+    const languages = this.#languages;
+    this.offered = {
+      languages,
+      stateful: true,
+      displays: false,
+      functions: languages.filter((each) => each !== "typescript"),
+      hostFunctions: languages,
+      stdin: true,
+      isolation: "wasm",
+    };
   }
 
-  protected readonly offered: ExecutorCapabilities = {
-    languages: ["python"],
-    stateful: true,
-    displays: false,
-    functions: ["python"],
-    hostFunctions: [],
-    stdin: true,
-    isolation: "wasm",
-  };
+  protected readonly offered: ExecutorCapabilities;
+
+  get #languages(): readonly WasmLanguage[] {
+    const { languages } = this.#options;
+    return languages === undefined ? wasmLanguages : wasmLanguages.filter((each) => languages.includes(each));
+  }
 
   dumpComponent(): ComponentModel {
     return WasmCodeExecutor.component.dump({ ...this.#options });
   }
 
-  protected openSession(signal: AbortSignal): Promise<WasmSession> {
+  /**
+   * Whether the interpreters of the last start run inside an OS sandbox as well, and why not; `undefined` before it.
+   * `capabilities.isolation` is `"wasm"` either way.
+   */
+  get osSandbox(): OsSandboxUse | undefined {
+    return this.#osSandbox;
+  }
+
+  protected async openSession(signal: AbortSignal): Promise<WasmSession> {
+    const use = await chooseOsSandbox(this.#options.osSandbox ?? false);
+    this.#osSandbox = use;
     return WasmSession.open(
       {
         id: this.id,
+        sandboxed: use.used,
+        languages: this.#languages,
+        functionsModule: this.#options.functionsModule ?? "functions",
         memoryBytes: this.#options.memoryBytes ?? 512 * mebibyte,
         storageBytes: this.#options.storageBytes ?? 256 * mebibyte,
         cacheDirectory: this.#options.cacheDirectory,

@@ -2,11 +2,18 @@ import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
 import * as z from "zod";
 
+/** A language that runs in WebAssembly. */
+export type WasmLanguage = "python" | "javascript" | "typescript";
+
 /** Options of `WasmCodeExecutor`; all are optional. */
 export interface WasmExecutorOptions extends BaseExecutorOptions {
   /**
-   * Memory limit of a program in bytes, from 64 MiB to 4 GiB. Beyond it, Python raises `MemoryError`. Memory that the
-   * interpreter's limit does not count (its file system's buffers, for example) ends the program once the process uses
+   * Languages that blocks may use. Without Python, the executor starts in a fraction of the time. Default: all three.
+   */
+  readonly languages?: readonly WasmLanguage[];
+  /**
+   * Memory limit of each interpreter in bytes, from 64 MiB to 4 GiB. Beyond it, Python raises `MemoryError`, and
+   * JavaScript throws `InternalError: out of memory`. Memory that the interpreter's limit does not count (its file system's buffers, for example) ends the program once the process uses
    * 512 MiB more than this. Default: 512 MiB.
    */
   readonly memoryBytes?: number;
@@ -20,13 +27,21 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
    * in the user's cache directory. A directory that others may write to is not used.
    */
   readonly cacheDirectory?: string;
+  /**
+   * Runs the interpreters' processes inside an OS sandbox as well, a third wall, which on Linux bubblewrap makes. `true`: it
+   * must work, or the start fails. `"auto"`: where it works; `executor.osSandbox` says whether. Default: `false`.
+   */
+  readonly osSandbox?: boolean | "auto";
 }
 
+/** All of them. */
+export const wasmLanguages: readonly WasmLanguage[] = ["python", "javascript", "typescript"];
 const mebibyte = 1_048_576;
 
 /** Validates the options, and the executor's config in a component model. */
 export const wasmExecutorOptions: z.ZodType<WasmExecutorOptions> = optionsSchema({
   ...baseExecutorConfig,
+  languages: z.array(z.enum(wasmLanguages)).min(1).exactOptional(),
   memoryBytes: z
     .int()
     .min(64 * mebibyte)
@@ -37,4 +52,5 @@ export const wasmExecutorOptions: z.ZodType<WasmExecutorOptions> = optionsSchema
     .string()
     .regex(/^(?:\/|[A-Za-z]:[\\/])/, "must be an absolute path")
     .exactOptional(),
+  osSandbox: z.union([z.boolean(), z.literal("auto")]).exactOptional(),
 } satisfies OptionSchemas<WasmExecutorOptions>);

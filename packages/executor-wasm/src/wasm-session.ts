@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import { ExecutorStoppedError } from "@fenced/core";
 import {
   Leash,
@@ -10,29 +11,36 @@ import {
 } from "@fenced/executor-kit";
 import { TreeAccess } from "./files/tree-access.ts";
 import { Tree } from "./files/tree.ts";
-import { Interpreter } from "./interpreter/interpreter.ts";
+import { hostCallsPath } from "./interpreter/call-connections.ts";
+import { Interpreter, pythonFunctions, type Engine } from "./interpreter/interpreter.ts";
+import type { WasmLanguage } from "./wasm-executor-options.ts";
 
-/** Options of a session. */
+/** Options of a session; see `WasmExecutorOptions`. */
 export interface WasmSessionOptions {
   /** Identifies the session; globally unique. */
   readonly id: string;
+  readonly languages: readonly WasmLanguage[];
   readonly memoryBytes: number;
+  readonly functionsModule: string;
   readonly storageBytes: number;
   readonly cacheDirectory: string | undefined;
+  /** Whether interpreters are inside an OS sandbox as well. */
+  readonly sandboxed: boolean;
   /** Called when variables of earlier blocks are gone. `reported`: a block's outcome says so. */
   readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;
   /** Requests a new set-up of the functions: before the next call, or now. */
   readonly functions: { readonly forget: () => void; readonly setUpAgain: () => Promise<void> };
 }
 
-/** A file system in this process's memory, and an interpreter in a process of its own. */
+/** A file system in this process's memory, and interpreters in processes of their own. */
 export class WasmSession implements BackendSession {
   readonly files: RemoteFiles;
   readonly #options: WasmSessionOptions;
   readonly #tree: Tree;
   readonly #mark: { readonly name: string; readonly value: string };
   readonly #leash: Leash;
-  #interpreter: Interpreter | undefined;
+  readonly #interpreters = new Map<Engine, Interpreter>();
+  #acceptCalls: (connection: Duplex) => void = (connection) => connection.destroy();
 
   private constructor(options: WasmSessionOptions) {
     this.#options = options;
@@ -45,7 +53,7 @@ export class WasmSession implements BackendSession {
   static async open(options: WasmSessionOptions, signal: AbortSignal): Promise<WasmSession> {
     const session = new WasmSession(options);
     try {
-      await session.#start(signal);
+      await session.#startFirst(signal);
       return session;
     } catch (error) {
       await session.close();
@@ -53,61 +61,88 @@ export class WasmSession implements BackendSession {
     }
   }
 
-  functionPlaces(): { readonly python: string } {
-    return { python: "/home/pyodide/functions" };
+  functionPlaces(): { readonly python: string; readonly javascript: string } {
+    return { python: pythonFunctions, javascript: "/" };
+  }
+
+  openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    this.#acceptCalls = accept;
+    return Promise.resolve(`unix:${hostCallsPath}`);
   }
 
   async repair(signal: AbortSignal): Promise<void> {
-    if (this.#interpreter?.ended !== true) return;
-    await this.#start(signal);
-    this.#options.functions.forget();
+    if (await this.#replaceEnded(signal)) this.#options.functions.forget();
   }
 
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    if (this.#interpreter?.ended === true) {
-      // An earlier block ended the interpreter, but succeeded.
-      await this.#start(block.signal);
-      if (block.setup !== true) await this.#options.functions.setUpAgain();
-    }
+    // An earlier block may have ended its interpreter, but succeeded.
+    if ((await this.#replaceEnded(block.signal)) && block.setup !== true) await this.#options.functions.setUpAgain();
     if (block.filename !== undefined) await this.files.write(block.filename, block.code);
-    const interpreter = this.#interpreter ?? (await this.#start(block.signal));
+    const engine = engineOf(block.language);
+    const interpreter = this.#interpreters.get(engine) ?? (await this.#start(engine, block.signal));
     const outcome = yield* interpreter.run(block);
-    if (outcome.stateLost === true) this.#tellLoss(block.signal);
+    if (outcome.stateLost === true) this.#tellLoss(engine, block.signal);
     return outcome;
   }
 
   async reset(signal: AbortSignal): Promise<void> {
-    await this.#start(signal);
+    await this.#killAll();
+    await this.#startFirst(signal);
   }
 
   async close(): Promise<void> {
-    await this.#interpreter?.kill();
+    await this.#killAll();
     await this.#leash.release();
   }
 
-  /** Starts an interpreter that replaces the last one. */
-  async #start(signal: AbortSignal): Promise<Interpreter> {
-    await this.#interpreter?.kill();
-    this.#interpreter = await Interpreter.start(
+  /** Starts the interpreter that takes longest; the other one starts with the first block in its language. */
+  async #startFirst(signal: AbortSignal): Promise<void> {
+    await this.#start(engineOf(this.#options.languages.includes("python") ? "python" : "javascript"), signal);
+  }
+
+  /** Starts interpreters in the place of those that have ended; returns whether there were any. */
+  async #replaceEnded(signal: AbortSignal): Promise<boolean> {
+    const ended = [...this.#interpreters].filter(([, interpreter]) => interpreter.ended);
+    for (const [engine] of ended) await this.#start(engine, signal);
+    return ended.length > 0;
+  }
+
+  async #killAll(): Promise<void> {
+    const all = [...this.#interpreters.values()];
+    this.#interpreters.clear();
+    await Promise.all(all.map((each) => each.kill()));
+  }
+
+  /** Starts an interpreter that replaces the last one of its kind. */
+  async #start(engine: Engine, signal: AbortSignal): Promise<Interpreter> {
+    await this.#interpreters.get(engine)?.kill();
+    const reason = `The ${engine} interpreter ended; its variables are gone.`;
+    const interpreter = await Interpreter.start(
       {
         ...this.#options,
+        engine,
         mark: this.#mark,
         tree: this.#tree,
-        onLost: () =>
-          this.#options.onLost("The Python interpreter ended; its variables are gone.", { reported: false }),
+        acceptCalls: (connection) => this.#acceptCalls(connection),
+        onLost: () => this.#options.onLost(reason, { reported: false }),
       },
       signal,
     );
-    return this.#interpreter;
+    this.#interpreters.set(engine, interpreter);
+    return interpreter;
   }
 
-  #tellLoss({ aborted, reason }: AbortSignal): void {
+  #tellLoss(engine: Engine, { aborted, reason }: AbortSignal): void {
     // Stopping and restarting lose the state on purpose.
     if (aborted && ExecutorStoppedError.isInstance(reason)) return;
     const text = aborted
-      ? "The Python interpreter was ended with the block that ran in it; its variables are gone."
-      : "The Python interpreter ended while it ran a block; its variables are gone.";
+      ? `The ${engine} interpreter was ended with the block that ran in it; its variables are gone.`
+      : `The ${engine} interpreter ended while it ran a block; its variables are gone.`;
     // Nobody learns how an aborted call ended.
     this.#options.onLost(text, { reported: !aborted || reason === timeIsUp });
   }
+}
+
+function engineOf(language: string): Engine {
+  return language === "python" ? "Python" : "JavaScript";
 }

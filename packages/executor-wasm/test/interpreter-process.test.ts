@@ -62,7 +62,8 @@ it.runIf(process.platform === "linux")(
     const [id] = (await once(host.stdout, "data")).map(String);
     const ofSession = async (): Promise<number> =>
       (await listProcesses()).filter(({ pid }) => hasVariable(pid, "FENCED_SESSION", id?.trim() ?? "")).length;
-    expect(await ofSession()).toBe(1);
+    // Those of the OS sandbox around it count, too.
+    expect(await ofSession()).toBeGreaterThan(0);
     host.kill("SIGKILL");
     await vi.waitFor(async () => expect(await ofSession()).toBe(0), { timeout: 20_000 });
   },

@@ -10,7 +10,7 @@ const read = (file: string): string => readFileSync(path.join(import.meta.dirnam
 // has got there.
 it("keeps files, programs, threads, network, signals and new code from the JavaScript of the interpreter's process", () => {
   const program = `${read("../src/child/harden.mjs").replaceAll(/^export /gm, "")}\n${read("fixtures/realm-probe.mjs")}`;
-  const flags = [...restrictions(import.meta.dirname), "--input-type=module", "--eval", program];
+  const flags = [...restrictions([import.meta.dirname]), "--input-type=module", "--eval", program];
   const output = execFileSync(process.execPath, flags, { env: {}, encoding: "utf8" });
   const results = new Map(Object.entries(parsed(output)));
   expect(results.size).toBeGreaterThan(20);

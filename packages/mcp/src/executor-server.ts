@@ -18,7 +18,7 @@ const serverOptions = optionsSchema({ executor: codeExecutorOption, ...serverLim
 export class ExecutorServer extends McpServer {
   readonly #executor: CodeExecutor;
   readonly #options: McpServerOptions;
-  readonly #ask = new AskClient(this);
+  #ask = new AskClient(this);
   #hasTools = false;
   #connected: ConnectedServers | undefined;
   #connecting: Promise<void> | undefined;
@@ -37,6 +37,8 @@ export class ExecutorServer extends McpServer {
   override async connect(transport: Transport): Promise<void> {
     this.#leaving = new AbortController();
     this.#disconnecting = undefined;
+    // What one client's user allowed says nothing about the next one's.
+    this.#ask = new AskClient(this);
     this.#connecting = this.#prepare(this.#leaving.signal);
     try {
       await this.#connecting;
@@ -106,8 +108,8 @@ function targetsOf({ connect = [] }: McpServerOptions): NonNullable<McpServerOpt
 /** @throws InvalidInputError if its code cannot call functions of this program. */
 export function assertHostFunctions({ capabilities }: CodeExecutor): void {
   if (capabilities.hostFunctions.length > 0) return;
-  throw new InvalidInputError("Code in this executor cannot call functions, such as the tools of other servers", {
+  throw new InvalidInputError("Code in this executor cannot call the tools of other servers", {
     remedy:
-      "Connect to none, or use an executor whose `capabilities.hostFunctions` names languages: Docker, the OS sandbox, SSH or Jupyter.",
+      "Leave out --connect, or use an executor whose `capabilities.hostFunctions` is not empty: Docker, the OS sandbox, SSH or Jupyter.",
   });
 }

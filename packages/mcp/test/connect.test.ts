@@ -137,6 +137,21 @@ asyncio.run(main())`;
     expect(all.asked).toHaveLength(1);
   });
 
+  it("are asked about anew when another client comes", async () => {
+    const executor = new LocalCommandLineCodeExecutor();
+    onTestFinished(() => executor.stop());
+    const server = createMcpServer(executor, { connect: [toolsServer("notes")], connectTimeoutMs });
+    for (const client of [newClient([always]), newClient([always])]) {
+      const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
+      await server.connect(serverSide);
+      await client.client.connect(clientSide);
+      expect(await lines(client.client, "remove(1)", "remove(2)")).toEqual(["removed 1", "removed 2"]);
+      expect(client.asked).toHaveLength(1);
+      await client.client.close();
+      await server.close();
+    }
+  });
+
   it("that change something are refused where the client cannot ask, unless that is allowed", async () => {
     const careful = await connect({ connect: [toolsServer("notes")] });
     expect(await lines(careful.client, "search(query='fox')", "remove(1)")).toEqual([
@@ -230,7 +245,7 @@ describe("a server that cannot be connected to", () => {
     onTestFinished(() => executor.stop());
     const [, serverSide] = InMemoryTransport.createLinkedPair();
     const connecting = createMcpServer(executor, { connect: [toolsServer("notes")] }).connect(serverSide);
-    await expect(connecting).rejects.toThrow(/Code in this executor cannot call functions/);
+    await expect(connecting).rejects.toThrow(/Code in this executor cannot call the tools of other servers/);
     const wrong = () => createMcpServer(executor, { connect: [{ url: "ftp://a" }] });
     expect(wrong).toThrow(InvalidInputError);
     expect(wrong).toThrow(/"connect/);
@@ -258,7 +273,10 @@ describe("--connect", needs("python3"), () => {
   );
 
   it("says at once that code cannot call functions where it cannot", async () => {
-    const { exitCode, stderr } = await startCli(["--executor", "wasm", "--connect", "node", "--http"]).outcome;
+    const byRequests = ["--executor", "aca", "--config", '{"transport":"request"}'];
+    const { exitCode, stderr } = await startCli([...byRequests, "--connect", "node", "--http"], {
+      ACA_POOL_MANAGEMENT_ENDPOINT: "https://region.dynamicsessions.io/pool",
+    }).outcome;
     expect({ exitCode, stderr }).toEqual({
       exitCode: 1,
       stderr: expect.stringContaining("Code in this executor cannot"),

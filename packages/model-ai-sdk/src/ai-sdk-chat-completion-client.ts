@@ -144,7 +144,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
     const { model, ...settings } = this.#options;
     if (typeof model !== "string") {
       throw new ComponentError(`The model object "${model.modelId}" of ${model.provider} cannot be dumped`, {
-        remedy: `Give the client a model id instead, e.g. { model: "openai/gpt-5" }, and set the AI SDK's global provider.`,
+        remedy: `Pass a model id instead, e.g. { model: "openai/gpt-5" }, and set the AI SDK's global provider.`,
       });
     }
     return AISDKChatCompletionClient.component.dump({ model, ...settings });

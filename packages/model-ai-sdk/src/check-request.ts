@@ -21,9 +21,12 @@ export function checkRequest(
   const options = checkCreateArguments(messages, given, "AISDKChatCompletionClient");
   const require = (ability: "vision" | "functionCalling" | "structuredOutput", what: string): void => {
     if (modelInfo[ability]) return;
-    throw new InvalidInputError(`The request has ${what}, which "${modelInfo.family}" cannot take by its modelInfo`, {
-      remedy: `Leave it out, or make the client with { modelInfo: { ${ability}: true } } if the model can.`,
-    });
+    throw new InvalidInputError(
+      `The request has ${what}, which "${modelInfo.family}" does not support, according to its modelInfo`,
+      {
+        remedy: `Leave it out, or create the client with { modelInfo: { ${ability}: true } } if the model can.`,
+      },
+    );
   };
   const images = messages.flatMap(imagesOf);
   if (images.length > 0) require("vision", "an image");
@@ -41,6 +44,6 @@ function imagesOf(message: ModelMessage): ImageContent[] {
 function checkUrl(url: string): void {
   if (/^(?:data|https?):/i.test(url) && URL.canParse(url)) return;
   throw new InvalidInputError(`An image has the address ${JSON.stringify(url.slice(0, 80))}`, {
-    remedy: "Give it a data: or https: URL; imageFromBytes makes one of a file's bytes.",
+    remedy: "Give it a data: or https: URL; imageFromBytes makes one from a file's bytes.",
   });
 }

@@ -32,7 +32,7 @@ function failedCall(model: string, error: APICallError): ModelClientError {
   const cause = causeOf(error.cause);
   if (status === undefined) {
     return new ModelClientError(`${model} cannot be reached at ${originOf(error.url)}: ${textOf(error)}`, {
-      remedy: "Check the base URL and that the service runs and can be reached from here.",
+      remedy: "Check the base URL, and that the service is running and can be reached from here.",
       ...cause,
     });
   }
@@ -50,7 +50,7 @@ function failedCall(model: string, error: APICallError): ModelClientError {
     });
   }
   if (/context|too long|too many (?:input )?tokens|max(?:imum)?[ _]tokens|prompt is too/i.test(said) && status < 500) {
-    return new ModelClientError(`${model} cannot take a conversation of this length (${said})`, {
+    return new ModelClientError(`${model} cannot handle a conversation of this length (${said})`, {
       remedy:
         "Shorten the conversation, e.g. with a buffered model context, or use a model with a larger context window.",
     });
@@ -83,14 +83,14 @@ function noDownload(model: string, cause: Error): ModelClientError {
 }
 
 function unknownModel(model: string, said: string): ModelClientError {
-  return new ModelClientError(`${model} is not known to the service (${said})`, {
+  return new ModelClientError(`${model} is unknown to the service (${said})`, {
     remedy: "Check the model's id and the base URL.",
   });
 }
 
 function malformed(model: string, cause: unknown): ModelClientError {
   return new ModelClientError(`${model} sent an answer that cannot be understood: ${textOf(cause)}`, {
-    remedy: "Check that the base URL leads to a service of the provider's kind, and try again.",
+    remedy: "Check that the base URL belongs to a service of this provider, and try again.",
     ...causeOf(cause),
   });
 }

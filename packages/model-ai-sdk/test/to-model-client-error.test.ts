@@ -30,13 +30,13 @@ describe("a failed call", () => {
     [
       "an unknown model",
       { status: 404, error: "no such model" },
-      ["is not known", "no such model", "Check the model's id"],
+      ["is unknown", "no such model", "Check the model's id"],
     ],
     ["a rate limit", { status: 429, error: "slow down" }, ["over its rate limit", "slow down", "Wait and try again"]],
     [
       "a conversation that is too long",
       { status: 400, error: "This model's maximum context length is 8192 tokens" },
-      ["cannot take a conversation of this length", "Shorten the conversation"],
+      ["cannot handle a conversation of this length", "Shorten the conversation"],
     ],
     [
       "a setting that the model does not have",

@@ -51,7 +51,7 @@ function openRecord(file: string): number {
     return openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
     throw new FileNotFoundError(`The recording ${file} cannot be read`, {
-      remedy: "Record it first, with a RecordingChatCompletionClient, or correct the path.",
+      remedy: "Record it first with a RecordingChatCompletionClient, or correct the path.",
       cause,
     });
   }

@@ -182,12 +182,12 @@ const capableModel: ModelInfo = { family: "replay", vision: true, functionCallin
 function answersOf({ file, answers, modelInfo, strict }: ReplayChatCompletionClientOptions): Answers {
   if ((file === undefined) === (answers === undefined)) {
     throw new InvalidInputError("ReplayChatCompletionClient needs either file or answers", {
-      remedy: "Give it one of them: a recording, or a list of answers.",
+      remedy: "Pass one of them: a recording, or a list of answers.",
     });
   }
   if (file === undefined) {
     if (strict === true) {
-      throw new InvalidInputError("With answers there is nothing that strict could compare requests with", {
+      throw new InvalidInputError("strict needs a recording: with answers there is nothing to compare requests with", {
         remedy: "Leave strict out, or replay a recording.",
       });
     }

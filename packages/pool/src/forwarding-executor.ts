@@ -7,7 +7,11 @@ import {
   type ExecuteOptions,
   type ExecutionEvent,
   type ExecutorCapabilities,
+  type ExecutorProcesses,
   type FunctionPromptOptions,
+  InvalidInputError,
+  type ProcessOptions,
+  type RunningProcess,
   type StartOptions,
   type WorkspaceFiles,
 } from "@fenced/core";
@@ -56,6 +60,16 @@ export class ForwardingExecutor implements CodeExecutor {
     return this.#target.files();
   }
 
+  /** A program that was started neither counts as running nor keeps a session from becoming idle, which ends it. */
+  get processes(): ExecutorProcesses | undefined {
+    const processes = this.#started?.processes;
+    return processes && { ports: processes.ports, start: (options) => this.#startProcess(options) };
+  }
+
+  get workspacePath(): string | undefined {
+    return this.#started?.workspacePath;
+  }
+
   async start({ signal }: StartOptions = {}): Promise<void> {
     this.#started = await this.#target.use((executor) => Promise.resolve(executor), signal);
   }
@@ -82,8 +96,17 @@ export class ForwardingExecutor implements CodeExecutor {
 
   dumpComponent(): ComponentModel {
     throw new ComponentError(`${this.#target.kind} cannot be dumped`, {
-      remedy: "Dump the executor that create makes.",
+      remedy: "Dump the executor that create returns.",
     });
+  }
+
+  #startProcess(options: ProcessOptions): Promise<RunningProcess> {
+    return this.#target.use(async ({ processes }) => {
+      if (processes) return processes.start(options);
+      throw new InvalidInputError("Programs cannot be started beside blocks here", {
+        remedy: "Create executors whose `capabilities.processes` is true.",
+      });
+    }, options.signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

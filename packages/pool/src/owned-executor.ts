@@ -116,10 +116,7 @@ function startedLate(milliseconds: number): BackendUnavailableError {
 }
 
 function stoppedLate(milliseconds: number): BackendUnavailableError {
-  return new BackendUnavailableError(
-    `An executor did not stop within ${milliseconds} ms; something of it may be left`,
-    {
-      remedy: "Check the place where it runs, or raise stopTimeoutMs.",
-    },
-  );
+  return new BackendUnavailableError(`An executor did not stop within ${milliseconds} ms; parts of it may remain`, {
+    remedy: "Check the place where it runs, or raise stopTimeoutMs.",
+  });
 }

@@ -20,6 +20,8 @@ import { exampleExecutorOptions, type ExampleExecutorOptions } from "./example-e
 
 /** What the names of the executor's own files in the workspace begin with. */
 const ownPrefix = ".fenced-";
+/** Where Node looks for the package of functions. */
+const packages = "node_modules/";
 
 /**
  * Runs JavaScript blocks, each in a new Node process of this host. **Nothing stands between the code and the host.**
@@ -50,8 +52,8 @@ export class ExampleCodeExecutor extends BaseCodeExecutor {
     languages: ["javascript"],
     stateful: false,
     displays: false,
-    functions: [],
-    hostFunctions: [],
+    functions: ["javascript"],
+    hostFunctions: ["javascript"],
     stdin: true,
     isolation: "none",
   };
@@ -80,7 +82,8 @@ class ExampleSession implements BackendSession {
     this.#workspace = workspace;
     this.#cleanupTempFiles = cleanupTempFiles;
     this.#mark = { name: "FENCED_SESSION", value: id };
-    this.files = new DirectoryFiles(workspace, { isHidden: (file) => file.startsWith(ownPrefix) });
+    const isHidden = (file: string): boolean => file.startsWith(ownPrefix) || file.startsWith(packages);
+    this.files = new DirectoryFiles(workspace, { isHidden });
     // If this program dies first, nothing is left behind either.
     this.#leash = new Leash({ mark: this.#mark, remove: [workspace] });
   }
@@ -88,6 +91,10 @@ class ExampleSession implements BackendSession {
   static async open(id: string, cleanupTempFiles: boolean): Promise<ExampleSession> {
     const workspace = await mkdtemp(path.join(await realpath(tmpdir()), "fenced-example-"));
     return new ExampleSession(id, workspace, cleanupTempFiles);
+  }
+
+  functionPlaces(): { readonly javascript: string } {
+    return { javascript: this.#workspace };
   }
 
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {

@@ -21,7 +21,7 @@ export interface FileResource {
 /** The most entries of one list. */
 const mostEntries = 20_000;
 /** Milliseconds for which code that keeps creating files can keep a call busy. */
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 // Non-blocking, because a named pipe that code left there would block the reader or writer for ever.
 const carefully = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 

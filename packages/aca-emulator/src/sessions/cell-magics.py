@@ -47,12 +47,24 @@ def rewrite(indent, target, mark, rest):
     return "%s%s%s" % (indent, "%s = " % target if target else "", call)
 
 
+class Events:
+    """What is called after each cell."""
+
+    def __init__(self):
+        self.callbacks = {"post_execute": []}
+
+
 class Shell:
     """Stands in for IPython's shell: what `get_ipython()` gives."""
 
     def __init__(self, module):
         self.user_ns = module.__dict__
         self.run = None
+        self.events = Events()
+        self.display_pub = None
+
+    def transform_cell(self, code):
+        return translate(code)
 
     def fill_in(self, text):
         """Replaces `{expression}` and `$name` by their values."""

@@ -28,6 +28,8 @@ class Cells:
         self.magics = magics
         self.shell = magics.Shell(self.module)
         self.shell.run = self.evaluate
+        self.shell.display_pub = Publisher(self)
+        self.shell.events.callbacks["post_execute"].append(self.flush_figures)
         self.module.__dict__["get_ipython"] = lambda: self.shell
         self.count = 0
         self.shown = []
@@ -60,7 +62,8 @@ class Cells:
         image = self.image(value)
         if image is not None:
             self.shown.append(image)
-        self.shown.extend(self.figures())
+        for callback in self.shell.events.callbacks["post_execute"][:]:
+            callback()
         if self.shown:
             if len(self.shown[-1]) > LARGEST_VALUE:
                 return "<picture of %d bytes>" % len(self.shown[-1])
@@ -83,24 +86,35 @@ class Cells:
             return base64.b64decode(picture)
         return picture if isinstance(picture, bytes) else None
 
-    def figures(self):
+    def flush_figures(self):
         plots = sys.modules.get("matplotlib.pyplot")
-        pictures = []
         for number in plots.get_fignums() if plots else []:
             import io
 
             buffer = io.BytesIO()
             plots.figure(number).savefig(buffer, format="png", bbox_inches="tight")
-            pictures.append(buffer.getvalue())
+            self.shown.append(buffer.getvalue())
         if plots:
             plots.close("all")
-        return pictures
 
     def failed(self, error, trace):
         text = "".join(traceback.format_exception(type(error), error, trace))
         print(text, end="", file=sys.stderr, flush=True)
         summary = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1]
         return {"status": "Failed", "error": {"code": "ExecutionFailed", "message": summary[:4000]}}
+
+
+class Publisher:
+    """Takes what code displays: a cell's pictures are part of its answer, and text is printed."""
+
+    def __init__(self, cells):
+        self.cells = cells
+
+    def publish(self, data, metadata=None, **_options):
+        if "image/png" in data:
+            self.cells.shown.append(data["image/png"])
+        else:
+            print(data.get("text/plain", ""))
 
 
 def own_part(trace):
@@ -128,10 +142,8 @@ def offer_display(cells):
     def display(*values, **_options):
         for value in values:
             picture = cells.image(value)
-            if picture is None:
-                print(repr(value))
-            else:
-                cells.shown.append(picture)
+            data = {"text/plain": repr(value)}
+            cells.shell.display_pub.publish(data if picture is None else {**data, "image/png": picture})
 
     try:
         import IPython.core.display_functions

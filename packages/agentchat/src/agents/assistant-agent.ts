@@ -219,7 +219,7 @@ function toolCallsOf({ result }: ModelAnswer): readonly ToolCall[] {
 }
 
 function unexpectedToolCalls(name: string): ModelClientError {
-  return new ModelClientError(`The model of agent "${name}" asked for tools although it was offered none`, {
+  return new ModelClientError(`The model of agent "${name}" called tools, but was offered none`, {
     remedy: "Raise maxToolIterations, or set reflectOnToolUse to false.",
   });
 }

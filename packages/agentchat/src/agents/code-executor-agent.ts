@@ -22,13 +22,24 @@ import { BaseChatAgent } from "./base-chat-agent.ts";
 import type { AgentResponse } from "./chat-agent.ts";
 import { codeExecutorAgentComponent, dumpCodeExecutorAgent } from "./code-executor-agent-config.ts";
 import { type CodeExecutorAgentOptions, codeExecutorAgentOptions } from "./code-executor-agent-options.ts";
-import { codeWritingTurn } from "./code-writing-turn.ts";
+import { codeWritingTurn, type WaitingCode } from "./code-writing-turn.ts";
 import { Turn } from "./turn.ts";
 import { undoUnfinishedTurn } from "./undo-unfinished-turn.ts";
 
 type Items = AsyncGenerator<AgentMessage | AgentResponse, void, void>;
 
-const stateSchema = z.object({ modelContext: jsonObjectSchema });
+const stateSchema = z.object({
+  modelContext: jsonObjectSchema,
+  waiting: z
+    .object({
+      id: z.string(),
+      content: z.string(),
+      modelContext: jsonObjectSchema,
+      heard: z.array(z.string()),
+      attempt: z.int().min(0),
+    })
+    .optional(),
+});
 
 /**
  * An agent that runs code.
@@ -53,6 +64,8 @@ export class CodeExecutorAgent extends BaseChatAgent {
   readonly #maxRetries: number;
   readonly #modelContext: ChatCompletionContext;
   readonly #runner: CodeRunner;
+  /** Code of its own that waits for an approval. */
+  #waiting: WaitingCode | undefined;
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: CodeExecutorAgentOptions) {
@@ -62,8 +75,8 @@ export class CodeExecutorAgent extends BaseChatAgent {
     this.#maxRetries = checked.maxRetriesOnError ?? 0;
     this.#modelContext = checked.modelContext ?? new UnboundedChatCompletionContext();
     if (checked.approvalFunc && checked.pendingApprovals) {
-      throw new InvalidInputError("CodeExecutorAgent was given both approvalFunc and pendingApprovals", {
-        remedy: "Give it one of them.",
+      throw new InvalidInputError("CodeExecutorAgent accepts either approvalFunc or pendingApprovals, not both", {
+        remedy: "Set one of them.",
       });
     }
     this.#runner = new CodeRunner(checked);
@@ -87,17 +100,21 @@ export class CodeExecutorAgent extends BaseChatAgent {
 
   override async reset(): Promise<void> {
     this.assertIdle("be reset");
+    this.#waiting = undefined;
     await this.#modelContext.reset();
   }
 
   override async saveState(): Promise<JsonObject> {
     this.assertIdle("save its state");
-    return { modelContext: await this.#modelContext.saveState() };
+    const modelContext = await this.#modelContext.saveState();
+    return this.#waiting ? { modelContext, waiting: waitingState(this.#waiting) } : { modelContext };
   }
 
   override async loadState(state: JsonObject): Promise<void> {
     this.assertIdle("load a state");
-    await this.#modelContext.loadState(parseState(stateSchema, state, `agent "${this.name}"`).modelContext);
+    const { modelContext, waiting } = parseState(stateSchema, state, `agent "${this.name}"`);
+    await this.#modelContext.loadState(modelContext);
+    this.#waiting = waiting;
   }
 
   async *#takeTurn(messages: readonly ChatMessage[], signal: AbortSignal): Items {
@@ -118,6 +135,10 @@ export class CodeExecutorAgent extends BaseChatAgent {
       maxRetries: this.#maxRetries,
       systemMessage: this.#options.systemMessage ?? this.#defaultSystemMessage(languages),
       languages,
+      waiting: this.#waiting,
+      onWaiting: (waiting) => {
+        this.#waiting = waiting;
+      },
     });
     yield* undoUnfinishedTurn(this.#modelContext, items);
   }
@@ -145,4 +166,8 @@ export class CodeExecutorAgent extends BaseChatAgent {
       "need to know. If no code is needed, just answer.";
     return functions === "" ? instructions : `${instructions}\n\n${functions}`;
   }
+}
+
+function waitingState({ id, content, modelContext, heard, attempt }: WaitingCode): JsonObject {
+  return { id, content, modelContext, heard: [...heard], attempt };
 }

@@ -1,4 +1,11 @@
-import { type ChatCompletionClient, ModelClientError, type ModelMessage } from "@fenced/core";
+import {
+  type ChatCompletionClient,
+  type CodeBlock,
+  type JsonObject,
+  ModelClientError,
+  type ModelMessage,
+  type ModelUsage,
+} from "@fenced/core";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
 import { codeAnswer, type CodeOutcome, type CodeRunner } from "../execution/code-runner.ts";
 import { findFencedCode, isMeantToRun, noCodeMessage, notRunNote, withNote } from "../execution/runnable-code.ts";
@@ -10,6 +17,7 @@ import { askModel } from "./ask-model.ts";
 import type { AgentResponse } from "./chat-agent.ts";
 import { askRetryDecision } from "./retry-decision.ts";
 import type { ModelAnswer, Turn } from "./turn.ts";
+import { WaitingForPersonError } from "./waiting-for-person-error.ts";
 
 type Items<Result> = AsyncGenerator<AgentMessage | AgentResponse, Result, void>;
 
@@ -24,6 +32,27 @@ export interface CodeWritingTurnOptions {
   readonly systemMessage: string;
   /** The languages that run. */
   readonly languages: readonly string[];
+  /** Where the last turn was left, if it waited for an approval: this one goes on from there. */
+  readonly waiting: WaitingCode | undefined;
+  /** Called when code waits for an approval, and with `undefined` when it no longer does. */
+  readonly onWaiting: (waiting: WaitingCode | undefined) => void;
+}
+
+/** Code that waits for an approval, as data. */
+export interface WaitingCode extends WrittenCode {
+  /** What the model's memory held when the code was written. */
+  readonly modelContext: JsonObject;
+  /** The ids of the messages that the turn was given: they are in that memory, and may be given again. */
+  readonly heard: readonly string[];
+  /** How often the code had failed before. */
+  readonly attempt: number;
+}
+
+/** A text of the model with code in it. */
+interface WrittenCode {
+  /** Of the message that it is in. */
+  readonly id: string;
+  readonly content: string;
 }
 
 const reflectionRequest =
@@ -33,16 +62,21 @@ const reflectionRequest =
 /** Lets the model write code, runs it, lets it correct code that failed, and answers with what the model makes of it. */
 export async function* codeWritingTurn(messages: readonly ChatMessage[], options: CodeWritingTurnOptions): Items<void> {
   const { turn, modelContext, maxRetries } = options;
-  for (const message of messages.flatMap(messageToModelMessages)) await modelContext.addMessage(message);
+  let { waiting } = options;
+  if (waiting) await modelContext.loadState(waiting.modelContext);
+  const heard = new Set(waiting?.heard);
+  const fresh = messages.filter(({ id }) => !heard.has(id));
+  for (const message of fresh.flatMap(messageToModelMessages)) await modelContext.addMessage(message);
+  for (const { id } of fresh) heard.add(id);
 
-  for (let attempt = 0; ; attempt++) {
-    const answer = yield* ask(options, []);
-    const content = textOf(answer, turn.source);
-    await modelContext.addMessage(turn.memoryOf(answer.result));
+  for (let attempt = waiting?.attempt ?? 0; ; attempt++) {
+    const { id, content, modelsUsage }: WrittenCode & { readonly modelsUsage?: ModelUsage } =
+      waiting ?? (yield* write(options));
+    waiting = undefined;
     const code = findFencedCode([content], options.languages);
     const { runnable } = code;
     const note = notRunNote(code, options.languages);
-    const common = { id: answer.messageId, source: turn.source, modelsUsage: answer.result.usage, content };
+    const common = { id, source: turn.source, ...(modelsUsage && { modelsUsage }), content };
     if (runnable.length === 0) {
       const isAnswer = !isMeantToRun(code);
       if (!isAnswer) await modelContext.addMessage(userMessage(noCodeMessage(code, options.languages), turn.source));
@@ -52,7 +86,7 @@ export async function* codeWritingTurn(messages: readonly ChatMessage[], options
     }
     yield turn.record(codeGenerationEvent({ ...common, codeBlocks: runnable, retryAttempt: attempt }));
     const context = await modelContext.getMessages();
-    const outcome = yield* options.runner.run(runnable, { context, source: turn.source, signal: turn.signal });
+    const outcome = yield* runOrWait(runnable, { ...options, context, written: { id, content }, attempt, heard });
     const { result } = outcome;
     const metadata = outcome.isRefused ? { approved: "false" } : {};
     yield turn.record(codeExecutionEvent({ source: turn.source, metadata, result, retryAttempt: attempt }));
@@ -60,6 +94,38 @@ export async function* codeWritingTurn(messages: readonly ChatMessage[], options
 
     const mayRetry = result.exitCode !== 0 && attempt < maxRetries;
     if (!mayRetry || !(yield* decideToRetry(options))) return yield* reflect(outcome, options);
+  }
+}
+
+/** Has the model write, and remembers it. */
+async function* write(options: CodeWritingTurnOptions): Items<WrittenCode & { readonly modelsUsage: ModelUsage }> {
+  const { turn, modelContext } = options;
+  const { messageId: id, result } = yield* ask(options, []);
+  const content = textOf({ result, messageId: id }, turn.source);
+  await modelContext.addMessage(turn.memoryOf(result));
+  return { id, content, modelsUsage: result.usage };
+}
+
+/** Runs the code, or leaves behind what another turn needs to go on here once there is an answer. */
+async function* runOrWait(
+  blocks: readonly CodeBlock[],
+  options: CodeWritingTurnOptions & {
+    readonly context: readonly ModelMessage[];
+    readonly written: WrittenCode;
+    readonly attempt: number;
+    readonly heard: ReadonlySet<string>;
+  },
+): Items<CodeOutcome> {
+  const { runner, turn, context, modelContext, written, attempt, heard } = options;
+  try {
+    const outcome = yield* runner.run(blocks, { context, source: turn.source, signal: turn.signal });
+    options.onWaiting(undefined);
+    return outcome;
+  } catch (error) {
+    if (WaitingForPersonError.isInstance(error)) {
+      options.onWaiting({ ...written, modelContext: await modelContext.saveState(), heard: [...heard], attempt });
+    }
+    throw error;
   }
 }
 
@@ -114,7 +180,7 @@ function outcomeMessage({ text, images }: CodeOutcome, source: string): ModelMes
 
 function textOf({ result }: ModelAnswer, source: string): string {
   if (typeof result.content === "string") return result.content;
-  throw new ModelClientError(`The model of agent "${source}" asked for tools although it was offered none`, {
+  throw new ModelClientError(`The model of agent "${source}" called tools, but was offered none`, {
     remedy: "Use a model that answers with text when it has no tools.",
   });
 }

@@ -7,7 +7,7 @@ import { readPipedLine } from "./read-piped-line.ts";
 export async function readLine(prompt: string, options: SignalOptions): Promise<string> {
   const line = process.stdin.isTTY ? await askOnTerminal(prompt, options) : await askOnPipe(prompt, options);
   if (line !== undefined) return line;
-  throw new InvalidInputError("The standard input ended before an answer came", {
+  throw new InvalidInputError("Standard input ended before there was an answer", {
     remedy: "Run the program in a terminal, or give UserProxyAgent an inputFunc.",
   });
 }

@@ -15,7 +15,7 @@ export function taskMessages(task: Task | undefined): readonly ChatMessage[] {
   if (!isMessageList(task)) return [checkChatMessage(task, "The task")];
   if (task.length === 0) {
     throw new InvalidInputError("The task is an empty list", {
-      remedy: "Give at least one message, or leave the task out to go on where the last run stopped.",
+      remedy: "Give at least one message, or leave the task out to continue where the last run stopped.",
     });
   }
   return Array.from(task, (message, index) => checkChatMessage(message, `task[${index}]`));

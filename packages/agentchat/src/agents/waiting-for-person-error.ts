@@ -15,7 +15,7 @@ export class WaitingForPersonError extends FencedError {
   readonly waitingFor: WaitingFor;
 
   constructor(waitingFor: WaitingFor) {
-    super(waitingFor.reason, { remedy: "Save the state, and run again without a task once there is an answer." });
+    super(waitingFor.reason, { remedy: "Save the state, and run again without a task when you have the answer." });
     this.waitingFor = { source: waitingFor.source, reason: waitingFor.reason };
     Object.defineProperty(this, marker, { value: true });
   }

@@ -10,8 +10,8 @@ import * as z from "zod";
 export function parseState<T>(schema: z.ZodType<T>, state: JsonObject, owner: string): T {
   const parsed = schema.safeParse(state);
   if (parsed.success) return parsed.data;
-  throw new InvalidInputError(`This is not a state of ${owner}: ${z.prettifyError(parsed.error)}`, {
-    remedy: "Pass what saveState() of the same class returned.",
+  throw new InvalidInputError(`This is not the state of ${owner}: ${z.prettifyError(parsed.error)}`, {
+    remedy: "Pass the value that saveState() of the same class returned.",
     cause: parsed.error,
   });
 }

@@ -48,8 +48,8 @@ export abstract class BaseTerminationCondition implements TerminationCondition {
 
   async check(messages: readonly AgentMessage[]): Promise<StopMessage | undefined> {
     if (this.#terminated) {
-      throw new InvalidInputError(`${this.constructor.name} has fired already`, {
-        remedy: "Call reset() before it is checked again.",
+      throw new InvalidInputError(`${this.constructor.name} has already fired`, {
+        remedy: "Call reset() before you use it again.",
       });
     }
     const reason = await this.findReason(messages);

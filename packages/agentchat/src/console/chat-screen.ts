@@ -1,4 +1,5 @@
 import { sanitizeTerminalText } from "@fenced/core";
+import { noQuestionOnTerminal } from "../common/ask-on-terminal.ts";
 import type { AgentMessage, CodeOutputEvent, ModelClientStreamingChunkEvent } from "../messages/agent-event.ts";
 import { messageToText } from "../messages/message-to-text.ts";
 import { MarkdownPainter } from "./markdown-painter.ts";
@@ -115,6 +116,7 @@ export class ChatScreen {
 
   async #write(text: string): Promise<void> {
     if (text === "") return;
+    if ("isTTY" in this.#output && this.#output.isTTY === true) await noQuestionOnTerminal();
     await new Promise<void>((resolve, reject) => {
       this.#output.write(text, (error) => (error ? reject(error) : resolve()));
     });

@@ -25,7 +25,8 @@ const consoleOptions: z.ZodType<RenderToConsoleOptions> = optionsSchema({
 
 /**
  * Shows a chat as it happens: text as it is written, code and output in colours of their own. Control sequences in
- * what models and programs wrote are taken out. What the stream throws is passed on.
+ * what models and programs wrote are taken out, and on a terminal nothing is written while a person is asked there. What the stream
+ * throws is passed on.
  *
  * @returns the stream's last item: the `TaskResult` of a run, or the `AgentResponse` of `onMessagesStream`.
  *

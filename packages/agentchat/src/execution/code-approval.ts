@@ -1,4 +1,4 @@
-import type { CodeBlock, ModelMessage } from "@fenced/core";
+import { type CodeBlock, type ModelMessage, showHidden } from "@fenced/core";
 import { WaitingForPersonError } from "../agents/waiting-for-person-error.ts";
 import { abortable } from "../common/abortable.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
@@ -28,7 +28,7 @@ export interface ApprovalResponse {
 /**
  * Decides whether code may run. What it throws ends the agent's turn, and the code does not run. `undefined` means that there
  * is no decision yet: the run ends with `waitingFor`, and the next run asks again, in this process or in another that loaded
- * the state. An agent with a `modelClient` then has its model write the code again: decide by the code that you are shown.
+ * the state, about the same code: an agent with a `modelClient` keeps what its model wrote, and goes on from there.
  */
 export type ApprovalFunc = (
   request: ApprovalRequest,
@@ -45,7 +45,7 @@ export async function askApproval(
   request: Omit<ApprovalRequest, "code">,
   { source, signal }: { readonly source: string; readonly signal: AbortSignal | undefined },
 ): Promise<ApprovalResponse> {
-  const code = showHidden(request.blocks.map(toFence).join("\n\n"));
+  const code = showHidden(request.blocks.map(toFence).join("\n\n").replaceAll("\r\n", "\n"));
   const response = await abortable(approvalFunc({ ...request, code }, { signal }), { signal, graceMs });
   if (response !== undefined) return response;
   throw new WaitingForPersonError({ source, reason: `The code of "${source}" waits for approval.` });
@@ -58,14 +58,3 @@ function toFence({ language, code }: CodeBlock): string {
   const fence = "`".repeat(longest + 1);
   return `${fence}${language}\n${code.trimEnd()}\n${fence}`;
 }
-
-function showHidden(text: string): string {
-  return text
-    .replaceAll("\r\n", "\n")
-    .replaceAll(hidingCharacters, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
-}
-
-// Controls but tab and newline, line separators, marks of direction, and what has no width but joins no letters.
-const hidingCharacters =
-  // oxlint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;

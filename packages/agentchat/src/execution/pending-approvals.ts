@@ -65,9 +65,8 @@ export class PendingApprovals {
     const { approved, reason = "No reason was given." } = checkOptions(answerSchema, response, "answer");
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) {
-      throw new InvalidInputError(`No code waits for an approval by the id ${JSON.stringify(id)}`, {
-        remedy:
-          "It was answered already, or its time was up, or its run has ended: ask for `pending` to see what waits.",
+      throw new InvalidInputError(`No code is waiting for approval with the id ${JSON.stringify(id)}`, {
+        remedy: "It has been answered, timed out, or its run has ended. `pending` lists the requests that are waiting.",
       });
     }
     waiting.decide({ approved, reason });

@@ -1,4 +1,4 @@
-import { InvalidInputError, sanitizeTerminalText } from "@fenced/core";
+import { type CodeBlock, InvalidInputError, sanitizeTerminalText, showHidden } from "@fenced/core";
 import { checkOptions, optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import * as z from "zod";
 import { askOnTerminal } from "../common/ask-on-terminal.ts";
@@ -8,7 +8,7 @@ import type { ApprovalFunc, ApprovalRequest, ApprovalResponse } from "./code-app
 export interface TerminalApprovalOptions {
   /**
    * Print the code above the question. Default: true. Set it to false if the code is on the screen already, for instance
-   * because `renderToConsole` shows the message that contains it.
+   * because `renderToConsole` shows the message that contains it. Code with characters that a screen hides is printed in any case.
    */
   readonly showCode?: boolean | undefined;
 }
@@ -34,7 +34,7 @@ export function terminalApproval(options: TerminalApprovalOptions = {}): Approva
   const { showCode = true } = checkOptions(schema, options, "terminalApproval");
   assertTerminal("terminalApproval", "an approvalFunc");
   return async (request, { signal }) => {
-    const code = showCode ? `\n${request.code}\n` : "";
+    const code = showCode || request.blocks.some(hides) ? `\n${request.code}\n` : "";
     const answer = await askOnTerminal(`${code}\n${question(request)}`, { signal });
     return toResponse(answer?.trim() ?? "");
   };
@@ -44,8 +44,14 @@ export function terminalApproval(options: TerminalApprovalOptions = {}): Approva
 export function assertTerminal(owner: string, instead: string): void {
   if (process.stdin.isTTY && process.stdout.isTTY) return;
   throw new InvalidInputError(`${owner} needs a terminal, but standard input or output is not one`, {
-    remedy: `Run the program in a terminal, or write ${instead} that asks in another way.`,
+    remedy: `Run the program in a terminal, or write ${instead} that asks some other way.`,
   });
+}
+
+/** Whether a screen shows the code as something else than it is. */
+function hides({ code }: CodeBlock): boolean {
+  const plain = code.replaceAll("\r\n", "\n");
+  return showHidden(plain) !== plain;
 }
 
 function question({ blocks }: ApprovalRequest): string {

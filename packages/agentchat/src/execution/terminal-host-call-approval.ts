@@ -22,6 +22,7 @@ export function terminalHostCallApproval(): ApproveHostCall {
   const allowed = new Set<string>();
   let turn: Promise<unknown> = Promise.resolve();
   return async (call) => {
+    // Another answer may be for all calls.
     const asked = turn.then(() => ask(call, allowed));
     turn = asked.catch(() => {});
     return untilAborted(asked, call.signal);

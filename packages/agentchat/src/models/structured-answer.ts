@@ -41,13 +41,13 @@ export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObje
     throw new ModelClientError(
       `The model's answer is not JSON, or nested more than ${maxJsonDepth} levels deep: ${JSON.stringify(text.slice(0, 200))}`,
       {
-        remedy: "Use a model with structured output, or say in the system message that the answer must be JSON.",
+        remedy: "Use a model with structured output, or ask for JSON in the system message.",
       },
     );
   }
   const checked = checker.safeParse(value);
   if (checked.success) return value;
-  throw new ModelClientError(`The model's answer has another shape: ${z.prettifyError(checked.error)}`, {
+  throw new ModelClientError(`The model's answer does not match the schema: ${z.prettifyError(checked.error)}`, {
     remedy: "Use a model with structured output, or make the schema simpler.",
     cause: checked.error,
   });

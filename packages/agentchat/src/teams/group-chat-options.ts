@@ -42,6 +42,6 @@ export function assertOwnNames(participants: readonly Participant[]): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return;
   throw new InvalidInputError(`Two participants are named "${twice}"`, {
-    remedy: "Give each agent and each team in it its own name.",
+    remedy: "Give each agent and each nested team its own name.",
   });
 }

@@ -73,7 +73,7 @@ export class SelectorGroupChat extends BaseGroupChat {
     super({ description: "A team of agents in which a model chooses who speaks next.", ...checked });
     if (checked.participants.length < 2) {
       throw new InvalidInputError("A SelectorGroupChat needs at least two participants", {
-        remedy: "Add another one, or use a RoundRobinGroupChat.",
+        remedy: "Add another participant, or use a RoundRobinGroupChat.",
       });
     }
     this.#options = checked;
@@ -151,7 +151,7 @@ export class SelectorGroupChat extends BaseGroupChat {
 
   #known(name: string, by: string): string {
     if (this.participantNames.includes(name)) return name;
-    throw new InvalidInputError(`${by} returned "${name}", who does not take part in team "${this.name}"`, {
+    throw new InvalidInputError(`${by} returned "${name}", who is not a participant of team "${this.name}"`, {
       remedy: `The participants are ${this.participantNames.join(", ")}.`,
     });
   }

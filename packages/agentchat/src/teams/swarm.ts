@@ -98,8 +98,8 @@ export class Swarm extends BaseGroupChat {
   #speaker(target: string | undefined): string {
     const speaker = target ?? this.participantNames[0] ?? "";
     if (this.participantNames.includes(speaker)) return speaker;
-    throw new InvalidInputError(`The chat was handed to "${speaker}", who does not take part`, {
-      remedy: `End the run there with new HandoffTermination("${speaker}"), and begin the next one with a handoffMessage() to ${this.participantNames.join(" or ")}.`,
+    throw new InvalidInputError(`The chat was handed off to "${speaker}", who is not a participant`, {
+      remedy: `End the run there with new HandoffTermination("${speaker}"), and start the next one with a handoffMessage() to ${this.participantNames.join(" or ")}.`,
     });
   }
 }

@@ -33,9 +33,9 @@ describe("AssistantAgent with an output schema", () => {
     expect(modelClient.requests[0]?.messages[1]?.content).toContain('"required":["answer"]');
   });
 
-  it("rejects another shape, and forgets the turn", async () => {
+  it("rejects does not match the schema, and forgets the turn", async () => {
     const { agent, modelClient } = assistant(['{"answer": "x"}', "no", '{"answer": 1}'], { outputSchema });
-    await expect(agent.onMessages(hello)).rejects.toThrow("another shape");
+    await expect(agent.onMessages(hello)).rejects.toThrow("does not match the schema");
     await expect(agent.onMessages(hello)).rejects.toThrow("is not JSON");
     await agent.onMessages(hello);
     expect(modelClient.requests[2]?.messages).toHaveLength(2);
@@ -55,7 +55,7 @@ describe("AssistantAgent with an output schema", () => {
     const { agent } = assistant([], { outputSchema });
     const schema = jsonObject.parse(throughJson(agent.dumpComponent().config)["outputSchema"]);
     const loaded = assistant(['{"answer": "x"}', '{"answer": 1}'], { outputSchema: schema }).agent;
-    await expect(loaded.onMessages(hello)).rejects.toThrow("another shape");
+    await expect(loaded.onMessages(hello)).rejects.toThrow("does not match the schema");
     expect((await loaded.onMessages(hello)).chatMessage.content).toEqual({ answer: 1 });
   });
 });

@@ -65,7 +65,7 @@ describe("pending approvals", () => {
       ids.push(id);
       expect(() => pendingApprovals.answer(id, untyped({ approved: "yes" }))).toThrow(InvalidInputError);
       pendingApprovals.answer(id, { approved: true });
-      expect(() => pendingApprovals.answer(id, { approved: false })).toThrow("No code waits for an approval");
+      expect(() => pendingApprovals.answer(id, { approved: false })).toThrow("No code is waiting for approval");
     });
     const [id = ""] = ids;
     expect(() => pendingApprovals.answer(id, { approved: true })).toThrow(InvalidInputError);
@@ -103,7 +103,9 @@ describe("pending approvals", () => {
   it("cannot be combined with approvalFunc, and do not go into a dump", () => {
     const options = { name: "a", codeExecutor: new ScriptedExecutor(), pendingApprovals: new PendingApprovals() };
     const approvalFunc = () => ({ approved: true, reason: "" });
-    expect(() => new CodeExecutorAgent({ ...options, approvalFunc })).toThrow("both approvalFunc and pendingApprovals");
+    expect(() => new CodeExecutorAgent({ ...options, approvalFunc })).toThrow(
+      "either approvalFunc or pendingApprovals",
+    );
     expect(() => new CodeExecutorAgent(options).dumpComponent()).toThrow("pendingApprovals");
   });
 });

@@ -1,19 +1,20 @@
 import { join } from "node:path";
 import { ComponentError, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { describe, expect, it } from "vitest";
 import { handoffMessage, textMessage, UserProxyAgent } from "../../src/index.ts";
 import { collect, types } from "../support/collect.ts";
 import { talk, talkInTerminal, type Told } from "../support/in-terminal.ts";
 
-const program = join(import.meta.dirname, "..", "fixtures", "ask-user.ts");
+const program = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "ask-user.ts"));
 
 async function askUser(input: string, ...args: readonly string[]): Promise<Told> {
-  return talk([program, ...args], (child) => child.stdin.end(input));
+  return talk([...program, ...args], (child) => child.stdin.end(input));
 }
 
 async function askInTerminal(keys: string, ...args: readonly string[]): Promise<Told> {
-  return talkInTerminal([program, ...args], { keys });
+  return talkInTerminal([...program, ...args], { keys });
 }
 
 describe("UserProxyAgent", () => {
@@ -78,13 +79,13 @@ describe("UserProxyAgent", () => {
       ["one", "2"],
     ] as const) {
       const { output, exitCode } = await askUser(input, times);
-      expect(output).toContain("The standard input ended before an answer came.");
+      expect(output).toContain("Standard input ended before there was an answer.");
       expect(exitCode).toBe(1);
     }
   });
 
   it("stops asking after an abort, and lets the program end", async () => {
-    const child = talk([program, "1", "abort"], ({ stdout, pid = 0 }) => {
+    const child = talk([...program, "1", "abort"], ({ stdout, pid = 0 }) => {
       stdout.once("data", () => process.kill(pid, "SIGINT"));
     });
     expect(await child).toMatchObject({ output: expect.stringContaining("Error: interrupted"), exitCode: 1 });
@@ -100,14 +101,14 @@ describe("UserProxyAgent in a terminal", needs("python3"), () => {
 
   it("says so if the input ends", async () => {
     const { output, exitCode } = await askInTerminal("\u0004");
-    expect(output).toContain("The standard input ended before an answer came.");
+    expect(output).toContain("Standard input ended before there was an answer.");
     expect(exitCode).toBe(1);
   });
 
   it("makes of Ctrl+C what the program makes of it", async () => {
     expect((await askInTerminal("\u0003", "1", "abort")).output).toContain("Error: interrupted");
     const { output, exitCode } = await askInTerminal("\u0003");
-    expect(output).not.toContain("ended before an answer came");
+    expect(output).not.toContain("ended before there was an answer");
     // What Python makes of an end by SIGINT.
     expect(exitCode).toBe(254);
   });

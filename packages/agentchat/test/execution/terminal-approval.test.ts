@@ -1,18 +1,19 @@
 import { join } from "node:path";
 import { InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { describe, expect, it } from "vitest";
 import { terminalApproval } from "../../src/index.ts";
 import { talk, talkInTerminal, type Told } from "../support/in-terminal.ts";
 import { untyped } from "../support/untyped.ts";
 
-const program = join(import.meta.dirname, "..", "fixtures", "approve-in-terminal.ts");
+const program = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "approve-in-terminal.ts"));
 const question = "Run this bash code? [y/N, or what to change] ";
 const task = "```bash\necho 6 times 7 is $((6 * 7))\n```";
 
 /** Lets a program ask in a terminal whether `task` may run, and types the keys. */
 async function answer(keys: string, ...args: readonly string[]): Promise<Told> {
-  return talkInTerminal([program, task, ...args], { keys, question });
+  return talkInTerminal([...program, task, ...args], { keys, question });
 }
 
 describe("terminalApproval", needs("python3", "bash"), () => {
@@ -27,6 +28,12 @@ describe("terminalApproval", needs("python3", "bash"), () => {
     const { output } = await answer("y\r", "false");
     expect(output).not.toContain("echo 6");
     expect(output).toContain("<6 times 7 is 42");
+  });
+
+  it("shows code that hides something on a screen, whatever was asked for", async () => {
+    const hiding = "```bash\necho 6 times 7 is $((6 * 7)) \u009b;reboot;\u009c\n```";
+    const { output } = await talkInTerminal([...program, hiding, "false"], { keys: "n\r", question });
+    expect(output).toContain(String.raw`\u{9b};reboot;\u{9c}`);
   });
 
   it.each(["\r", "n\r", "No\r", "\u0004"])("runs nothing after %j", async (keys) => {
@@ -52,9 +59,9 @@ describe("terminalApproval", needs("python3", "bash"), () => {
 
 describe("terminalApproval without a terminal", () => {
   it("takes no answer from a pipe", async () => {
-    const { output, exitCode } = await talk([program, task], ({ stdin }) => stdin.end("y\n"));
+    const { output, exitCode } = await talk([...program, task], ({ stdin }) => stdin.end("y\n"));
     expect(output).toContain("terminalApproval needs a terminal, but standard input or output is not one.");
-    expect(output).toContain("write an approvalFunc that asks in another way.");
+    expect(output).toContain("write an approvalFunc that asks some other way.");
     expect(output).not.toContain("7 is 42");
     expect(exitCode).toBe(1);
   });

@@ -2,13 +2,14 @@ import { join } from "node:path";
 import { hostFunction } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { describe, expect, it } from "vitest";
 import { CodeExecutorAgent, messageToText } from "../../src/index.ts";
 import { talk, talkInTerminal } from "../support/in-terminal.ts";
 import { python } from "../support/python.ts";
 import { ScriptedModel } from "../support/scripted-model.ts";
 
-const program = join(import.meta.dirname, "..", "fixtures", "approve-calls-in-terminal.ts");
+const program = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "approve-calls-in-terminal.ts"));
 const task = `\`\`\`python
 import asyncio
 from functions import remove, keep, HostFunctionError
@@ -25,7 +26,7 @@ asyncio.run(main())
 describe("terminalHostCallApproval", needs("python3"), () => {
   it("asks about each call while the agent's program waits", async () => {
     const keys = ["y\r", "\r", "not that one\r", "\u0004", "all\r"];
-    const { output, exitCode } = await talkInTerminal([program, task], { keys, question: "or what to change] " });
+    const { output, exitCode } = await talkInTerminal([...program, task], { keys, question: "or what to change] " });
     expect(output).toContain('Call remove({"id":1})? [y/N, a for all calls of remove, or what to change] ');
     expect(output.split("Call keep(")).toHaveLength(2);
     const answer = output.slice(output.lastIndexOf("<")).replaceAll("\r\n", "\n");
@@ -40,8 +41,16 @@ ${refused} Ask what they want, or try another way.
     expect(exitCode).toBe(0);
   });
 
+  it("asks one question at a time, and nothing is shown below it", async () => {
+    const sideBySide = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "ask-side-by-side.ts"));
+    const { output } = await talkInTerminal(sideBySide, { keys: ["y\r", "n\r"], question: "or what to change] " });
+    expect(output).toContain("<true,false>");
+    expect(output.indexOf('Call remove({"id":1})?')).toBeGreaterThan(output.indexOf("change] y"));
+    expect(output.indexOf("Call keep()?")).toBeGreaterThan(output.indexOf("change] n"));
+  });
+
   it("takes no answer from a pipe", async () => {
-    const { output, exitCode } = await talk([program, task], ({ stdin }) => stdin.end("y\n"));
+    const { output, exitCode } = await talk([...program, task], ({ stdin }) => stdin.end("y\n"));
     expect(output).toContain("terminalHostCallApproval needs a terminal, but standard input or output is not one.");
     expect(exitCode).toBe(1);
   });

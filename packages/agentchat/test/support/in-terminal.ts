@@ -9,12 +9,12 @@ export interface Told {
   readonly signal: unknown;
 }
 
-/** Starts a TypeScript program, talks to it, and waits for its end. */
+/** Starts a program, talks to it, and waits for its end. */
 export async function talk(
   program: readonly string[],
   answer: (child: ChildProcessWithoutNullStreams) => void,
 ): Promise<Told> {
-  const [command = "", ...args] = [...nodeArguments, ...program];
+  const [command = "", ...args] = program;
   return talkTo(command, args, answer);
 }
 
@@ -24,7 +24,7 @@ export async function talkInTerminal(
   { keys, question = "" }: { readonly keys: string | readonly string[]; readonly question?: string },
 ): Promise<Told> {
   const pty = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
-  return talkTo("python3", ["-c", pty, ...nodeArguments, ...program], (child) => {
+  return talkTo("python3", ["-c", pty, ...program], (child) => {
     let shown = "";
     const left = [keys].flat();
     let asked = 0;
@@ -36,8 +36,6 @@ export async function talkInTerminal(
     });
   });
 }
-
-const nodeArguments = [process.execPath, "--conditions=@fenced/source", "--import=tsx"];
 
 async function talkTo(
   command: string,

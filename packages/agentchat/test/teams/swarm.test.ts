@@ -118,7 +118,7 @@ describe("Swarm", () => {
     expect(sources(messages)).toEqual(["user", "second", "third"]);
     expect(stopReason).toBe('"third" handed the chat to "user".');
     const before = await team.saveState();
-    await expect(team.run()).rejects.toThrow('handed to "user", who does not take part');
+    await expect(team.run()).rejects.toThrow('handed off to "user", who is not a participant');
     await expect(team.run({ task: "new" })).rejects.toThrow(InvalidInputError);
     expect(await team.saveState()).toEqual(before);
     const task = handoffMessage({ source: "user", target: "first", content: "Go on." });

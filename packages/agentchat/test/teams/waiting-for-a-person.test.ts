@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
+  type ApprovalRequest,
+  type ApprovalResponse,
   CodeExecutorAgent,
   isTaskResult,
   RoundRobinGroupChat,
@@ -11,7 +13,7 @@ import { collect } from "../support/collect.ts";
 import { texts } from "../support/counter.ts";
 import { Echo, sources } from "../support/echo.ts";
 import { python } from "../support/python.ts";
-import { ScriptedExecutor } from "../support/scripted-executor.ts";
+import { codeResult, ScriptedExecutor } from "../support/scripted-executor.ts";
 import { ScriptedModel } from "../support/scripted-model.ts";
 import { throughJson } from "../support/through-json.ts";
 
@@ -101,6 +103,62 @@ describe("a run that waits for a person", () => {
     await second.loadState(throughJson(await first.saveState()));
     expect(texts((await second.run()).messages)).toEqual(["ok\n"]);
     expect(executor.runs).toHaveLength(1);
+  });
+
+  it("waits for an approval of code that an agent wrote, and goes on with that code from a saved state", async () => {
+    const executor = new ScriptedExecutor([codeResult({ exitCode: 1, output: "no\n" }), codeResult({ output: "7\n" })]);
+    const modelClient = new ScriptedModel([
+      python("print(x)"),
+      JSON.stringify({ reason: "x is missing", retry: true }),
+      python("print(7)"),
+      "There are seven.",
+    ]);
+    const seen: string[] = [];
+    const make = (approve: boolean): RoundRobinGroupChat => {
+      const approvalFunc = ({ blocks }: ApprovalRequest): ApprovalResponse | undefined => {
+        seen.push(...blocks.map(({ code }) => code));
+        return approve ? { approved: true, reason: "" } : undefined;
+      };
+      const options = { codeExecutor: executor, modelClient, approvalFunc, maxRetriesOnError: 1 };
+      const runner = new CodeExecutorAgent({ name: "runner", ...options });
+      return new RoundRobinGroupChat({ participants: [new Echo("a"), runner], maxTurns: 2 });
+    };
+    const first = make(false);
+    const { waitingFor: waiting } = await first.run({ task: "How many?" });
+    expect(waiting).toEqual([{ source: "runner", reason: 'The code of "runner" waits for approval.' }]);
+    const second = make(false);
+    await second.loadState(throughJson(await first.saveState()));
+    expect(await second.run()).toMatchObject({ waitingFor: waiting });
+    expect([modelClient.requests.length, executor.runs]).toEqual([1, []]);
+
+    const third = make(true);
+    await third.loadState(throughJson(await second.saveState()));
+    const { messages, waitingFor: nobody } = await third.run();
+    expect(nobody).toBeUndefined();
+    expect(seen).toEqual(["print(x)", "print(x)", "print(x)", "print(7)"]);
+    expect(texts(messages).at(-1)).toBe("There are seven.");
+    expect(executor.runs).toHaveLength(2);
+    // The messages of the turn are there once.
+    const told = modelClient.requests[1]?.messages.filter(({ content }) => content === "How many?");
+    expect(told).toHaveLength(2);
+  });
+
+  it("waits likewise for an agent by itself, also if it was given more to think about", async () => {
+    const executor = new ScriptedExecutor([codeResult({ output: "7\n" })]);
+    const modelClient = new ScriptedModel([python("print(7)"), "Seven, quickly."]);
+    const make = (answer: ApprovalResponse | undefined): CodeExecutorAgent =>
+      new CodeExecutorAgent({ name: "runner", codeExecutor: executor, modelClient, approvalFunc: () => answer });
+    const first = make(undefined);
+    expect(await first.run({ task: "How many?" })).toMatchObject({ waitingFor: [{ source: "runner" }] });
+    const second = make({ approved: true, reason: "" });
+    await second.loadState(throughJson(await first.saveState()));
+    const { messages } = await second.run({ task: "Be quick." });
+    expect(texts(messages).at(-1)).toBe("Seven, quickly.");
+    const contents = modelClient.requests[1]?.messages.map(({ content }) => content);
+    expect(contents?.slice(1, 5)).toEqual(["How many?", python("print(7)"), "Be quick.", "7\n"]);
+    expect(Object.keys(await second.saveState())).toEqual(["modelContext"]);
+    await first.reset();
+    expect(Object.keys(await first.saveState())).toEqual(["modelContext"]);
   });
 
   it("is the same with a single agent", async () => {

@@ -64,7 +64,7 @@ function notInstalled(specifier: string, cause: unknown): ComponentError {
 function broken(specifier: string, cause: unknown): ComponentError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new ComponentError(`The package ${specifier} cannot be imported: ${reason}`, {
-    remedy: "Import it in a separate program to see the error, or reinstall it.",
+    remedy: "Import it in a separate program to see the whole error, or reinstall it.",
     cause,
   });
 }

@@ -51,7 +51,7 @@ export async function loadComponent<T>(model: ComponentModel, options: LoadCompo
 function parseModel(model: unknown): ComponentModel {
   const parsed = componentModelSchema.safeParse(model);
   if (parsed.success) return parsed.data;
-  throw new ComponentError(`This is not a component model: ${describeIssues(parsed.error)}`, {
+  throw new ComponentError(`This is not a component: ${describeIssues(parsed.error)}`, {
     remedy: "Pass what dumpComponent returned: provider, componentType, version, config.",
     cause: parsed.error,
   });
@@ -82,7 +82,7 @@ function isComponentClass<T>(value: unknown): value is ComponentClass<T> {
 function assertDeclared(provider: string, key: string, declared: unknown, given: unknown): void {
   if (declared === undefined || declared === given) return;
   const [wanted, found] = [JSON.stringify(declared), JSON.stringify(given)];
-  throw new ComponentError(`${provider} is made for ${key} ${wanted}, but the model says ${found}`, {
+  throw new ComponentError(`${provider} supports ${key} ${wanted}, but the component says ${found}`, {
     remedy: "Dump the component again with the installed version of its package.",
   });
 }

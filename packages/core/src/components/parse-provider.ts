@@ -30,7 +30,7 @@ export function parseProvider(provider: string, allow: readonly string[]): Provi
     });
   }
   if (specifier.startsWith(".")) {
-    throw new ComponentError(`The provider ${JSON.stringify(provider)} is a path that starts nowhere`, {
+    throw new ComponentError(`The provider ${JSON.stringify(provider)} is a relative path`, {
       remedy: "Name a package or a file: URL.",
     });
   }

@@ -5,6 +5,7 @@ import type { CodeResult } from "./code-result.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { ExecutionEvent } from "./execution-event.ts";
 import type { ExecutorCapabilities } from "./executor-capabilities.ts";
+import type { ExecutorProcesses } from "./executor-processes.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 
 /** Options of `start()`. */
@@ -37,6 +38,18 @@ export interface CodeExecutor extends AsyncDisposable {
 
   /** The files in the blocks' working directory. */
   readonly files: WorkspaceFiles;
+
+  /**
+   * Starts programs beside blocks: servers, for example. Absent if this executor cannot, as `capabilities.processes`
+   * says.
+   */
+  readonly processes?: ExecutorProcesses | undefined;
+
+  /**
+   * Absolute path of the blocks' working directory, as programs see it; `undefined` before `start()`, and for executors
+   * without processes.
+   */
+  readonly workspacePath?: string | undefined;
 
   /**
    * Opens the session. Idempotent; concurrent calls share one start. You can leave it out: before the first `stop()`,

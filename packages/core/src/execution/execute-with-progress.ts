@@ -58,7 +58,7 @@ export async function executeWithProgress(
   } finally {
     portions.close();
   }
-  throw new TypeError("The executor's stream ended without a result. This is a fault of the executor: report it.");
+  throw new TypeError("The executor's stream ended without a result. This is a defect of the executor: report it.");
 }
 
 /** The last `count` characters of a text, after `…` if there were more. Never splits a character. */

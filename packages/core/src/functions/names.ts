@@ -86,7 +86,7 @@ export function assertFunctionSet(
 ): void {
   if (!isPythonIdentifier(functionsModule)) {
     throw new InvalidInputError(`functionsModule ${JSON.stringify(functionsModule)} cannot be the name of a module`, {
-      remedy: 'Choose a Python identifier that is not a keyword, "functions" for one.',
+      remedy: 'Choose a Python identifier that is not a keyword, such as "functions".',
     });
   }
   const seen = new Set<string>();

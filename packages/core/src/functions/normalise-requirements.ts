@@ -42,7 +42,7 @@ export function normaliseRequirements(language: FunctionLanguage, options: Funct
     language === "python" ? (["pythonPackages", "npmPackages"] as const) : (["npmPackages", "pythonPackages"] as const);
   if ((given[foreign] ?? []).length > 0) {
     throw new InvalidInputError(`A ${language} function cannot require ${foreign}`, {
-      remedy: `Name the packages that it needs in ${own}.`,
+      remedy: `List the packages that it needs in ${own}.`,
     });
   }
   const packages = given[own];

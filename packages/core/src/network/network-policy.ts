@@ -11,8 +11,11 @@ export interface AllowedNetwork {
    * itself), every name (`"*"`) and addresses (`"192.0.2.7"`, `"[2001:db8::7]:443"`), each with `:port` or for all
    * ports. Loopback, link-local, private and metadata addresses are refused, even if a listed name resolves to one,
    * unless the address itself is listed.
+   *
+   * A function is asked for each new connection, so that the policy can change while code runs. It must return at once;
+   * entries of its list that are none allow nothing. A policy with a function cannot be dumped.
    */
-  readonly allow: readonly string[];
+  readonly allow: readonly string[] | (() => readonly string[]);
   /** Headers that the proxy adds to requests, so that the code never sees them. Default: none. */
   readonly credentials?: readonly NetworkCredential[];
   /**

@@ -25,7 +25,10 @@ const credential: z.ZodType<NetworkCredential> = optionsSchema({
 
 /** The schemas of `AllowedNetwork`. */
 export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
-  allow: z.array(hostPattern),
+  allow: z.union(
+    [z.array(hostPattern), callbackOption<() => readonly string[]>()],
+    "must be a list of hosts, or a function that returns one",
+  ),
   credentials: z.array(credential).exactOptional(),
   resolve: callbackOption<(host: string, signal: AbortSignal) => Promise<readonly string[]>>().exactOptional(),
   onRequest: callbackOption<(decision: NetworkDecision) => void>().exactOptional(),
@@ -33,6 +36,7 @@ export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
 
 /** Reports a mismatch between a policy's parts: a credential for a host that the code may not connect to. */
 export function checkCredentials({ value, issues }: z.core.ParsePayload<AllowedNetwork>): void {
+  if (typeof value.allow === "function") return;
   const allowed = value.allow.flatMap((entry) => parsed(entry) ?? []);
   for (const [index, { host }] of (value.credentials ?? []).entries()) {
     const place = credentialPlace(host);

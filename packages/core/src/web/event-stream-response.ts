@@ -134,6 +134,8 @@ class EventSource {
   }
 
   #fail(controller: ReadableStreamDefaultController<Uint8Array>, error: unknown): void {
+    // What could not be sent may come from a stream that goes on.
+    this.#leave().catch(() => {});
     // A client that disconnected gets nothing more, and the response is already closed.
     if (this.#ended) return;
     if (!this.#left.signal.aborted) this.#options.onError?.(error);

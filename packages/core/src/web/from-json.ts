@@ -29,7 +29,7 @@ export function fromJson(json: unknown): unknown {
     if (isBlockEnd(json)) return { ...json, result: makeBlockResult(json.result) };
     return json;
   } catch (cause) {
-    throw new InvalidInputError("The JSON is not what toJson writes", {
+    throw new InvalidInputError("This JSON was not written by toJson", {
       remedy: "Use the same version of @fenced/core on both sides.",
       cause,
     });

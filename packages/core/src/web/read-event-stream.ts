@@ -47,7 +47,7 @@ async function refusal(response: Response): Promise<Error> {
   const answer = parsed(text);
   if (answer instanceof Error) return answer;
   return new BackendUnavailableError(`The server answered with status ${response.status}: ${text.slice(0, 1000)}`, {
-    remedy: "Check the address, and the server's log.",
+    remedy: "Check the address and the server's log.",
   });
 }
 

@@ -46,8 +46,8 @@ describe("defineComponent", () => {
   });
 
   it.each([
-    ["another version", { version: 1 }, /made for version 2/],
-    ["another type", { componentType: "agent" }, /made for componentType "counter"/],
+    ["another version", { version: 1 }, /supports version 2/],
+    ["another type", { componentType: "agent" }, /supports componentType "counter"/],
     ["a config of another shape", { config: { count: "3" } }, /config of @fenced\/x:Counter is not valid: count/],
     ["an unknown setting", { config: { count: 3, conut: 4 } }, /conut/],
   ])("refuses %s", async (_, change, message) => {

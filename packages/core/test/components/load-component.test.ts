@@ -175,9 +175,7 @@ describe("a package that may not be imported", () => {
   });
 
   test("a relative path cannot be allowed, because nobody knows where it starts", async () => {
-    await expect(load(leaf({ provider: "./leaves.js:Leaf" }), ["./leaves.js"])).rejects.toThrow(
-      "path that starts nowhere",
-    );
+    await expect(load(leaf({ provider: "./leaves.js:Leaf" }), ["./leaves.js"])).rejects.toThrow("relative path");
   });
 });
 
@@ -197,8 +195,8 @@ describe("options in JavaScript", () => {
 
 describe("a model that does not fit", () => {
   test.each<[string, unknown, string]>([
-    ["no object", null, "not a component model"],
-    ["an array", [], "not a component model"],
+    ["no object", null, "not a component"],
+    ["an array", [], "not a component"],
     ["no provider", { ...leaf(), provider: undefined }, "provider: "],
     ["a provider that is no text", { ...leaf(), provider: 1 }, "provider: "],
     ["no version", { ...leaf(), version: undefined }, "version: "],
@@ -231,11 +229,11 @@ describe("a model that does not fit", () => {
 
   test("another type than the class declares", async () => {
     const { message } = await loadError(leaf({ componentType: "tree" }));
-    expect(message).toContain('@fenced/x:Leaf is made for componentType "leaf", but the model says "tree"');
+    expect(message).toContain('@fenced/x:Leaf supports componentType "leaf", but the component says "tree"');
   });
 
   test("another version than the class declares", async () => {
-    expect((await loadError(leaf({ version: 1 }))).message).toContain("made for version 2, but the model says 1");
+    expect((await loadError(leaf({ version: 1 }))).message).toContain("supports version 2, but the component says 1");
   });
 });
 

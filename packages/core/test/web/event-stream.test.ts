@@ -85,6 +85,25 @@ describe("eventStreamResponse", () => {
     expect(onError).toHaveBeenCalledWith(error);
   });
 
+  it("leaves a stream with something that is not JSON", async () => {
+    const { state, stream } = endless("tick\n");
+    const odd = async function* (): AsyncGenerator<object> {
+      yield { count: 7n };
+      yield* stream();
+    };
+    const [events, closed] = [odd(), vi.fn<() => void>()];
+    const leaving = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => events.next(),
+        return: async () => (closed(), { done: true as const, value: undefined }),
+      }),
+    };
+    const text = await eventStreamResponse(leaving).text();
+    expect(text).toContain('"code":"internal"');
+    expect(closed).toHaveBeenCalledOnce();
+    expect(state.left).toBe(false);
+  });
+
   it("leaves the stream when the client leaves", async () => {
     const { state, stream } = endless("tick\n");
     const url = await serve(() => eventStreamResponse(stream()));

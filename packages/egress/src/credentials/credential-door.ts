@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, validateHeaderV
 import { isIP, type Socket } from "node:net";
 import { connect as connectTls, rootCertificates, TLSSocket } from "node:tls";
 import type { NetworkCredential } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
 import { parseHostPattern } from "@fenced/core/network";
 import type { Place } from "../destination/allow-list.ts";
 import type { Gatekeeper } from "../destination/gatekeeper.ts";
@@ -79,7 +80,10 @@ export class CredentialDoor {
       const host = authority(place);
       const path = pathOf(request, host);
       const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
-      const added = await readCredentials(inside);
+      const patience = AbortSignal.any([visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs)]);
+      const added = await untilAborted(readCredentials(inside), patience).catch((error: unknown) => {
+        throw error instanceof Refusal ? error : unreadable(place);
+      });
       const socket = await this.#openSecurely(inside, await this.#options.gatekeeper.open(place, visit));
       forwardRequest(request, response, { socket, host, path, added, idleMs: this.#options.idleTimeoutMs });
     } catch (error) {
@@ -143,6 +147,10 @@ async function readCredentials({ credentials, place }: Inside): Promise<string[]
     );
     return lines.flat();
   } catch {
-    throw new Refusal(502, `the credential for ${place.host} could not be read`);
+    throw unreadable(place);
   }
+}
+
+function unreadable({ host }: Place): Refusal {
+  return new Refusal(502, `the credential for ${host} could not be read`);
 }

@@ -6,7 +6,7 @@ import { errorCode, printable, Refusal } from "./refusal.ts";
 
 /** Settings of a gatekeeper. */
 export interface GatekeeperOptions {
-  readonly allow: readonly string[];
+  readonly allow: readonly string[] | (() => readonly string[]);
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly connectTimeoutMs: number;
   readonly onRequest: ((decision: NetworkDecision) => void) | undefined;
@@ -24,12 +24,23 @@ export interface Visit {
 
 /** Decides which connections are allowed, and dials them. */
 export class Gatekeeper {
-  readonly #allowed: AllowList;
+  readonly #listed: AllowList;
   readonly #options: GatekeeperOptions;
 
   constructor(options: GatekeeperOptions) {
     this.#options = options;
-    this.#allowed = new AllowList(options.allow);
+    this.#listed = new AllowList(typeof options.allow === "function" ? [] : options.allow);
+  }
+
+  /** What is allowed now. */
+  get #allowed(): AllowList {
+    const { allow } = this.#options;
+    if (typeof allow !== "function") return this.#listed;
+    try {
+      return new AllowList(allow());
+    } catch {
+      throw new Refusal(403, "this executor's network policy does not say what it allows", true);
+    }
   }
 
   /**
@@ -139,7 +150,7 @@ function dial(address: string, port: number, signal: AbortSignal): Promise<Socke
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
-    const abort = (): void => void socket.destroy(new Error("the connection takes too long"));
+    const abort = (): void => void socket.destroy(new Error("the connection took too long"));
     signal.addEventListener("abort", abort, { once: true });
     socket.once("error", reject);
     socket.once("close", () => signal.removeEventListener("abort", abort));

@@ -47,6 +47,10 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
     });
     outgoing.on("error", fail);
     outgoing.setTimeout(onward.idleMs, () => fail(new Refusal(504, `${onward.host} does not answer`)));
+    // Bounded by their bytes; a header beyond Node's number would be dropped, and it may say where the message ends.
+    outgoing.maxHeadersCount = 0;
+    // Nobody asked for another protocol; without a listener nothing would be heard of it.
+    outgoing.once("upgrade", () => fail(undefined));
     outgoing.once("response", (answer) => sendBack(answer, response));
     response.once("close", () => socket.destroy());
     // Not `pipeline`: the response notices a client that leaves, and a client that does not read the answer may keep

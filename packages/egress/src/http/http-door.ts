@@ -80,6 +80,8 @@ export class HttpDoor {
 export function requestServer(handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>): Server {
   // Its own time limits need a socket; the `Visitor` keeps time instead.
   const server = createServer({ maxHeaderSize, insecureHTTPParser: false, keepAliveTimeout: 0, requestTimeout: 0 });
+  // Bounded by their bytes; a header beyond Node's number would be dropped, and it may say where the message ends.
+  server.maxHeadersCount = 0;
   server.on("request", (request, response) => void handle(request, response));
   server.on("clientError", (error, stream) => {
     const huge = "code" in error && error.code === "HPE_HEADER_OVERFLOW";

@@ -143,8 +143,8 @@ export class AcaFileAccess implements RemoteFileAccess {
       if (next === undefined) return;
       cursor = next;
     }
-    throw new BackendUnavailableError(`The session pool's list of ${JSON.stringify(given)} has no end`, {
-      remedy: "Remove files there by a block, or list a directory with fewer.",
+    throw new BackendUnavailableError(`The session pool's list of ${JSON.stringify(given)} does not end`, {
+      remedy: "Remove files there with a block, or list a smaller directory.",
     });
   }
 
@@ -194,19 +194,19 @@ function isLostConnection(error: unknown): boolean {
 
 function notThere(file: string): FileNotFoundError {
   return new FileNotFoundError(`There is no file ${JSON.stringify(file)} in the session`, {
-    remedy: "`files.list()` says which files there are.",
+    remedy: "`files.list()` shows which files there are.",
   });
 }
 
 function withoutDirectories(file: string): InvalidInputError {
-  return new InvalidInputError(`${JSON.stringify(file)} is in a directory, which the older API does not have`, {
+  return new InvalidInputError(`${JSON.stringify(file)} is in a directory, which the older API does not support`, {
     remedy: "Use a name without `/`, or a newer `apiVersion`.",
   });
 }
 
 function stoppedShort(file: string, stored: number, size: number): BackendUnavailableError {
   return new BackendUnavailableError(`The session stored ${stored} of the ${size} bytes of ${JSON.stringify(file)}`, {
-    remedy: "Upload it again; what is there now is not the whole file.",
+    remedy: "Upload it again; the file there is incomplete.",
   });
 }
 

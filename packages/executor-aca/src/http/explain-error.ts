@@ -34,14 +34,14 @@ export function fileError(error: unknown, file: string): unknown {
   if (!(error instanceof ServiceError) || error.isCapacity || error.isSessionGone) return explainError(error);
   if (error.status === 404) {
     return new FileNotFoundError(`There is no file ${JSON.stringify(file)} in the session`, {
-      remedy: "`files.list()` says which files there are.",
+      remedy: "`files.list()` shows which files there are.",
       cause: error,
     });
   }
   if (error.status !== 400) return explainError(error);
   if (/path|traversal/i.test(error.code)) return outsideWorkspace(file, error);
   return new InvalidInputError(`The session refused the file name ${JSON.stringify(file)} (${error.reason})`, {
-    remedy: "Name a regular file; `files.list()` says which there are.",
+    remedy: "Name a regular file; `files.list()` shows which there are.",
     cause: error,
   });
 }
@@ -61,7 +61,7 @@ interface Explanation {
 
 const unexplained = {
   problem: "The session pool refused the request",
-  remedy: "Read its answer; the pool's logs may say more.",
+  remedy: "Read its answer, and check the pool's logs.",
 };
 
 const explanations: readonly Explanation[] = [
@@ -86,7 +86,7 @@ const explanations: readonly Explanation[] = [
   {
     when: (error) => error.isSessionGone,
     problem: "The session is gone",
-    remedy: "Its variables and files are lost; call again for a fresh session, or give the pool a longer cooldown.",
+    remedy: "Its variables and files are lost. Call again for a new session, or give the pool a longer cooldown.",
   },
   {
     when: (error) => error.isCapacity,
@@ -103,6 +103,6 @@ const explanations: readonly Explanation[] = [
   {
     when: ({ status }) => status >= 500,
     problem: "The session pool failed",
-    remedy: "Try again later; the status page of Azure may know more.",
+    remedy: "Try again later, and check Azure's status page.",
   },
 ];

@@ -135,7 +135,7 @@ export class PoolClient {
   #assertOpen({ last }: PoolCall): void {
     if (!this.#settling.signal.aborted || last === true) return;
     throw new ExecutorStoppedError("The executor was stopped during this call", {
-      remedy: "Call again to start a fresh session.",
+      remedy: "Call again to start a new session.",
     });
   }
 

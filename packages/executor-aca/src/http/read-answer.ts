@@ -60,7 +60,7 @@ function header({ headers }: Dispatcher.ResponseData, name: string): string | un
 async function readText({ body }: Dispatcher.ResponseData, limit: number): Promise<{ text: string; isCut: boolean }> {
   const pieces: Uint8Array[] = [];
   let length = 0;
-  const timer = setTimeout(() => body.destroy(new Error("The answer does not come to its end")), patienceMs);
+  const timer = setTimeout(() => body.destroy(new Error("The answer does not end")), patienceMs);
   try {
     for await (const piece of body as AsyncIterable<Uint8Array>) {
       pieces.push(piece);

@@ -46,18 +46,18 @@ export class CarriedFiles {
     let failures = 0;
     for (const { path: file, size } of await files.list()) {
       if (size > uploadLimit && file !== logName) {
-        warn(`The file ${file} stays behind: it has more than 128 MB`);
+        warn(`The file ${file} was not carried over: it is larger than 128 MB`);
         continue;
       }
       if (fetched.length >= mostFiles || access.bytes >= mostBytes) {
-        warn("The other files of the session stay behind: there are too many to carry");
+        warn("The session's other files were not carried over: there are too many");
         break;
       }
       const outcome = await fetchFile(files, file, directory);
       if (outcome === "fetched") fetched.push(file);
       failures = outcome === "failed" ? failures + 1 : 0;
       if (outcome !== "gone" && failures < mostFailures) continue;
-      warn("The other files of the session were not fetched: it does not give them any more");
+      warn("The session's other files were not fetched: it no longer returns them");
       break;
     }
     return new CarriedFiles(directory, fetched, logName);
@@ -76,7 +76,7 @@ export class CarriedFiles {
         await api.writeFile(file, await carriedContent(path.join(this.#directory, file)));
       } catch (error) {
         if (!isAboutFile(error)) throw error;
-        warn(`The file ${file} could not be carried into the new session: ${error.message}`);
+        warn(`The file ${file} could not be carried over into the new session: ${error.message}`);
       }
     }
   }

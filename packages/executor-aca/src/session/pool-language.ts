@@ -26,6 +26,8 @@ export interface PoolLanguage {
   readonly install: string | undefined;
   /** Code that prints the names of the packages, one per line, if there are any. */
   readonly listPackages: string | undefined;
+  /** Whether the interpreter can run blocks in a thread. */
+  readonly pumps: boolean;
   /** Whether blocks write their output into a log. */
   readonly hasLog: boolean;
   /** Code to run before a block; fails if `install` was not run. `undefined` if there is nothing to do. */
@@ -40,13 +42,19 @@ const pythonHelper: string = readFileSync(new URL("./session-helper.py", import.
 const nodeHelper: string = readFileSync(new URL("./node-helper.mjs", import.meta.url), "utf8");
 
 const common = { displays: false, functions: [], hostFunctions: [], stdin: false, isolation: "remote" } as const;
+/** The path of an executor's file in a session. */
+export function pathInSession(logName: string): string {
+  return `/mnt/data/${logName}`;
+}
+
 const python: PoolLanguage = {
   capabilities: { ...common, languages: ["python"], stateful: true, displays: true, functions: ["python"] },
   install: installPython(),
   listPackages: `__import__("sys").modules["__fenced__"].packages()`,
+  pumps: true,
   hasLog: true,
   begin: ({ logName, env, functions }) => {
-    const words = [`/mnt/data/${logName}`, JSON.stringify({ ...blockEnvironment, ...env }), JSON.stringify(functions)];
+    const words = [pathInSession(logName), JSON.stringify({ ...blockEnvironment, ...env }), JSON.stringify(functions)];
     const literals = words.map((word) => JSON.stringify(word));
     return `__import__("sys").modules["__fenced__"].begin(${literals.join(", ")})`;
   },
@@ -59,6 +67,7 @@ const node: PoolLanguage = {
   capabilities: { ...common, languages: ["javascript"], stateful: true },
   install: nodeHelper,
   listPackages: undefined,
+  pumps: false,
   hasLog: false,
   begin: ({ env }) => {
     const lost = `{ begin() { throw new Error("fenced: no session"); } }`;
@@ -72,6 +81,7 @@ const shell: PoolLanguage = {
   capabilities: { ...common, languages: ["bash"], stateful: false },
   install: undefined,
   listPackages: undefined,
+  pumps: false,
   hasLog: false,
   begin: () => undefined,
   isLost: () => false,

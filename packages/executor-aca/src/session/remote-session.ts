@@ -1,11 +1,12 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { CurrentApi, type PoolHabits } from "../api/current-api.ts";
 import { OlderApi } from "../api/older-api.ts";
-import type { SessionApi } from "../api/session-api.ts";
+import type { ExecutionAnswer, SessionApi } from "../api/session-api.ts";
 import { currentVersion, olderVersion } from "../api/wire-types.ts";
 import type { PoolClient } from "../http/pool-client.ts";
 import { isSessionGone, ServiceError } from "../http/service-error.ts";
-import type { OfferedFunctions, PoolLanguage } from "./pool-language.ts";
+import { PumpLine } from "../pump/pump-line.ts";
+import { type OfferedFunctions, pathInSession, type PoolLanguage } from "./pool-language.ts";
 
 /** What all sessions of an executor share. */
 export interface SessionSettings {
@@ -16,6 +17,8 @@ export interface SessionSettings {
   /** The name of the log of a block's output, in the session's root. */
   readonly logName: string;
   readonly functions: OfferedFunctions;
+  /** Where the pump of a session has the socket of host functions; `undefined`: sessions have no pump. */
+  readonly callsDirectory: string | undefined;
 }
 
 /**
@@ -31,6 +34,7 @@ const ownCodeTimeoutMs = 60_000;
 export class RemoteSession {
   readonly api: SessionApi;
   readonly #settings: SessionSettings;
+  #line: PumpLine | undefined;
 
   constructor(settings: SessionSettings, identifier: string) {
     const { client, version, habits, language } = settings;
@@ -46,10 +50,21 @@ export class RemoteSession {
           });
   }
 
+  /** The way to the session's pump, once it is prepared; `undefined` if it has none. */
+  get line(): PumpLine | undefined {
+    return this.#line;
+  }
+
   /** Prepares the session for blocks. */
   async install(signal: AbortSignal): Promise<void> {
-    const code = this.#settings.language.install;
-    if (code !== undefined) await this.runOwn(code, signal);
+    const { language, logName, callsDirectory: directory } = this.#settings;
+    if (language.install === undefined) return;
+    this.#line?.fail("its interpreter ended");
+    const line =
+      directory === undefined ? undefined : new PumpLine(this.api, { journal: pathInSession(logName), directory });
+    const answer = await this.#ownAnswer(`${language.install}${line?.install ?? ""}`, signal);
+    line?.installed(answer);
+    this.#line = line;
   }
 
   /** Prepares the next block. */
@@ -70,14 +85,13 @@ export class RemoteSession {
 
   /** Runs the executor's own code, which must be safe to run twice. @returns its standard output. */
   async runOwn(code: string, signal: AbortSignal): Promise<string> {
-    const answer = await this.#execute(code, signal);
-    if (!answer.succeeded) throw failure(answer.stderr);
-    return answer.stdout;
+    return (await this.#ownAnswer(code, signal)).stdout;
   }
 
   /** Removes the executor's own file from a session that continues without it, if possible. */
   async leave(signal: AbortSignal): Promise<void> {
     const { language, logName } = this.#settings;
+    if (this.#line) await this.runOwn(`__import__("sys").modules["__fenced__"].leave()`, signal).catch(() => {});
     if (language.hasLog) await this.api.removeFile(logName, signal).catch(() => {});
   }
 
@@ -97,6 +111,12 @@ export class RemoteSession {
         error instanceof ServiceError && (error.isSessionGone || (error.status === 404 && !error.isCapacity));
       if (!gone) throw error;
     }
+  }
+
+  async #ownAnswer(code: string, signal: AbortSignal): Promise<ExecutionAnswer> {
+    const answer = await this.#execute(code, signal);
+    if (!answer.succeeded) throw failure(answer.stderr);
+    return answer;
   }
 
   #execute(code: string, signal: AbortSignal): ReturnType<SessionApi["execute"]> {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Display, JsonValue } from "@fenced/core";
+import type { BlockEvent } from "@fenced/executor-kit";
 import { z } from "zod";
 
 /** The value of a block's last expression as a reader sees it: pictures or a text. */
@@ -36,6 +37,31 @@ function textOf(result: unknown): string {
   } catch {
     return "(a value that is nested too deep to show)";
   }
+}
+
+/** What a block displayed: pictures and other rich content as a display, mere text as output. */
+export async function displayOf(
+  bundle: Readonly<Record<string, JsonValue>>,
+  directory: () => Promise<string>,
+): Promise<BlockEvent> {
+  const types = Object.keys(bundle);
+  if (types.every((type) => type === "text/plain")) {
+    const text = bundle["text/plain"] ?? "";
+    return { type: "stdout", data: `${typeof text === "string" ? text : JSON.stringify(text)}\n` };
+  }
+  const data: Record<string, string | Uint8Array | JsonValue> = {};
+  const files: string[] = [];
+  for (const [type, content] of Object.entries(bundle)) {
+    const format = /^image\/(?!svg)([a-z0-9]{1,8})$/i.exec(type)?.[1];
+    if (format === undefined || typeof content !== "string") {
+      data[type] = content;
+      continue;
+    }
+    const picture = await savePicture({ type: "image", format, base64_data: content }, await directory());
+    Object.assign(data, picture.data);
+    files.push(...picture.files);
+  }
+  return { type: "display", display: { data, files } };
 }
 
 async function savePicture({ format, base64_data: data }: z.infer<typeof image>, directory: string): Promise<Display> {

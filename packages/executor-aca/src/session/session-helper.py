@@ -82,6 +82,8 @@ class Recorded:
 log = Log()
 saved = {}
 offered = set()
+# What runs blocks in a thread, if the executor asks for that.
+pump = None
 
 
 def install(module):
@@ -93,6 +95,8 @@ def install(module):
     if old is not None:
         old.log.close()
         saved.update(old.saved)
+        if old.pump is not None:
+            old.pump.close()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         while type(stream).__name__ == "Recorded":
@@ -106,23 +110,38 @@ def install(module):
 
 
 def begin(path, variables, functions):
-    """Prepares a block: its log, its environment variables, the functions as globals."""
+    """Prepares a block that the service runs: its log, and what every block needs."""
+    prepare(json.loads(variables), json.loads(functions))
+    for name, letter in (("stdout", b"o"), ("stderr", b"e")):
+        stream = getattr(sys, name)
+        if not isinstance(stream, Recorded):
+            setattr(sys, name, Recorded(stream, letter))
+    log.open(path)
+
+
+def prepare(variables, functions):
+    """Prepares a block: its environment variables, the functions as globals."""
     for name, value in saved.items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
     saved.clear()
-    for name, value in json.loads(variables).items():
+    for name, value in variables.items():
         saved[name] = os.environ.get(name)
         os.environ[name] = value
     importlib.invalidate_caches()
-    offer(**json.loads(functions))
-    for name, letter in (("stdout", b"o"), ("stderr", b"e")):
-        stream = getattr(sys, name)
-        if not isinstance(stream, Recorded):
-            setattr(sys, name, Recorded(stream, letter))
-    log.open(path)
+    offer(**functions)
+
+
+def choose_modules(functions, directory, names):
+    """Has the block import modules of functions from `directory`, in or below `functions`, and not those that another call had."""
+    sys.path[:] = [each for each in sys.path if os.path.dirname(each) != functions and each != directory]
+    sys.path.insert(0, directory)
+    for name in names:
+        file = getattr(sys.modules.get(name), "__file__", None) or ""
+        if file.startswith(functions + os.sep) and os.path.dirname(file) != directory:
+            del sys.modules[name]
 
 
 def offer(module, directory, names):
@@ -135,6 +154,14 @@ def offer(module, directory, names):
     for name in names:
         if hasattr(loaded, name):
             setattr(sys.modules["__main__"], name, getattr(loaded, name))
+
+
+def leave():
+    """The executor goes, and the session stays."""
+    global pump
+    if pump is not None:
+        pump.close()
+    pump = None
 
 
 def packages():

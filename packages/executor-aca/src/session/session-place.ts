@@ -149,5 +149,7 @@ function newIdentifier(): string {
 
 function warn(error: unknown): undefined {
   const reason = error instanceof Error ? error.message : String(error);
-  process.emitWarning(`The files of a session could not be taken into the next one: ${reason}`, { code: "FENCED_ACA" });
+  process.emitWarning(`The files of a session could not be carried over into the next one: ${reason}`, {
+    code: "FENCED_ACA",
+  });
 }

@@ -45,6 +45,8 @@ export interface OpenContainer {
   readonly kind: "bind" | "volume";
   /** Somebody else created it, so it is neither ended nor removed. */
   readonly foreign: boolean;
+  /** It has a network of its own. */
+  readonly hasNetwork: boolean;
 }
 
 /**
@@ -64,7 +66,7 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
     throw new BackendUnavailableError(
       `No container of the image "${imageOf(request)}" could be started: ${dockerReason(cause)}`,
       {
-        remedy: "Correct the option that the daemon complains about, or see whether it can start containers at all.",
+        remedy: "Correct the option that the daemon complains about, or check whether it can start containers at all.",
         cause,
       },
     );
@@ -103,23 +105,28 @@ async function openExisting(
   try {
     const container = await RunningContainer.open(daemon, daemon.docker.getContainer(info.Id), entry, signal);
     const bound = await isSame(directories, probe, container);
-    return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info) };
+    const networked = info.HostConfig.NetworkMode !== "none";
+    return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info), hasNetwork: networked };
   } finally {
     await removeProbe(directories, probe);
   }
 }
 
-/** A container's network is fixed when it is created. */
+/** A container's network is fixed when it is created. By default it stays as it is. */
 function checkNetwork(
   options: DockerExecutorOptions,
   { Name: name, HostConfig: { NetworkMode: mode } }: ContainerInfo,
 ) {
-  const { mode: wanted } = containerNetwork(options);
-  if (wanted !== "none" || mode === "none") return;
+  const { mode: wanted, byDefault } = containerNetwork(options);
+  if (wanted !== "none" || mode === "none" || byDefault) return;
   throw new InvalidInputError(
-    `The container ${name.replace("/", "")} has a network (${mode}), so what its code reaches cannot be limited`,
-    { remedy: `Make it with \`docker run --network none\`, choose another one, or set \`network: "open"\`.` },
+    `The container ${name.replace("/", "")} has a network (${mode}), so a network policy cannot be enforced`,
+    { remedy: `Create it with \`docker run --network none\`, choose another one, or set \`network: "open"\`.` },
   );
+}
+
+function hasNetwork(options: DockerExecutorOptions): boolean {
+  return containerNetwork(options).mode !== "none";
 }
 
 function isOurs({ Config: config }: ContainerInfo): boolean {
@@ -142,7 +149,9 @@ async function openBound(request: ContainerRequest, signal: AbortSignal): Promis
       { user: user.name, probe, source: options.bindDir ?? directories.workDirectory },
       signal,
     );
-    if (await isSame(directories, probe, container)) return { container, kind: "bind", foreign: false };
+    if (await isSame(directories, probe, container)) {
+      return { container, kind: "bind", foreign: false, hasNetwork: hasNetwork(options) };
+    }
     const said = container.inventory.probe ?? "it is not there";
     await container.end(true);
     if (options.bindDir !== undefined) throw notBound(options.bindDir, directories, said);
@@ -160,7 +169,7 @@ async function openWithVolume(request: ContainerRequest, signal: AbortSignal): P
   const { options } = request;
   const user = userForVolume(options.user, options.hardened ?? true);
   const container = await openNew(request, { user, probe: undefined, source: undefined }, signal);
-  return { container, kind: "volume", foreign: false };
+  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options) };
 }
 
 /** What differs between a mounted work directory and a volume. */
@@ -258,7 +267,7 @@ function isMissingSource(error: unknown): boolean {
 
 function notBound(bindDir: string, directories: SessionDirectories, reason: string): InvalidInputError {
   return new InvalidInputError(
-    `\`bindDir\` ${JSON.stringify(bindDir)} is not what the daemon's host calls ${directories.workDirectory}: ${reason}`,
+    `\`bindDir\` ${JSON.stringify(bindDir)} is not ${directories.workDirectory} on the daemon's host: ${reason}`,
     { remedy: "Give the path on the daemon's host of the directory that is mounted as `workDir` here." },
   );
 }

@@ -152,8 +152,8 @@ export class RunningContainer {
       else await answered(this.#container.kill().catch(ignoreStopped), "container kill", removeMs);
       await Promise.race([this.#ended, sleep(removeMs, undefined, { ref: false })]);
     } catch (cause) {
-      throw new BackendUnavailableError(`The container ${this.name} could not be ended: ${dockerReason(cause)}`, {
-        remedy: `When the daemon answers again, see that it is gone: docker rm --force --volumes ${this.name}`,
+      throw new BackendUnavailableError(`The container ${this.name} could not be removed: ${dockerReason(cause)}`, {
+        remedy: `When the daemon answers again, make sure that it is gone: docker rm --force --volumes ${this.name}`,
         cause,
       });
     } finally {
@@ -226,7 +226,7 @@ export class RunningContainer {
     const reason = await this.#state(code);
     if (reason === undefined) return undefined;
     return new BackendUnavailableError(`The container ${this.name} was killed while it started: ${reason}`, {
-      remedy: "Call again to use a new container. If it happens again, see what ends it, or raise `memoryBytes`.",
+      remedy: "Call again to use a new container. If it happens again, find out what ends it, or raise `memoryBytes`.",
     });
   }
 
@@ -235,7 +235,7 @@ export class RunningContainer {
     const reason = daemon === "silent" ? undefined : await this.#state(code);
     const problem = reason ?? (hint ? dockerReason(hint) : "the connection to its supervisor broke");
     return new BackendUnavailableError(`The container ${this.name} is lost: ${problem}`, {
-      remedy: "Make sure that the daemon runs, and call again to use a new container.",
+      remedy: "Make sure that the daemon is running, and call again to use a new container.",
       ...(hint ? { cause: hint } : {}),
     });
   }
@@ -292,7 +292,7 @@ function outputsOf(stream: Duplex): { readonly stdin: Duplex; readonly stdout: R
 
 function asDuplex(stream: NodeJS.ReadWriteStream): Duplex {
   if (stream instanceof Duplex) return stream;
-  throw new Error("the client for Docker did not hand out its connection");
+  throw new Error("the Docker client did not hand over its connection");
 }
 
 function ignoreStopped(error: unknown): void {

@@ -12,10 +12,8 @@ const startProgram: string = readFileSync(new URL("./start-block.sh", import.met
 const killProgram: string = readFileSync(new URL("./kill-processes.sh", import.meta.url), "utf8");
 const countProgram: string = readFileSync(new URL("./count-oom-kills.sh", import.meta.url), "utf8");
 
-/** A program as far as the daemon's `exec` can run it, too: its file is there already, and its input is text. */
-export interface ExecutedProgram extends Omit<SupervisedProgram, "file" | "stdin"> {
-  readonly stdin?: string;
-}
+/** A program as far as the daemon's `exec` can run it, too: its file is there already. */
+export type ExecutedProgram = Omit<SupervisedProgram, "file">;
 
 /** Starts and ends blocks in one container. */
 export interface BlockRunner extends Pick<Supervisor, "direct" | "reset" | "fail"> {
@@ -24,7 +22,9 @@ export interface BlockRunner extends Pick<Supervisor, "direct" | "reset" | "fail
   readonly openCalls?: Supervisor["openCalls"];
   /** Connects programs in the container with a proxy in this process; absent without a supervisor. */
   readonly openNetwork?: Supervisor["openNetwork"];
-  /** Keeps a Python interpreter waiting; absent without a supervisor. */
+  /** Connects this process with a port in the container; absent without a supervisor. */
+  readonly connect?: Supervisor["connect"];
+  /** Keeps interpreters waiting; absent without a supervisor. */
   readonly keepWarm?: Supervisor["keepWarm"];
 }
 
@@ -123,7 +123,11 @@ export class ExecRunner implements BlockRunner {
     }
   }
 
-  async #start(argv: readonly string[], env: Readonly<Record<string, string>>, stdin?: string): Promise<ExecStream> {
+  async #start(
+    argv: readonly string[],
+    env: Readonly<Record<string, string>>,
+    stdin?: string | Uint8Array,
+  ): Promise<ExecStream> {
     this.#assertThere();
     try {
       const exec = await answered(this.#create(argv, env, stdin), "exec create");
@@ -136,13 +140,17 @@ export class ExecRunner implements BlockRunner {
       await sleep(200);
       this.#assertThere();
       throw new BackendUnavailableError(`The block could not be started in the container: ${dockerReason(cause)}`, {
-        remedy: "Call restart(), which ends all processes in the container, and see that the daemon runs.",
+        remedy: "Call restart(), which ends all processes in the container, and make sure that the daemon is running.",
         cause,
       });
     }
   }
 
-  async #create(argv: readonly string[], env: Readonly<Record<string, string>>, stdin?: string): Promise<Exec> {
+  async #create(
+    argv: readonly string[],
+    env: Readonly<Record<string, string>>,
+    stdin?: string | Uint8Array,
+  ): Promise<Exec> {
     const { container, directory, user } = this.#context;
     return container.exec({
       Cmd: ["sh", "-c", startProgram, "fenced", directory, ...argv],
@@ -173,7 +181,7 @@ class ExecStream {
   #arrived = 0;
   #over: boolean = false;
 
-  constructor(exec: Exec, stream: Duplex, stdin: string | undefined) {
+  constructor(exec: Exec, stream: Duplex, stdin: string | Uint8Array | undefined) {
     this.#exec = exec;
     this.#stream = stream;
     const demultiplexer = new OutputDemultiplexer((name, bytes) => this.#output.push(name, bytes));
@@ -264,6 +272,6 @@ class ExecStream {
       }
       await sleep(20);
     }
-    this.#output.fail(new Error("the daemon does not tell how the block ended"));
+    this.#output.fail(new Error("the daemon does not report how the block ended"));
   }
 }

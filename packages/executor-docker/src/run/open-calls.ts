@@ -9,10 +9,7 @@ import type { BlockRunner } from "./exec-runner.ts";
  */
 export async function openCalls(runner: BlockRunner, accept: (connection: Duplex) => void): Promise<string> {
   if (runner.openCalls) return runner.openCalls(accept);
-  throw new FunctionSetupError(
-    "This container has no Python, through which programs could call functions of the host",
-    {
-      remedy: "Use an image that has Python 3.8 or later, or leave the functions of the host out.",
-    },
-  );
+  throw new FunctionSetupError("Host functions need Python in the container, and this one has none", {
+    remedy: "Use an image that has Python 3.8 or later, or leave the host functions out.",
+  });
 }

@@ -108,14 +108,14 @@ function notRemoved(place: string, late: boolean, said: string): Error {
     });
   }
   return new InvalidInputError(`${place} could not be removed: ${said}`, {
-    remedy: "See whether the user that the code runs as may remove it.",
+    remedy: "Check whether the user that the code runs as may remove it.",
   });
 }
 
 /** @throws InvalidInputError for a name that no file system accepts; the daemon would report only that it failed. */
 function usable(relative: string): string {
   if (relative.split("/").every((part) => Buffer.byteLength(part) <= longestName)) return relative;
-  throw new InvalidInputError(`The file system does not accept the name: ${JSON.stringify(relative.slice(0, 100))}`, {
+  throw new InvalidInputError(`The file system rejects the name: ${JSON.stringify(relative.slice(0, 100))}`, {
     remedy: "Use a shorter name of ordinary characters.",
   });
 }

@@ -213,14 +213,14 @@ function watchProgress(progress: Progress, milliseconds: number, onEnd: (error: 
         new BackendUnavailableError(
           `Reading the workspace from the container took more than ${milliseconds / 1000} s`,
           {
-            remedy: "Remove large files, or write what need not be kept outside of the workspace, in /tmp.",
+            remedy: "Remove large files, or write files that you do not need to keep to /tmp, outside the workspace.",
           },
         ),
       );
     } else if (idle >= mostIdle) {
       onEnd(
         new BackendUnavailableError(`The Docker daemon has moved no data for ${mostIdle} s`, {
-          remedy: "See whether the daemon is overloaded or stopped, and try again.",
+          remedy: "Check whether the daemon is overloaded or stopped, then try again.",
         }),
       );
     }
@@ -244,14 +244,14 @@ function leadsOut(relative: string): WorkspacePathError {
 /** The error for a path that does not exist. */
 export function notThere(relative: string): FileNotFoundError {
   return new FileNotFoundError(`There is no file ${JSON.stringify(relative)} in the workspace`, {
-    remedy: "`files.list()` says which files there are.",
+    remedy: "`files.list()` shows which files there are.",
   });
 }
 
 /** The error for a path that is not a file. */
 export function notAFile(relative: string): InvalidInputError {
   return new InvalidInputError(`${JSON.stringify(relative)} is not a regular file`, {
-    remedy: "Name a file; `files.list()` says which there are.",
+    remedy: "Name a file; `files.list()` shows which there are.",
   });
 }
 

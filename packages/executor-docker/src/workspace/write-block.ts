@@ -14,8 +14,7 @@ export async function writeBlock(workspace: ContainerWorkspace, run: BlockRun, e
   } catch (cause) {
     if (FencedError.isInstance(cause)) throw cause;
     throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
-      remedy:
-        "Check that its disk is not full, with `files.list()` and `files.remove()`, and that it can be written to.",
+      remedy: "Make room with `files.list()` and `files.remove()` if its disk is full, and check that it is writable.",
       cause,
     });
   }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../../src/index.ts";
 import { docker, dockerResources } from "./docker-cli.ts";
 import { hostCommand } from "./host-command.ts";
+import { pythonImage } from "./images.ts";
 
 /**
  * Executors for the kit with an image, on the daemon of this machine. For the `describe` around it.
@@ -20,6 +21,7 @@ export function dockerSubject(what: string, source: string, image = `${source}-$
     create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", ...options }),
     load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../../src/index.ts") }),
     takesWorkDir: true,
+    takesNetworkPolicy: source === pythonImage,
     hostCommand: hostCommand(image),
     breakPlace: async (executor) => {
       if (executor instanceof DockerCommandLineCodeExecutor) await docker("kill", executor.containerName);

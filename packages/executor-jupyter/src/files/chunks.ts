@@ -30,8 +30,8 @@ export async function* chunksOf(content: FileContent, size: number): AsyncGenera
     }
   }
   if (total !== content.size) {
-    throw new InvalidInputError(`The file has ${total} bytes and not ${content.size}: it was changed meanwhile`, {
-      remedy: "Upload it again; the file in the workspace is as it was.",
+    throw new InvalidInputError(`The file has ${total} bytes and not ${content.size}: it changed during the upload`, {
+      remedy: "Upload it again; the file in the workspace is unchanged.",
     });
   }
   yield { bytes: Buffer.concat(waiting), last: true };

@@ -240,8 +240,8 @@ class ContentsAccess implements RemoteFileAccess {
   #encoded(normal: string, directory = this.directory): string {
     const whole = path.posix.join(directory, normal);
     if (/\p{Surrogate}/u.test(whole)) {
-      throw new InvalidInputError(`${JSON.stringify(normal)} is not a name that can be sent`, {
-        remedy: "Leave lone surrogates out of it.",
+      throw new InvalidInputError(`${JSON.stringify(normal)} cannot be sent as a name`, {
+        remedy: "Remove its lone surrogates.",
       });
     }
     return whole === "." ? "" : whole.split("/").map(encodeURIComponent).join("/");
@@ -279,7 +279,7 @@ function childOf(directory: string, name: string): string {
   throw new BackendUnavailableError(
     `The workspace is more than ${deepest} directories deep at ${JSON.stringify(child)}`,
     {
-      remedy: "Symbolic links may lead in a circle, which the contents API follows: remove them.",
+      remedy: "Symbolic links may form a circle, which the contents API follows: remove them.",
     },
   );
 }
@@ -295,6 +295,6 @@ function tooSlow(directory: string): BackendUnavailableError {
 
 function notFound(given: string): FileNotFoundError {
   return new FileNotFoundError(`There is no file ${JSON.stringify(given)} in the workspace`, {
-    remedy: "`files.list()` says which files there are.",
+    remedy: "`files.list()` shows which files there are.",
   });
 }

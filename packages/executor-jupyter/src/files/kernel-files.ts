@@ -128,14 +128,14 @@ function namedError(error: FencedError, given: string): FencedError {
 }
 
 function strange(given: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The kernel's answer about ${JSON.stringify(given)} makes no sense`, {
+  return new BackendUnavailableError(`The kernel sent an invalid answer about ${JSON.stringify(given)}`, {
     remedy: "Code in the kernel may have changed Fenced's helper there: call `restart()` for a new kernel.",
   });
 }
 
 function lost(given: string, cause: KernelLostError): BackendUnavailableError {
   return new BackendUnavailableError(`${JSON.stringify(given)} cannot be reached: ${cause.end.reason}`, {
-    remedy: "Call again: a new kernel is started then.",
+    remedy: "Call again to start a new kernel.",
     cause,
   });
 }

@@ -61,7 +61,7 @@ export class CallBridge {
     const address = await untilAborted(within(openingMs, this.#begin()), signal);
     if (address !== undefined) return address;
     this.#end("it does not answer");
-    throw new BackendUnavailableError(`The kernel does not answer (calls), although ${openingMs} ms have passed`, {
+    throw new BackendUnavailableError(`The kernel has not answered for ${openingMs} ms (calls)`, {
       remedy: "It may be busy in native code, or stopped: call again later, or call `restart()` for a new kernel.",
     });
   }
@@ -91,7 +91,7 @@ export class CallBridge {
     const tunnels = this.#tunnels;
     this.#tunnels = this.#reader = undefined;
     tunnels?.fail(
-      new BackendUnavailableError(`Functions of the host cannot be called from the kernel: ${reason}`, {
+      new BackendUnavailableError(`Code in the kernel cannot call host functions: ${reason}`, {
         remedy: "Call `restart()` for a new kernel.",
       }),
     );

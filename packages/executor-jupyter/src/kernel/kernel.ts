@@ -62,7 +62,7 @@ export class Kernel {
       link?.close();
       signal.throwIfAborted();
       throw new BackendUnavailableError(`The kernel ${options.kernelId} does not answer: ${String(cause)}`, {
-        remedy: "See the server's log; a kernel that ends at once often lacks a package.",
+        remedy: "Check the server's log; a kernel that ends at once often lacks a package.",
         cause,
       });
     } finally {

@@ -15,7 +15,7 @@ shell_exit = 0
 
 
 def push_env(env, calls=None):
-    """Variables of a block. `calls`: it can call functions of the host, from which modules and by which commands."""
+    """Sets a block's variables. `calls`: how it can call host functions: from which modules, and by which commands."""
     if calls is not None:
         env = dict(env)
         choose_modules(calls["modules"], calls["names"])
@@ -42,7 +42,7 @@ def outer(name):
 
 
 def choose_modules(directory, names):
-    """Has the cell import modules of functions from a directory, and not those that another call had."""
+    """Makes the cell import function modules from this directory, not those of an earlier call."""
     sys.path[:] = [each for each in sys.path if os.path.dirname(each) != functions and each != directory]
     sys.path.insert(0, directory)
     for name in names:
@@ -59,7 +59,7 @@ def shell(program, code, stdin):
             file.write(code)
         shell_exit = run_script([program, script], stdin)
     finally:
-        # The block may have removed it, or have put something else there.
+        # The block may have removed or replaced it.
         try:
             os.unlink(script)
         except OSError:
@@ -112,7 +112,7 @@ def read_pipe(pipe, stream, pieces):
     while True:
         data = os.read(pipe.fileno(), 65536)
         text = decoder.decode(data, final=not data)
-        # What a child writes after its block has ended goes nowhere, but must not block it.
+        # Output that a child writes after its block has ended is discarded, but must not block the child.
         while text and not getattr(pieces, "closed", False):
             try:
                 pieces.put((stream, text), timeout=0.1)
@@ -125,7 +125,7 @@ def read_pipe(pipe, stream, pieces):
 
 def wait_for(process, readers, pieces):
     process.wait()
-    # A child may hold the output open: what is in the pipes by now is taken along.
+    # A child may hold the output open: read what is in the pipes by now.
     for reader in readers:
         reader.join(0.05)
     while not getattr(pieces, "closed", False) and pieces.full():
@@ -134,7 +134,7 @@ def wait_for(process, readers, pieces):
 
 
 def watch_output(stream):
-    """Sends a stream's output sooner than kernels do, which collect it for 0.2 seconds, and in pieces of bounded size."""
+    """Sends a stream's output in pieces of bounded size, without the 0.2 seconds for which kernels collect it."""
     if not hasattr(stream, "flush_interval"):
         return
     write, most, waiting = stream.write, 1 << 20, 0

@@ -1,8 +1,8 @@
-"""Hands connections of programs to the host, which takes calls of its functions over them. Python 3.8 or later.
+"""Forwards programs' connections to the host, which receives calls of its functions over them. Python 3.8 or later.
 
-Programs connect to a private socket; all that they say travels in frames on the kernel's control channel, whose thread runs all of
-this. So it works while a cell runs, for threads and child processes too, and standard input is left to the program. Both directions
-have a window: neither the host nor a program sends more than the other has taken.
+Programs connect to a private socket; all data travels in frames on the kernel's control channel, whose thread runs all of this.
+So it works while a cell runs, also for threads and child processes, and does not use the program's standard input. Both directions
+have a window: neither the host nor a program sends more than the other has room for.
 """
 
 import os
@@ -12,9 +12,9 @@ import struct
 LISTEN, WRITE, CREDIT, END, DROP = 6, 7, 8, 9, 10
 LISTENING, OPENED, DATA, CLOSED, TAKEN = 21, 22, 23, 24, 25
 MOST, WINDOW, READ = 128, 262144, 65536
-# What a connection is for, as the host's frames have it.
+# The purposes of a connection, as in the host's frames.
 CALLS = b"\0"
-# Messages on the way, and how long each may be: servers buffer what is sent too fast, and kernels drop it.
+# Limits on messages in flight and on their length: servers buffer messages that arrive too fast, and kernels drop them.
 MOST_MESSAGES, LONGEST_MESSAGE = 16, 1048576
 LONGEST_ADDRESS = 100
 
@@ -22,7 +22,7 @@ bridge = None
 
 
 def offer(kernel, home):
-    """Has the control channel take frames; tells whether it can, though a cell runs. The socket will be made in `home`."""
+    """Accepts frames on the control channel; returns whether that works while a cell runs. The socket is created in `home`."""
     global bridge
     thread = getattr(kernel, "control_thread", None)
     if not hasattr(getattr(thread, "io_loop", None), "add_handler"):
@@ -32,7 +32,7 @@ def offer(kernel, home):
     stream, session = kernel.control_stream, kernel.session
 
     def on_message(frames):
-        """The kernel's own way, for everything else, would announce each message to everybody and flush all output."""
+        """The kernel's own handler, used for all other messages, would announce each one to all clients and flush all output."""
         ident, message = session.feed_identities(frames, copy=False)
         if b"fenced_calls" not in bytes(message[1].bytes):
             return kernel.dispatch_control(frames)
@@ -48,7 +48,7 @@ def offer(kernel, home):
 
 
 def end():
-    """Called on the channel's own thread."""
+    """Runs on the channel's own thread."""
     if bridge is not None:
         bridge.close()
 
@@ -75,12 +75,12 @@ class Bridge:
         self.tunnels = {}
         self.last = 0
         self.outgoing = bytearray()
-        # Each time that the host begins anew, after a connection that broke, what was on the way counts no more.
+        # When the host reconnects after a broken connection, messages in flight no longer count.
         self.generation = self.sent = self.taken = self.received = self.told = 0
         self.host = None
 
     def take(self, stream, ident, parent):
-        """A message of the host: frames, and how many messages it has taken."""
+        """A message from the host: frames, and how many messages it has received."""
         content = parent["content"]
         if content["generation"] < self.generation:
             return
@@ -114,7 +114,7 @@ class Bridge:
         elif kind == DROP or not tunnel.waiting:
             self.close_tunnel(tunnel)
         else:
-            # The host has said everything: the program is let go once it has it.
+            # The host has sent everything: the connection closes once the program has read it.
             tunnel.ending = True
             self.watch(tunnel)
 
@@ -143,7 +143,7 @@ class Bridge:
         self.flush()
 
     def watch(self, tunnel):
-        """Waits for what the connection may do now: say something, or take what there is for it."""
+        """Waits until the connection can send, or has data to read."""
         reads = tunnel.credit > 0 and not tunnel.ending
         wanted = (self.loop.READ if reads else 0) | (self.loop.WRITE if tunnel.waiting else 0)
         if wanted == tunnel.watched:
@@ -202,7 +202,7 @@ class Bridge:
         if tunnel.watched:
             self.loop.remove_handler(tunnel.socket)
         try:
-            # A process that a cell forked may hold it, too.
+            # A process that a cell forked may hold it open, too.
             tunnel.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
@@ -223,7 +223,7 @@ class Bridge:
         self.outgoing += struct.pack(">IBI", len(payload) + 5, kind, number) + payload
 
     def flush(self):
-        """Sends what there is, but no more messages than the host has room for. One that only says what was taken counts for none."""
+        """Sends pending data, but no more messages than the host has room for. A message that only acknowledges does not count."""
         while self.host:
             piece = bytes(self.outgoing[:LONGEST_MESSAGE]) if self.sent - self.taken < MOST_MESSAGES else b""
             if not piece and self.received - self.told < MOST_MESSAGES // 2:
@@ -238,7 +238,7 @@ class Bridge:
 
 
 def listening(place):
-    """A socket that nobody else can enter; where those have no files, or the path is too long, a port of the loopback interface."""
+    """A socket that only this user can open; a loopback port if socket files are not supported or the path is too long."""
     if hasattr(socket, "AF_UNIX") and len(place.encode()) <= LONGEST_ADDRESS:
         made, address = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), "unix:" + place
         made.bind(place)

@@ -33,7 +33,7 @@ def inside(path, follow=True):
 
 
 def list_files(listing, directory):
-    """A page of a listing, which begins with its first; `end`: there is no other."""
+    """One page of a listing. `end`: it is the last page."""
     walk = listings.pop(listing, None) or walk_files(directory)
     files, characters = [], 0
     for path, size in walk:
@@ -85,7 +85,7 @@ def stat_file(path):
 
 
 def read_file(path, offset, length):
-    # Non-blocking, since a named pipe would hold the kernel for ever.
+    # Non-blocking, since opening a named pipe would block the kernel forever.
     flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(inside(path), os.O_RDONLY | flags), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -96,7 +96,7 @@ def read_file(path, offset, length):
 
 
 def write_file(upload, path, data, offset, last):
-    """Takes a piece of a file. The file is there when its last piece is, whole or not at all."""
+    """Stores one piece of a file. The file appears, complete, with its last piece."""
     target = replaceable(path)
     part = os.path.join(home, "upload-" + upload)
     with open(part, "ab" if offset else "wb") as file:
@@ -129,7 +129,7 @@ def replaceable(path):
 
 
 def move(part, target):
-    """Puts a file in the place of another, whose permissions it takes, at once."""
+    """Atomically replaces a file, and keeps the permissions of the old one."""
     beside = os.path.join(os.path.dirname(target), ".fenced-" + os.path.basename(part))
     try:
         if os.path.exists(target):
@@ -155,7 +155,7 @@ def remove_file(path):
 
 
 def remove_tree(top):
-    """Removes a directory of any depth: what lies deep is moved up before it is emptied."""
+    """Removes a directory of any depth: deep subdirectories are moved up before they are emptied."""
     holding = tempfile.mkdtemp(prefix=".fenced-", dir=os.path.dirname(top))
     make_writable(top)
     try:
@@ -176,7 +176,7 @@ def remove_tree(top):
                     os.unlink(entry.path)
             os.rmdir(directory)
     finally:
-        # What could not be removed stays, in one place.
+        # What cannot be removed stays, all in one place.
         try:
             os.rmdir(holding)
         except OSError:

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Waits for the end of the kernel, which holds the other end of the standard input. Then it kills what carries the kernel's
-# mark ($1, NAME=value) and deletes the kernel's directory ($2).
+# Waits until the kernel, which holds the other end of standard input, has ended. Then kills all processes that have the
+# kernel's mark ($1, NAME=value) in their environment, and deletes the kernel's directory ($2).
 trap '' HUP INT TERM
 while read -r _; do :; done
 for _ in 1 2 3 4 5; do

@@ -1,4 +1,4 @@
-"""Finds and ends what the kernel has started. Python 3.8 or later, standard library only."""
+"""Finds and ends the processes that the kernel has started. Python 3.8 or later, standard library only."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def now():
 
 
 def processes():
-    """Process ids to parents and times of birth."""
+    """Maps process ids to their parents and start times."""
     if not os.path.isdir("/proc/self"):
         import psutil
 
@@ -46,7 +46,7 @@ def processes():
 
 
 def descendants(since):
-    """Those that began later, except children of processes that did not."""
+    """The processes that started later, except children of processes that did not."""
     table = processes()
     children = {}
     for pid, (parent, _) in table.items():
@@ -61,7 +61,7 @@ def descendants(since):
 
 
 def kill(everything=False):
-    """Ends what this cell started, or all that the kernel started; tells whether nothing is left."""
+    """Ends all processes that this cell, or the kernel, has started; returns whether none are left."""
     since = began if everything else started
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline:
@@ -78,7 +78,7 @@ def kill(everything=False):
 
 
 def interrupt():
-    # To this process alone: the server would interrupt the whole group, and with it what earlier blocks left running.
+    # Signals this process only: the server would interrupt the whole group, with processes that earlier blocks left running.
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
     else:

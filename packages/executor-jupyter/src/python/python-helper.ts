@@ -144,7 +144,7 @@ export class PythonHelper {
       answer.then((it) => ({ it })),
     );
     if (value) return value.it;
-    throw new BackendUnavailableError(`The kernel does not answer (${name}), although ${deadlineMs} ms have passed`, {
+    throw new BackendUnavailableError(`The kernel has not answered for ${deadlineMs} ms (${name})`, {
       remedy: "It may be busy in native code, or stopped: call again later, or call `restart()` for a new kernel.",
     });
   }
@@ -170,14 +170,14 @@ function pythonLiteral(text: string): string {
 function valueOf(answer: unknown, name: string): unknown {
   const error = field(answer, "error");
   if (error === undefined && answer !== undefined) return field(answer, "value");
-  const remedy = "`files.list()` says which files there are.";
+  const remedy = "`files.list()` shows which files there are.";
   if (error === "outside") throw new WorkspacePathError("The path leads out of the workspace", { remedy });
   if (error === "not_found") throw new FileNotFoundError("There is no such file in the workspace", { remedy });
-  if (error === "not_a_file") throw new InvalidInputError("The path is not that of a regular file", { remedy });
-  if (error === "name") throw new InvalidInputError("The path has a name that is too long", { remedy: "Shorten it." });
+  if (error === "not_a_file") throw new InvalidInputError("The path does not name a regular file", { remedy });
+  if (error === "name") throw new InvalidInputError("A name in the path is too long", { remedy: "Shorten it." });
   const reason = textField(answer, "reason") || "it did not answer";
   throw new BackendUnavailableError(`Fenced's helper in the kernel failed (${name}): ${reason}`, {
-    remedy: "Restart the executor; see that the kernel's temporary directory can be written to.",
+    remedy: "Restart the executor, and make sure that the kernel's temporary directory is writable.",
   });
 }
 

@@ -1,6 +1,6 @@
-"""The module `_fenced`, beside the user's code in a Python kernel: begins and ends a session, and answers what is asked.
+"""The module `_fenced`, beside the user's code in a Python kernel: starts and ends a session, and answers requests.
 
-Python 3.8 or later, standard library only. It keeps out of the user's variables.
+Python 3.8 or later, standard library only. It does not touch the user's variables.
 """
 
 import errno
@@ -22,7 +22,7 @@ leash_pipe = None
 
 
 class Reply:
-    """Comes back as JSON from an expression that is evaluated after a cell."""
+    """An expression that is evaluated after a cell returns it as JSON."""
 
     def __init__(self, value):
         self.value = value
@@ -93,7 +93,7 @@ def begin(mark, scratch, directory, create, env, modules, leash):
 
 
 def start_leash(leash, mark):
-    """Ends what the kernel started when the kernel ends, in whatever way."""
+    """Ends all processes that the kernel has started when the kernel ends, however it ends."""
     global leash_pipe
     if not os.path.isdir("/proc/self") or not os.path.exists("/bin/sh"):
         return
@@ -119,7 +119,7 @@ def watch_cells():
 
 
 def keep_output():
-    # ZeroMQ drops what a slow server leaves, the end of the cell included. 0: it keeps all of it.
+    # By default ZeroMQ drops messages that a slow server has not read, even the end of the cell. 0 keeps them all.
     try:
         import zmq
 
@@ -133,7 +133,7 @@ def end(remove_workspace):
     global leash_pipe
     processes.kill(everything=True)
     calls.end()
-    # What was asked behind this would make files again.
+    # Requests that come after this one would create files again.
     for name in file_actions:
         actions[name] = refuse
     remove_quietly(files.home)
@@ -157,7 +157,7 @@ def refuse(**_):
 
 
 def offer(module, names):
-    """Makes names of a module that was set up variables, too."""
+    """Also defines the names of a module that was set up as variables."""
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if files.home is None or file is None or not file.startswith(files.home):
@@ -178,7 +178,7 @@ def get_ipython():
 
 
 def answer_aside():
-    """Answers on the control channel, which is served by a thread of its own, so that a busy kernel answers too."""
+    """Answers on the control channel, which has its own thread, so that a busy kernel answers too."""
     kernel = getattr(get_ipython(), "kernel", None)
     if kernel is None or not hasattr(kernel, "control_handlers"):
         return False

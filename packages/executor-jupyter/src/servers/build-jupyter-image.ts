@@ -26,7 +26,7 @@ export async function buildJupyterImage(docker: DockerClient, settings: ImageSet
     await follow(docker, stream, onProgress);
   } catch (cause) {
     throw new BackendUnavailableError(`The Jupyter image could not be built: ${String(cause)}`, {
-      remedy: `See that ${baseImage} can be pulled and that pip reaches an index, or give a finished \`image\`.`,
+      remedy: `Make sure that ${baseImage} can be pulled and that pip reaches an index, or set \`image\` to a finished image.`,
       cause,
     });
   }

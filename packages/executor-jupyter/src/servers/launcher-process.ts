@@ -64,7 +64,7 @@ export class LauncherProcess {
       if (started.#ended !== undefined) await within(1000, started.#logRead);
       const reason = started.#ended ?? `it does not listen after ${settings.startTimeoutMs} ms`;
       throw new BackendUnavailableError(`The Jupyter server did not start: ${reason}\n${started.#lastLines()}\n`, {
-        remedy: `See whether this works: ${settings.python} -m jupyter_server --version`,
+        remedy: `Check whether this works: ${settings.python} -m jupyter_server --version`,
       });
     }
     started.#port = port;

@@ -1,7 +1,7 @@
 """Runs jupyter_server 1.x or 2.x for `LocalJupyterServer`.
 
-Its settings come through standard input, so that the token stands neither in a process list nor in an environment, where
-kernels would inherit it. The end of its standard input ends it.
+It reads its settings from standard input, so that the token appears neither in a process list nor in an environment that
+kernels would inherit. It ends when its standard input ends.
 """
 
 import json
@@ -23,7 +23,7 @@ except ImportError as error:
 
 
 class LimitedKernelSpecManager(KernelSpecManager):
-    """Starts each kernel through a shell that limits its memory, and that of each process which it starts."""
+    """Starts each kernel through a shell that limits the memory of the kernel and of each process that it starts."""
 
     def get_kernel_spec(self, kernel_name):
         spec = super().get_kernel_spec(kernel_name)
@@ -33,7 +33,7 @@ class LimitedKernelSpecManager(KernelSpecManager):
 
 
 class QuietServerApp(ServerApp):
-    # Both write the token into files.
+    # Both would write the token to files.
     def write_server_info_file(self):
         pass
 
@@ -48,7 +48,7 @@ def free_port():
 
 
 def adopt_orphans():
-    # What a kernel leaves behind becomes a child of the server and ends with it (PR_SET_CHILD_SUBREAPER).
+    # Processes that a kernel leaves behind become children of the server and end with it (PR_SET_CHILD_SUBREAPER).
     try:
         import ctypes
 
@@ -58,7 +58,7 @@ def adopt_orphans():
 
 
 def bury_orphans():
-    # Kernels are the kernel managers' own to wait for.
+    # The kernel managers wait for kernels themselves.
     kernels = {manager.provisioner.pid for manager in app.kernel_manager._kernels.values() if manager.provisioner}
     while True:
         try:

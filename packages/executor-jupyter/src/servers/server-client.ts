@@ -95,12 +95,12 @@ export class ServerClient implements AsyncDisposable {
     const said = messageOf(text) || response.statusText || "no reason given";
     if ([301, 302, 303, 307, 308, 401, 403].includes(response.status) && (await this.#isLockedOut())) {
       return new BackendUnavailableError(`The Jupyter server at ${this.address.baseUrl} does not accept the token`, {
-        remedy: "Give the server's own token: `jupyter server list` shows it on its machine.",
+        remedy: "Set `token` to the server's own token: `jupyter server list` shows it on its machine.",
       });
     }
     const place = `${this.address.baseUrl}${path.replace(/\?.*/, "")}`;
     return new BackendUnavailableError(`The Jupyter server answered ${response.status} at ${place}: ${said}`, {
-      remedy: "Look into the server's log.",
+      remedy: "Check the server's log.",
     });
   }
 
@@ -130,7 +130,7 @@ export class ServerClient implements AsyncDisposable {
     return new BackendUnavailableError(
       `The Jupyter server at ${this.address.baseUrl} cannot be reached: ${why(cause)}`,
       {
-        remedy: "Check that it runs and that the address, with its path prefix, is right.",
+        remedy: "Check that it is running and that the address, with its path prefix, is right.",
         cause,
       },
     );

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Gives a user without a home, as most are that only have a number, one to write to, and runs the image's own command ($@). Where
-# $FENCED_LEASHED says so, ends it when the standard input that this program holds open ends.
+# Runs the image's own command ($@). Creates a writable home for a user without one, such as one with only a number. If
+# $FENCED_LEASHED is set, ends the command when standard input, which this program holds open, ends.
 if [ -z "$HOME" ] || [ "$HOME" = / ] || [ ! -w "$HOME" ]; then
   HOME=/tmp/home
   export HOME

@@ -73,7 +73,7 @@ export class JupyterSession implements BackendSession {
     const { signal } = this.#closing;
     const live = await this.#slot.kernel(signal);
     if (this.#slot.report?.calls !== true) {
-      throw new FunctionSetupError("Code in this kernel cannot call functions of the host", {
+      throw new FunctionSetupError("Code in this kernel cannot call host functions", {
         remedy: "Leave them out, or use a Python kernel with ipykernel 6 or later.",
       });
     }
@@ -143,7 +143,7 @@ export class JupyterSession implements BackendSession {
   /** The variables that this block has in addition to the session's; `undefined` if there are none. */
   #newVariables({ env }: BlockRun, { kernel, helper }: SlotKernel): Readonly<Record<string, string>> | undefined {
     if (!helper && Object.keys(env).length > 0) {
-      throw new InvalidInputError(`The ${kernel.language} kernel takes no environment variables`, {
+      throw new InvalidInputError(`The ${kernel.language} kernel does not accept environment variables`, {
         remedy: "Leave `env` out, or set them in the block.",
       });
     }
@@ -178,8 +178,9 @@ export class JupyterSession implements BackendSession {
   async *#afterLoss({ end }: KernelLostError, live: SlotKernel): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     await this.#slot.discard(live);
     if (end.kind === "unreachable") {
-      throw new BackendUnavailableError(`The block's end is unknown: ${end.reason}`, {
-        remedy: "See that the server runs; the next call starts a new kernel, without the variables of this one.",
+      throw new BackendUnavailableError(`It is unknown how the block ended: ${end.reason}`, {
+        remedy:
+          "Make sure that the server is running; the next call starts a new kernel, without the variables of this one.",
       });
     }
     yield { type: "stderr", data: `The block did not end: ${end.reason}. Variables are lost.\n` };

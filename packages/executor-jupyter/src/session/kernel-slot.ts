@@ -82,7 +82,7 @@ export class KernelSlot {
 
   get files(): BackendFiles {
     if (this.#files) return this.#files;
-    throw new BackendUnavailableError("The workspace is not there yet", { remedy: "Start the executor first." });
+    throw new BackendUnavailableError("The workspace does not exist yet", { remedy: "Start the executor first." });
   }
 
   /**
@@ -299,7 +299,7 @@ export class KernelSlot {
     return kernelFiles(async () => {
       const { helper } = await this.kernel(this.#closing.signal);
       if (helper) return helper;
-      throw new BackendUnavailableError("The kernel is not a Python kernel any more", { remedy: "Call `restart()`." });
+      throw new BackendUnavailableError("The kernel is no longer a Python kernel", { remedy: "Call `restart()`." });
     });
   }
 
@@ -311,7 +311,7 @@ export class KernelSlot {
 
 function stopped(): ExecutorStoppedError {
   return new ExecutorStoppedError("The executor was stopped during this call", {
-    remedy: "Call again if the code should still run; what it had written to the workspace may be incomplete.",
+    remedy: "Call again if the code should still run; files that it was writing may be incomplete.",
   });
 }
 

@@ -5,7 +5,7 @@ import type { CodeResult, Display, ExecutionEvent } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { JupyterCodeExecutor } from "../../src/index.ts";
-import { sharedServer } from "../support/local-server.ts";
+import { anyVersion, sharedServer } from "../support/local-server.ts";
 import { python } from "../support/python.ts";
 
 const patience = { timeout: 120_000 };
@@ -17,9 +17,9 @@ const show = (bundle: object) =>
     `from IPython.display import display\ndisplay(__import__("json").loads(${JSON.stringify(JSON.stringify(bundle))}), raw=True)`,
   );
 
-describe.each(["jupyter", "jupyter2"] as const)("rich outputs (%s)", (version) => {
+describe.each(anyVersion)("rich outputs (%s)", (version) => {
   describe("of a kernel", needs(version), () => {
-    const { executor: create } = sharedServer(version);
+    const { executor: create, shared } = sharedServer(version);
 
     const run = async (executor: JupyterCodeExecutor, ...code: string[]): Promise<CodeResult> => {
       const result = await executor.executeCodeBlocks(code.map(python));
@@ -33,7 +33,7 @@ describe.each(["jupyter", "jupyter2"] as const)("rich outputs (%s)", (version) =
       ["image/gif", "gif"],
       ["application/pdf", "pdf"],
     ])("that are bytes are bytes, and a file: %s", patience, async (type, ending) => {
-      await using executor = create();
+      const executor = shared();
       const { displays } = await executor.executeCodeBlocks([show({ [type]: base64, "text/plain": "<it>" })]);
       const [display] = displays;
       expect(display?.data).toEqual({ [type]: new Uint8Array(bytes), "text/plain": "<it>" });
@@ -51,7 +51,7 @@ describe.each(["jupyter", "jupyter2"] as const)("rich outputs (%s)", (version) =
       ["application/vnd.vegalite.v5+json", { mark: "bar" }, ".json"],
       ["application/vnd.plotly.v1+json", { data: [], layout: {} }, ".json"],
     ])("that are text or JSON stay so: %s", patience, async (type, content, ending) => {
-      await using executor = create();
+      const executor = shared();
       const { displays } = await executor.executeCodeBlocks([show({ [type]: content })]);
       expect(displays[0]?.data).toEqual({ [type]: content });
       const [file = ""] = displays[0]?.files ?? [];
@@ -61,7 +61,7 @@ describe.each(["jupyter", "jupyter2"] as const)("rich outputs (%s)", (version) =
     });
 
     it("show their text in the output, in order with what is printed", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       const result = await run(
         executor,
         `from IPython.display import display, Markdown
@@ -81,7 +81,7 @@ display({"text/markdown": "*four*"}, raw=True)
     });
 
     it("may be updated: the result has the last state, in the first one's place", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       const code = `from IPython.display import display
 handle = display({"text/html": "1"}, raw=True, display_id="bar")
 display({"text/html": "other"}, raw=True)
@@ -97,7 +97,7 @@ for step in "23": handle.update({"text/html": step}, raw=True)`;
     });
 
     it("may be updated by a later block", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       await run(
         executor,
         `from IPython.display import display, update_display\n_ = display({"text/html": "1"}, raw=True, display_id="bar")`,
@@ -107,7 +107,7 @@ for step in "23": handle.update({"text/html": step}, raw=True)`;
     });
 
     it("and text may be cleared, at once or when the next comes", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       const code = `from IPython.display import clear_output, display
 print("gone", flush=True)
 display({"text/html": "gone"}, raw=True)
@@ -147,7 +147,7 @@ clear_output(wait=True)`;
     });
 
     it("have no ANSI codes in tracebacks, and keep what was printed before", patience, async () => {
-      await using executor = create();
+      const executor = shared();
       const result = await executor.executeCodeBlocks([python("print('before')\n1/0"), python("print('never')")]);
       expect(result.exitCode).toBe(1);
       expect(result.stdout).toBe("before\n");

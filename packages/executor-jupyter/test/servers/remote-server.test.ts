@@ -8,7 +8,7 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { JupyterCodeExecutor } from "../../src/index.ts";
 import { KernelApi } from "../support/kernel-api.ts";
-import { sharedServer } from "../support/local-server.ts";
+import { anyVersion, sharedServer } from "../support/local-server.ts";
 import { python } from "../support/python.ts";
 import { TlsProxy } from "../support/tls-proxy.ts";
 
@@ -16,7 +16,7 @@ import { TlsProxy } from "../support/tls-proxy.ts";
 const many = process.env["FENCED_SUITE"] === "full" ? 50 : 20;
 const patience = { timeout: 120_000 };
 
-describe.each(["jupyter", "jupyter2"] as const)("a server somewhere else (%s)", (version) => {
+describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
   describe("behind a proxy", needs(version, "openssl"), () => {
     const { server, address } = sharedServer(version);
 

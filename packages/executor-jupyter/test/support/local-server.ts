@@ -1,5 +1,5 @@
-import { jupyterPythons } from "@fenced/test-support";
-import { afterAll, beforeAll } from "vitest";
+import { backend, jupyterPythons } from "@fenced/test-support";
+import { afterAll, beforeAll, onTestFailed } from "vitest";
 import {
   JupyterCodeExecutor,
   LocalJupyterServer,
@@ -15,6 +15,8 @@ export interface SharedServer {
   readonly server: LocalJupyterServer;
   /** A new executor on it. */
   readonly executor: (options?: JupyterExecutorOptions) => JupyterCodeExecutor;
+  /** One that tests share which leave no more than variables and files behind. After a test that failed it is another one. */
+  readonly shared: () => JupyterCodeExecutor;
   /** Where it is, with its token. */
   readonly address: () => Promise<ServerAddress & { readonly token: string }>;
 }
@@ -24,9 +26,19 @@ export function sharedServer(version: ServerVersion = "jupyter"): SharedServer {
   const server = new LocalJupyterServer({ python: jupyterPythons[version] });
   beforeAll(() => server.start(), 60_000);
   afterAll(() => server.stop(), 60_000);
+  let shared: JupyterCodeExecutor | undefined;
+  afterAll(() => shared?.stop(), 60_000);
   return {
     server,
     executor: (options) => new JupyterCodeExecutor({ server, ...options }),
+    shared() {
+      const executor = (shared ??= new JupyterCodeExecutor({ server }));
+      onTestFailed(async () => {
+        shared = undefined;
+        await executor.stop();
+      });
+      return executor;
+    },
     async address() {
       const { address, release } = await server.acquire();
       await release();
@@ -34,3 +46,12 @@ export function sharedServer(version: ServerVersion = "jupyter"): SharedServer {
     },
   };
 }
+
+/**
+ * The servers for tests of what depends little on their version: the newest that is here. Each of them where `FENCED_SUITE` is
+ * `full`, as in `.ci/full`.
+ */
+export const anyVersion: readonly ServerVersion[] =
+  process.env["FENCED_SUITE"] === "full"
+    ? ["jupyter", "jupyter2"]
+    : [backend("jupyter2").available ? "jupyter2" : "jupyter"];

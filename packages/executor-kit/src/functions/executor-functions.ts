@@ -142,10 +142,9 @@ export class ExecutorFunctions {
   }
 
   async #connect(session: BackendSession): Promise<void> {
-    await this.#host.open(async (accept) => {
-      if (!session.openHostCalls) throw this.#noHostFunctions();
-      return session.openHostCalls(accept);
-    });
+    const open = session.openHostCalls?.bind(session);
+    if (open) await this.#host.open(open);
+    else this.#host.openFiles(session.files);
   }
 
   /** Host functions are in the modules of both languages. */
@@ -158,9 +157,9 @@ export class ExecutorFunctions {
   }
 
   #noHostFunctions(): InvalidInputError {
-    return new InvalidInputError(`${this.#settings.owner} cannot run functions of the host`, {
+    return new InvalidInputError(`${this.#settings.owner} cannot run host functions`, {
       remedy:
-        "Leave them out, or use an executor whose `capabilities.hostFunctions` names languages, such as LocalCommandLineCodeExecutor or DockerCommandLineCodeExecutor.",
+        "Leave them out, or use an executor whose `capabilities.hostFunctions` is not empty, such as LocalCommandLineCodeExecutor or DockerCommandLineCodeExecutor.",
     });
   }
 }

@@ -179,8 +179,8 @@ function checkReport(plan: SetupPlan, { stdout, output }: { stdout: string; outp
   // An imported package may have printed something before it without ending the line.
   const line = stdout.split("\n").find((each) => each.includes(plan.nonce));
   if (line === undefined) {
-    throw new FunctionSetupError(`Setting up the functions ended without a report: ${tail(output)}`, {
-      remedy: "Look at the output; the session's interpreter may be broken or its memory too small.",
+    throw new FunctionSetupError(`The set-up of the functions ended without a report: ${tail(output)}`, {
+      remedy: "Check the output; the session's interpreter may be broken, or out of memory.",
     });
   }
   const report: unknown = JSON.parse(line.slice(line.indexOf(plan.nonce) + plan.nonce.length));

@@ -3,6 +3,8 @@ import type { Duplex } from "node:stream";
 import { type ApproveHostCall, type HostCallEvent, type HostFunction, InvalidInputError } from "@fenced/core";
 import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
+import type { BackendFiles } from "../workspace/backend-files.ts";
+import { FileCalls } from "./file-calls.ts";
 import { HostCallDesk } from "./host-call-desk.ts";
 import { withHostCalls } from "./with-host-calls.ts";
 
@@ -38,6 +40,8 @@ export class HostCalls {
   readonly #desk: HostCallDesk;
   readonly #every = new Map<string, HostFunction>();
   #address = "";
+  /** The files that carry calls, where nothing else does. */
+  #files: BackendFiles | undefined;
 
   constructor(settings: HostCallsSettings) {
     this.#settings = settings;
@@ -61,8 +65,8 @@ export class HostCalls {
       ? undefined
       : [...chosen.values()].find((each) => each.needsApproval !== false && !each.approve);
     if (unapproved) {
-      throw new InvalidInputError(`The function ${unapproved.name} needs approval, and nobody is there to give it`, {
-        remedy: "Give the executor `approveHostCall`, or the function `approve`, or leave the function out.",
+      throw new InvalidInputError(`The function ${unapproved.name} needs approval, and there is nobody to ask`, {
+        remedy: "Set `approveHostCall` on the executor or `approve` on the function, or leave the function out.",
       });
     }
     for (const each of chosen.values()) this.#every.set(each.name, each);
@@ -71,7 +75,13 @@ export class HostCalls {
 
   /** Lets the backend connect its programs with this desk. */
   async open(connect: (accept: (connection: Duplex) => void) => Promise<string>): Promise<void> {
+    this.#files = undefined;
     this.#address = await connect((connection) => this.#desk.accept(connection));
+  }
+
+  /** Lets files of the workspace carry calls, for a backend that has no other way. */
+  openFiles(files: BackendFiles): void {
+    this.#files = files;
   }
 
   /** Runs a block whose programs can call these functions until it ends. */
@@ -82,8 +92,10 @@ export class HostCalls {
   ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
     const { approve, maxCalls, telemetry } = this.#settings;
     const calls = this.#desk.open({ functions, approve, maxCalls, index, signal, telemetry });
-    const env = { [addressVariable]: this.#address, [tokenVariable]: calls.token };
-    return withHostCalls(start(env), calls, () => this.#desk.close(calls));
+    const carrier = this.#files && new FileCalls(this.#files, (connection) => this.#desk.accept(connection));
+    const env = { [addressVariable]: carrier?.address ?? this.#address, [tokenVariable]: calls.token };
+    const events = start(env);
+    return withHostCalls(carrier?.during(events) ?? events, calls, () => this.#desk.close(calls));
   }
 }
 

@@ -1,4 +1,4 @@
-import { FencedError, type HostCallError } from "@fenced/core";
+import type { HostCallError } from "@fenced/core";
 
 const longestMessage = 4000;
 
@@ -18,12 +18,18 @@ export function programError(error: unknown): HostCallError {
 }
 
 function partsOf(error: unknown): HostCallError {
-  if (FencedError.isInstance(error)) return { name: error.name, message: error.message };
+  if (typeof error === "string") return { name: "Error", message: error };
   // It may be from another realm, or not an error at all.
-  if (typeof error === "object" && error !== null) {
-    const name: unknown = Reflect.get(error, "name");
-    const message: unknown = Reflect.get(error, "message");
-    return { name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" };
+  if (typeof error !== "object" || error === null) return { name: "Error", message: "" };
+  return { name: textOf(error, "name") ?? "Error", message: textOf(error, "message") ?? "" };
+}
+
+/** A property that is text; to read it may throw. */
+function textOf(error: object, property: "name" | "message"): string | undefined {
+  try {
+    const text: unknown = Reflect.get(error, property);
+    return typeof text === "string" ? text : undefined;
+  } catch {
+    return undefined;
   }
-  return { name: "Error", message: typeof error === "string" ? error : "" };
 }

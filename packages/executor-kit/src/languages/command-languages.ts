@@ -36,7 +36,7 @@ export function languageTable(
   for (const [name, entry] of Object.entries(own ?? {})) {
     if (!/^\w+$/.test(entry.extension) || (entry.command[0] ?? "") === "") {
       throw new InvalidInputError(`The entry for "${name}" in \`languages\` is not usable`, {
-        remedy: 'Give it an extension without a dot and a command, e.g. { extension: "rb", command: ["ruby"] }.',
+        remedy: 'Give it an extension without a dot, and a command, e.g. { extension: "rb", command: ["ruby"] }.',
       });
     }
     table[canonicalLanguage(name)] = entry;

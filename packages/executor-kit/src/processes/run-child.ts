@@ -84,7 +84,7 @@ function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily
 
 function notStarted(cause: unknown, program: string, cwd: string): BackendUnavailableError {
   return new BackendUnavailableError(`"${program}" could not be started in ${cwd}: ${String(cause)}`, {
-    remedy: "Check that the program and the directory are there, then call stop() and start().",
+    remedy: "Check that the program and the directory exist, then call stop() and start().",
     cause,
   });
 }

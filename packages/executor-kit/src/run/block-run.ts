@@ -4,7 +4,7 @@ import type { Display, NetworkDecision } from "@fenced/core";
  * The reason with which a block's signal is aborted when it times out. With any other reason, nobody learns how the
  * block ended.
  */
-export const timeIsUp: Error = new Error("The block's time is up");
+export const timeIsUp: Error = new Error("The block has timed out");
 
 /** One block, ready to run, as the base class passes it to an executor. */
 export interface BlockRun {
@@ -41,6 +41,15 @@ export interface BlockRun {
   readonly signal: AbortSignal;
 }
 
+/** A program to run beside blocks, as the base class passes it to a session. */
+export interface ProgramRun extends Pick<BlockRun, "env"> {
+  readonly argv: readonly [string, ...string[]];
+  /** What it reads; `undefined`: standard input is closed. */
+  readonly stdin?: string | Uint8Array;
+  /** As for a block: kill everything that the program started. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * What a block outputs. Chunks of bytes may end anywhere, even within a character; the base class joins them. It copies
  * what it keeps before it requests the next event, so the memory can be reused then.
@@ -63,7 +72,7 @@ export interface BlockOutcome {
    * later, since that wait does not count towards the block's duration. Default: when `run` returns.
    */
   readonly endedAt?: number;
-  /** Requests that the network policy refused meanwhile; `NetworkLog` collects them. */
+  /** Requests that the network policy refused meanwhile; `SessionNetwork` collects them. */
   readonly network?: readonly NetworkDecision[];
   /** Variables of earlier blocks are gone. */
   readonly stateLost?: boolean;

@@ -15,7 +15,7 @@ export class ExecutionStream<Item> implements AsyncIterable<Item> {
 
   [Symbol.asyncIterator](): AsyncIterator<Item, void, void> {
     if (this.#read) {
-      throw new InvalidInputError("This stream has been read already", {
+      throw new InvalidInputError("This stream has already been read", {
         remedy: "To run the code again, call streamCodeBlocks again.",
       });
     }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { InvalidInputError } from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
@@ -50,6 +51,16 @@ export async function* guardWorkspace(
     watching.abort();
     unfollow();
   }
+}
+
+/** For an executor with a limit whose session cannot hold it. */
+export function notMeasurable(): InvalidInputError {
+  return new InvalidInputError(
+    "`maxWorkspaceBytes` cannot be enforced here: the workspace cannot be measured while code runs",
+    {
+      remedy: "Leave it out, and limit the disk where the code runs, with a sized volume or a quota.",
+    },
+  );
 }
 
 /** Resolves to true if the workspace exceeds the limit before the signal is aborted. */

@@ -155,7 +155,7 @@ export function aggregateResult(
 export function validateRun(blocks: readonly CodeBlock[], options: ExecuteOptions, takesStdin: boolean): void {
   checkExecuteArguments(blocks, options);
   if (options.stdin !== undefined && !takesStdin) {
-    throw new InvalidInputError("This executor's blocks have no standard input", {
+    throw new InvalidInputError("This executor does not support standard input", {
       remedy: "Leave `stdin` out, or write the data to a file with `files.write`.",
     });
   }

@@ -21,8 +21,10 @@ workspace = "/"
 environment = {}
 # Where the command is that calls functions of the host, for blocks that may.
 commands = ""
-# The module that keeps an interpreter waiting, once the host has asked for that.
-warm = None
+# The modules that keep an interpreter waiting, for Python and for JavaScript, once the host has asked for that.
+warm = spare = None
+# The children of this program that wait for blocks, and have run nothing of anybody's.
+waiting = set()
 inputs, blocks, readers = {}, {}, {}
 
 
@@ -68,21 +70,18 @@ def start(number, mark, credit, argv, environ):
     if given is not None:
         os.lseek(given, 0, os.SEEK_SET)
     stdin = given if given is not None else os.open("/dev/null", os.O_RDONLY)
-    out, err, status = os.pipe(), os.pipe(), os.pipe()
-    widen(out[1], READ)
     request = argv, variables(environ)
     try:
-        shepherd = begin(request, (stdin, out[1], err[1], status[1]), status[0])
+        started = take_spare(request, given) or begin(request, stdin, mark)
     except OSError as error:
-        for end in (stdin,) + out + err + status:
-            os.close(end)
+        os.close(stdin)
         if file is not None:
             file.remove()
         report(number, None, None, False, no_process(error.errno))
         return
-    for end in (stdin, out[1], err[1], status[1]):
-        os.close(end)
-    block = Block(number, mark, credit, shepherd, status[0], {out[0]: STDOUT, err[0]: STDERR})
+    os.close(stdin)
+    shepherd, status, (out, err), mark = started
+    block = Block(number, mark, credit, shepherd, status, {out: STDOUT, err: STDERR})
     block.file = file
     blocks[number] = block
     for end in block.pipes:
@@ -101,22 +100,60 @@ def variables(environ):
     return found
 
 
-def begin(request, given, status):
-    """Starts the block's shepherd: the one that a waiting interpreter forks, or a fork of this program."""
-    shepherd = warm.fork(*request, given, status) if warm is not None else None
-    if shepherd is not None:
-        return shepherd
-    shepherd = os.fork()
+def lasting(variables):
+    """Those that do not differ from block to block."""
+    return {name: value for name, value in variables.items() if not name.startswith("FENCED_")}
+
+
+def left_running():
+    """What blocks left running, and whatever lost its parent."""
+    table = processes.processes()
+    return [pid for pid, parent in table.items() if parent == processes.SELF and pid not in waiting]
+
+
+def take_spare(request, given):
+    taken = spare.take(*request, given is not None) if spare is not None else None
+    return taken and (taken.shepherd, taken.status, taken.outputs, taken.mark)
+
+
+def begin(request, stdin, mark):
+    """Starts the block's shepherd: one that waits already, or a fork of this program. Returns it, where it tells of the
+    block's end, the block's outputs, and its mark."""
+    out, err = os.pipe(), os.pipe()
+    widen(out[1], READ)
+    given = stdin, out[1], err[1]
+    try:
+        found = warm.fork(*request, given) if warm is not None else None
+        shepherd, status = found or fork_shepherd(request, given)
+    except OSError:
+        for end in (out[0], err[0]):
+            os.close(end)
+        raise
+    finally:
+        for end in given[1:]:
+            os.close(end)
+    return shepherd, status, (out[0], err[0]), mark
+
+
+def fork_shepherd(request, given):
+    status, told = os.pipe()
+    try:
+        shepherd = os.fork()
+    except OSError:
+        os.close(status)
+        os.close(told)
+        raise
     if shepherd == 0:
         try:
-            herd(request, *given)
+            herd(request, given, told)
         finally:
             os._exit(1)
-    return shepherd
+    os.close(told)
+    return shepherd, status
 
 
-def herd(request, stdin, out, err, status):
-    keep = sorted((stdin, out, err, status))
+def herd(request, given, status):
+    keep = sorted(given + (status,))
     for lower, upper in zip([-1] + keep, keep + [keep[-1] + 256]):
         os.closerange(lower + 1, upper)
     processes.adopt_orphans()
@@ -127,10 +164,10 @@ def herd(request, stdin, out, err, status):
         return
     if program == 0:
         try:
-            become(request, stdin, out, err)
+            become(request, given)
         finally:
             os._exit(127)
-    for end in (stdin, out, err):
+    for end in given:
         os.close(end)
     while True:
         try:
@@ -142,9 +179,9 @@ def herd(request, stdin, out, err, status):
             os.write(status, struct.pack(">I", code))
 
 
-def become(request, stdin, out, err):
+def become(request, given):
     os.setsid()
-    for target, source in enumerate((stdin, out, err)):
+    for target, source in enumerate(given):
         os.dup2(source, target)
     processes.default_signals()
     processes.protect(1)

@@ -12,7 +12,7 @@ except ImportError:
 
 RUN, INPUT, KILL, CREDIT, RESET = 1, 2, 3, 4, 5
 LISTEN, TUNNEL_WRITE, TUNNEL_CREDIT, TUNNEL_END, TUNNEL_DROP = 6, 7, 8, 9, 10
-WARM, FILE, PING = 11, 12, 13
+WARM, FILE, PING, TUNNEL_CONNECT = 11, 12, 13, 14
 HELLO, STDOUT, STDERR, EXIT, DONE = 16, 17, 18, 19, 20
 LISTENING, TUNNEL_OPEN, TUNNEL_DATA, TUNNEL_CLOSED, TUNNEL_TAKEN, TUNNEL_ENDED = 21, 22, 23, 24, 25, 26
 PONG = 27
@@ -99,7 +99,8 @@ class Channel:
             if len(self.incoming) < length + 4:
                 break
             kind, number = struct.unpack_from(">BI", self.incoming, 4)
-            frames.append((kind, number, bytes(self.incoming[9 : length + 4])))
+            with memoryview(self.incoming) as incoming:
+                frames.append((kind, number, bytes(incoming[9 : length + 4])))
             del self.incoming[: length + 4]
         return frames
 

@@ -155,7 +155,7 @@ class Greeting {
   #ended(): BackendUnavailableError {
     const said = `${this.#errors}${this.#frames ? "" : this.#text}`.trim();
     return new BackendUnavailableError(`The supervisor ended${said === "" ? "" : `: ${said}`}`, {
-      remedy: "There must be a POSIX shell as `sh`. If there is, call again: that starts a new one.",
+      remedy: "It needs a POSIX shell, `sh`. If there is one, call again to start a new supervisor.",
     });
   }
 
@@ -233,8 +233,8 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
       .join(" ");
   const problem = value("problem");
   if (problem !== undefined) {
-    throw new BackendUnavailableError(`There is no place for temporary files: ${problem}`, {
-      remedy: "The directory for the session must be one that can be made and written to; it is usually below /tmp.",
+    throw new BackendUnavailableError(`No directory for temporary files could be created: ${problem}`, {
+      remedy: "Make sure that the session's directory, usually below /tmp, can be created and written to.",
     });
   }
   const programs = lines.flatMap(([first, name = "", ...place]): [string, string][] =>
@@ -254,6 +254,6 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
 
 function notAnswered(): BackendUnavailableError {
   return new BackendUnavailableError(`The supervisor did not answer within ${answerMs / 1000} s`, {
-    remedy: "See whether programs can be started there, and whether its standard input and output are connected.",
+    remedy: "Check that programs can be started there, and that standard input and output are connected.",
   });
 }

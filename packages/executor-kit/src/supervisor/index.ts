@@ -13,8 +13,10 @@ export {
   type SupervisorConfig,
   type SupervisorLoader,
 } from "./supervisor-command.ts";
+export { type NetworkProxy, type NetworkProxyClass, SessionNetwork } from "./session-network.ts";
 export { SupervisedFiles, type SupervisedPlace } from "./supervised-files.ts";
-export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPython } from "./supervised-program.ts";
+export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
 export type { Supervisor } from "./supervisor.ts";
 export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
+export { warmOption, type WarmOptions, warmPrograms } from "./warm-options.ts";
 export { encodeFrame, hostMagic, type FrameConsumer, FrameReader } from "./wire.ts";

@@ -164,8 +164,8 @@ function refusal(said: string, file: string): unknown {
 }
 
 function changed(file: string): InvalidInputError {
-  return new InvalidInputError(`${JSON.stringify(file)} was changed while it was being sent`, {
-    remedy: "Send it again when nothing writes to it.",
+  return new InvalidInputError(`${JSON.stringify(file)} changed while it was being sent`, {
+    remedy: "Send it again when no program writes to it.",
   });
 }
 
@@ -177,7 +177,7 @@ function notAnswered(file: string, limitMs: number): BackendUnavailableError {
 }
 
 function notAnAnswer(file: string): BackendUnavailableError {
-  return new BackendUnavailableError(`Something else came back than what was asked about ${JSON.stringify(file)}`, {
+  return new BackendUnavailableError(`The answer about ${JSON.stringify(file)} does not match the request`, {
     remedy: "Code may have interfered with the request. Call restart(), and try again.",
   });
 }

@@ -21,12 +21,17 @@ export interface ProgramFile {
   readonly keep?: boolean;
 }
 
-/** Which programs are forked from a waiting interpreter: those that run one file of Python with these settings. All others start anew. */
-export interface WarmPython {
-  /** The interpreter, as the first word of their `argv`; the second and last one is the file. */
-  readonly python: string;
+/**
+ * Which programs do not have to start an interpreter of their own: those that run one file with one of these, and these
+ * variables.
+ */
+export interface WarmPrograms {
+  /** The interpreter of Python, as the first word of their `argv`; the second and last one is the file. Default: none. */
+  readonly python?: string;
   /** Modules that it has imported already; those that cannot be imported are left to the programs. Default: none. */
   readonly preload?: readonly string[];
+  /** The command for JavaScript: all words of their `argv` before the file. Default: none. */
+  readonly node?: readonly string[];
   /** Their `env`. Variables whose name starts with `FENCED_` may differ from program to program. */
   readonly env: Readonly<Record<string, string>>;
 }

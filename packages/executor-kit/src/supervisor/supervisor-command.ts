@@ -32,12 +32,14 @@ const carrierProgram: string = readFileSync(new URL("./carrier.py", import.meta.
  * places where something else runs the blocks. It needs Python 3.8 or later on Linux, and takes two arguments: the
  * directory for the socket, and a line to print before the first frame. It waits for `hostMagic`, then exchanges frames
  * with `Tunnels`.
+ *
+ * @param program - another Python program that uses the same modules, `_fenced_channel` and `_fenced_tunnels`.
  */
-export function carrierText(): string {
+export function carrierText(program: string = carrierProgram): string {
   return withModules({
     _fenced_channel: channelProgram,
     _fenced_tunnels: tunnelsProgram,
-    _fenced_carrier: carrierProgram,
+    _fenced_carrier: program,
   });
 }
 

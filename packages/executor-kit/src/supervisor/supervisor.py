@@ -25,6 +25,7 @@ PROGRAMS = sys.argv[7:]
 listener = None
 resetting = False
 tunnel_orders = {
+    channels.TUNNEL_CONNECT: tunnels.connect,
     channels.TUNNEL_WRITE: tunnels.write,
     channels.TUNNEL_CREDIT: tunnels.give_credit,
     channels.TUNNEL_END: tunnels.end,
@@ -53,10 +54,9 @@ def obey(kind, number, payload):
         channel.send(channels.PONG, 0)
     elif kind == channels.RESET:
         resetting = True
-        if blocks.warm is not None:
-            blocks.warm.end()
+        end_waiting()
     elif kind == channels.WARM:
-        keep_warm(*payload.split(b"\0", 1))
+        keep_warm(number, *payload.split(b"\0", 1))
     elif kind == channels.LISTEN:
         network = number == tunnels.NETWORK
         place = os.path.join(DIRECTORY, "calls")
@@ -71,12 +71,20 @@ def obey(kind, number, payload):
             blocks.give_credit(blocks.blocks[number], struct.unpack(">I", payload)[0])
 
 
-def keep_warm(source, settings):
-    """The program comes with the order: those that keep nothing warm do not have to load it."""
-    if blocks.warm is None:
-        blocks.warm = type(sys)("_fenced_warm")
-        exec(compile(source, "<_fenced_warm>", "exec"), blocks.warm.__dict__)
-    blocks.warm.configure(settings)
+def keep_warm(number, source, settings):
+    """The program comes with the order: those that keep nothing warm do not have to load it. 0: for Python, 1: for JavaScript."""
+    name = ("warm", "spare")[number]
+    if getattr(blocks, name) is None:
+        module = type(sys)("_fenced_" + name)
+        exec(compile(source, "<_fenced_" + name + ">", "exec"), module.__dict__)
+        setattr(blocks, name, module)
+    getattr(blocks, name).configure(settings)
+
+
+def end_waiting():
+    for each in (blocks.warm, blocks.spare):
+        if each is not None:
+            each.end()
 
 
 def scratch():
@@ -165,8 +173,7 @@ def leave():
 
         os.set_blocking(1, True)
         blocks.end_all()
-        if blocks.warm is not None:
-            blocks.warm.end()
+        end_waiting()
         shutil.rmtree(DIRECTORY, ignore_errors=True)
     os._exit(0)
 
@@ -299,8 +306,9 @@ def main():
             resetting = False
             channel.send(channels.DONE, 0)
         reap()
-        if blocks.warm is not None and not resetting:
-            blocks.warm.keep()
+        for each in () if resetting else (blocks.warm, blocks.spare):
+            if each is not None:
+                each.keep()
 
 
 try:

@@ -4,12 +4,14 @@ import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import type { BlockEvent } from "../run/block-run.ts";
 import { OutputQueue, type SharedMemory } from "../run/output-queue.ts";
-import type { ProgramEnd, SupervisedProgram, WarmPython } from "./supervised-program.ts";
+import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels.ts";
 import { encodeFrame, frameType, hostMagic } from "./wire.ts";
 
 const warmProgram: string = readFileSync(new URL("./warm.py", import.meta.url), "utf8");
 const templateProgram: string = readFileSync(new URL("./template.py", import.meta.url), "utf8");
+const spareProgram: string = readFileSync(new URL("./spare.py", import.meta.url), "utf8");
+const waitingProgram: string = readFileSync(new URL("./waiting.cjs", import.meta.url), "utf8");
 
 /** Bytes of a program's output that may be in transit before the program has to wait. */
 const windowBytes = 524_288;
@@ -115,13 +117,16 @@ export class Supervisor {
   }
 
   /**
-   * Keeps a Python interpreter waiting, and forks programs of Python from it. It starts while no program runs; until it is
-   * ready, and where it cannot be used, each program starts an interpreter of its own.
+   * Keeps interpreters waiting: one of Python, from which programs are forked, and one of JavaScript, which becomes the next
+   * program and runs only while no program does. They start while no program runs; until they are ready, and where they
+   * cannot be used, each program starts an interpreter of its own.
    */
-  keepWarm({ python, preload = [], env }: WarmPython): void {
+  keepWarm({ python, preload = [], node, env }: WarmPrograms): void {
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const fields = [warmProgram, templateProgram, python, preload.length, ...preload, ...variables];
-    this.#send(frameType.warm, 0, Buffer.from(fields.join("\0")));
+    const send = (number: number, fields: readonly (string | number)[]): void =>
+      this.#send(frameType.warm, number, Buffer.from([...fields, ...variables].join("\0")));
+    if (python !== undefined) send(0, [warmProgram, templateProgram, python, preload.length, ...preload]);
+    if (node !== undefined) send(1, [spareProgram, waitingProgram, node.length, ...node]);
   }
 
   /**
@@ -149,6 +154,17 @@ export class Supervisor {
     return this.#tunnels.openNetwork(accept, authorities);
   }
 
+  /**
+   * Connects to a port of the loopback interface where the supervisor runs, at which a program listens; the place needs
+   * no network for it.
+   *
+   * @throws BackendUnavailableError if there are too many connections.
+   */
+  connect(port: number): Duplex {
+    if (this.#lost) throw this.#lost;
+    return this.#tunnels.connect(port);
+  }
+
   /** Call this when nothing more comes from the supervisor: running programs and all later calls fail with `error`. */
   fail(error: Error): void {
     if (this.#lost) return;
@@ -166,7 +182,7 @@ export class Supervisor {
   output(type: "stdout" | "stderr", number: number, bytes: Buffer, memory?: SharedMemory): void {
     const output = this.#programs.get(number);
     output?.push(type, bytes, memory);
-    if (output && output.waiting > mostWaiting) throw new Error("the supervisor sends more than it may");
+    if (output && output.waiting > mostWaiting) throw new Error("the supervisor sent more than it may");
   }
 
   /**
@@ -245,19 +261,19 @@ function readEnd(payload: Buffer): ProgramEnd {
 function notStarted(problem: string): BackendUnavailableError {
   return new BackendUnavailableError(problem, {
     remedy:
-      "Call restart(), which ends all processes there, or raise the limits of processes (`pidsLimit`) and memory.",
+      "Call restart(), which ends all processes there, or raise the limits on processes (`pidsLimit`) and memory.",
   });
 }
 
 function notRead(): BackendUnavailableError {
-  return new BackendUnavailableError("The supervisor does not read what it is sent", {
-    remedy: "Call again: that starts afresh.",
+  return new BackendUnavailableError("The supervisor has stopped reading", {
+    remedy: "Call again to start a new one.",
   });
 }
 
 function notEnded(): BackendUnavailableError {
   return new BackendUnavailableError(`A block did not end within ${killMs / 1000} s after it was killed`, {
-    remedy: "Call again: that starts afresh.",
+    remedy: "Call again to start a new one.",
   });
 }
 

@@ -1,9 +1,10 @@
 """Becomes the interpreter that Python blocks are forked from. Python 3.8 or later, standard library only; run by `python -c`.
 
 Arguments: this text, the directory in which blocks run, and the modules to import. Descriptor 3 is a socket to the supervisor,
-and 4 the other end of output and errors, for what modules print when they are imported. A request is the block's file and its variables, with four descriptors: input, output, errors, status. It forks a shepherd, and
-that one the block, as `blocks.py` does. The block then leaves Python's stack by an exception, and what prints exceptions starts
-its file with the function that Python itself starts files with: nothing of this is below the block's first frame.
+and 4 the other end of output and errors, for what modules print when they are imported. Told to, it forks a shepherd, and that one
+a process that waits until a block is there: a request is the block's file and its variables, with its input, output and errors. The block then
+leaves Python's stack by an exception, and what prints exceptions starts its file with the function that Python itself starts files
+with: nothing of this is below the block's first frame.
 """
 
 import os
@@ -19,11 +20,19 @@ known = set(sys.modules)
 import _ctypes  # noqa: E402
 import _signal  # noqa: E402
 import _socket  # noqa: E402
+import atexit as exits  # noqa: E402
+import gc as collector  # noqa: E402
 
 own |= set(sys.modules) - known
 LONGEST = 131072
-FAILED = 1 << 31
+BEGUN = 1 << 30
 CONTROL, PRINTED = 3, 4
+# Directories of modules in C whose objects only free memory at their end, and those of Python's own that do more.
+FREEING = {"lib-dynload", "numpy", "pandas", "scipy", "sklearn", "matplotlib", "kiwisolver", "contourpy", "PIL"}
+EFFECTS = ("_sqlite3", "_dbm", "_gdbm", "_tkinter", "_curses", "readline")
+MOST_WRITTEN = 16777216
+# The last module that waits, if the end of all of them shows nothing.
+written, harmless = [], None
 PROGRAM, WORKSPACE = sys.argv[1:3]
 PRELOAD = sys.argv[3:]
 
@@ -52,6 +61,8 @@ malloc = PointerFunction(_ctypes.dlsym(library, "malloc"))
 memmove = PointerFunction(_ctypes.dlsym(library, "memmove"))
 sbrk = PointerFunction(_ctypes.dlsym(library, "sbrk"))
 fopen = PointerFunction(_ctypes.dlsym(library, "fopen"))
+leave = Function(_ctypes.dlsym(library, "exit"))
+madvise = Function(_ctypes.dlsym(library, "madvise"))
 
 
 def control_process(option, *words):
@@ -64,6 +75,18 @@ def read_map():
         fields = [int(field) for field in file.read().rpartition(b")")[2].split()[1:]]
     code, data, stack = fields[22:24], fields[41:44], fields[24]
     return code + data, stack
+
+
+def written_memory():
+    """Where this process has memory of its own that a block will mostly write to: not what modules take a lot of."""
+    with open("/proc/self/maps") as file:
+        maps = [line.split() for line in file]
+    found = []
+    for place, mode, _, _, _, *name in maps:
+        start, end = [int(each, 16) for each in place.split("-")]
+        if mode == "rw-p" and name[:1] != ["[stack]"]:
+            found.append((start, end - start))
+    return found if sum(length for _, length in found) <= MOST_WRITTEN else []
 
 
 def name_process(argv, variables):
@@ -113,13 +136,9 @@ def load(names):
             __import__(name)
         except BaseException:
             sys.exc_info()
-    if names:
-        # What was imported is not traced by each block's collector, which would copy all of its memory.
-        if "gc" not in sys.modules:
-            own.add("gc")
-        collector = __import__("gc")
-        collector.collect()
-        collector.freeze()
+    # Objects of now are not traced by each block's collector, which would copy all of their memory.
+    collector.collect()
+    collector.freeze()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -127,14 +146,9 @@ def load(names):
             pass
 
 
-def serve(control, places, seen):
-    """Returns in a block's process, with its request. Exits when the interpreter is not what a new one would be."""
-    buffer = bytearray(LONGEST)
-    while True:
-        length, data, _, _ = control.recvmsg_into([buffer], _socket.CMSG_SPACE(16))
-        if not length or [look(place) for place in places] != seen:
-            os._exit(0)
-        given = [int.from_bytes(data[0][2][at : at + 4], sys.byteorder) for at in range(0, 16, 4)]
+def serve(control):
+    """Forks whenever it is told to; returns in a process that is to become a block."""
+    while control.recv(16):
         try:
             shepherd = os.fork()
         except Warning:
@@ -143,32 +157,34 @@ def serve(control, places, seen):
         except OSError:
             os._exit(0)
         if shepherd == 0:
-            control.close()
-            herd(given)
-            return bytes(buffer[:length]).split(b"\0"), given
-        # Not even traces of it are in the memory of later blocks.
-        buffer[:length] = bytes(length)
-        for each in given:
-            os.close(each)
+            return herd(control)
+    os._exit(0)
 
 
-def herd(given):
-    """The same as `herd` in blocks.py; returns in the block's process only."""
-    status = given[3]
+def herd(control):
+    """The same as `herd` in blocks.py, for a block that waits for its request; returns in the block's process only."""
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     # PR_SET_CHILD_SUBREAPER
     control_process(36, 1)
-    os.write(status, os.getpid().to_bytes(4, "big"))
+    reading, status = os.pipe()
+    ours, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     try:
         program = os.fork()
-    except OSError as error:
-        os.write(status, (FAILED | error.errno).to_bytes(4, "big"))
+    except OSError:
+        control.send(b"failed")
         os._exit(1)
     if program == 0:
-        return
+        os.close(reading)
+        for each in (control, ours):
+            each.close()
+        return other, status
     try:
-        for each in given[:3]:
-            os.close(each)
+        other.close()
+        words = b"".join(each.to_bytes(4, sys.byteorder) for each in (reading, ours.fileno()))
+        control.sendmsg([b"spare%d" % os.getpid()], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, words)])
+        os.close(reading)
+        for each in (control, ours):
+            each.close()
         while True:
             pid, ended = os.waitpid(-1, 0)
             if pid == program:
@@ -178,13 +194,28 @@ def herd(given):
         os._exit(0)
 
 
+def await_request(socket, status, places, seen):
+    """Exits when this is no longer what a new interpreter would be: the block has not begun, and starts one."""
+    for start, length in written:
+        # MADV_POPULATE_WRITE: copied now, while nobody waits for it.
+        madvise(Pointer(start), Pointer(length), Number(23))
+    buffer = bytearray(LONGEST)
+    length, data, _, _ = socket.recvmsg_into([buffer], _socket.CMSG_SPACE(12))
+    if not length or [look(place) for place in places] != seen:
+        os._exit(0)
+    os.write(status, BEGUN.to_bytes(4, "big"))
+    os.close(status)
+    socket.close()
+    given = [int.from_bytes(data[0][2][at : at + 4], sys.byteorder) for at in range(0, 12, 4)]
+    return bytes(buffer[:length]).split(b"\0"), given
+
+
 def become(words, given):
     """Makes the process what a new interpreter would be."""
     os.setsid()
-    for target, source in enumerate(given[:3]):
+    for target, source in enumerate(given):
         os.dup2(source, target)
-    for each in given:
-        os.close(each)
+        os.close(source)
     # PR_SET_DUMPABLE
     control_process(4, 1)
     try:
@@ -220,6 +251,10 @@ def restore(program, file):
         if hasattr(finder, "invalidate_caches"):
             finder.invalidate_caches()
     sys.path_importer_cache[file] = None
+    # A new one: this program's first frame holds on to the old one's variables until the very end, past their finalizers.
+    main = type(sys)("__main__")
+    vars(main).update(vars(sys.modules["__main__"]))
+    sys.modules["__main__"] = main
     # Python's own generator is seeded anew by itself.
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
@@ -241,9 +276,74 @@ def forget_exception(_):
 
 def finish(result, _, __):
     # Python ends with 1 after an exception, and with 0 if that is what the exception says.
+    code = 0 if result == 0 else 1
+    try:
+        interrupted = issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt)
+        if (result == 0 or not interrupted) and ends_unseen():
+            leave(Number(code))
+    except BaseException:
+        pass
     if result == 0:
         raise SystemExit(0)
     return result
+
+
+def ends_unseen():
+    """Whether nothing would be seen of Python's own end, which takes the interpreter apart, object by object: only memory is freed."""
+    if (
+        sys.gettrace()
+        or sys.getprofile()
+        or collector.get_freeze_count() > frozen
+        or (sys.stdout, sys.stderr) != streams
+    ):
+        return False
+    if later_work() != planned or not harmless or not later_modules_end():
+        return False
+    if sys.version_info < (3, 10) and "atexit" in sys.modules or exits._ncallbacks() != callbacks:
+        return False
+    exits._run_exitfuncs()
+    kinds = set()
+    for each in collector.get_objects():
+        kind = type(each)
+        if kind is type:
+            if "__del__" in vars(each):
+                return False
+        elif kind is WeakReference:
+            # Classes have some of their own, for what is registered with them.
+            if each.__callback__ is not None and type(getattr(each.__callback__, "__self__", None)) is not kind:
+                return False
+        elif kind not in kinds:
+            if any("__del__" in vars(base) for base in type.mro(kind)) or issubclass(kind, WeakReference):
+                return False
+            kinds.add(kind)
+    for stream in streams:
+        stream.flush()
+    return len(os.listdir("/proc/self/task")) == 1
+
+
+def later_work():
+    """What threads have been told to do at the end."""
+    return list(getattr(sys.modules.get("threading"), "_threading_atexits", ()))
+
+
+def later_modules_end():
+    """The modules that a block has imported come last; to look at the others would copy their memory."""
+    for name in reversed(sys.modules):
+        if name == harmless:
+            break
+        if not ends_by_itself(name, sys.modules[name]):
+            return False
+    return True
+
+
+def ends_by_itself(name, module):
+    """Whether no object of a module in C does more at its end than to free memory, so far as Python does not know of it."""
+    if name in EFFECTS or not isinstance(module, type(sys)):
+        return name not in EFFECTS
+    origin = getattr(vars(module).get("__spec__"), "origin", None)
+    if not isinstance(origin, str) or origin.endswith((".py", ".pyc")) or origin in ("built-in", "frozen"):
+        return True
+    return not FREEING.isdisjoint(origin.split("/"))
 
 
 def run_when_unwound(file):
@@ -277,7 +377,16 @@ def wait():
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     variables = [name + b"=" + value for name, value in os.environb.items()]
     control.send(b"ready" if name_process([os.fsencode(sys.executable), b"(waits for blocks)"], variables) else b"no")
-    return serve(control, places, seen)
+    global WeakReference, harmless, planned, callbacks, streams, frozen
+    # Only `_weakref`, which has no file, is sure to be there.
+    WeakReference = __import__("_weakref").ref
+    streams, planned, callbacks = (sys.stdout, sys.stderr), later_work(), exits._ncallbacks()
+    modules = [each for each in sys.modules.items() if each[0] not in own]
+    harmless = modules[-1][0] if all(ends_by_itself(*each) for each in modules) else None
+    collector.freeze()
+    frozen = collector.get_freeze_count()
+    written.extend(written_memory())
+    return await_request(*serve(control), places, seen)
 
 
 # PR_SET_DUMPABLE: no other process may read or write the memory of this one.

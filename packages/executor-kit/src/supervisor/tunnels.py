@@ -1,10 +1,11 @@
 """Connections of programs here, each handed on to the host in frames. Python 3.8 or later.
 
-There are two kinds: calls of functions of the host, over a socket of the session's own, and the network, over a port of the
-loopback interface at which the host's proxy answers. Both directions have a window: neither the host nor a program sends more
+There are three kinds: calls of functions of the host, over a socket of the session's own; the network, over a port of the
+loopback interface at which the host's proxy answers; and ports, which the host connects to, of programs here. Both directions have a window: neither the host nor a program sends more
 than the other has taken.
 """
 
+import errno
 import os
 import select
 import struct
@@ -21,9 +22,9 @@ from _fenced_channel import (
     events,
 )
 
-CALLS, NETWORK = 0, 1
+CALLS, NETWORK, PORT = 0, 1, 2
 # Of each kind, so that a program that opens many of one does not take the other's.
-MOST = {CALLS: 128, NETWORK: 256}
+MOST = {CALLS: 128, NETWORK: 256, PORT: 128}
 WINDOW = 262144
 
 # Kinds and sockets by descriptor, and tunnels by descriptor and by number.
@@ -83,14 +84,43 @@ def accept(door):
         descriptor = made._accept()[0]
     except OSError:
         return
-    if sum(tunnel.kind == kind for tunnel in tunnels.values()) >= MOST[kind]:
+    if is_full(kind):
         os.close(descriptor)
         return
     os.set_blocking(descriptor, False)
-    last = last % 0xFFFFFFFE + 1
-    tunnels[descriptor] = numbers[last] = Tunnel(last, kind, descriptor)
-    data.register(descriptor, select.EPOLLIN)
+    # The host numbers its own from the other half.
+    last = last % 0x7FFFFFFE + 1
+    begin(last, kind, descriptor)
     channel.send(TUNNEL_OPEN, last, bytes([kind]))
+
+
+def is_full(kind):
+    return sum(tunnel.kind == kind for tunnel in tunnels.values()) >= MOST[kind]
+
+
+def begin(number, kind, descriptor):
+    tunnels[descriptor] = numbers[number] = Tunnel(number, kind, descriptor)
+    data.register(descriptor, select.EPOLLIN)
+
+
+def connect(number, payload):
+    """Connects the host to a port of the loopback interface, where a program listens, or not."""
+    import _socket
+
+    port = struct.unpack(">H", payload)[0]
+    for family, address in ((_socket.AF_INET, "127.0.0.1"), (_socket.AF_INET6, "::1")):
+        if is_full(PORT):
+            break
+        try:
+            made = _socket.socket(family, _socket.SOCK_STREAM)
+        except OSError:
+            continue
+        made.setblocking(False)
+        if made.connect_ex((address, port)) in (0, errno.EINPROGRESS):
+            begin(number, PORT, made.detach())
+            return
+        made.close()
+    channel.send(TUNNEL_CLOSED, number)
 
 
 def read(descriptor):
@@ -142,24 +172,35 @@ def write(number, payload):
     if tunnel is None or not payload:
         return
     if not tunnel.waiting:
+        sent = hand_on(tunnel, payload)
+        if sent is None or sent == len(payload):
+            return
+        payload = payload[sent:]
         events.register(tunnel.descriptor, select.EPOLLOUT)
     tunnel.waiting += payload
-    flush(tunnel.descriptor)
+
+
+def hand_on(tunnel, payload):
+    """The number of bytes that the program takes now; `None`: it is gone."""
+    try:
+        sent = os.write(tunnel.descriptor, payload)
+    except BlockingIOError:
+        return 0
+    except OSError:
+        finish(tunnel)
+        return None
+    channel.send(TUNNEL_TAKEN, tunnel.number, struct.pack(">I", sent))
+    return sent
 
 
 def flush(descriptor):
     tunnel = tunnels[descriptor]
     if not tunnel.waiting:
         return
-    try:
-        sent = os.write(descriptor, tunnel.waiting)
-    except BlockingIOError:
-        return
-    except OSError:
-        finish(tunnel)
+    sent = hand_on(tunnel, tunnel.waiting)
+    if not sent:
         return
     del tunnel.waiting[:sent]
-    channel.send(TUNNEL_TAKEN, tunnel.number, struct.pack(">I", sent))
     if not tunnel.waiting:
         events.unregister(descriptor)
         if tunnel.ending:
@@ -198,7 +239,7 @@ def drop(number, _):
     tunnel = numbers.get(number)
     if tunnel is None:
         return
-    if tunnel.kind == NETWORK:
+    if tunnel.kind != CALLS:
         # Breaks off, or the program would take what it has for all there is.
         import _socket
 

@@ -3,11 +3,15 @@ import { BackendUnavailableError } from "@fenced/core";
 import { frameType } from "./wire.ts";
 
 /** The purposes of connections, as numbered in frames. */
-const kinds = { calls: 0, network: 1 } as const;
+const kinds = { calls: 0, network: 1, port: 2 } as const;
 type TunnelKind = (typeof kinds)[keyof typeof kinds];
 
 /** Bytes that may be in transit to a program before it has taken some; they use memory where the supervisor runs. */
-const windowBytes: Readonly<Record<TunnelKind, number>> = { [kinds.calls]: 1_048_576, [kinds.network]: 262_144 };
+const windowBytes: Readonly<Record<TunnelKind, number>> = {
+  [kinds.calls]: 1_048_576,
+  [kinds.network]: 262_144,
+  [kinds.port]: 262_144,
+};
 /** Bytes that the supervisor may send before they are taken, including a frame that it had begun. */
 const mostWaiting = 1_048_576;
 /** Bytes taken before the supervisor is told; less than it may send ahead. */
@@ -15,6 +19,9 @@ const creditStep = 65_536;
 const longestPiece = 65_536;
 /** Maximum number of simultaneous connections. An honest supervisor has fewer. */
 const mostTunnels = 512;
+
+/** The supervisor numbers its connections below this, and this process its own from here. */
+const firstOwn = 0x8000_0000;
 
 /** Sends a frame to the supervisor; returns whether there is room for more. */
 export type SendFrame = (type: number, number: number, payload?: Uint8Array) => boolean;
@@ -45,6 +52,7 @@ export class Tunnels {
   /** Tunnels that could send more if there were room; they take turns. */
   readonly #waiting = new Set<Tunnel>();
   #full = false;
+  #last = 0;
 
   /** @param send - sends each frame to the other side, in order. */
   constructor(send: SendFrame) {
@@ -63,6 +71,22 @@ export class Tunnels {
     const [, port, file = ""] = /^port (\d{1,5}) ([^\0]*)$/.exec(answer) ?? [];
     if (port === undefined) throw notListening("The port for the proxy", answer);
     return { port: Number(port), ...(file === "" ? {} : { authorities: file }) };
+  }
+
+  /** Connects to a port of the loopback interface there; a port without a listener ends the connection. */
+  connect(port: number): Duplex {
+    this.#last = (this.#last + 1) % (firstOwn - 1);
+    const number = firstOwn + this.#last;
+    if (this.#open.has(number) || this.#open.size >= mostTunnels) {
+      throw new BackendUnavailableError(`There are more than ${mostTunnels} connections at a time`, {
+        remedy: "Close some first.",
+      });
+    }
+    const tunnel = this.#add(number, kinds.port);
+    const payload = Buffer.alloc(2);
+    payload.writeUInt16BE(port);
+    this.#send(frameType.tunnelConnect, number, payload);
+    return tunnel;
   }
 
   /**
@@ -105,12 +129,16 @@ export class Tunnels {
 
   #begin(number: number, kind: number): void {
     const accept = this.#accept.get(kind);
-    if (this.#open.has(number) || !accept) throw new Error("the supervisor opens a connection that cannot be");
+    if (this.#open.has(number) || !accept) throw new Error("the supervisor opened an impossible connection");
     if (this.#open.size >= mostTunnels) {
       this.#send(frameType.tunnelDrop, number);
       return;
     }
-    const tunnel: Tunnel = new Tunnel(kind === kinds.network ? kinds.network : kinds.calls, {
+    accept(this.#add(number, kind === kinds.network ? kinds.network : kinds.calls));
+  }
+
+  #add(number: number, kind: TunnelKind): Tunnel {
+    const tunnel: Tunnel = new Tunnel(kind, {
       send: (type, payload) => this.#send(type, number, payload),
       hasRoom: () => this.#hasRoom(tunnel),
       left: () => {
@@ -119,7 +147,7 @@ export class Tunnels {
       },
     });
     this.#open.set(number, tunnel);
-    accept(tunnel);
+    return tunnel;
   }
 
   #isFull(): boolean {
@@ -159,7 +187,7 @@ class Tunnel extends Duplex {
 
   constructor(kind: TunnelKind, line: TunnelLine) {
     // On the network, a side that has ended can still receive what the other sends.
-    super({ allowHalfOpen: kind === kinds.network });
+    super({ allowHalfOpen: kind !== kinds.calls });
     this.#window = windowBytes[kind];
     this.#line = line;
   }
@@ -238,6 +266,6 @@ class Tunnel extends Duplex {
 function notListening(what: string, answer: string): BackendUnavailableError {
   return new BackendUnavailableError(`${what} could not be made: ${answer.replace(/^problem /, "").slice(0, 1000)}`, {
     remedy:
-      "The session's directory there, usually below /tmp, must be one in which files and sockets can be made, and the loopback interface must be up.",
+      "Make sure that files and sockets can be created in the session's directory, usually below /tmp, and that the loopback interface is up.",
   });
 }

@@ -17,6 +17,7 @@ from _fenced_channel import events
 START = 'exec(__import__("sys").argv[1], {"__name__": "_fenced_template"})'
 LONGEST = 65536
 WAIT = 2000
+BEGUN = 1 << 30
 # Others may have the interpreter say or do something when it starts, or hold settings that are read only then.
 KNOWN = ("UNBUFFERED", "UTF8", "PATH", "HASHSEED", "IOENCODING", "DONTWRITEBYTECODE", "NOUSERSITE", "USERBASE")
 
@@ -31,7 +32,9 @@ class Template:
     def __init__(self, pid, control):
         self.pid = pid
         self.control = control
-        self.ready = False
+        self.served = False
+        # A fork of it that waits for a block: its shepherd, where that one tells of its end, and the way to it.
+        self.spare = None
 
 
 def configure(payload):
@@ -39,14 +42,9 @@ def configure(payload):
     global program, python, preload, settled, failures
     program, python, count, *words = [os.fsdecode(each) for each in payload.split(b"\0")]
     preload, given = words[: int(count)], words[int(count) :]
-    settled = lasting(blocks.variables(dict(each.split("=", 1) for each in given)))
+    settled = blocks.lasting(blocks.variables(dict(each.split("=", 1) for each in given)))
     failures = 0
     end()
-
-
-def lasting(variables):
-    """Those that do not differ from block to block."""
-    return {name: value for name, value in variables.items() if not name.startswith("FENCED_")}
 
 
 def suitable(variables):
@@ -63,13 +61,8 @@ def suitable(variables):
 def keep():
     """Starts an interpreter if there should be one and none is there."""
     if template is None and failures < 2 and settled is not None and suitable(settled):
-        if not blocks.blocks and not children():
+        if not blocks.blocks and not blocks.left_running():
             start()
-
-
-def children():
-    """What blocks left running, and whatever lost its parent."""
-    return [pid for pid, parent in processes.processes().items() if parent == processes.SELF]
 
 
 def start():
@@ -90,6 +83,7 @@ def start():
     other.close()
     ours.setblocking(False)
     template = Template(pid, ours)
+    blocks.waiting.add(pid)
     events.register(ours.fileno(), select.EPOLLIN)
 
 
@@ -111,20 +105,33 @@ def hear():
     """What the interpreter says: that it is ready, or that it cannot do this here; or that it has ended."""
     global settled, failures
     try:
-        word = template.control.recv(16)
+        word, rights, _, _ = template.control.recvmsg(16, _socket.CMSG_SPACE(8))
     except BlockingIOError:
         return
     except OSError:
-        word = b""
-    if word == b"ready":
-        template.ready = True
+        word, rights = b"", []
+    if word.startswith(b"spare"):
+        status, way = struct.unpack("=2i", rights[0][2])
+        template.spare = int(word[5:]), status, _socket.socket(fileno=way)
+        template.served = True
         failures = 0
+        return
+    if word == b"ready":
+        order()
         return
     if word == b"no":
         settled = None
-    elif not template.ready:
+    elif not template.served:
         failures += 1
     end()
+
+
+def order():
+    """Has the interpreter fork, so that the next block need not wait for that."""
+    try:
+        template.control.send(b"fork")
+    except OSError:
+        end()
 
 
 def end():
@@ -134,6 +141,9 @@ def end():
         return
     old, template = template, None
     events.unregister(old.control.fileno())
+    if old.spare is not None:
+        os.close(old.spare[1])
+        old.spare[2].close()
     processes.stop([old.pid])
     known = {block.shepherd for block in blocks.blocks.values()}
     for _ in range(1000):
@@ -147,6 +157,7 @@ def end():
         os.waitpid(old.pid, 0)
     except ChildProcessError:
         pass
+    blocks.waiting.discard(old.pid)
 
 
 def strays(pid, known):
@@ -155,12 +166,13 @@ def strays(pid, known):
     return found | {each for each, parent in table.items() if parent in found}
 
 
-def fork(argv, variables, given, status):
-    """Has the interpreter start a block with these descriptors; returns its shepherd, or `None` if nothing was started."""
+def fork(argv, variables, given):
+    """Has a fork of the interpreter become a block with these descriptors; returns its shepherd, and where that one tells
+    of its end, or `None` if nothing was started."""
     global settled, last
     if settled is None or len(argv) != 2 or argv[0] != python:
         return None
-    wanted = lasting(variables)
+    wanted = blocks.lasting(variables)
     if wanted != settled:
         if wanted == last:
             # Twice the same: they will mostly be like this from now on.
@@ -168,27 +180,60 @@ def fork(argv, variables, given, status):
             end()
         last = wanted
         return None
-    if template is None or not template.ready:
-        return None
     words = b"\0".join(
         [os.fsencode(each) for each in argv] + [os.fsencode("%s=%s" % each) for each in variables.items()]
     )
-    if len(words) > LONGEST or not request(words, given):
+    if len(words) > LONGEST or template is None or not template.served or not has_spare():
         return None
-    waiting = select.poll()
-    waiting.register(status, select.POLLIN)
-    waiting.register(template.control.fileno(), select.POLLIN)
-    if status not in dict(waiting.poll(WAIT)):
-        # It has ended, was stopped, or hangs. If the block has begun nevertheless, it has been killed now.
-        end()
-        if not select.select([status], [], [], 0)[0]:
-            return None
-    return struct.unpack(">I", os.read(status, 4))[0]
+    (shepherd, status, way), template.spare = template.spare, None
+    if not is_well(shepherd):
+        way.close()
+    elif request(way, words, given) and has_begun(status):
+        order()
+        return shepherd, status
+    # It has ended, was stopped, or hangs, and is killed; if it has begun nevertheless, its block has run.
+    processes.stop([shepherd])
+    processes.kill(strays(shepherd, ()) | {shepherd})
+    end()
+    if select.select([status], [], [], 0)[0] and struct.unpack(">I", os.read(status, 4).rjust(4, b"\0"))[0] == BEGUN:
+        return shepherd, status
+    os.close(status)
+    return None
 
 
-def request(words, given):
-    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("=4i", *given))
+def has_spare():
+    """Other blocks may have taken one just now, and the next is on its way."""
+    while template is not None and template.spare is None:
+        if not select.select([template.control], [], [], WAIT / 1000)[0]:
+            end()
+        else:
+            hear()
+    return template is not None
+
+
+def is_well(shepherd):
+    """Whether it will be there to tell of the block's end: the block before may have stopped it, or sent it what ends it."""
     try:
-        return template.control.sendmsg([words], [rights]) == len(words)
+        os.kill(shepherd, processes.signal.SIGCONT)
+        with open("/proc/%d/status" % shepherd) as file:
+            lines = {name: value.split() for name, _, value in (line.partition(":") for line in file)}
     except OSError:
         return False
+    pending = int(lines["SigPnd"][0], 16) | int(lines["ShdPnd"][0], 16)
+    return int(lines["PPid"][0]) == template.pid and lines["State"][0] not in "ZX" and not pending
+
+
+def has_begun(status):
+    word = os.read(status, 4) if select.select([status], [], [], WAIT / 1000)[0] else b""
+    return word == struct.pack(">I", BEGUN)
+
+
+def request(way, words, given):
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("=3i", *given))
+    try:
+        way.setblocking(False)
+        return way.sendmsg([words], [rights]) == len(words)
+    except OSError:
+        return False
+    finally:
+        way.close()

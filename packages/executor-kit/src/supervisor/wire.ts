@@ -18,6 +18,7 @@ export const frameType = {
   warm: 11,
   file: 12,
   ping: 13,
+  tunnelConnect: 14,
   hello: 16,
   stdout: 17,
   stderr: 18,
@@ -101,7 +102,7 @@ export class FrameReader {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
     const known = this.#type >= frameType.hello && this.#type <= frameType.pong;
     if (!known || this.#left < 0 || (!this.#isOutput && this.#left > longestReport)) {
-      throw new Error("what came from the supervisor is not what it writes");
+      throw new Error("the supervisor's stream is not valid");
     }
     if (this.#left === 0) this.#end();
   }

@@ -125,7 +125,7 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
   if (code === "EEXIST") return belowFile(given);
   if (code !== "ENOENT" && code !== "ENOTDIR") return refused(error, given);
   return new FileNotFoundError(`There is no file ${JSON.stringify(given)} in the workspace`, {
-    remedy: "`files.list()` says which files there are.",
+    remedy: "`files.list()` shows which files there are.",
     cause: error,
   });
 }
@@ -133,7 +133,7 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
 /** The error for a path that is not a regular file. */
 export function notAFile(given: string): InvalidInputError {
   return new InvalidInputError(`${JSON.stringify(given)} is not a regular file`, {
-    remedy: "Name a file; `files.list()` says which there are.",
+    remedy: "Name a file; `files.list()` shows which there are.",
   });
 }
 
@@ -161,8 +161,8 @@ async function resolveInside(root: string, parts: readonly string[], given: stri
 
 async function realRootOf(root: string): Promise<string> {
   return realpath(root).catch((cause: unknown) => {
-    throw new BackendUnavailableError(`The workspace ${root} is gone`, {
-      remedy: "Stop the executor; the next call starts it with a fresh workspace.",
+    throw new BackendUnavailableError(`The workspace ${root} no longer exists`, {
+      remedy: "Stop the executor; the next call starts it with a new workspace.",
       cause,
     });
   });
@@ -189,7 +189,7 @@ async function makeDirectory(above: PinnedDirectory, name: string, given: string
 }
 
 function unusableName(given: string): InvalidInputError {
-  return new InvalidInputError(`The file system does not accept the name: ${JSON.stringify(given.slice(0, 100))}`, {
+  return new InvalidInputError(`The file system rejects the name: ${JSON.stringify(given.slice(0, 100))}`, {
     remedy: "Use a shorter name of ordinary characters.",
   });
 }
@@ -201,8 +201,8 @@ function belowFile(given: string): InvalidInputError {
 }
 
 function refused(cause: unknown, given: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The system refuses ${JSON.stringify(given)}: ${String(cause)}`, {
-    remedy: "See that the disk is not full and that the workspace's permissions allow it.",
+  return new BackendUnavailableError(`The system refused ${JSON.stringify(given)}: ${String(cause)}`, {
+    remedy: "Check that the disk is not full, and that the workspace's permissions allow it.",
     cause,
   });
 }

@@ -50,10 +50,13 @@ export async function collectContent(
 
 /** The error for a file that is larger than `maxBytes` and should be read into memory. */
 export function tooLarge(file: string, maxBytes: number): InvalidInputError {
-  return new InvalidInputError(`${JSON.stringify(file)} has more than ${maxBytes} bytes, the most that read() takes`, {
-    remedy:
-      "Use `files.readStream()`, which takes any size and any part of it, or `files.download()`, which copies it to disk.",
-  });
+  return new InvalidInputError(
+    `${JSON.stringify(file)} has more than ${maxBytes} bytes, the most that read() accepts`,
+    {
+      remedy:
+        "Use `files.readStream()`, which reads any part of a file of any size, or `files.download()`, which copies it to disk.",
+    },
+  );
 }
 
 /** Builds the list that `files.list()` returns. */
@@ -82,7 +85,7 @@ export class FileListing {
     throw new InvalidInputError(`There are too many files below ${JSON.stringify(this.#directory)} to list`, {
       remedy:
         `A listing holds ${this.#limits.listEntries} entries, directories included, and ` +
-        `${this.#limits.listCharacters} characters of paths. List a directory with fewer, or remove some with \`files.remove()\`.`,
+        `${this.#limits.listCharacters} characters of paths. List a smaller directory, or remove entries with \`files.remove()\`.`,
     });
   }
 

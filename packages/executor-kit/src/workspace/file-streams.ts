@@ -15,7 +15,7 @@ export function checkReadStreamOptions(options: ReadStreamOptions): ByteRange & 
   const { start = 0, end = Infinity, ...rest } = checkOptions(readStreamOptions, options, "readStream");
   if (end >= start) return { start, end, ...rest };
   throw new InvalidInputError(`readStream: "end" is ${end}, before "start", ${start}`, {
-    remedy: "Both name bytes to read, `end` too; leave `end` out to read to the end of the file.",
+    remedy: "Both are offsets of bytes to read; leave `end` out to read to the end of the file.",
   });
 }
 

@@ -191,7 +191,9 @@ export async function readOwnFile(place: string): Promise<string> {
   const handle = await openRegularFile(place, constants.O_RDONLY, place);
   try {
     if ((await handle.stat()).size > longestOwnFile) {
-      throw new InvalidInputError(`${place} was replaced by something large`, { remedy: "Call stop() and start()." });
+      throw new InvalidInputError(`${place} was replaced by something too large`, {
+        remedy: "Call stop() and start().",
+      });
     }
     const content = handle.createReadStream({ autoClose: false, end: longestOwnFile });
     return await text(content);

@@ -2,6 +2,7 @@ import type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fen
 import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
+import { isCallFile } from "../host-calls/file-calls.ts";
 import type { SessionLife } from "../session-life.ts";
 import { checkReadStreamOptions, readableFrom, writableInto } from "./file-streams.ts";
 
@@ -27,7 +28,8 @@ export class SessionFiles<Session extends BackendSession> implements WorkspaceFi
 
   async list(directory?: string): Promise<FileInfo[]> {
     checkOptions(argumentsOf.list, { directory }, "files.list");
-    return this.#use((files) => files.list(directory));
+    const listed = await this.#use((files) => files.list(directory));
+    return listed.filter(({ path }) => !isCallFile(path));
   }
 
   async stat(path: string): Promise<FileStat> {

@@ -107,8 +107,8 @@ async function descend(
 }
 
 function tooSlow(): BackendUnavailableError {
-  return new BackendUnavailableError("Going through the directories took too long", {
-    remedy: "A program may be adding to them without end: end it with restart() or stop(), then try again.",
+  return new BackendUnavailableError("Walking the directories took too long", {
+    remedy: "A program may keep adding to them: end it with restart() or stop(), then try again.",
   });
 }
 

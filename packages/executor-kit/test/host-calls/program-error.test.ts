@@ -29,7 +29,11 @@ describe("what a program is told of an error", () => {
 
   it("is something for whatever is thrown", () => {
     expect(programError("plain")).toEqual({ name: "Error", message: "plain" });
-    for (const thrown of [undefined, null, 7, {}, Object.create(null)]) {
+    const refuse = (): never => {
+      throw new Error("no");
+    };
+    const traps = new Proxy({}, { get: refuse });
+    for (const thrown of [undefined, null, 7, {}, Object.create(null), traps]) {
       expect(programError(thrown)).toEqual({ name: "Error", message: "" });
     }
     expect(programError(new InvalidInputError("Wrong", { remedy: "Mend it." })).name).toBe("InvalidInputError");

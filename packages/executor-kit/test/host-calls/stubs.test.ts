@@ -37,7 +37,9 @@ const search = made(
   'Searches. */ """ \\ "',
 );
 const free = made("free", { type: "object" });
-const functions = [search, free];
+// Each of them would keep the module from loading: a name that Python keeps, two that are one to it, half a character.
+const odd = made("odd", { type: "object", properties: { __debug__: {}, ﬁ: {}, fi: { description: "\ud800" } } });
+const functions = [search, free, odd];
 const languages = ["python", "javascript", "bash"];
 
 describe("what a model is told about host functions", () => {
@@ -64,6 +66,21 @@ describe("what a model is told about host functions", () => {
     expect(only).not.toMatch(/typescript|JavaScript|bash/);
   });
 
+  it("stays short for definitions that refer to themselves, or to others many times", () => {
+    const five = (reference: string): object => ({
+      type: "object",
+      properties: Object.fromEntries(["a", "b", "c", "d", "e"].map((name) => [name, { $ref: reference }])),
+    });
+    const levels = Array.from({ length: 9 }, (_, level) => [`l${level}`, five(`#/$defs/l${level + 1}`)]);
+    const $defs = { node: five("#/$defs/node"), l9: { type: "number" }, ...Object.fromEntries(levels) };
+    const properties = { tree: { $ref: "#/$defs/node" }, many: { $ref: "#/$defs/l0" } };
+    const wide = [made("wide", { type: "object", properties, $defs })];
+    const told = formatFunctions([], "functions", undefined, { functions: wide, languages });
+    expect(told).toContain("class WideTree(TypedDict):\n    a: NotRequired[Any]");
+    expect(told).toContain("tree?: { a?: unknown; b?: unknown;");
+    expect(told.length).toBeLessThan(200_000);
+  });
+
   it("stands beside the functions that travel", () => {
     const travelling = FunctionWithRequirements.fromString("def load(): return 1");
     const both = formatFunctions([travelling], "functions", undefined, { functions: [free], languages: ["python"] });
@@ -80,7 +97,7 @@ describe("the modules that programs import", () => {
       await writeFile(path.join(directory, name), content);
     }
     const code = `import inspect, functions
-print(list(inspect.signature(functions.search).parameters))
+print(list(inspect.signature(functions.search).parameters), list(inspect.signature(functions.odd).parameters))
 try:
     functions.search("x", text="y")
 except TypeError as error:
@@ -92,7 +109,7 @@ except functions.HostFunctionError as error:
 `;
     const { stdout } = await promisify(execFile)("python3", ["-c", code], { cwd: directory });
     expect(stdout).toBe(
-      "['text', 'where', 'limit', 'kind', 'others']\nsearch() got multiple values for argument 'text'\nNotConnectedError\n",
+      "['text', 'where', 'limit', 'kind', 'others'] ['fi', 'others']\nsearch() got multiple values for argument 'text'\nNotConnectedError\n",
     );
   });
 
@@ -106,6 +123,6 @@ except functions.HostFunctionError as error:
     const code = `import * as all from ${JSON.stringify(path.join(directory, "index.mjs"))};
 console.log(Object.keys(all).join(), await all.free().catch((error) => error.name));`;
     const { stdout } = await promisify(execFile)("node", ["--input-type=module", "-e", code]);
-    expect(stdout).toBe("HostFunctionError,free,search NotConnectedError\n");
+    expect(stdout).toBe("HostFunctionError,free,odd,search NotConnectedError\n");
   });
 });

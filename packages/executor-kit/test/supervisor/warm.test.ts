@@ -106,6 +106,25 @@ describe.skipIf(process.platform !== "linux")("programs forked from a waiting in
   });
 });
 
+/** Waits until the interpreter has forked the next program, whose processes everybody can list. */
+const findNext = `
+import os, signal, time
+def parents():
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try: found[int(name)] = int(open("/proc/" + name + "/stat").read().rpartition(")")[2].split()[1])
+            except OSError: pass
+    return found
+shepherd = program = None
+while program is None:
+    time.sleep(0.01)
+    table = parents()
+    interpreter = table[os.getppid()]
+    for pid, parent in table.items():
+        if table.get(parent) == interpreter and parent != os.getppid():
+            shepherd, program = parent, pid`;
+
 async function readWhenThere(file: string): Promise<string> {
   for (;;) {
     const text = await readFile(file, "utf8").catch(() => undefined);
@@ -130,6 +149,24 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     expect(await place.run("print(6 * 7)")).toEqual({ stdout: "42\n", stderr: "", exitCode: 0 });
     expect(await place.awaitWarm({}, first)).not.toBe(first);
     expect(await isAlive(first)).toBe(false);
+  });
+
+  it.each([
+    ["shepherd", "SIGKILL"],
+    ["shepherd", "SIGSTOP"],
+    ["shepherd", "SIGINT"],
+    ["program", "SIGKILL"],
+    ["program", "SIGSTOP"],
+    ["program", "SIGINT"],
+  ])("costs no program where one before has sent its next %s %s", async (which, signal) => {
+    const place = await openPythonPlace();
+    await place.warm();
+    const attack = await place.run(`${findNext}\nos.kill(${which}, signal.${signal})\nprint("sent")`);
+    expect(attack).toEqual({ stdout: "sent\n", stderr: "", exitCode: 0 });
+    const code = "open('runs', 'a').write('x')\nprint(6 * 7)";
+    expect(await place.run(code)).toEqual({ stdout: "42\n", stderr: "", exitCode: 0 });
+    expect(await readFile(path.join(place.directory, "runs"), "utf8")).toBe("x");
+    await place.awaitWarm();
   });
 
   it("does not start while something runs that a program has left behind", async () => {

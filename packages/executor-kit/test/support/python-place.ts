@@ -8,7 +8,7 @@ import {
   connectSupervisor,
   supervisorCommand,
   type Supervisor,
-  type WarmPython,
+  type WarmPrograms,
 } from "@fenced/executor-kit/supervisor";
 import { onTestFinished } from "vitest";
 import { temporaryDirectory } from "./temporary-directory.ts";
@@ -69,7 +69,7 @@ export class PythonPlace {
   }
 
   /** Keeps an interpreter waiting, and returns it once programs come from it. */
-  async warm(settings: Partial<WarmPython> = {}): Promise<number> {
+  async warm(settings: Partial<WarmPrograms> = {}): Promise<number> {
     const { python } = this;
     this.supervisor.keepWarm({ python, env: blockEnvironment, ...settings });
     return this.awaitWarm({ env: settings.env ?? blockEnvironment });

@@ -43,6 +43,33 @@ export const pythonPrograms: Readonly<Record<string, string>> = {
   "endless recursion": "def f(): f()\ntry: f()\nexcept RecursionError as e: print(e)\nf()",
   "the stack as it prints it":
     "import traceback, inspect, warnings\ndef f():\n    traceback.print_stack()\n    print(len(inspect.stack()))\n    warnings.warn('w', stacklevel=2)\nf()\nwarnings.warn('top', stacklevel=2)",
+  "objects that speak at the end":
+    "class A:\n    def __init__(self, name): self.name = name\n    def __del__(self): print('end of', self.name)\na, b = A('a'), A('b')\nb.own = b\nimport sys\nsys.own = A('sys')",
+  "an object without a place for more that speaks at the end":
+    "class A(int):\n    __slots__ = ()\n    def __del__(self): print('end')\na = A(5)",
+  "files that are not closed":
+    "import json, os, zipfile\nif os.fork():\n    os.wait()\n    print(open('left').read(), zipfile.ZipFile('left.zip').namelist())\n    os.remove('left'); os.remove('left.zip')\nelse:\n    json.left = open('left', 'w')\n    json.left.write('text')\n    archive = zipfile.ZipFile('left.zip', 'w')\n    archive.writestr('name', 'text')",
+  "files that are not closed, after an exception":
+    "import os\nif os.fork():\n    os.wait()\n    print(open('left').read())\n    os.remove('left')\nelse:\n    left = open('left', 'w')\n    left.write('text')\n    1 / 0",
+  "generators that do not end":
+    "def f():\n    try: yield 1\n    finally: print('left')\ng = f()\nnext(g)\nasync def h(): pass\nc = h()",
+  "weak references":
+    "import weakref\nclass A: pass\na, b = A(), A()\nr = weakref.ref(a, lambda _: print('gone'))\nweakref.finalize(b, print, 'finalized')",
+  "a hidden object": "import gc\nclass A:\n    def __del__(self): print('end')\nA.one = A()\ndel A\ngc.freeze()",
+  "threads that are still there at the end":
+    "import threading, time, concurrent.futures\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()\npool = concurrent.futures.ThreadPoolExecutor()\npool.submit(lambda: (time.sleep(0.05), print('done')))",
+  "a profiler at the end":
+    "import atexit, sys\natexit.register(print, 'last')\nsys.setprofile(lambda frame, event, arg: None)",
+  "clean-up that fails":
+    "import atexit\natexit.register(print, 'first')\natexit.register(lambda: 1 / 0)\natexit.register(print, 'last')",
+  "clean-up that starts work":
+    "import atexit, sys\nclass A:\n    def __del__(self): print('end')\natexit.register(lambda: setattr(sys, 'own', A()))",
+  "another output":
+    "import sys\nclass Out:\n    def write(self, text): sys.__stdout__.write(text.upper())\n    def flush(self): sys.__stdout__.write('flushed')\nsys.stdout = Out()\nprint('text')",
+  "a full disk": "import sys\nsys.stdout = open('/dev/full', 'w')\nprint('x')",
+  "a database that is not closed":
+    "import os, sqlite3\nif os.fork():\n    os.wait()\n    print(sorted(each for each in os.listdir('.') if each.startswith('base')))\n    os.remove('base')\nelse:\n    base = sqlite3.connect('base')\n    base.execute('pragma journal_mode=wal')\n    base.execute('create table t (x)')\n    base.commit()",
+  "text in the C library": "import ctypes\nctypes.CDLL(None).printf(b'text')",
   "an object that complains":
     "class A:\n    def __del__(self): raise ValueError('x')\nA()\nimport sys\nprint(sys.exc_info())",
   "a hook for exceptions":

@@ -103,7 +103,7 @@ describe("DirectoryFiles", () => {
     await expect(files.write("x".repeat(300), "")).rejects.toThrow(InvalidInputError);
     await rm(root, { recursive: true });
     await expect(files.list()).rejects.toThrow(BackendUnavailableError);
-    await expect(files.write("a", "")).rejects.toThrow(/is gone/);
+    await expect(files.write("a", "")).rejects.toThrow(/no longer exists/);
   });
 
   it("reads no file and lists no directory that is too large to hold", async () => {

@@ -1,9 +1,11 @@
 import http from "node:http";
 import https from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
+import { FencedError } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
 import { HttpsProxyAgent } from "https-proxy-agent";
 import type { WebSocket } from "ws";
-import { apiError, ApiStatusError, unreachable } from "./api-error.ts";
+import { apiError, ApiStatusError, notUnderstood, unreachable } from "./api-error.ts";
 import type { ClusterAccess, Credentials } from "./cluster-access.ts";
 import { openExecSocket, type SecureOptions } from "./exec-socket.ts";
 
@@ -12,12 +14,14 @@ const answerMs = 30_000;
 /** Milliseconds for which a server that cannot be reached is tried again: it may be starting anew. */
 const patienceMs = 10_000;
 const retryMs = 500;
+/** Milliseconds without a word after which a watch is ended: a connection may have died unnoticed. */
+const silentMs = 20_000;
 /** Bytes of an answer. */
 const longestAnswer = 8_388_608;
 
 /** A request to the API. */
 export interface ApiRequest {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** From `/api/`, with the query. */
   readonly path: string;
   readonly body?: unknown;
@@ -42,14 +46,16 @@ export class ApiClient {
    */
   async send(request: ApiRequest): Promise<unknown> {
     const answer = await this.#authorised(request, (credentials) => this.#patiently(request, credentials));
-    const text = await textOf(answer);
-    const parsed = parseJson(text);
-    if (isSuccess(answer)) return parsed;
-    throw apiError(answer.statusCode ?? 0, parsed, this.cluster);
+    const parsed = parseJson(await textOf(answer));
+    request.signal?.throwIfAborted();
+    if (!isSuccess(answer)) throw apiError(answer.statusCode ?? 0, parsed, this.cluster);
+    // Half an answer must not be taken for an object that is not there.
+    if (parsed === undefined) throw notUnderstood(this.cluster);
+    return parsed;
   }
 
   /**
-   * What happens to objects, one JSON text a line, until the server or the caller ends it.
+   * What happens to objects, one JSON text a line, until the server or the caller ends it, or the server says nothing for 20 s.
    *
    * @throws like `send`.
    */
@@ -58,8 +64,10 @@ export class ApiClient {
     const answer = await this.#authorised(request, (credentials) => this.#patiently(request, credentials));
     if (!isSuccess(answer)) throw apiError(answer.statusCode ?? 0, parseJson(await textOf(answer)), this.cluster);
     let rest = "";
+    const silence = setTimeout(() => answer.destroy(), silentMs);
     try {
       for await (const chunk of answer.setEncoding("utf8")) {
+        silence.refresh();
         const lines = `${rest}${String(chunk)}`.split("\n");
         rest = lines.pop() ?? "";
         for (const line of lines) yield parseJson(line);
@@ -69,6 +77,7 @@ export class ApiClient {
       // The server ended it, or the connection broke: the caller looks again.
       signal.throwIfAborted();
     } finally {
+      clearTimeout(silence);
       answer.destroy();
     }
   }
@@ -89,12 +98,13 @@ export class ApiClient {
       });
     };
     try {
-      return await open(await this.cluster.credentials()).catch(async (error: unknown) => {
+      return await open(await this.#credentials(signal)).catch(async (error: unknown) => {
         if (!(error instanceof ApiStatusError) || error.status !== 401) throw error;
-        return open(await this.cluster.credentials(true));
+        return open(await this.#credentials(signal, true));
       });
     } catch (error) {
       signal.throwIfAborted();
+      if (FencedError.isInstance(error)) throw error;
       if (error instanceof ApiStatusError) throw apiError(error.status, error.body, this.cluster);
       throw unreachable(this.cluster, error);
     }
@@ -110,11 +120,16 @@ export class ApiClient {
     { signal }: ApiRequest,
     attempt: (credentials: Credentials) => Promise<http.IncomingMessage>,
   ): Promise<http.IncomingMessage> {
-    const answer = await attempt(await this.cluster.credentials());
+    const answer = await attempt(await this.#credentials(signal));
     signal?.throwIfAborted();
     if (answer.statusCode !== 401) return answer;
     answer.resume();
-    return attempt(await this.cluster.credentials(true));
+    return attempt(await this.#credentials(signal, true));
+  }
+
+  /** An exec plugin may take its time, which is not the caller's. */
+  #credentials(signal: AbortSignal | undefined, renew = false): Promise<Credentials> {
+    return untilAborted(this.cluster.credentials(renew), signal);
   }
 
   /** A server that starts anew refuses connections for a moment, or says that it is not ready. */
@@ -125,10 +140,10 @@ export class ApiClient {
         request.signal?.throwIfAborted();
         if (performance.now() >= end || !isTransient(error)) throw unreachable(this.cluster, error);
       });
-      const isBusy = answer?.statusCode === 429 || answer?.statusCode === 503;
-      if (answer && !(isBusy && performance.now() < end)) return answer;
+      const pause = answer ? pauseAfter(answer) : retryMs;
+      if (answer && (pause === undefined || performance.now() + pause > end)) return answer;
       answer?.resume();
-      await sleep(retryMs, undefined, request.signal ? { signal: request.signal } : {});
+      await sleep(pause, undefined, request.signal ? { signal: request.signal } : {});
     }
   }
 
@@ -178,6 +193,13 @@ export class ApiClient {
       ...certificate,
     };
   }
+}
+
+/** Milliseconds after which to ask a server again that is busy or not ready; `undefined` if it is neither. */
+function pauseAfter({ statusCode = 0, headers }: http.IncomingMessage): number | undefined {
+  if (![429, 502, 503, 504].includes(statusCode)) return undefined;
+  // Those that it told to wait come back at different moments.
+  return Math.max(retryMs, (Number(headers["retry-after"]) || 0) * 1000) * (1 + Math.random() / 4);
 }
 
 function agentFor({ proxy, server }: ClusterAccess): http.Agent {

@@ -33,7 +33,7 @@ export function apiError(
     return new BackendUnavailableError(
       `The API server at ${cluster.server.host} does not accept the credentials of ${cluster.name}`,
       {
-        remedy: "Log in again, and see whether `kubectl get pods` works.",
+        remedy: "Log in again, and check whether `kubectl get pods` works.",
         cause,
       },
     );
@@ -41,21 +41,21 @@ export function apiError(
   if (status === 403) return forbidden(said, cause);
   if (status === 404 && data?.details?.kind === "namespaces") {
     return new BackendUnavailableError(`There is no namespace ${data.details.name ?? ""} in this cluster`, {
-      remedy: `Make it (kubectl create namespace ${data.details.name ?? "NAME"}), or set the option \`namespace\`.`,
+      remedy: `Create it (kubectl create namespace ${data.details.name ?? "NAME"}), or set the option \`namespace\`.`,
       cause,
     });
   }
   if (status === 422 || status === 400) {
     return new InvalidInputError(`The cluster does not accept the pod: ${said || `status ${status}`}`, {
       remedy:
-        "Correct the option that it complains about: `podTemplate`, `resources`, `labels`, `image`, `runtimeClassName`.",
+        "Correct the option that the message names: `podTemplate`, `resources`, `labels`, `image`, `runtimeClassName`.",
       cause,
     });
   }
   return new BackendUnavailableError(
     `The API server at ${cluster.server.host} refused: ${said || `status ${status}`}`,
     {
-      remedy: "See whether the cluster is well: kubectl get --raw /readyz?verbose",
+      remedy: "Check the cluster's health: kubectl get --raw /readyz?verbose",
       cause,
     },
   );
@@ -66,11 +66,31 @@ export function statusOf(error: unknown): number | undefined {
   return error instanceof Error && error.cause instanceof ApiStatusError ? error.cause.status : undefined;
 }
 
+/** Whether the server refuses to make what is there already. Other conflicts, such as those of a quota, pass. */
+export function isThere(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof ApiStatusError && reasonIn(error.cause) === "AlreadyExists";
+}
+
+function reasonIn({ body }: ApiStatusError): string | undefined {
+  return statusBody.safeParse(body).data?.reason;
+}
+
+/** An answer that breaks off, or is something else: a proxy's page. */
+export function notUnderstood(cluster: ClusterAccess): BackendUnavailableError {
+  return new BackendUnavailableError(
+    `The answer of the API server at ${cluster.server.host} (${cluster.name}) broke off or is not JSON`,
+    {
+      remedy:
+        "Call again. If it happens again, check what is between this program and the cluster: `kubectl get pods`.",
+    },
+  );
+}
+
 export function unreachable(cluster: ClusterAccess, cause: unknown): BackendUnavailableError {
   const why = cause instanceof AggregateError ? cause.errors.map(reasonOf).join(", ") : reasonOf(cause);
   return new BackendUnavailableError(
     `The API server at ${cluster.server.host} (${cluster.name}) could not be reached: ${why}`,
-    { remedy: "See whether `kubectl get pods` works, and check the kubeconfig's `server` and context.", cause },
+    { remedy: "Check whether `kubectl get pods` works, and check the kubeconfig's `server` and context.", cause },
   );
 }
 
@@ -92,17 +112,29 @@ function forbidden(said: string, cause: Error): BackendUnavailableError {
   }
   return new BackendUnavailableError(
     `${user ?? "This user"} may not ${verb} ${resource} in the namespace ${namespace}`,
-    { remedy: `Apply this Role, and bind it to the user:\n${roleFor(namespace)}`, cause },
+    { remedy: `Apply this Role, and bind it to the user:\n${roleFor(namespace, resource)}`, cause },
   );
 }
 
-/** The rights that a session needs. */
-function roleFor(namespace: string): string {
+const warmPoolRights = `  - { apiGroups: ["extensions.agents.x-k8s.io"], resources: [sandboxwarmpools], verbs: [get] }
+  - { apiGroups: ["extensions.agents.x-k8s.io"], resources: [sandboxclaims], verbs: [create, watch, delete] }
+  - { apiGroups: ["agents.x-k8s.io"], resources: [sandboxes], verbs: [get] }
+`;
+/** Rights that a session needs with some options only, by the resource. */
+const moreRights: Readonly<Record<string, string>> = {
+  sandboxwarmpools: warmPoolRights,
+  sandboxclaims: warmPoolRights,
+  sandboxes: warmPoolRights,
+  networkpolicies: `  - { apiGroups: ["networking.k8s.io"], resources: [networkpolicies], verbs: [create, list] }\n`,
+};
+
+/** The rights that a session needs, with those for the resource that is refused. */
+function roleFor(namespace: string, resource: string): string {
   return `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: { name: fenced, namespace: ${namespace} }
 rules:
-  - { apiGroups: [""], resources: [pods], verbs: [create, get, watch, delete, deletecollection] }
+  - { apiGroups: [""], resources: [pods], verbs: [create, get, list, watch, delete] }
   - { apiGroups: [""], resources: [pods/exec], verbs: [create, get] }
-`;
+${moreRights[resource] ?? ""}`;
 }

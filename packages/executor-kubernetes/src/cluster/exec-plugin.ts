@@ -127,7 +127,7 @@ function failed({ command, installHint }: ExecPluginConfig, why: string, cause: 
   return new BackendUnavailableError(
     `The program ${command}, which gives the credentials for the cluster, failed: ${why}`,
     {
-      remedy: installHint ?? "Log in with it, and see whether `kubectl get pods` works.",
+      remedy: installHint ?? "Log in with it, and check whether `kubectl get pods` works.",
       cause,
     },
   );

@@ -10,6 +10,10 @@ const [stdinChannel, stdoutChannel, stderrChannel, statusChannel] = [0, 1, 2, 3]
 const longestMessage = 131_072;
 const handshakeMs = 30_000;
 const longestRefusal = 65_536;
+/** Milliseconds in which the words of a refusal have to arrive. */
+const refusalMs = 5000;
+/** Bytes of a message that comes; kubelets send a few ten thousand. */
+const longestArrival = 16_777_216;
 
 /** How a connection is made and secured. */
 export interface SecureOptions {
@@ -38,6 +42,7 @@ export function openExecSocket(url: URL, { headers, signal, ...secured }: ExecSo
     ...secured,
     headers: { ...headers },
     handshakeTimeout: handshakeMs,
+    maxPayload: longestArrival,
     perMessageDeflate: false,
   });
   return new Promise((resolve, reject) => {
@@ -63,6 +68,7 @@ export function openExecSocket(url: URL, { headers, signal, ...secured }: ExecSo
 
 async function refusalOf(answer: IncomingMessage): Promise<ApiStatusError> {
   let text = "";
+  const late = setTimeout(() => answer.destroy(), refusalMs);
   try {
     for await (const chunk of answer.setEncoding("utf8")) {
       text += String(chunk);
@@ -70,6 +76,8 @@ async function refusalOf(answer: IncomingMessage): Promise<ApiStatusError> {
     }
   } catch {
     // The status says enough.
+  } finally {
+    clearTimeout(late);
   }
   try {
     const body: unknown = JSON.parse(text);

@@ -9,27 +9,37 @@ import { execPlugin, execPluginConfig } from "./exec-plugin.ts";
 import { inCluster } from "./in-cluster.ts";
 
 const text = z.string().optional();
-const clusterConfig = z.object({
-  server: z.string(),
-  "certificate-authority": text,
-  "certificate-authority-data": text,
-  "insecure-skip-tls-verify": z.boolean().optional(),
-  "tls-server-name": text,
-  "proxy-url": text,
-});
-const userConfig = z.object({
-  "client-certificate": text,
-  "client-certificate-data": text,
-  "client-key": text,
-  "client-key-data": text,
-  token: text,
-  tokenFile: text,
-  exec: execPluginConfig.optional(),
-  "auth-provider": z.unknown().optional(),
-  username: text,
-  as: text,
-});
-const contextConfig = z.object({ cluster: z.string(), user: text, namespace: text });
+/** What is empty or null counts as left out, as it does for kubectl. */
+const filled = <Value extends z.ZodType>(value: Value) =>
+  z.preprocess((settings) => {
+    if (typeof settings !== "object" || settings === null) return settings;
+    return Object.fromEntries(Object.entries(settings).filter(([, each]) => each !== null && each !== ""));
+  }, value);
+const clusterConfig = filled(
+  z.object({
+    server: z.string(),
+    "certificate-authority": text,
+    "certificate-authority-data": text,
+    "insecure-skip-tls-verify": z.boolean().optional(),
+    "tls-server-name": text,
+    "proxy-url": text,
+  }),
+);
+const userConfig = filled(
+  z.object({
+    "client-certificate": text,
+    "client-certificate-data": text,
+    "client-key": text,
+    "client-key-data": text,
+    token: text,
+    tokenFile: text,
+    exec: execPluginConfig.optional(),
+    "auth-provider": z.unknown().optional(),
+    username: text,
+    as: text,
+  }),
+);
+const contextConfig = filled(z.object({ cluster: z.string(), user: text, namespace: text }));
 const named = <Value extends z.ZodType>(name: string, value: Value) =>
   z.array(z.object({ name: z.string(), [name]: value.nullish() })).nullish();
 const fileConfig = z
@@ -77,8 +87,9 @@ export function findCluster({ kubeconfig, context }: ClusterChoice): ClusterAcce
   if (files.length === 0) {
     const inside = inCluster();
     if (inside && context === undefined) return inside;
-    throw new BackendUnavailableError("There is no kubeconfig, and this program does not run in a pod", {
-      remedy: "Set KUBECONFIG or the option `kubeconfig` to a file that `kubectl` works with, or make ~/.kube/config.",
+    throw new BackendUnavailableError("There is no kubeconfig, and this program is not running in a pod", {
+      remedy:
+        "Set KUBECONFIG or the option `kubeconfig` to a file that `kubectl` works with, or create ~/.kube/config.",
     });
   }
   const merged: MergedConfig = {
@@ -95,7 +106,7 @@ function kubeconfigFiles(given: string | undefined): string[] {
   if (given !== undefined) {
     if (existsSync(given)) return [given];
     throw new InvalidInputError(`There is no kubeconfig file ${given}`, {
-      remedy: "Set `kubeconfig` to a file that is there, or leave it out.",
+      remedy: "Set `kubeconfig` to a file that exists, or leave it out.",
     });
   }
   const listed = process.env["KUBECONFIG"];
@@ -111,7 +122,7 @@ function addFile(merged: MergedConfig, file: string): void {
     throw new InvalidInputError(
       `${file} is not a kubeconfig file: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
       {
-        remedy: "See whether `kubectl config view` can read it.",
+        remedy: "Check whether `kubectl config view` can read it.",
       },
     );
   }
@@ -138,7 +149,7 @@ function parseYaml(file: string): unknown {
     return parse(readFileSync(file, "utf8"));
   } catch (cause) {
     throw new InvalidInputError(`${file} could not be read: ${String(cause)}`, {
-      remedy: "See whether `kubectl config view` can read it.",
+      remedy: "Check whether `kubectl config view` can read it.",
       cause,
     });
   }
@@ -196,13 +207,24 @@ function credentialsOf(
   const key = materialOf(user["client-key-data"], user["client-key"], directory);
   const { token, tokenFile } = user;
   return async () => {
-    const found =
-      token ?? (tokenFile === undefined ? undefined : readFileSync(path.resolve(directory, tokenFile), "utf8").trim());
+    // Somebody renews the file; the token beside it is what it was at first.
+    const found = (tokenFile === undefined ? undefined : readToken(path.resolve(directory, tokenFile))) ?? token;
     return {
       ...(found === undefined ? {} : { token: found }),
       ...(cert && key ? { certificate: { cert, key } } : {}),
     };
   };
+}
+
+function readToken(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8").trim() || undefined;
+  } catch (cause) {
+    throw new InvalidInputError(`${file}, which the kubeconfig names, could not be read: ${String(cause)}`, {
+      remedy: "Create the file again, or choose another `context`.",
+      cause,
+    });
+  }
 }
 
 function materialOf(data: string | undefined, file: string | undefined, directory: string): Buffer | undefined {
@@ -213,7 +235,7 @@ function materialOf(data: string | undefined, file: string | undefined, director
     return readFileSync(place);
   } catch (cause) {
     throw new InvalidInputError(`${place}, which the kubeconfig names, could not be read: ${String(cause)}`, {
-      remedy: "Make the file again, or choose another `context`.",
+      remedy: "Create the file again, or choose another `context`.",
       cause,
     });
   }

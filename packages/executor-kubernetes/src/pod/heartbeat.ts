@@ -1,9 +1,9 @@
 import { unwatched } from "@fenced/core/telemetry";
 
 /** Milliseconds between two looks. */
-const tickMs = 2000;
+const tickMs = 5000;
 /** Looks in a row that a supervisor may leave an answer out. */
-const patience = 10;
+const patience = 4;
 
 /**
  * Asks a supervisor again and again whether it is there, so that its pod knows that this program is, and so that a connection that

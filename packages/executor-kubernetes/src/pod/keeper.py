@@ -1,7 +1,7 @@
 """The main process of a pod: ends it when its supervisor has ended, or has not heard from the host for a while.
 
 Arguments: the abstract socket at which the supervisor connects; the seconds within which it has to, and after which silence is the
-end. Only the first one that connects is heard: it comes before any code does. Python 3.8 or later, standard library only.
+end; `waits` if it may take any time to connect, since nobody has claimed the pod yet. Only the first one that connects is heard: it comes before any code does. Python 3.8 or later, standard library only.
 """
 
 import os
@@ -22,7 +22,7 @@ def protect():
         pass
 
 
-def main(name, patience):
+def main(name, patience, waits):
     protect()
     # The first process of a container gets no signal that it does not ask for.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -31,7 +31,7 @@ def main(name, patience):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind("\0" + name)
     listener.listen(1)
-    listener.settimeout(patience)
+    listener.settimeout(None if waits else patience)
     supervisor = listener.accept()[0]
     listener.close()
     while True:
@@ -46,6 +46,6 @@ def main(name, patience):
 
 
 try:
-    main(sys.argv[1], float(sys.argv[2]))
+    main(sys.argv[1], float(sys.argv[2]), sys.argv[3:] == ["waits"])
 finally:
     os._exit(0)

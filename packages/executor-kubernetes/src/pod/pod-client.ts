@@ -1,12 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import type { ApiClient } from "../cluster/api-client.ts";
-import { statusOf } from "../cluster/api-error.ts";
+import { isThere, statusOf } from "../cluster/api-error.ts";
+import { networkPolicyList, type NetworkPolicyObject } from "../network/network-policies.ts";
 import { containerName, managedBy, managedLabel, type PodManifest } from "./pod-manifest.ts";
 import { readPod, type Pod } from "./pod-state.ts";
 
 /** Milliseconds between two looks at a pod that cannot be watched just now. */
 const lookMs = 500;
+/** How often a pod is asked for whose request is in conflict with others': each of many that come at once counts in a quota. */
+const conflicts = 20;
+
+/** How a pod is deleted. */
+export interface DeleteOptions {
+  readonly signal?: AbortSignal;
+  readonly gently?: boolean;
+}
 
 /** The requests that sessions make about pods of one namespace. */
 export class PodClient {
@@ -20,11 +29,16 @@ export class PodClient {
 
   /** Makes a pod. One that the server has made without being able to say so counts as made. */
   async create(manifest: PodManifest, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#api.send({ method: "POST", path: this.#path(), body: manifest, signal });
-    } catch (error) {
-      // Its name is unique in the world: an earlier attempt came through.
-      if (statusOf(error) !== 409) throw error;
+    for (let left = conflicts; ; left--) {
+      try {
+        await this.#api.send({ method: "POST", path: this.#path(), body: manifest, signal });
+        return;
+      } catch (error) {
+        // Its name is unique in the world: an earlier attempt came through.
+        if (isThere(error)) return;
+        if (statusOf(error) !== 409 || left === 0) throw error;
+        await sleep(lookMs * Math.random(), undefined, { signal });
+      }
     }
   }
 
@@ -63,19 +77,38 @@ export class PodClient {
     }
   }
 
-  /** Deletes a pod at once; does no harm if it is gone. */
-  async delete(name: string, patient = true): Promise<void> {
+  /**
+   * Deletes a pod at once, or, `gently`, as soon as its node says that nothing of it runs any more. Does no harm if it is gone.
+   */
+  async delete(name: string, { signal, gently = false }: DeleteOptions = {}): Promise<void> {
     try {
-      await this.#api.send({ method: "DELETE", path: `${this.#path(name)}?gracePeriodSeconds=0`, patient });
+      const path = `${this.#path(name)}?gracePeriodSeconds=${gently ? 1 : 0}`;
+      await this.#api.send({ method: "DELETE", path, ...(signal ? { signal } : {}) });
     } catch (error) {
       if (statusOf(error) !== 404) throw error;
     }
   }
 
-  /** Deletes what is left of pods that have ended by themselves, since the program that made them died. */
-  async deleteEnded(): Promise<void> {
-    const query = `labelSelector=${encodeURIComponent(`${managedLabel}=${managedBy}`)}&fieldSelector=status.phase%3DSucceeded`;
-    await this.#api.send({ method: "DELETE", path: `${this.#path()}?${query}`, patient: false });
+  /** All pods of all sessions that do not run: those that have ended, and those that wait for something. */
+  async idle(): Promise<Pod[]> {
+    const query = `labelSelector=${encodeURIComponent(`${managedLabel}=${managedBy}`)}&fieldSelector=status.phase%21%3DRunning&limit=500`;
+    const list = await this.#api.send({ method: "GET", path: `${this.#path()}?${query}`, patient: false });
+    const items: unknown = Reflect.get(Object(list), "items");
+    return Array.isArray(items) ? items.map(readPod).filter((pod) => pod !== undefined) : [];
+  }
+
+  /** Makes a NetworkPolicy. One that the server has made without being able to say so counts as made. */
+  async createPolicy(manifest: object, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#api.send({ method: "POST", path: this.#policies, body: manifest, signal });
+    } catch (error) {
+      if (!isThere(error)) throw error;
+    }
+  }
+
+  /** All NetworkPolicies of the namespace. */
+  async policies(signal: AbortSignal): Promise<readonly NetworkPolicyObject[]> {
+    return networkPolicyList.parse(await this.#api.send({ method: "GET", path: this.#policies, signal })).items;
   }
 
   /** Starts a program beside the pod's own. */
@@ -83,6 +116,10 @@ export class PodClient {
     const query = new URLSearchParams({ container: containerName, stdin: "true", stdout: "true", stderr: "true" });
     for (const word of command) query.append("command", word);
     return this.#api.exec(`${this.#path(name)}/exec?${query.toString()}`, signal);
+  }
+
+  get #policies(): string {
+    return `/apis/networking.k8s.io/v1/namespaces/${encodeURIComponent(this.namespace)}/networkpolicies`;
   }
 
   #path(name?: string): string {

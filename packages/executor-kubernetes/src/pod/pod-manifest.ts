@@ -12,17 +12,28 @@ export const containerName = "code";
 export const managedLabel = "app.kubernetes.io/managed-by";
 export const managedBy = "fenced";
 /** A label of all of our pods: the executor that made it. */
-const ownerLabel = "fenced.dev/executor";
+export const ownerLabel = "fenced.dev/executor";
+/** A label of all of our pods: the pod's own name, by which a NetworkPolicy is about this one alone. */
+export const podLabel = "fenced.dev/pod";
+/** The abstract socket at which the keepers of a warm pool's pods wait. */
+export const poolKeeper = "fenced-keeper";
 /** The image if none is given. */
 export const defaultImage = "python:3-slim";
-/** The abstract socket at which the keeper waits. */
-export const keeperName = "fenced-keeper";
+/** An annotation of all of our pods: the milliseconds after which nobody waits any more for one that does not run. */
+export const startTimeoutAnnotation = "fenced.dev/start-timeout-ms";
+/** Milliseconds until then if none are given. */
+export const defaultStartMs = 300_000;
 
 /** Seconds without a sign of life of this program after which a pod ends. */
 const keeperPatience = 60;
 /** Any user but root; images need not know it. */
 const nobody = 65_532;
-const defaultActiveSeconds = 86_400;
+export const defaultActiveSeconds = 86_400;
+/**
+ * Where the last words of a container go: a file of the node, which anybody may write to and no limit counts. Code must not get
+ * there, and `/root` is closed to it.
+ */
+const terminationFile = "/root/.fenced-end";
 
 const defaultResources = {
   requests: { cpu: "100m", memory: "128Mi" },
@@ -40,7 +51,8 @@ export function podManifest(
   pod: { readonly name: string; readonly owner: string },
 ): PodManifest {
   const { labels, podTemplate = {}, activeDeadlineSeconds = defaultActiveSeconds, runtimeClassName } = options;
-  const hardened = merge(podDefaults(options), podTemplate);
+  // In the network of a node there are many keepers: each has its pod's name.
+  const hardened = merge(podDefaults(options, { name: pod.name }), podTemplate);
   const spec = objectOf(hardened["spec"]);
   const metadata = objectOf(hardened["metadata"]);
   const ours = {
@@ -48,7 +60,8 @@ export function podManifest(
     kind: "Pod",
     metadata: {
       name: pod.name,
-      labels: { ...labels, [managedLabel]: managedBy, [ownerLabel]: pod.owner },
+      labels: { ...labels, [managedLabel]: managedBy, [ownerLabel]: pod.owner, [podLabel]: pod.name },
+      annotations: { [startTimeoutAnnotation]: String(options.startTimeoutMs ?? defaultStartMs) },
     },
     spec: {
       restartPolicy: "Never",
@@ -59,7 +72,27 @@ export function podManifest(
   return merge({ ...hardened, metadata: without(metadata, ["name", "generateName", "namespace"]), spec }, ours);
 }
 
-function podDefaults(options: KubernetesExecutorOptions): PodManifest {
+/** The pods of a warm pool with these options, which nobody talks to until they are claimed. */
+export function poolManifest(options: KubernetesExecutorOptions): PodManifest {
+  const { labels = {}, podTemplate = {}, runtimeClassName } = options;
+  const hardened = merge(podDefaults(options, { name: poolKeeper, waits: true }), podTemplate);
+  const metadata = objectOf(hardened["metadata"]);
+  const ours = { restartPolicy: "Never", ...(runtimeClassName === undefined ? {} : { runtimeClassName }) };
+  return {
+    metadata: { ...metadata, labels: { ...labels, ...objectOf(metadata["labels"]) } },
+    spec: merge(objectOf(hardened["spec"]), ours),
+  };
+}
+
+/** The pod's main process. */
+interface Keeper {
+  /** The abstract socket at which it waits for a supervisor. */
+  readonly name: string;
+  /** For as long as it takes. */
+  readonly waits?: boolean;
+}
+
+function podDefaults(options: KubernetesExecutorOptions, keeper: Keeper): PodManifest {
   return {
     spec: {
       automountServiceAccountToken: false,
@@ -73,7 +106,7 @@ function podDefaults(options: KubernetesExecutorOptions): PodManifest {
         fsGroup: nobody,
         seccompProfile: { type: "RuntimeDefault" },
       },
-      containers: [codeContainer(options)],
+      containers: [codeContainer(options, keeper)],
       volumes: [
         { name: "workspace", emptyDir: {} },
         { name: "tmp", emptyDir: {} },
@@ -82,16 +115,16 @@ function podDefaults(options: KubernetesExecutorOptions): PodManifest {
   };
 }
 
-function codeContainer({
-  image = defaultImage,
-  imagePullPolicy,
-  resources = defaultResources,
-}: KubernetesExecutorOptions): PodManifest {
+function codeContainer(
+  { image = defaultImage, imagePullPolicy, resources = defaultResources }: KubernetesExecutorOptions,
+  { name, waits = false }: Keeper,
+): PodManifest {
   return {
     name: containerName,
     image,
     ...(imagePullPolicy === undefined ? {} : { imagePullPolicy }),
-    command: [...pythonCommand(keeperProgram), keeperName, String(keeperPatience)],
+    command: [...pythonCommand(keeperProgram), name, String(keeperPatience), ...(waits ? ["waits"] : [])],
+    terminationMessagePath: terminationFile,
     workingDir: workspacePath,
     resources,
     securityContext: {
@@ -105,6 +138,17 @@ function codeContainer({
       { name: "tmp", mountPath: "/tmp" },
     ],
   };
+}
+
+/** What a block is told that ran out of memory. */
+export function memorySentence({ resources, warmPool }: KubernetesExecutorOptions): string {
+  const limit = resources === undefined ? "1Gi" : resources.limits?.["memory"];
+  if (warmPool) return outOfMemory("the memory of its pod");
+  return outOfMemory(limit === undefined ? "the memory of its node" : `the ${limit} of memory of its pod`);
+}
+
+function outOfMemory(what: string): string {
+  return `\nThe block was killed because ${what} was used up. Process less data at a time.\n`;
 }
 
 /**

@@ -3,7 +3,14 @@ import { containerName } from "./pod-manifest.ts";
 
 /** What the API says about a pod, as far as it matters here. */
 export interface Pod {
-  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string | undefined };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid?: string | undefined;
+    readonly creationTimestamp?: string | undefined;
+    readonly deletionTimestamp?: string | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+  };
   readonly spec: { readonly nodeName?: string | undefined };
   readonly status: {
     readonly phase?: string | undefined;
@@ -41,7 +48,14 @@ const containerState: z.ZodType<ContainerState> = z.object({
   terminated: z.object({ ...explained, exitCode: z.number().optional() }).optional(),
 });
 const podSchema: z.ZodType<Pod> = z.object({
-  metadata: z.object({ name: z.string(), deletionTimestamp: text }),
+  metadata: z.object({
+    name: z.string(),
+    uid: text,
+    creationTimestamp: text,
+    deletionTimestamp: text,
+    annotations: z.record(z.string(), z.string()).optional(),
+    labels: z.record(z.string(), z.string()).optional(),
+  }),
   spec: z.object({ nodeName: text }).default({}),
   status: z
     .object({
@@ -69,7 +83,7 @@ const imageRemedy =
 const roomRemedy =
   "Ask for less in `resources`, change `podTemplate` (nodeSelector, tolerations), or set `waitForNodes: true` where an autoscaler adds nodes.";
 const startRemedy =
-  "See what the container complains about: kubectl describe pod. The image needs `sh` and Python 3.8 or later.";
+  "Find out what the container complains about: kubectl describe pod. The image needs `sh` and Python 3.8 or later.";
 
 /** Reads from a pod's status whether blocks can run in it, now or ever. */
 export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): PodProgress {
@@ -77,7 +91,7 @@ export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): Po
   const { running, waiting, terminated } = containerStatuses.find(({ name }) => name === containerName)?.state ?? {};
   if (running !== undefined) return { state: "running" };
   if (metadata.deletionTimestamp !== undefined) {
-    return { state: "failed", why: "something deleted it", remedy: "See what deletes pods in the namespace." };
+    return { state: "failed", why: "something deleted it", remedy: "Find out what deletes pods in the namespace." };
   }
   if (terminated || phase === "Failed" || phase === "Succeeded") {
     const why = [reason, terminated?.reason, message ?? terminated?.message].filter(Boolean).join(": ");

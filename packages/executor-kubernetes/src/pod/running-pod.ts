@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
 import {
   connectSupervisor,
@@ -8,35 +7,42 @@ import {
   type SupervisorInventory,
 } from "@fenced/executor-kit/supervisor";
 import { streamsOf, type ExecStreams } from "../cluster/exec-socket.ts";
+import { closePodNetwork } from "../network/pod-network.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { PodClient } from "./pod-client.ts";
-import { whyEnded } from "./pod-state.ts";
+import type { PodSource } from "./pod-source.ts";
+import { type Pod, whyEnded } from "./pod-state.ts";
 
-/** Milliseconds for which the API is asked why a pod ended: what it knows comes from the node, a little later. */
+/** Milliseconds for which the API is watched for why a pod ended: what it knows comes from the node, a little later. */
 const explainMs = 3000;
-const explainPauseMs = 250;
+/** Milliseconds for the deletion of a pod: a server that does not answer must not hold up an end. */
+const endMs = 15_000;
 
 /** A pod whose supervisor answers, and the watch over it. */
 export class RunningPod {
-  readonly name: string;
+  /** As the API had it when it began to run. */
+  readonly metadata: Pod["metadata"];
   readonly inventory: SupervisorInventory;
   readonly supervisor: Supervisor;
   readonly #client: PodClient;
+  readonly #remove: PodSource["remove"];
   readonly #streams: ExecStreams;
   readonly #heartbeat: Heartbeat;
   #onLost: (reason: string) => void = () => {};
+  #hasPolicy = false;
   #lost: Error | undefined;
   #closing = false;
   #explaining = false;
 
   private constructor(
     client: PodClient,
-    name: string,
+    { metadata, remove }: { readonly metadata: Pod["metadata"]; readonly remove: PodSource["remove"] },
     streams: ExecStreams,
     { inventory, supervisor }: { readonly inventory: SupervisorInventory; readonly supervisor: Supervisor },
   ) {
     this.#client = client;
-    this.name = name;
+    this.metadata = metadata;
+    this.#remove = remove;
     this.#streams = streams;
     this.inventory = inventory;
     this.supervisor = supervisor;
@@ -53,9 +59,18 @@ export class RunningPod {
    */
   static async open(
     client: PodClient,
-    { name, supervisor: config }: { readonly name: string; readonly supervisor: SupervisorConfig },
+    {
+      metadata,
+      supervisor: config,
+      remove,
+    }: {
+      readonly metadata: Pod["metadata"];
+      readonly supervisor: SupervisorConfig;
+      readonly remove: PodSource["remove"];
+    },
     signal: AbortSignal,
   ): Promise<RunningPod> {
+    const { name } = metadata;
     const { command, program } = supervisorLoader(config);
     const streams = streamsOf(await client.exec(name, command, signal));
     let opened: RunningPod | undefined;
@@ -67,8 +82,8 @@ export class RunningPod {
     try {
       streams.stdin.write(program);
       const { inventory, supervisor } = await connectSupervisor(streams, { signal, onLost });
-      if (!supervisor) throw new Error("something else than the supervisor answered");
-      opened = new RunningPod(client, name, streams, { inventory, supervisor });
+      if (!supervisor) throw new Error("something other than the supervisor answered");
+      opened = new RunningPod(client, { metadata, remove }, streams, { inventory, supervisor });
       if (early) opened.#lose(early.message);
       return opened;
     } catch (cause) {
@@ -77,10 +92,14 @@ export class RunningPod {
       const said = cause instanceof Error ? cause.message : String(cause);
       const why = (await explain(client, name)) ?? said;
       throw new BackendUnavailableError(`No code can run in the pod ${name}: ${why}`, {
-        remedy: "The image needs `sh` and Python 3.8 or later. If it has both, call again, which makes a new pod.",
+        remedy: "The image needs `sh` and Python 3.8 or later. If it has both, call again to create a new pod.",
         cause,
       });
     }
+  }
+
+  get name(): string {
+    return this.metadata.name;
   }
 
   /** Why no block can run in it any more; `undefined` as long as they can. */
@@ -94,16 +113,32 @@ export class RunningPod {
     else this.#onLost = action;
   }
 
+  /**
+   * Cuts it off from every network; call this before code runs in it.
+   *
+   * @throws like `closePodNetwork`.
+   */
+  async closeNetwork(signal: AbortSignal): Promise<void> {
+    const { programs } = this.inventory;
+    const python = programs.get("python3") ?? programs.get("python") ?? "python3";
+    // The policy goes with the pod's object, which therefore must not go before its last process.
+    this.#hasPolicy = true;
+    await closePodNetwork(
+      { client: this.#client, metadata: this.metadata, supervisor: this.supervisor, python },
+      signal,
+    );
+  }
+
   /** Ends the pod. Does no harm if it is gone. */
   async end(): Promise<void> {
     this.#detach();
     try {
-      await this.#client.delete(this.name);
+      await this.#remove({ signal: AbortSignal.timeout(endMs), gently: this.#hasPolicy });
     } catch (cause) {
       throw new BackendUnavailableError(
         `The pod ${this.name} could not be deleted: ${cause instanceof Error ? cause.message : String(cause)}`,
         {
-          remedy: `It ends by itself within a minute; see that it is gone: kubectl delete pod --namespace ${this.#client.namespace} ${this.name}`,
+          remedy: `It ends by itself within a minute; make sure that it is gone: kubectl delete pod --namespace ${this.#client.namespace} ${this.name}`,
           cause,
         },
       );
@@ -137,13 +172,19 @@ export class RunningPod {
 async function explain(client: PodClient, name: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(explainMs);
   try {
-    for (;;) {
-      const pod = await client.get(name, signal, false);
-      const why = pod ? whyEnded(pod) : "something deleted it";
+    // A look first: a watch says nothing about a pod that is gone.
+    const first = whyGone(await client.get(name, signal, false));
+    if (first !== undefined) return first;
+    for await (const pod of client.follow(name, signal)) {
+      const why = whyGone(pod);
       if (why !== undefined) return why;
-      await sleep(explainPauseMs, undefined, { signal });
     }
   } catch {
-    return undefined;
+    // The server does not answer, or has seen nothing in time.
   }
+  return undefined;
+}
+
+function whyGone(pod: Pod | undefined): string | undefined {
+  return pod ? whyEnded(pod) : "something deleted it";
 }

@@ -28,7 +28,7 @@ export async function printed(
 let administrator: ApiClient | undefined;
 
 /** Asks the API server, as the administrator. */
-export async function ask(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<unknown> {
+export async function ask(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<unknown> {
   administrator ??= new ApiClient(findCluster({ kubeconfig: testKubeconfig }));
   return administrator.send({ method, path, body });
 }

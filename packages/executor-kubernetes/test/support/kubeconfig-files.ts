@@ -45,10 +45,18 @@ export function testCluster(settings: Readonly<Record<string, unknown>> = {}): {
   };
 }
 
-/** What a pod knows of its cluster: the server, and the file with its authority. */
+/** What a pod knows of its cluster: the server, and the certificate of its authority. */
 export function clusterParts(cluster: object): { readonly server: URL; readonly authority: string } {
-  const parts = z.object({ server: z.string(), "certificate-authority": z.string() }).parse(cluster);
-  return { server: new URL(parts.server), authority: parts["certificate-authority"] };
+  const parts = z
+    .object({
+      server: z.string(),
+      "certificate-authority": z.string().optional(),
+      "certificate-authority-data": z.string().default(""),
+    })
+    .parse(cluster);
+  const { "certificate-authority": file, "certificate-authority-data": data } = parts;
+  const authority = file === undefined ? Buffer.from(data, "base64").toString() : readFileSync(file, "utf8");
+  return { server: new URL(parts.server), authority };
 }
 
 /** The rights that the README asks for. */
@@ -57,7 +65,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: { name: fenced }
 rules:
-  - { apiGroups: [""], resources: [pods], verbs: [create, get, watch, delete, deletecollection] }
+  - { apiGroups: [""], resources: [pods], verbs: [create, get, list, watch, delete] }
   - { apiGroups: [""], resources: [pods/exec], verbs: [create, get] }
 `;
 

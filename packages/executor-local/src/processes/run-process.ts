@@ -21,7 +21,7 @@ export interface ProcessSpec {
   readonly cwd: string;
   /** The complete environment, to which the block's own mark is added. */
   readonly env: Readonly<Record<string, string>>;
-  readonly stdin?: string;
+  readonly stdin?: string | Uint8Array;
   /** Kills everything that the block started. */
   readonly signal: AbortSignal;
   /** A directory of the session for short-lived files. */
@@ -119,7 +119,7 @@ function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily
 }
 
 /** Uses a file because it takes any amount at once, can be reopened as `/dev/stdin`, and need not be read. */
-function stdinFile(text: string, scratch: string): number {
+function stdinFile(text: string | Uint8Array, scratch: string): number {
   const file = path.join(scratch, `stdin-${randomUUID()}`);
   // Use one descriptor for writing and for the program: by the time the name is opened again, code may have replaced
   // the file.
@@ -146,7 +146,7 @@ function exitOf(child: ChildProcess, { command, cwd }: ProcessSpec): Promise<num
 function startFailure(cause: unknown, program: string, cwd: string): BackendUnavailableError {
   const problem = existsSync(cwd) ? String(cause) : `the work directory ${cwd} is gone`;
   return new BackendUnavailableError(`"${program}" could not be started: ${problem}`, {
-    remedy: "Check that the program is installed and the work directory is there, then call stop() and start().",
+    remedy: "Check that the program is installed and the work directory exists, then call stop() and start().",
     cause,
   });
 }

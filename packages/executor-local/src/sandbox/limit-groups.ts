@@ -188,10 +188,10 @@ function mountOf(mounts: string, controllers: string | undefined, place: string)
 
 function notHeld(): BackendUnavailableError {
   return new BackendUnavailableError(
-    "`pidsLimit` cannot be held here: this program is root, or the kernel is older than 5.14",
+    "`pidsLimit` cannot be enforced here: this program is root, or the kernel is older than 5.14",
     {
       remedy:
-        "Run as an ordinary user, or let this program make control groups with the controller `pids`: as root outside of containers. Without the option there is no limit.",
+        "Run as an ordinary user, or let this program create control groups with the controller `pids`, as root outside a container. Without the option there is no limit.",
     },
   );
 }

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
+import type { NetworkPolicy } from "@fenced/core";
 import { hostEnvironment, type SessionDirectories } from "@fenced/executor-kit";
 import { findProgram } from "../languages/find-languages.ts";
 import type { VirtualEnv } from "../virtual-env.ts";
@@ -20,7 +21,7 @@ export interface SandboxWishes {
   readonly inheritEnv: readonly string[];
   readonly readable: readonly string[];
   readonly writable: readonly string[];
-  readonly network: "none" | "open";
+  readonly network: NetworkPolicy;
 }
 
 /** What is needed to start a sandbox, any number of times. */
@@ -70,7 +71,7 @@ export async function prepareSandbox(
     workspace: workDirectory,
     programs,
     searchPath: variables["PATH"] ?? searchPath,
-    network: wishes.network,
+    network: wishes.network === "open" ? "open" : "none",
     limits,
     user,
   };

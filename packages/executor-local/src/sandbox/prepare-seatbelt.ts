@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { InvalidInputError } from "@fenced/core";
+import { InvalidInputError, type NetworkPolicy } from "@fenced/core";
 import type { SessionDirectories } from "@fenced/executor-kit";
+import type { WarmOptions } from "@fenced/executor-kit/supervisor";
 import type { VirtualEnv } from "../virtual-env.ts";
 import { findInstallations } from "./find-installations.ts";
 import { seatbeltProfile } from "./seatbelt-profile.ts";
@@ -11,9 +12,10 @@ import { resolveShares } from "./shared-paths.ts";
 export interface SeatbeltWishes {
   readonly readable: readonly string[];
   readonly writable: readonly string[];
-  readonly network: "none" | "open";
+  readonly network: NetworkPolicy;
   readonly memoryBytes: number | undefined;
   readonly pidsLimit: number | undefined;
+  readonly warm: false | WarmOptions | undefined;
 }
 
 /** How blocks enter the sandbox. */
@@ -39,8 +41,18 @@ export async function prepareSeatbelt(
   { sessionDirectory, workDirectory }: SessionDirectories,
 ): Promise<Seatbelt> {
   if (wishes.memoryBytes !== undefined || wishes.pidsLimit !== undefined) {
-    throw new InvalidInputError("`memoryBytes` and `pidsLimit` are not held on macOS", {
+    throw new InvalidInputError("`memoryBytes` and `pidsLimit` are not supported on macOS", {
       remedy: "Leave them out, or use a container, with @fenced/executor-docker.",
+    });
+  }
+  if (typeof wishes.network === "object") {
+    throw new InvalidInputError("The sandbox of macOS cannot allow single hosts (`network.allow`)", {
+      remedy: 'Set `network` to "none" or "open", or use a container, with @fenced/executor-docker.',
+    });
+  }
+  if (wishes.warm !== undefined && wishes.warm !== false) {
+    throw new InvalidInputError("`warm` is not supported on macOS", {
+      remedy: "Leave it out, or use a container, with @fenced/executor-docker.",
     });
   }
   const shared = await resolveShares({ ...wishes, workDirectory });

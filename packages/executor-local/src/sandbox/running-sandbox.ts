@@ -82,7 +82,7 @@ export class RunningSandbox {
   lose(cause: Error): void {
     if (this.#lost) return;
     this.#lost = new BackendUnavailableError(`The sandbox is lost: ${cause.message}`, {
-      remedy: "Call again: that starts a new one. If it happens again, raise `memoryBytes`.",
+      remedy: "Call again to start a new one. If it happens again, raise `memoryBytes`.",
       cause,
     });
     this.supervisor.fail(this.#lost);
@@ -147,7 +147,7 @@ class SandboxProcess {
       const members = await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "");
       if (members.split("\n").includes(String(this.#child.pid))) continue;
       throw new BackendUnavailableError(`The sandbox could not enter its control group ${directory}`, {
-        remedy: "Let this program move processes there, or run it where it may not make control groups at all.",
+        remedy: "Let this program move processes there, or run it where it may not create control groups at all.",
       });
     }
   }
@@ -187,7 +187,7 @@ class SandboxProcess {
 
   #notEnded(): BackendUnavailableError {
     return new BackendUnavailableError(`The sandbox did not end within ${killMs / 1000} s after it was killed`, {
-      remedy: `See what holds its processes, those below process ${this.#child.pid}; a device or a network disk, mostly.`,
+      remedy: `Find out what blocks the processes below ${this.#child.pid}; usually that is a device or a network disk.`,
     });
   }
 }

@@ -62,7 +62,8 @@ function explanation(said: string): Explanation {
   if (/namespace|hostname|uid map|RTM_NEWADDR|pivot_root|[Mm]ount|clone/.test(said)) return namespaceProblem(said);
   return {
     problem: "bubblewrap or the program in it failed",
-    remedy: "See whether `bwrap --unshare-all --ro-bind / / --proc /proc true` works here, and report this if it does.",
+    remedy:
+      "Check whether `bwrap --unshare-all --ro-bind / / --proc /proc true` works here, and report this if it does.",
   };
 }
 
@@ -89,7 +90,7 @@ function namespaceProblem(said: string): Explanation {
   return {
     problem: "the system does not let bubblewrap make its namespaces",
     remedy:
-      "See which security module or filter of system calls this program runs under, and allow it user namespaces.",
+      "Find out which security module or system call filter this program runs under, and allow it user namespaces.",
   };
 }
 

@@ -5,7 +5,9 @@ import {
   InvalidInputError,
   type ExecutorCapabilities,
   type FunctionWithRequirements,
+  type NetworkDecision,
 } from "@fenced/core";
+import { EgressProxy } from "@fenced/egress";
 import {
   blockEnvironment,
   commandLineCapabilities,
@@ -24,8 +26,9 @@ import {
   type FunctionPlaces,
   type LanguageCommand,
   type PlaceLanguages,
+  type ProgramRun,
 } from "@fenced/executor-kit";
-import type { ProgramEnd } from "@fenced/executor-kit/supervisor";
+import { type ProgramEnd, SessionNetwork, type WarmOptions, warmPrograms } from "@fenced/executor-kit/supervisor";
 import { writeBlock } from "../write-block.ts";
 import { LimitGroups, type SandboxLimits, type WantedLimits } from "./limit-groups.ts";
 import { prepareSandbox, type PreparedSandbox, type SandboxWishes } from "./prepare-sandbox.ts";
@@ -41,6 +44,7 @@ export interface SandboxSettings extends SandboxWishes, WantedLimits {
   readonly cleanupTempFiles: boolean;
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
+  readonly warm: false | WarmOptions | undefined;
   /** Called when the sandbox was lost and replaced: everything in it except the work directory is gone. */
   readonly onReplaced: () => void;
   /** Called when the sandbox can no longer be used. */
@@ -49,6 +53,8 @@ export interface SandboxSettings extends SandboxWishes, WantedLimits {
 
 /** The resources of a session. */
 interface SessionParts {
+  /** Absent if the policy lists no hosts. */
+  readonly network: SessionNetwork | undefined;
   readonly directories: SessionDirectories;
   readonly groups: LimitGroups;
   readonly leashes: readonly Leash[];
@@ -60,7 +66,7 @@ export class SandboxSession implements BackendSession {
   readonly #settings: SandboxSettings;
   readonly #parts: SessionParts;
   #prepared: PreparedSandbox;
-  #sandbox: RunningSandbox;
+  #started: StartedSandbox;
   #languages: PlaceLanguages;
   #opening: Promise<RunningSandbox> | undefined;
   #closed = false;
@@ -69,15 +75,16 @@ export class SandboxSession implements BackendSession {
     settings: SandboxSettings,
     parts: SessionParts,
     prepared: PreparedSandbox,
-    sandbox: RunningSandbox,
+    started: StartedSandbox,
   ) {
     this.#settings = settings;
     this.#parts = parts;
     this.#prepared = prepared;
-    this.#sandbox = sandbox;
-    this.#languages = languagesOf(settings, sandbox);
+    this.#started = started;
+    this.#languages = languagesOf(settings, started.sandbox);
     this.files = parts.directories.files();
-    sandbox.whenLost(settings.onLost);
+    this.#keepWarm();
+    started.sandbox.whenLost(settings.onLost);
   }
 
   /** @throws BackendUnavailableError if the sandbox does not start; InvalidInputError if something cannot be shared. */
@@ -90,12 +97,12 @@ export class SandboxSession implements BackendSession {
       new Leash({ mark, ...directories.leashed }),
       ...groups.all.map((controlGroup) => new Leash({ mark, controlGroup, remove: [] })),
     ];
-    const parts = { directories, groups, leashes };
+    const parts = { directories, groups, leashes, network: SessionNetwork.of(settings.network, EgressProxy) };
     try {
       await directories.make();
       const prepared = await prepare(settings, directories, await groups.make(settings));
-      const sandbox = await RunningSandbox.open(prepared.plan, prepared.firstEnvironment, signal);
-      return new SandboxSession(settings, parts, prepared, sandbox);
+      const started = await startSandbox(prepared, parts.network, signal);
+      return new SandboxSession(settings, parts, prepared, started);
     } catch (error) {
       await release(parts);
       throw error;
@@ -135,6 +142,8 @@ export class SandboxSession implements BackendSession {
     }
     const codeFile = await writeBlock(this.#parts.directories, this.files, block, language.extension);
     const temporary = block.filename === undefined && this.#settings.cleanupTempFiles;
+    const refusals = this.#parts.network?.collect();
+    let network: readonly NetworkDecision[] | undefined;
     let end: ProgramEnd;
     let endedAt: number;
     try {
@@ -146,11 +155,23 @@ export class SandboxSession implements BackendSession {
       });
     } finally {
       endedAt = performance.now();
+      network = refusals?.();
       // The block may have replaced the file or locked the directory; its result counts all the same.
       if (temporary) await removeOwnFile(codeFile);
     }
     if (end.outOfMemory) yield { type: "stderr", data: this.#memorySentence() };
-    return { exitCode: end.exitCode, endedAt, codeFile };
+    return { exitCode: end.exitCode, endedAt, ...(network && { network }), codeFile };
+  }
+
+  async *runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { supervisor } = await this.#ready(program.signal);
+    const end = yield* supervisor.run({ ...program, env: this.#environment(program) });
+    if (end.outOfMemory) yield { type: "stderr", data: this.#memorySentence() };
+    return { exitCode: end.exitCode };
+  }
+
+  get workspacePath(): string {
+    return this.#parts.directories.workDirectory;
   }
 
   async repair(signal: AbortSignal): Promise<void> {
@@ -172,7 +193,7 @@ export class SandboxSession implements BackendSession {
     this.#closed = true;
     await this.#opening?.catch(() => {});
     try {
-      await this.#sandbox.end();
+      await this.#started.sandbox.end();
     } finally {
       await release(this.#parts);
     }
@@ -181,7 +202,7 @@ export class SandboxSession implements BackendSession {
   /** Returns the sandbox, or a new one if the last one was lost. */
   async #ready(signal: AbortSignal): Promise<RunningSandbox> {
     if (this.#closed) throw new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." });
-    if (!this.#sandbox.lost) return this.#sandbox;
+    if (!this.#started.sandbox.lost) return this.#started.sandbox;
     this.#opening ??= this.#replace(signal).finally(() => {
       this.#opening = undefined;
     });
@@ -189,19 +210,27 @@ export class SandboxSession implements BackendSession {
   }
 
   async #replace(signal: AbortSignal): Promise<RunningSandbox> {
-    await this.#sandbox.end();
+    await this.#started.sandbox.end();
     // Resolve the shared paths again, because code may have put links into them.
     this.#prepared = await prepare(this.#settings, this.#parts.directories, this.#prepared.plan.limits);
-    const { plan, firstEnvironment } = this.#prepared;
-    this.#sandbox = await RunningSandbox.open(plan, firstEnvironment, signal);
-    this.#languages = languagesOf(this.#settings, this.#sandbox);
-    this.#sandbox.whenLost(this.#settings.onLost);
+    this.#started = await startSandbox(this.#prepared, this.#parts.network, signal);
+    const { sandbox } = this.#started;
+    this.#languages = languagesOf(this.#settings, sandbox);
+    sandbox.whenLost(this.#settings.onLost);
+    this.#keepWarm();
     this.#settings.onReplaced();
-    return this.#sandbox;
+    return sandbox;
   }
 
-  #environment({ env, hostCalls }: BlockRun): Record<string, string> {
-    const variables = { ...blockEnvironment, ...env, ...this.#prepared.blockEnvironment };
+  #keepWarm(): void {
+    const { warm, env } = this.#settings;
+    const programs = warmPrograms(this.#languages, warm, this.#environment({ env }));
+    if (programs) this.#started.sandbox.supervisor.keepWarm(programs);
+  }
+
+  #environment({ env, hostCalls }: Pick<BlockRun, "env" | "hostCalls">): Record<string, string> {
+    const { networkVariables } = this.#started;
+    const variables = { ...blockEnvironment, ...networkVariables, ...env, ...this.#prepared.blockEnvironment };
     const hasFunctions = this.#settings.functions.length > 0 || hostCalls !== undefined;
     return {
       ...variables,
@@ -212,6 +241,26 @@ export class SandboxSession implements BackendSession {
   #memorySentence(): string {
     const limit = Math.round(this.#prepared.plan.limits.memoryBytes / 1_048_576);
     return `\nThe block was killed because the ${limit} MiB of memory of its sandbox were used up. Process less data at a time. Files in /tmp count as memory: remove what you do not need.\n`;
+  }
+}
+
+/** A sandbox, and the variables that tell its programs where the proxy is. */
+interface StartedSandbox {
+  readonly sandbox: RunningSandbox;
+  readonly networkVariables: Readonly<Record<string, string>>;
+}
+
+async function startSandbox(
+  { plan, firstEnvironment }: PreparedSandbox,
+  network: SessionNetwork | undefined,
+  signal: AbortSignal,
+): Promise<StartedSandbox> {
+  const sandbox = await RunningSandbox.open(plan, firstEnvironment, signal);
+  try {
+    return { sandbox, networkVariables: (await network?.enter(sandbox.supervisor)) ?? {} };
+  } catch (error) {
+    await sandbox.end();
+    throw error;
   }
 }
 
@@ -231,9 +280,10 @@ function languagesOf({ table, givenLanguages }: SandboxSettings, { inventory }: 
   return findPlaceLanguages(table, givenLanguages, inventory, place);
 }
 
-async function release({ directories, groups, leashes }: SessionParts): Promise<void> {
-  await groups.remove();
+async function release({ directories, groups, leashes, network }: SessionParts): Promise<void> {
   try {
+    await network?.close();
+    await groups.remove();
     await directories.remove();
   } finally {
     await Promise.all(leashes.map(async (leash) => leash.release()));

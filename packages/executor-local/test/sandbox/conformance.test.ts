@@ -14,8 +14,10 @@ describe("executor-local", needs("python3", "bash", "node", "bubblewrap"), () =>
       "host functions",
       "abort",
       "background processes",
+      "processes",
       "life cycle",
       "lost session",
+      "network policy",
       "leaks",
     ),
   );

@@ -72,7 +72,7 @@ async function tryAll(
   sandboxed: boolean,
   { env, shown, home }: AttackTargets,
 ): Promise<Record<string, string>> {
-  const [program, ...words] = hostCommand("runs-attacks.ts");
+  const [program, ...words] = await hostCommand("runs-attacks.ts");
   const own = { HOST_SECRET: "this program's", PATH: "/usr/local/bin:/usr/bin:/bin", HOME: home };
   const child = spawn(program, words, { env: own, stdio: ["pipe", "pipe", "inherit"] });
   const attacks = attempts.filter(([, , outside]) => sandboxed || succeeds(outside, user)).map(([name]) => name);

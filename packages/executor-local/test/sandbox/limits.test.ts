@@ -24,7 +24,7 @@ except OSError as error:
 
 /** Runs a fixture as a user in a process of its own, and returns what it prints. */
 async function asUser(user: number, fixture: string, ...words: string[]): Promise<string> {
-  const [program, ...rest] = hostCommand(fixture);
+  const [program, ...rest] = await hostCommand(fixture);
   const env = { PATH: "/usr/local/bin:/usr/bin:/bin", FENCED_TEST_USER: String(user) };
   const child = spawn(program, [...rest, ...words], { env, stdio: ["ignore", "pipe", "inherit"] });
   const [output] = await Promise.all([text(child.stdout), once(child, "exit")]);
@@ -50,7 +50,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
   it("does not get descriptors that this program inherited", async () => {
     const secret = path.join(await temporaryDirectory(), "secret");
     await writeFile(secret, "inherited secret");
-    const [program, ...words] = hostCommand("looks-for-descriptors.ts");
+    const [program, ...words] = await hostCommand("looks-for-descriptors.ts");
     // Node closes what follows its own descriptors without a gap; behind one it overlooks them.
     const shell = spawn("bash", ["-c", 'exec 120<"$1"; shift; exec "$@"', "bash", secret, program, ...words], {
       stdio: ["ignore", "pipe", "inherit"],

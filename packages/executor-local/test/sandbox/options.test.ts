@@ -28,7 +28,11 @@ describe("options of a sandbox", () => {
     [{ isolation: "os-sandbox", workDir: "/tmp" }, "must not be /tmp"],
     [{ isolation: "os-sandbox", memoryBytes: 1000 }, "must be a whole number of bytes, at least 33554432"],
     [{ isolation: "os-sandbox", pidsLimit: 1 }, "must be a whole number, at least 16"],
-    [{ isolation: "os-sandbox", network: { allow: ["pypi.org"] } }, 'must be "none" or "open"'],
+    [{ network: { allow: ["pypi.org"] } }, 'needs `isolation: "os-sandbox"`: without a sandbox nothing is held back'],
+    [{ isolation: "os-sandbox", network: "bridge" }, 'must be "none", "open" or `{ allow: [hosts] }`'],
+    [{ isolation: "os-sandbox", network: { allow: ["https://x"] } }, '"network.allow[0]"'],
+    [{ warm: {} }, 'needs `isolation: "os-sandbox"`: no interpreter waits without a sandbox'],
+    [{ isolation: "os-sandbox", warm: { preload: "numpy" } }, '"warm'],
     [{ isolation: "sandbox" }, 'must be "none" or "os-sandbox"'],
   ])("are checked: %j", (options, message) => {
     expect(() => {
@@ -37,7 +41,7 @@ describe("options of a sandbox", () => {
   });
 
   it("are kept in a dumped component, and capabilities say what stands between", () => {
-    const options = { isolation: "os-sandbox", network: "open", pidsLimit: 100 } as const;
+    const options = { isolation: "os-sandbox", network: "open", pidsLimit: 100, warm: { preload: ["json"] } } as const;
     const executor = new LocalCommandLineCodeExecutor(options);
     expect(executor.dumpComponent().config).toEqual(options);
     expect(executor.capabilities.isolation).toBe("os-sandbox");

@@ -15,7 +15,7 @@ const nodeDirectory = path.dirname(process.execPath);
 
 /** What a program says that opens a sandbox, when it is started by a command with these variables. */
 async function said(prefix: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
-  const [program = "", ...words] = [...prefix, ...hostCommand("says-isolation.ts")];
+  const [program = "", ...words] = [...prefix, ...(await hostCommand("says-isolation.ts"))];
   const child = spawn(program, words, { env, stdio: ["ignore", "pipe", "inherit"] });
   const [output] = await Promise.all([text(child.stdout), once(child, "exit")]);
   return output;
@@ -89,10 +89,10 @@ describe.each(engines.map((engine) => [engine.name, engine] as const))("in a con
 
   /** This machine's programs in a container of this machine's distribution. */
   async function inside(...flags: readonly string[]): Promise<string> {
-    const places = { "/usr": "/usr", [repository]: "/fenced", [nodeDirectory]: "/fenced-node" };
+    const places = { "/usr": "/usr", [repository]: repository, [nodeDirectory]: "/fenced-node" };
     const volumes = Object.entries(places).map(([from, to]) => `--volume=${from}:${to}:ro`);
-    const words = ["run", "--rm", "--network=none", "--env=PATH=/usr/bin:/bin", "--workdir=/fenced"];
-    const [, ...rest] = hostCommand("says-isolation.ts").map((word) => word.replace(repository, "/fenced"));
+    const words = ["run", "--rm", "--network=none", "--env=PATH=/usr/bin:/bin", `--workdir=${repository}`];
+    const [, ...rest] = await hostCommand("says-isolation.ts");
     const command = ["fenced-test:python", "/fenced-node/node", ...rest];
     return (await promisify(execFile)(name, [...words, ...engine.flags, ...volumes, ...flags, ...command])).stdout;
   }

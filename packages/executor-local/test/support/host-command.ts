@@ -1,7 +1,7 @@
 import path from "node:path";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 
 /** A command that runs one of the fixtures on the sources of the workspace. */
-export function hostCommand(fixture: string): [string, ...string[]] {
-  const file = path.join(import.meta.dirname, "../fixtures", fixture);
-  return [process.execPath, "--conditions=@fenced/source", "--import", "tsx", file];
+export function hostCommand(fixture: string): Promise<[string, ...string[]]> {
+  return bundledCommand(path.join(import.meta.dirname, "../fixtures", fixture));
 }

@@ -14,6 +14,7 @@ export const sandboxSubject: ExecutorSubject = {
   create: (options) => new LocalCommandLineCodeExecutor({ ...options, isolation: "os-sandbox" }),
   load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("@fenced/executor-local") }),
   takesWorkDir: true,
+  takesNetworkPolicy: true,
   hostCommand,
   breakPlace: async (executor) => {
     for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");

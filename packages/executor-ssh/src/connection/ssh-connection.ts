@@ -257,6 +257,6 @@ export class SshConnection {
 
 function notAnswered(problem: string, ms: number): BackendUnavailableError {
   return new BackendUnavailableError(`${problem} within ${ms / 1000} s`, {
-    remedy: "Check what keeps the host busy, and call again to connect anew.",
+    remedy: "Find out what keeps the host busy, and call again to reconnect.",
   });
 }

@@ -21,7 +21,7 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
   [/Could not resolve hostname/, () => "Check `host`, and the network's name service."],
   [
     /Connection refused|No route to host|Network is unreachable|timed out|port 65535/,
-    () => "See that the host is up, that sshd listens there on the `port`, and that no firewall stands between.",
+    () => "Check that the host is up, that sshd listens there on the `port`, and that no firewall stands between.",
   ],
   [
     /Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/,
@@ -46,14 +46,14 @@ export function connectionError(problem: string, host: string, said: string): Ba
   const remedy = remedies.find(([pattern]) => pattern.test(said))?.[1](host);
   const reason = telling.slice(-4).join("; ").slice(-600);
   return new BackendUnavailableError(`${problem}${reason === "" ? "" : `: ${reason}`}`, {
-    remedy: remedy ?? `See whether \`ssh ${host} true\` works, and call again to connect anew.`,
+    remedy: remedy ?? `Check whether \`ssh ${host} true\` works, and call again to reconnect.`,
   });
 }
 
 /** The error for a machine without ssh. */
 export function noSsh(cause: unknown): BackendUnavailableError {
   return new BackendUnavailableError(`The program ssh could not be started: ${String(cause)}`, {
-    remedy: "Install OpenSSH's client (Debian: apt-get install openssh-client), and have it on the PATH.",
+    remedy: "Install OpenSSH's client (Debian: apt-get install openssh-client), and make sure that it is on the PATH.",
     cause,
   });
 }

@@ -92,8 +92,8 @@ async function* wholeOf(file: string, content: FileContent): AsyncGenerator<Uint
     yield chunk;
   }
   if (bytes === content.size) return;
-  throw new InvalidInputError(`${JSON.stringify(file)} was changed while it was being sent`, {
-    remedy: "Send it again when nothing writes to it.",
+  throw new InvalidInputError(`${JSON.stringify(file)} changed while it was being sent`, {
+    remedy: "Send it again when no program writes to it.",
   });
 }
 
@@ -127,7 +127,7 @@ function assertDone(end: CallEnd, errors: string, file: string, host: string): v
 
 function notAList(file: string): BackendUnavailableError {
   return new BackendUnavailableError(
-    `The remote host sent something else than what it was asked about ${JSON.stringify(file)}`,
+    `The remote host's answer about ${JSON.stringify(file)} does not match the request`,
     {
       remedy: "Code may have changed the programs of the account there. Check it, and call stop().",
     },
@@ -137,8 +137,8 @@ function notAList(file: string): BackendUnavailableError {
 /** The error for a file that the remote program refuses. */
 export function refusal({ code, text }: { readonly code: string; readonly text: string }, file: string): unknown {
   if (code === "GONE") {
-    return new BackendUnavailableError("The work directory on the remote host is gone", {
-      remedy: "Stop the executor; the next call starts it with a fresh one.",
+    return new BackendUnavailableError("The work directory on the remote host no longer exists", {
+      remedy: "Stop the executor; the next call starts it with a new one.",
     });
   }
   return asWorkspaceError(Object.assign(new Error(sanitizeTerminalText(text)), { code }), file);

@@ -1,14 +1,14 @@
 # shellcheck shell=sh disable=SC2015
 #
-# Runs one block on the remote host, or answers one request for a file. The program comes over standard input; so does
-# content, in frames: a line with a number of bytes, then the bytes; after the last one a line with 0. Only whole content
-# counts: a connection that breaks makes neither half a program nor half a file.
+# Runs one block on the remote host, or answers one request for a file. The program arrives on standard input, and so does
+# content, in frames: a line with the number of bytes, then the bytes; a line with 0 ends it. Only complete content
+# counts: a broken connection leaves neither half a program nor half a file.
 #
-# Both outputs carry a mark where they begin and where they end, so that neither what a login shell prints nor what a
-# process in the background goes on printing gets in between. The last mark tells how it ended.
+# Both outputs have a mark at their start and end, which separates them from what a login shell prints and from what
+# a background process keeps printing. The last mark contains the exit code.
 #
-# The work directory is hostile: code may swap what is in it at any time. So a path is walked step by step, and after
-# each step it is checked where that led, which `cd -P` puts into PWD; from there on names have one part.
+# The work directory is hostile: code may swap its entries at any time. So a path is walked step by step, and each step
+# is checked with PWD, which `cd -P` sets; from there on, names have a single part.
 
 mark() {
   printf '\036fenced-%s:%s\n' "$nonce" "$1"
@@ -29,12 +29,12 @@ refused_by_system() {
   esac
 }
 
-# Into the work directory, unless something else has taken its place.
+# Changes to the work directory, unless it was replaced.
 enter_workspace() {
   cd -P "$workspace" 2>/dev/null && [ "$PWD" = "$workspace" ]
 }
 
-# Into the directory in which the path $1 lies; `name` is then its last part.
+# Changes to the directory that contains the path $1, and sets `name` to its last part.
 walk() {
   enter_workspace || refuse GONE
   root=${workspace%/}
@@ -67,7 +67,7 @@ assert_inside() {
   case $PWD/ in "$root"/*) ;; *) refuse ELOOP ;; esac
 }
 
-# If the name is a link, goes to where it leads.
+# If the name is a link, follows it.
 follow() {
   [ -L "./$name" ] || return 0
   place=$(readlink -f -- "./$name")
@@ -83,7 +83,7 @@ assert_file() {
   [ ! -e "./$name" ] || [ -f "./$name" ] || refuse ENXIO
 }
 
-# Copies frames to standard output. It fails if the last one does not come.
+# Copies frames to standard output. Fails if the last one is missing.
 frames() {
   while IFS= read -r size; do
     [ "$size" != 0 ] || return 0
@@ -92,20 +92,20 @@ frames() {
   return 1
 }
 
-# Ends a call whose content could not be stored: $1 says why, or nothing if the connection broke.
+# Ends a call whose content could not be stored: $1 is the reason, empty if the connection broke.
 content_lost() {
   [ -n "$1" ] || exit 1
   refused_by_system "$1"
 }
 
-# Stores frames in a new file at the top of the work directory, where clean-up finds what is left of a call. Runs in a
-# subshell; prints why it fails.
+# Stores frames in a new file at the top of the work directory, where clean-up finds the remains of a call. Runs in a
+# subshell; prints the reason if it fails.
 receive() {
   enter_workspace || {
     echo "the work directory is gone"
     return 1
   }
-  # A name that nobody else knows, and that must not be there yet.
+  # A name that nobody else knows, and that must not exist yet.
   set -C
   { frames >"./$part"; } 2>&1 || {
     rm -f "./$part"
@@ -135,7 +135,7 @@ content() {
   send "$2" <"./$name"
 }
 
-# Its type, size and time of change, in seconds.
+# Prints its type, size and modification time in seconds.
 status() {
   walk "$1"
   follow
@@ -148,7 +148,7 @@ status() {
   fi
 }
 
-# What was opened may not be what was looked at. A dot keeps line ends at the end of a name.
+# The opened file may differ from the one that was checked. The dot keeps line ends at the end of a name.
 send() {
   case $(
     readlink /proc/self/fd/0
@@ -167,7 +167,7 @@ remove() {
   problem=$(rm -rf "./$name" 2>&1) || refused_by_system "$problem"
 }
 
-# Sizes and paths, each ended by a NUL character.
+# Prints sizes and paths, each followed by a NUL character.
 list() {
   walk "$1/"
   if find . -prune -printf '' 2>/dev/null; then
@@ -179,7 +179,7 @@ list() {
   return 0
 }
 
-# Stores the input in a file that has no name any more, open for reading as descriptor 4.
+# Stores the input in a file that no longer has a name, open for reading as descriptor 4.
 store_input() {
   set -C
   command exec 3>"$directory/$part" || refuse "EACCES the input cannot be stored"
@@ -191,33 +191,34 @@ store_input() {
 }
 
 # block CALL keep|remove FILE input|none COUNT WORDS... VARIABLES...
-# COUNT says how many words the command has; variables are NAME=VALUE. The source comes as content, then the input.
+# COUNT is the number of words in the command; variables are NAME=VALUE. The source arrives as content, then the input. A
+# program without a source has no FILE, and nothing is removed.
 block() {
   call=$1 after=$2 file=$3 input=$4 count=$5
   shift 5
-  put "$file"
+  [ -z "$file" ] || put "$file"
   exec 4</dev/null
   [ "$input" = none ] || store_input
   enter_workspace || refuse GONE
-  # In a session of its own: what a program sends to its group does not reach this one. Its leader is told to the other side.
+  # In its own session: a signal that a program sends to its group does not reach this one. Its leader is reported.
   # shellcheck disable=SC2016 # The inner shell's own variables.
   set -- "$@" -- "$setsid" "$shell" -c '
     printf "\036fenced-%s:begin %s\n" "$0" "$$"
     printf "\036fenced-%s:begin\n" "$0" >&2
     exec "$@"' "$nonce"
-  # The command's words go to the end: variables, --, what starts the command, the command, its file.
+  # Moves the command's words to the end: variables, --, the starter, the command, its file.
   while [ "$count" -gt 0 ]; do
     set -- "$@" "$1"
     shift
     count=$((count - 1))
   done
-  set -- "$@" "$workspace/$file"
+  [ -z "$file" ] || set -- "$@" "$workspace/$file"
   [ ! -e "$directory/killed/$call" ] || exit 1
-  # A shell says on its standard error that a program was killed.
+  # A shell reports on standard error that a program was killed.
   exec 5>&2 2>/dev/null
   (
     exec <&4 2>&5 4<&- 5>&-
-    # A variable of the block may have any name, "file" too: only parameters are used here.
+    # A block's variable may have any name, even "file": only parameters are used here.
     while [ "$1" != -- ]; do
       # shellcheck disable=SC2163 # It is a name and a value.
       export "$1"
@@ -228,7 +229,7 @@ block() {
   )
   code=$?
   exec 2>&5 5>&-
-  [ "$after" = keep ] || rm -rf "./$file"
+  [ "$after" = keep ] || [ -z "$file" ] || rm -rf "./$file"
   return "$code"
 }
 

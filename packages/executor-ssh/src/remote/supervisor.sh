@@ -1,17 +1,17 @@
 # shellcheck shell=sh disable=SC2015
 #
-# Keeps a session on the remote host: makes its directory, says what there is, ends blocks when told to, and ends and
-# deletes everything when its standard input ends, as it does when the connection breaks.
+# Keeps a session on the remote host: creates its directory, reports what is installed, ends blocks on request, and ends
+# and deletes everything when its standard input ends, as it does when the connection breaks.
 #
-# Standard input brings lines: `beat` (the other side lives), `leader CALL PID` (a block's session has this leader),
-# `kill CALL`, `reset` (end all blocks). `done LINE` answers the last two.
+# Reads lines from standard input: `beat` (the other side is alive), `leader CALL PID` (the leader of a block's session),
+# `kill CALL`, `reset` (end all blocks). Answers the last two with `done LINE`.
 #
-# The code that runs here is this user's too and may change every file of the session. So what matters is kept in
-# variables, and of files only names are used: making or removing a directory neither blocks nor follows a link.
+# Code runs as the same user and may change every file of the session. So all state is kept in variables, and only the
+# names of files are used: creating or removing a directory neither blocks nor follows a link.
 
 # Ends a family of processes: those with the mark $1 in their environment, the leaders $2 (PID:START, with START empty if
-# the process is surely ours), and all that descends from these or belongs to their sessions. It is stopped member by
-# member until a look finds none that runs, and killed then. One that has not stopped yet may still be starting another.
+# the process is certainly ours), and all their descendants and members of their sessions. Stops members until none is
+# running, then kills them all. A process that has not stopped yet may still be starting another.
 end() {
   round=0
   while [ "$round" -lt 200 ]; do
@@ -33,12 +33,12 @@ end() {
   return 1
 }
 
-# Prints the numbers of a family's processes, with a plus sign behind those that are not stopped.
+# Prints the ids of a family's processes, with a plus sign after those that are not stopped.
 family() {
   {
     printf '%s\n' "$2"
     grep -lsF -e "$1" /proc/[0-9]*/environ
-    # A name may contain anything, brackets and line ends too. Here each line tells whose it is.
+    # A name may contain anything, even brackets and line ends. In this file each line has a label.
     LC_ALL=C grep -sH '' /proc/[0-9]*/stat
   } | awk '
     function look(pid, text,   field) {
@@ -77,7 +77,7 @@ family() {
       for (i = 1; i <= count; i++) {
         split(list[i], part, ":")
         if (!(part[1] in parent)) leader[part[1]] = 1
-        # Another process may have the number by now.
+        # Another process may have the id by now.
         else if (part[2] == "" || part[2] == started[part[1]]) {
           leader[part[1]] = 1
           if (!(part[1] in found)) add(part[1])
@@ -88,11 +88,11 @@ family() {
     }'
 }
 
-# Remembers the leader of a call's session, and when it started.
+# Remembers the leader of a call's session, and its start time.
 remember() {
   call=$1 pid=$2 stat=
   { IFS= read -r stat <"/proc/$pid/stat"; } 2>/dev/null
-  # shellcheck disable=SC2086 # The fields behind the name.
+  # shellcheck disable=SC2086 # The fields after the name.
   set -- ${stat##*) }
   leaders="$leaders $call:$pid:${20:-ended}"
 }
@@ -104,7 +104,7 @@ leaders_of() {
 }
 
 kill_call() {
-  # A program of the call that starts later sees it.
+  # Programs of the call that start later see it.
   mkdir "$directory/killed/$1" 2>/dev/null
   end "FENCED_SSH_CALL=$id.$1." "$(leaders_of "$1:")"
   [ -n "$keep" ] || rm -rf "./$prefix${1#block}."*
@@ -122,7 +122,7 @@ clean_up() {
   } 2>/dev/null
 }
 
-# The JavaScript functions, if this session made them. A pipe in the marker's place must hold nothing up.
+# Removes the JavaScript functions if this session created them. A pipe in place of the marker must not block this.
 remove_functions() {
   place=./node_modules/$module
   [ ! -L ./node_modules ] && [ ! -L "$place" ] && [ -f "$place/$marker" ] || return 0
@@ -131,7 +131,7 @@ remove_functions() {
   rmdir ./node_modules 2>/dev/null
 }
 
-# Ends everything when the other side is silent, as it is when the network is cut and nobody tells.
+# Ends everything when the other side falls silent, as it does when the network is cut without notice.
 watch() {
   while FENCED_SSH_CALL="$id.watch." sleep "$silence"; rmdir "$directory/beat" 2>/dev/null; do :; done
   kill -KILL "$1"
@@ -166,14 +166,14 @@ make_directories() {
   *) workspace=$given ;;
   esac
   said=$(mkdir -p -- "$workspace" 2>&1) || problem "the work directory cannot be made: $said"
-  # It stays this process's own directory, so that clean-up needs no path that code can bend.
+  # This process stays in the directory, so that clean-up needs no path that code can change.
   cd -P -- "$workspace" 2>/dev/null && [ -w . ] || problem "the work directory $workspace cannot be used"
   workspace=$(pwd -P)
 }
 
 greet() {
   printf 'dir %s\nworkspace %s\n' "$directory" "$workspace"
-  # By their paths: a block may have a PATH of its own.
+  # By absolute paths: a block may have its own PATH.
   printf 'path %s\n' "$(printf %s "$PATH" | tr '\n' ' ')"
   printf 'setsid %s\nshell %s\n' "$(command -v setsid)" "$(command -v sh)"
   (

@@ -96,7 +96,7 @@ export class CallCarrier {
 
   #skipNoise(bytes: Buffer): Buffer | undefined {
     const at = bytes.indexOf(this.#greeting);
-    if (at < 0 && bytes.length > longestNoise) throw new Error("it does not greet");
+    if (at < 0 && bytes.length > longestNoise) throw new Error("it sent no greeting");
     this.#noise = at < 0 ? bytes : undefined;
     return at < 0 ? undefined : bytes.subarray(at + this.#greeting.length);
   }
@@ -105,7 +105,7 @@ export class CallCarrier {
     if (this.#ended) return;
     this.#ended = true;
     this.#tunnels.fail(
-      new BackendUnavailableError(`Functions of the host cannot be called from the remote host: ${reason}`, {
+      new BackendUnavailableError(`Code on the remote host cannot call host functions: ${reason}`, {
         remedy: "Check that Python 3.8 or later works there, and that sshd allows a further session (MaxSessions).",
       }),
     );

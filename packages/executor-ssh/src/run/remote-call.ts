@@ -135,7 +135,7 @@ export class RemoteCall {
     }
     this.fail(
       new BackendUnavailableError(`The remote host has neither sent nor received anything for ${quietMs / 1000} s`, {
-        remedy: "Check what keeps the host busy. If code has stopped the session's programs there, call stop().",
+        remedy: "Find out what keeps the host busy. If code has stopped the session's programs there, call stop().",
       }),
     );
     this.#connection.kill(this.#name).catch(() => {});

@@ -4,20 +4,26 @@ import { refusal } from "../files/ssh-file-access.ts";
 import type { SshLink } from "../ssh-link.ts";
 import type { RemoteCall } from "./remote-call.ts";
 
-/** How the remote host runs a block. */
+/** How the remote host runs a block, or a program beside blocks. */
 export interface RemoteBlock {
   readonly host: string;
-  /** The program and its arguments; the file is added at the end. */
+  /** The program and its arguments; the path of the source is added at the end, if there is one. */
   readonly command: readonly string[];
-  /** Where the source goes, relative to the work directory. */
+  /** The source of a block. */
+  readonly source?: RemoteSource;
+  readonly number: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin?: string | Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+/** The source of a block, which is stored there. */
+interface RemoteSource {
+  /** Where, relative to the work directory. */
   readonly file: string;
+  readonly content: string;
   /** Remove the file when the block has ended. */
   readonly temporary: boolean;
-  readonly number: number;
-  readonly source: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly stdin?: string;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -40,13 +46,13 @@ export async function* runRemoteBlock(
     void endCall(link, call, name);
   };
   signal.addEventListener("abort", kill, { once: true });
-  void call.send(...[source, ...(stdin === undefined ? [] : [stdin])].map((text) => [Buffer.from(text)]));
+  void call.send(...[source?.content, stdin].filter((each) => each !== undefined).map((each) => [Buffer.from(each)]));
   try {
     const end = yield* call.events();
     if (end.type === "exit") {
       return { exitCode: end.code, ...(call.endedAt === undefined ? {} : { endedAt: call.endedAt }) };
     }
-    if (end.type === "refused") throw refusal(end, block.file);
+    if (end.type === "refused") throw refusal(end, source?.file ?? ".");
     if (signal.aborted) return { exitCode: killed };
     // Either the connection broke, and this throws, or code killed the program that watches it, and the rest must
     // die, too.
@@ -69,8 +75,12 @@ async function endCall(link: SshLink, call: RemoteCall, name: string): Promise<v
   }
 }
 
-function wordsOf({ temporary, file, stdin, command, env }: RemoteBlock, name: string): string[] {
+function wordsOf({ source, stdin, command, env }: RemoteBlock, name: string): string[] {
   const variables = Object.entries(env).map(([variable, value]) => `${variable}=${value}`);
-  const how = [temporary ? "remove" : "keep", file, stdin === undefined ? "none" : "input"];
+  const how = [
+    source?.temporary === true ? "remove" : "keep",
+    source?.file ?? "",
+    stdin === undefined ? "none" : "input",
+  ];
   return ["block", name, ...how, String(command.length), ...command, ...variables];
 }

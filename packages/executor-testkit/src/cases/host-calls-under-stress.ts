@@ -17,12 +17,18 @@ const text = (execute: (value: string, count: number) => unknown): HostFunction 
     execute: ({ value, count }: JsonObject) => execute(typeof value === "string" ? value : "", Number(count ?? 0)),
   });
 
-/** Has a coroutine run in a thread of its own: where sessions keep variables a loop may run in the first one already. */
+/**
+ * Has a coroutine run in a thread of its own: where sessions keep variables a loop may run in the first one already, but
+ * not where there are no threads.
+ */
 const runInLoop = `import asyncio, threading
 def run_in_loop(main):
     results = []
     thread = threading.Thread(target=lambda: results.append(asyncio.run(main())))
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        return asyncio.run(main())
     thread.join()
     return results[0]
 `;

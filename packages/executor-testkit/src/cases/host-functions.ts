@@ -291,10 +291,10 @@ except HostFunctionError as error:
     async run(kit) {
       const block = kit.language.program(kit.language.nothing());
       const given = (await kit.create()).executeCodeBlocks([block], { functions: [echo()] });
-      await kit.rejects(InvalidInputError, "a call with a host function", given, /functions of the host/);
+      await kit.rejects(InvalidInputError, "a call with a host function", given, /host functions/);
       const executor = await kit.create({ functions: [echo()] });
       const called = executor.executeCodeBlocks([block]);
-      await kit.rejects(InvalidInputError, "a call of an executor with one", called, /functions of the host/);
+      await kit.rejects(InvalidInputError, "a call of an executor with one", called, /host functions/);
     },
   },
 ];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ConformanceGroup } from "../conformance-case.ts";
-import { breakable, live } from "../needs.ts";
+import { breakable, connected, live } from "../needs.ts";
 import { followStream } from "../observe/follow-stream.ts";
 import { beating, untilRunning } from "../observe/until-running.ts";
 
@@ -18,7 +18,7 @@ export const lostSession: ConformanceGroup = {
         await kit.succeedWith(executor, kit.language.print("before"));
         await kit.breakPlace(executor);
         // Until it is known, a call may still go to what is dead.
-        if (live(kit) === undefined) await kit.eventually("onSessionLost is called", () => reasons[0]);
+        if (connected(kit) === undefined) await kit.eventually("onSessionLost is called", () => reasons[0]);
         const after = await kit.succeedWith(executor, kit.language.print("after"));
         assert.equal(after.output, "after\n");
         assert.equal(after.stateLost, true);
@@ -29,7 +29,7 @@ export const lostSession: ConformanceGroup = {
     },
     {
       name: "onSessionLost is called while nothing runs, and what it throws does no harm",
-      needs: [breakable, live],
+      needs: [breakable, connected],
       async run(kit) {
         let reason: string | undefined;
         const executor = await kit.create({

@@ -21,8 +21,13 @@ export async function within<T>(milliseconds: number, what: string, promise: Pro
   }
 }
 
+/** Pauses between two looks, in milliseconds. */
+const [shortestPauseMs, longestPauseMs] = [50, 500];
+
 /**
  * Polls until `probe` returns something other than `undefined`.
+ *
+ * A probe that takes long, such as a file of another host, is asked less often: it must not take the time of what it waits for.
  *
  * @throws AssertionError that names `what`, once `milliseconds` have passed.
  */
@@ -33,9 +38,10 @@ export async function eventually<T>(
 ): Promise<T> {
   const end = Date.now() + milliseconds;
   for (;;) {
+    const startedAt = Date.now();
     const answer = await within(milliseconds, what, Promise.resolve(probe()));
     if (answer !== undefined) return answer;
     if (Date.now() > end) throw new AssertionError({ message: `never happened within ${milliseconds} ms: ${what}` });
-    await sleep(50);
+    await sleep(Math.min(longestPauseMs, Math.max(shortestPauseMs, 2 * (Date.now() - startedAt))));
   }
 }

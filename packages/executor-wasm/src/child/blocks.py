@@ -34,16 +34,67 @@ import typing  # noqa: F401
 _compile_flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _main = types.ModuleType("__main__")
 _sleep_device = None
+_host_device = None
+# What takes the data of each connection to the host.
+_connections = {}
 _number = 0
 
 
+class _HostConnection:
+    """A connection to the functions of the host, for the module that calls them."""
+
+    def __init__(self, address, take):
+        self.number = _ask({"op": "dial", "address": address})[0].get("connection")
+        if self.number is None:
+            raise ConnectionRefusedError("the host takes no calls here")
+        _connections[self.number] = take
+
+    def send(self, data):
+        for at in range(0, len(data), 1 << 20):
+            answer, _ = _ask({"op": "send", "connection": self.number}, data[at : at + (1 << 20)])
+            if "error" in answer:
+                raise BrokenPipeError("the connection to the host ended")
+
+    def close(self):
+        if _connections.pop(self.number, None):
+            _ask({"op": "hang up", "connection": self.number})
+
+
+def _ask(fields, data=b""):
+    """Asks the host something about connections."""
+    text = json.dumps(fields).encode()
+    request = len(text).to_bytes(4, "big") + text + data
+    for at in range(0, len(request), 1 << 19):
+        os.write(_host_device, request[at : at + (1 << 19)])
+    answer = b"".join(iter(lambda: os.read(_host_device, 1 << 19), b""))
+    end = 4 + int.from_bytes(answer[:4], "big")
+    return json.loads(answer[4:end]), answer[end:]
+
+
+def _wait(seconds):
+    """Waits until something comes over a connection and has it taken, or until the time is over; `None`: has none."""
+    milliseconds = {} if seconds is None else {"milliseconds": max(0.0, seconds * 1000)}
+    answer, data = _ask({"op": "wait", **milliseconds})
+    if "error" in answer:
+        raise RuntimeError("The program waits for something that can never happen.")
+    number = answer.get("connection")
+    if number is None:
+        return
+    closed = answer.get("closed") is True
+    take = _connections.pop(number, None) if closed else _connections.get(number)
+    if take is not None:
+        take(None if closed else data)
+
+
 class _Selector:
-    """What an event loop waits with, where nothing but time can be waited for."""
+    """What an event loop waits with, where nothing but time and functions of the host can be waited for."""
 
     def select(self, timeout):
-        if timeout is None:
+        if timeout is None and not _connections:
             raise RuntimeError("The program waits for something that can never happen.")
-        if timeout > 0:
+        if _connections:
+            _wait(timeout)
+        elif timeout > 0:
             _sleep(timeout)
         return []
 
@@ -83,10 +134,13 @@ def _no_system(command):
 
 def prepare(env):
     """Called when the interpreter has started, before the first block."""
-    global _sleep_device
+    global _sleep_device, _host_device
     os.environ.clear()
     os.environ.update(json.loads(env))
     _sleep_device = os.open("/dev/sleep", os.O_WRONLY)
+    _host_device = os.open("/dev/host-functions", os.O_RDWR)
+    host = sys.modules["_fenced_host"] = types.ModuleType("_fenced_host")
+    host.connect, host.wait = _HostConnection, _wait
     time.sleep = _sleep
     os.system = _no_system
     sys.modules["__main__"] = _main
@@ -109,7 +163,7 @@ def prepare(env):
     random.seed()
 
 
-def run(source, file, stdin, env):
+def run(source, file, stdin, env, functions):
     """Runs a block. Its exit code is what the program's would be, or -1 if the interpreter cannot go on."""
     global _number
     _number += 1
@@ -117,9 +171,15 @@ def run(source, file, stdin, env):
     sys.argv = [file or ""]
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8", "surrogatepass")), encoding="utf-8")
     outer = _enter_environment(json.loads(env))
+    _connections.clear()
+    offered = json.loads(functions)
+    if offered is not None:
+        _choose_modules(offered, offered["directory"])
     try:
         return _execute(source, name)
     finally:
+        if offered is not None:
+            _choose_modules(offered, offered["root"])
         _leave_environment(outer)
         for stream in (sys.stdout, sys.stderr):
             try:
@@ -132,6 +192,17 @@ def _enter_environment(env):
     outer = {name: os.environ.get(name) for name in env}
     os.environ.update(env)
     return outer
+
+
+def _choose_modules(functions, directory):
+    """Has blocks import functions from a directory, and not those that another call had."""
+    root, names = functions["root"], functions["names"]
+    sys.path[:] = [each for each in sys.path if os.path.dirname(each) != root and each != directory]
+    sys.path.insert(0, directory)
+    for name in names:
+        file = getattr(sys.modules.get(name), "__file__", None) or ""
+        if file.startswith(root + "/") and os.path.dirname(file) != directory:
+            del sys.modules[name]
 
 
 def _leave_environment(outer):

@@ -5,6 +5,17 @@ const harden: string = readFileSync(new URL("./harden.mjs", import.meta.url), "u
 const limitMemory: string = readFileSync(new URL("./limit-memory.mjs", import.meta.url), "utf8");
 const hostFileSystem: string = readFileSync(new URL("./host-file-system.mjs", import.meta.url), "utf8");
 const python: string = readFileSync(new URL("./python.mjs", import.meta.url), "utf8");
+const paths: string = readFileSync(new URL("./paths.mjs", import.meta.url), "utf8");
+const scripts: string = readFileSync(new URL("./scripts.mjs", import.meta.url), "utf8");
+const moduleNames: string = readFileSync(new URL("./module-names.mjs", import.meta.url), "utf8");
+const typeScript: string = readFileSync(new URL("./typescript.mjs", import.meta.url), "utf8");
+const javaScript: string = readFileSync(new URL("./javascript.mjs", import.meta.url), "utf8");
+const guestConsole: string = readFileSync(new URL("./guest/console.mjs", import.meta.url), "utf8");
+const guestTimers: string = readFileSync(new URL("./guest/timers.mjs", import.meta.url), "utf8");
+const guestProcess: string = readFileSync(new URL("./guest/process.mjs", import.meta.url), "utf8");
+const guestFiles: string = readFileSync(new URL("./guest/files.mjs", import.meta.url), "utf8");
+const guestModules: string = readFileSync(new URL("./guest/modules.mjs", import.meta.url), "utf8");
+const guest: string = readFileSync(new URL("./guest/guest.mjs", import.meta.url), "utf8");
 
 /** The Python program that runs blocks. */
 export const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
@@ -14,6 +25,23 @@ export const blocksProgram: string = readFileSync(new URL("./blocks.py", import.
  * files.
  */
 export const pythonProcess: string = asOneModule([wire, harden, limitMemory, hostFileSystem, python]);
+
+/** The same for the interpreter of JavaScript. */
+export const javaScriptProcess: string = asOneModule([
+  wire,
+  harden,
+  limitMemory,
+  paths,
+  scripts,
+  moduleNames,
+  typeScript,
+  javaScript,
+]);
+
+const guestParts = asOneModule([guestConsole, guestTimers, guestProcess, guestFiles, guestModules, guest]);
+
+/** What runs in QuickJS beside the blocks, as an expression: a function that makes it. */
+export const guestProgram: string = `(function (send, received, libraries) {\n"use strict";\n${guestParts}\nreturn makeGuest(send, received, libraries);\n})`;
 
 /** Joins modules that import from each other. */
 function asOneModule(modules: readonly string[]): string {

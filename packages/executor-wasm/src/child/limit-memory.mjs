@@ -37,14 +37,17 @@ export function limitMemory(maxBytes) {
  */
 function withMaximum(source, maxBytes) {
   const bytes = ArrayBuffer.isView(source)
-    ? Uint8Array.from(new Uint8Array(source.buffer, source.byteOffset, source.byteLength))
-    : new Uint8Array(source.slice(0));
+    ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
+    : new Uint8Array(source);
   // Behind the eight bytes that all files begin with, sections follow each other: type, length, content.
   for (let at = 8; at < bytes.length;) {
-    const type = bytes[at];
     const length = readNumber(bytes, at + 1);
-    if (type === memorySection) writeMaximum(bytes, length.end, maxBytes);
-    at = length.end + length.value;
+    const next = length.end + length.value;
+    if (bytes[at] === memorySection) {
+      const section = limitedSection(bytes, length.end, maxBytes);
+      return new Uint8Array(Buffer.concat([bytes.subarray(0, at), Buffer.from(section), bytes.subarray(next)]));
+    }
+    at = next;
   }
   return bytes;
 }
@@ -54,19 +57,23 @@ function withMaximum(source, maxBytes) {
  * @param {number} start - of the section's content: the number of memories, then flags, minimum and maximum of the first.
  * @param {number} maxBytes
  */
-function writeMaximum(bytes, start, maxBytes) {
+function limitedSection(bytes, start, maxBytes) {
   const count = readNumber(bytes, start);
-  const hasMaximum = ((bytes[count.end] ?? 0) & 1) === 1;
-  if (count.value === 0) return;
-  if (!hasMaximum) throw new Error("The memory of this WebAssembly program has no maximum that could be lowered.");
+  if (count.value !== 1) throw new Error("This WebAssembly program has several memories.");
+  const flags = bytes[count.end] ?? 0;
   const least = readNumber(bytes, count.end + 1);
-  const most = readNumber(bytes, least.end);
-  let pages = Math.min(most.value, Math.max(least.value, Math.floor(maxBytes / pageBytes)));
-  // In as many bytes as before, so that nothing moves.
-  for (let at = least.end; at < most.end; at += 1) {
-    bytes[at] = (pages & 0x7f) | (at < most.end - 1 ? 0x80 : 0);
-    pages >>>= 7;
-  }
+  const most = (flags & 1) === 1 ? readNumber(bytes, least.end).value : Infinity;
+  const pages = Math.min(most, Math.max(least.value, Math.floor(maxBytes / pageBytes)));
+  const content = [1, flags | 1, ...number(least.value), ...number(pages)];
+  return [memorySection, ...number(content.length), ...content];
+}
+
+/**
+ * @param {number} value
+ * @returns {number[]}
+ */
+function number(value) {
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...number(Math.floor(value / 128))];
 }
 
 /**

@@ -3,7 +3,7 @@ import disk from "node:fs";
 import { harden, hardenAgain } from "./harden.mjs";
 import { forgetNodes, hostFileSystem } from "./host-file-system.mjs";
 import { limitMemory } from "./limit-memory.mjs";
-import { frameType, packed, receive, send, sendAll, unpacked } from "./wire.mjs";
+import { ask, frameType, packed, receive, send, sendAll, unpacked } from "./wire.mjs";
 
 /**
  * Runs Python blocks, one after the other, as the host sends them. The host has started this process with an empty environment, no
@@ -91,7 +91,12 @@ function serve() {
     const { fields } = unpacked(message.body);
     send(
       frameType.done,
-      ...packed(outcome(() => run(fields.code, fields.file, fields.stdin, JSON.stringify(fields.env)))),
+      ...packed(
+        outcome(() => {
+          const { code, file, stdin, env, functions } = fields;
+          return run(code, file, stdin, JSON.stringify(env), JSON.stringify(functions));
+        }),
+      ),
     );
   }
 }
@@ -135,4 +140,48 @@ function connectStreams() {
   const device = FS.makedev(86, 0);
   FS.registerDevice(device, operations);
   FS.mkdev("/dev/sleep", device);
+  connectCalls(FS);
+}
+
+/**
+ * A device for the connections of programs to functions of the host: a request is written to it, and the answer is read from it.
+ *
+ * @param {any} FS
+ */
+function connectCalls(FS) {
+  let written = Buffer.alloc(0);
+  let answer = Buffer.alloc(0);
+  const requested = (/** @type {Buffer} */ request) => {
+    try {
+      const { fields, bytes } = unpacked(request);
+      return ask(fields, bytes);
+    } catch {
+      // Programs can write anything to the device.
+      return { fields: { error: "EINVAL" }, bytes: Buffer.alloc(0) };
+    }
+  };
+  const operations = {
+    /** @type {(stream: unknown, buffer: Uint8Array, offset: number, length: number) => number} */
+    write(_stream, buffer, offset, length) {
+      const piece = Buffer.from(buffer.buffer, buffer.byteOffset + offset, length);
+      written = Buffer.concat([written, piece]);
+      return length;
+    },
+    /** @type {(stream: unknown, buffer: Uint8Array, offset: number, length: number) => number} */
+    read(_stream, buffer, offset, length) {
+      if (written.length > 0) {
+        const request = written;
+        written = Buffer.alloc(0);
+        const given = requested(request);
+        answer = Buffer.concat(packed(given.fields, given.bytes));
+      }
+      const taken = answer.subarray(0, length);
+      answer = answer.subarray(taken.length);
+      new Uint8Array(buffer.buffer, buffer.byteOffset + offset).set(taken);
+      return taken.length;
+    },
+  };
+  const device = FS.makedev(87, 0);
+  FS.registerDevice(device, operations);
+  FS.mkdev("/dev/host-functions", device);
 }

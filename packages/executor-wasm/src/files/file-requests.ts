@@ -4,7 +4,9 @@ import type { FileNode, Node, Tree } from "./tree.ts";
 
 const path = z.string().max(16_384);
 const handle = z.int().nonnegative();
-const place = { path: path.exactOptional(), handle: handle.exactOptional() };
+/** Which of the interpreter's trees a path is in. Default: the session's files. */
+const tree = z.int().min(0).max(1).exactOptional();
+const place = { path: path.exactOptional(), tree, handle: handle.exactOptional() };
 /** Offsets and sizes, up to the largest safe integer. */
 const offset = z.int().nonnegative();
 const mode = z.int().min(0).max(0o777);
@@ -22,12 +24,12 @@ const request = z.discriminatedUnion("op", [
     size: offset.exactOptional(),
     modifiedAt: time.exactOptional(),
   }),
-  z.object({ op: z.literal("make"), path, kind: z.enum(["file", "directory"]), mode }),
-  z.object({ op: z.literal("link"), path, target: path }),
-  z.object({ op: z.literal("target"), path }),
-  z.object({ op: z.literal("rename"), path, to: path }),
-  z.object({ op: z.enum(["unlink", "rmdir", "open"]), path }),
-  z.object({ op: z.literal("list"), path, from: z.int().nonnegative().exactOptional() }),
+  z.object({ op: z.literal("make"), path, tree, kind: z.enum(["file", "directory"]), mode }),
+  z.object({ op: z.literal("link"), path, tree, target: path }),
+  z.object({ op: z.literal("target"), path, tree }),
+  z.object({ op: z.literal("rename"), path, tree, to: path }),
+  z.object({ op: z.enum(["unlink", "rmdir", "open"]), path, tree }),
+  z.object({ op: z.literal("list"), path, tree, from: z.int().nonnegative().exactOptional() }),
   z.object({ op: z.literal("close"), handle }),
   z.object({ op: z.literal("read"), handle, at: offset, length: offset.max(1_048_576) }),
   z.object({ op: z.literal("write"), handle, at: offset }),
@@ -47,20 +49,22 @@ const typeBits = { directory: 0o40_000, file: 0o100_000, link: 0o120_000 } as co
 
 /** Answers one interpreter's requests about files. */
 export class FileRequests {
-  readonly #tree: Tree;
-  readonly #open = new Map<number, FileNode>();
+  readonly #trees: readonly Tree[];
+  readonly #open = new Map<number, { readonly tree: Tree; readonly file: FileNode }>();
   #nextHandle = 1;
   #seenChanges = 0;
 
-  constructor(tree: Tree) {
-    this.#tree = tree;
+  /** @param trees - the session's files, and maybe those of the interpreter alone. */
+  constructor(...trees: readonly Tree[]) {
+    this.#trees = trees;
   }
 
   answer(fields: unknown, bytes: Uint8Array): Answer {
     const asked = request.safeParse(fields);
     if (!asked.success) return { fields: { error: "EINVAL" } };
-    const changed = this.#tree.changes > this.#seenChanges ? { changed: true } : {};
-    this.#seenChanges = this.#tree.changes;
+    const changes = this.#trees[0]?.changes ?? 0;
+    const changed = changes > this.#seenChanges ? { changed: true } : {};
+    this.#seenChanges = changes;
     try {
       const { fields: given, ...rest } = this.#perform(asked.data, bytes);
       return { fields: { ...given, ...changed }, ...rest };
@@ -72,11 +76,13 @@ export class FileRequests {
 
   /** Closes the files that the interpreter has open. */
   end(): void {
-    for (const file of this.#open.values()) this.#tree.close(file);
+    for (const { tree: from, file } of this.#open.values()) from.close(file);
     this.#open.clear();
   }
 
   #perform(asked: Request, bytes: Uint8Array): Answer {
+    if (asked.op === "read" || asked.op === "write" || asked.op === "close") return this.#useHandle(asked, bytes);
+    const from = this.#tree(asked.tree);
     switch (asked.op) {
       case "stat":
         return { fields: attributes(this.#node(asked)) };
@@ -84,34 +90,32 @@ export class FileRequests {
         change(this.#node(asked), asked);
         return done;
       case "make":
-        if (asked.kind === "file") this.#tree.makeFile(asked.path, asked.mode);
-        else this.#tree.makeDirectory(asked.path, asked.mode);
+        if (asked.kind === "file") from.makeFile(asked.path, asked.mode);
+        else from.makeDirectory(asked.path, asked.mode);
         return done;
       case "link":
-        this.#tree.makeLink(asked.path, asked.target);
+        from.makeLink(asked.path, asked.target);
         return done;
       case "target":
-        return { fields: { target: linkTarget(this.#tree.find(asked.path)) } };
+        return { fields: { target: linkTarget(from.find(asked.path)) } };
       case "rename":
-        this.#tree.rename(asked.path, asked.to);
+        from.rename(asked.path, asked.to);
         return done;
       case "unlink":
-        this.#tree.unlink(asked.path);
+        from.unlink(asked.path);
         return done;
       case "rmdir":
-        this.#tree.removeDirectory(asked.path);
+        from.removeDirectory(asked.path);
         return done;
       case "list":
-        return { fields: names(this.#tree.find(asked.path), asked.from) };
-      case "open":
-        return { fields: { handle: this.#openFile(this.#tree.find(asked.path)) } };
+        return { fields: names(from.find(asked.path), asked.from) };
       default:
-        return this.#useHandle(asked, bytes);
+        return { fields: { handle: this.#openFile(from, from.find(asked.path)) } };
     }
   }
 
   #useHandle(asked: Extract<Request, { op: "read" | "write" | "close" }>, bytes: Uint8Array): Answer {
-    const file = this.#file(asked.handle);
+    const { tree: from, file } = this.#opened(asked.handle);
     switch (asked.op) {
       case "read":
         return { fields: {}, bytes: file.content.read(asked.at, asked.length) };
@@ -121,30 +125,36 @@ export class FileRequests {
         return done;
       default:
         this.#open.delete(asked.handle);
-        this.#tree.close(file);
+        from.close(file);
         return done;
     }
   }
 
-  #openFile(node: Node): number {
+  #openFile(from: Tree, node: Node): number {
     if (node.kind !== "file") throw new StorageError(node.kind === "directory" ? "EISDIR" : "ELOOP");
     if (this.#open.size >= mostOpenFiles) throw new StorageError("EMFILE");
-    this.#tree.open(node);
+    from.open(node);
     const number = this.#nextHandle;
     this.#nextHandle += 1;
-    this.#open.set(number, node);
+    this.#open.set(number, { tree: from, file: node });
     return number;
   }
 
-  #node(asked: { readonly path?: string; readonly handle?: number }): Node {
-    if (asked.handle !== undefined) return this.#file(asked.handle);
-    return this.#tree.find(asked.path ?? "");
+  #node(asked: { readonly path?: string; readonly tree?: number; readonly handle?: number }): Node {
+    if (asked.handle !== undefined) return this.#opened(asked.handle).file;
+    return this.#tree(asked.tree).find(asked.path ?? "");
   }
 
-  #file(number: number): FileNode {
-    const file = this.#open.get(number);
-    if (!file) throw new StorageError("EBADF");
-    return file;
+  #tree(number = 0): Tree {
+    const found = this.#trees[number];
+    if (!found) throw new StorageError("EINVAL");
+    return found;
+  }
+
+  #opened(number: number): { readonly tree: Tree; readonly file: FileNode } {
+    const found = this.#open.get(number);
+    if (!found) throw new StorageError("EBADF");
+    return found;
   }
 }
 

@@ -164,14 +164,17 @@ function asFileError(error: unknown, given: string): unknown {
 function asInputError(error: unknown, given: string): unknown {
   if (!(error instanceof StorageError)) return error;
   if (error.code === "ENOSPC") {
-    return new InvalidInputError(`There is no room for ${quote(given)}: the session's files take all that they may`, {
-      cause: error,
-      remedy: "Remove files, or raise `storageBytes`.",
-    });
+    return new InvalidInputError(
+      `There is no room for ${quote(given)}: the session's files have reached storageBytes`,
+      {
+        cause: error,
+        remedy: "Remove files, or raise `storageBytes`.",
+      },
+    );
   }
   return new InvalidInputError(`${quote(given)} cannot be written (${error.code})`, {
     cause: error,
-    remedy: "Choose a name that is not a directory's, of at most 255 bytes, in a directory.",
+    remedy: "Choose a name of at most 255 bytes that is not a directory's, in an existing directory.",
   });
 }
 

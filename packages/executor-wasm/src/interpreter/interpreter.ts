@@ -1,56 +1,85 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { OutputQueue, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import { killProcesses, OutputQueue, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
 import * as z from "zod";
 import { FileRequests } from "../files/file-requests.ts";
 import { workspacePath } from "../files/tree-access.ts";
-import type { Tree } from "../files/tree.ts";
+import { Tree } from "../files/tree.ts";
+import { CallConnections } from "./call-connections.ts";
 import { FrameChannel, frameType, ProtocolError, unpack, type Frame } from "./frames.ts";
 import { watchMemory } from "./memory-watch.ts";
 import { forgetSnapshot, openSnapshot } from "./snapshot.ts";
-import { startProcess } from "./start-process.ts";
+import { startJavaScript, startPython, type StartedProcess } from "./start-process.ts";
 
 /** Memory that the process may use besides the interpreter's: Node, the interpreter's code, and pending output. */
 const processBytes = 536_870_912;
 /** Bytes of output that may wait for the consumer before the program has to wait. */
 const readAheadBytes = 262_144;
 const startTakesMs = 60_000;
+/** Where Python finds the modules of functions. */
+export const pythonFunctions = "/home/pyodide/functions";
 /** The exit code of the process if the snapshot has been altered. */
 const badSnapshot = 86;
 const killed = 137;
+/** No process has it: a session's mark would find its other interpreter, too. */
+const noMark = { name: "FENCED_INTERPRETER", value: "none" };
 
 const end = z.object({ exitCode: z.int().min(0).max(255), over: z.literal(true).exactOptional() });
 
+/** An interpreter: of Python, or of JavaScript and TypeScript. */
+export type Engine = "Python" | "JavaScript";
+
 /** Options of an interpreter. */
 export interface InterpreterOptions {
+  readonly engine: Engine;
   readonly memoryBytes: number;
+  /** The name of the functions' module. */
+  readonly functionsModule: string;
   readonly cacheDirectory: string | undefined;
+  /** Whether its process is inside an OS sandbox as well. */
+  readonly sandboxed: boolean;
   readonly mark: { readonly name: string; readonly value: string };
+  /** The session's files. */
   readonly tree: Tree;
+  /** Limit for the files that only this interpreter sees, if the host keeps them. */
+  readonly storageBytes: number;
+  /** Takes connections of programs that call functions of the host. */
+  readonly acceptCalls: ((connection: Duplex) => void) | undefined;
   /** Called when it ends while no block is running. */
   readonly onLost: () => void;
 }
 
-/** A Python interpreter in a process of its own. The code that runs in it can forge anything that comes from there. */
+/** An interpreter in a process of its own. The code that runs in it can forge anything that comes from there. */
 export class Interpreter {
   readonly #child: ChildProcess;
+  readonly #pid: Promise<number | undefined>;
   readonly #channel: FrameChannel;
   readonly #requests: FileRequests;
+  readonly #connections: CallConnections;
   readonly #memoryBytes: number;
+  readonly #functionsModule: string;
   readonly #exited: Promise<unknown>;
   #ended = false;
   #busy = false;
 
-  private constructor(child: ChildProcess, channel: FrameChannel, options: InterpreterOptions) {
+  private constructor({ child, channel, pid }: Started, options: InterpreterOptions) {
     this.#child = child;
+    this.#pid = pid;
     this.#channel = channel;
-    this.#requests = new FileRequests(options.tree);
+    this.#requests =
+      options.engine === "Python"
+        ? new FileRequests(options.tree)
+        : new FileRequests(options.tree, ownTree(options.storageBytes));
+    this.#connections = new CallConnections(options.acceptCalls);
     this.#memoryBytes = options.memoryBytes;
+    this.#functionsModule = options.functionsModule;
     this.#exited = child.exitCode === null && child.signalCode === null ? once(child, "exit") : Promise.resolve();
     const noteEnd = (): void => {
       const idle = !this.#ended && !this.#busy;
       this.#ended = true;
+      this.#connections.end();
       if (idle) options.onLost();
     };
     this.#exited.then(noteEnd, noteEnd);
@@ -62,11 +91,11 @@ export class Interpreter {
    */
   static async start(options: InterpreterOptions, signal: AbortSignal): Promise<Interpreter> {
     const first = await startOnce(options, signal);
-    if (first !== "bad snapshot") return new Interpreter(first.child, first.channel, options);
+    if (first !== "bad snapshot") return new Interpreter(first, options);
     forgetSnapshot(options.cacheDirectory);
     const second = await startOnce(options, signal);
-    if (second !== "bad snapshot") return new Interpreter(second.child, second.channel, options);
-    throw notStarted();
+    if (second !== "bad snapshot") return new Interpreter(second, options);
+    throw notStarted(options.engine);
   }
 
   /** True if the process can no longer run blocks. */
@@ -117,15 +146,26 @@ export class Interpreter {
         file: block.filename === undefined ? "" : `${workspacePath}/${block.filename}`,
         stdin: block.stdin ?? "",
         env: block.env,
+        language: block.language,
+        functions: this.#modulesOf(block),
       });
       const outcome = await this.#follow(output, room);
       if (outcome) return outcome;
     } finally {
       finished.abort();
+      this.#connections.end();
     }
     await this.kill();
     if (await watch) output.push("stderr", Buffer.from(tooMuchMemory(this.#memoryBytes)));
     return { exitCode: killed, stateLost: true };
+  }
+
+  /** Where a Python block finds functions of the host; `null` if it has none. */
+  #modulesOf({ hostCalls }: BlockRun): object | null {
+    if (!hostCalls) return null;
+    const root = pythonFunctions;
+    const directory = hostCalls.variant === undefined ? root : `${root}/${hostCalls.variant}`;
+    return { root, directory, names: [this.#functionsModule, `_${this.#functionsModule}_host`] };
   }
 
   /**
@@ -150,7 +190,8 @@ export class Interpreter {
 
   async #answer(frame: Frame): Promise<void> {
     const asked = unpack(frame.body);
-    const { fields, bytes } = this.#requests.answer(asked.fields, asked.bytes);
+    const { fields, bytes } =
+      (await this.#connections.answer(asked.fields, asked.bytes)) ?? this.#requests.answer(asked.fields, asked.bytes);
     await this.#channel.send(frameType.answer, fields, bytes);
   }
 
@@ -164,11 +205,17 @@ export class Interpreter {
   }
 
   async #watchMemory(signal: AbortSignal): Promise<boolean> {
-    if (this.#child.pid === undefined) return false;
-    const over = await watchMemory(this.#child.pid, this.#memoryBytes + processBytes, signal);
+    const pid = await this.#pid;
+    if (pid === undefined) return false;
+    const over = await watchMemory(pid, this.#memoryBytes + processBytes, signal);
     if (over) this.#child.kill("SIGKILL");
     return over;
   }
+}
+
+/** A process that is ready for its first block. */
+interface Started extends Pick<StartedProcess, "child" | "pid"> {
+  readonly channel: FrameChannel;
 }
 
 /** Room for more output; reading the process's frames waits for it. */
@@ -193,36 +240,49 @@ class Room {
   }
 }
 
-async function startOnce(
-  { memoryBytes, cacheDirectory, mark }: InterpreterOptions,
-  signal: AbortSignal,
-): Promise<{ readonly child: ChildProcess; readonly channel: FrameChannel } | "bad snapshot"> {
-  const snapshot = await openSnapshot(cacheDirectory);
+/** What an interpreter finds beside the session's files, which are in the last of these directories. */
+function ownTree(maxBytes: number): Tree {
+  const tree = new Tree(maxBytes);
+  for (const name of ["home", "tmp", "workspace"]) tree.makeDirectory(name);
+  return tree;
+}
+
+async function startEngine(options: InterpreterOptions, signal: AbortSignal): Promise<StartedProcess> {
+  if (options.engine === "JavaScript") return startJavaScript(options);
+  const snapshot = await openSnapshot(options.cacheDirectory);
   signal.throwIfAborted();
-  const { child, socket } = startProcess({ memoryBytes, snapshot, mark });
+  return startPython(options, snapshot);
+}
+
+async function startOnce(options: InterpreterOptions, signal: AbortSignal): Promise<Started | "bad snapshot"> {
+  const { child, socket, pid } = await startEngine(options, signal);
   const channel = new FrameChannel(socket);
-  const kill = (): boolean => child.kill("SIGKILL");
+  // What bubblewrap starts does not end with it before it is set up.
+  const kill = (): void => {
+    if (!options.sandboxed || child.pid === undefined) child.kill("SIGKILL");
+    else void killProcesses({ root: child.pid, mark: noMark });
+  };
   const timer = setTimeout(kill, startTakesMs);
   signal.addEventListener("abort", kill, { once: true });
   const exited = once(child, "exit");
   exited.catch(() => {});
   try {
     const frame = await channel.next();
-    if (frame?.type === frameType.ready) return { child, channel };
+    if (frame?.type === frameType.ready) return { child, channel, pid };
     kill();
     channel.destroy();
     if (child.pid !== undefined) await exited;
     signal.throwIfAborted();
     if (child.exitCode === badSnapshot) return "bad snapshot";
-    throw notStarted();
+    throw notStarted(options.engine);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", kill);
   }
 }
 
-function notStarted(): BackendUnavailableError {
-  return new BackendUnavailableError("The Python interpreter did not start", {
+function notStarted(engine: Engine): BackendUnavailableError {
+  return new BackendUnavailableError(`The ${engine} interpreter did not start`, {
     remedy: "It needs Node 20.19 or later, and memory: raise `memoryBytes`, or end other programs.",
   });
 }

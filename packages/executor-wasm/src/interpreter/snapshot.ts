@@ -4,7 +4,7 @@ import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import { frameType, FrameChannel } from "./frames.ts";
-import { snapshotInputs, startProcess } from "./start-process.ts";
+import { snapshotInputs, startPython } from "./start-process.ts";
 
 /** Far more than the size of a snapshot. */
 const mostBytes = 268_435_456;
@@ -57,7 +57,7 @@ async function openOrMake(directory: string, file: string): Promise<number> {
 
 /** Creates a snapshot in a process that runs only our own code. */
 async function makeSnapshot(): Promise<Buffer> {
-  const { child, socket } = startProcess({ memoryBytes: mostBytes * 4 });
+  const { child, socket } = startPython({ memoryBytes: mostBytes * 4, sandboxed: false });
   const channel = new FrameChannel(socket);
   const timer = setTimeout(() => child.kill("SIGKILL"), makingTakesMs);
   const pieces: Buffer[] = [];
@@ -72,7 +72,7 @@ async function makeSnapshot(): Promise<Buffer> {
     channel.destroy();
   }
   throw new BackendUnavailableError("The Python interpreter could not be loaded", {
-    remedy: "Install pyodide anew; the interpreter needs Node 20.19 or later and half a gigabyte of memory.",
+    remedy: "Reinstall pyodide; the interpreter needs Node 20.19 or later and half a gigabyte of memory.",
   });
 }
 

@@ -2,19 +2,23 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { Duplex } from "node:stream";
+import { Duplex, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { BackendUnavailableError } from "@fenced/core";
 import { blockEnvironment } from "@fenced/executor-kit";
-import { blocksProgram, pythonProcess } from "../child/child-program.ts";
+import { blocksProgram, guestProgram, javaScriptProcess, pythonProcess } from "../child/child-program.ts";
+import { infoDescriptor, inOsSandbox } from "./os-sandbox.ts";
 
-/** Megabytes of JavaScript heap for the interpreter's process, besides the interpreter's memory. */
+/** Megabytes of JavaScript heap for an interpreter's process, besides the interpreter's memory. */
 const heapMegabytes = 256;
+/** Kilobytes of V8's stack in the process of QuickJS, whose own limit (in `javascript.mjs`) must be reached first. */
+const stackKilobytes = 3900;
 
-/** Options of `startProcess`. */
+/** Options of `startPython` and `startJavaScript`. */
 export interface ProcessOptions {
   readonly memoryBytes: number;
-  /** Descriptor of the snapshot; without it, the process creates one and ends. */
-  readonly snapshot?: number;
+  /** Whether the process is inside an OS sandbox as well. */
+  readonly sandboxed: boolean;
   /** A variable that identifies the process if this program dies first. */
   readonly mark?: { readonly name: string; readonly value: string };
 }
@@ -23,26 +27,42 @@ export interface ProcessOptions {
 export interface StartedProcess {
   readonly child: ChildProcess;
   readonly socket: Duplex;
+  /** The id of the interpreter's process, which in a sandbox is not the child's own; `undefined` if it did not start. */
+  readonly pid: Promise<number | undefined>;
 }
 
-/** Pyodide's directory, as the permission model sees it. */
-function pyodideDirectory(): string {
-  const load = createRequire(import.meta.url);
-  return path.dirname(realpathSync(load.resolve("pyodide/package.json")));
+/** The process of an interpreter: its program, what that is told, and what it may read. */
+interface ProcessPlan {
+  readonly program: string;
+  readonly plan: object;
+  readonly directories: readonly string[];
+  readonly flags: readonly string[];
+  /** A descriptor that it inherits as its fourth. */
+  readonly inherited: number | undefined;
+  readonly options: ProcessOptions;
+}
+
+const load = createRequire(import.meta.url);
+
+/** A package's directory, as the permission model sees it. */
+function directoryOf(module: string): string {
+  return path.dirname(realpathSync(load.resolve(module)));
 }
 
 /** What a snapshot depends on, besides the version of Node. */
 export function snapshotInputs(): readonly string[] {
-  const manifest: unknown = createRequire(import.meta.url)("pyodide/package.json");
+  const manifest: unknown = load("pyodide/package.json");
   return [JSON.stringify(manifest), blocksProgram, pythonProcess];
 }
 
 /**
- * Starts the process of a Python interpreter without anything it could do harm with: an empty environment, no access to
- * files but Pyodide's own, no child processes, threads or native add-ons, and no code from strings.
+ * Starts the process of a Python interpreter.
+ *
+ * @param snapshot - descriptor of the snapshot; without it, the process creates one and ends.
  */
-export function startProcess({ memoryBytes, snapshot, mark }: ProcessOptions): StartedProcess {
-  const directory = pyodideDirectory();
+export function startPython(options: ProcessOptions, snapshot?: number): StartedProcess {
+  const { memoryBytes } = options;
+  const directory = directoryOf("pyodide/package.json");
   const env = {
     ...blockEnvironment,
     HOME: "/home/pyodide",
@@ -52,33 +72,98 @@ export function startProcess({ memoryBytes, snapshot, mark }: ProcessOptions): S
     USER: "web_user",
   };
   const plan = { directory, memoryBytes, env, program: blocksProgram, snapshot: snapshot !== undefined };
-  const child = spawn(
-    process.execPath,
-    [...restrictions(directory), "--input-type=module", "--eval", pythonProcess, JSON.stringify(plan)],
-    {
-      cwd: directory,
-      env: mark ? { [mark.name]: mark.value } : {},
-      stdio: ["ignore", "ignore", "ignore", "pipe", snapshot ?? "ignore"],
-    },
-  );
-  // After an error the stream ends, which is where it is noticed.
-  child.on("error", () => {});
-  const socket = child.stdio[3];
-  if (socket instanceof Duplex) return { child, socket };
-  throw new BackendUnavailableError("The Python interpreter could not be started: there is no stream to its process", {
-    remedy: "Look at what keeps this program from starting processes.",
+  return startProcess({
+    program: pythonProcess,
+    plan,
+    directories: [directory],
+    flags: [],
+    inherited: snapshot,
+    options,
   });
 }
 
+/** Starts the process of an interpreter of JavaScript. */
+export function startJavaScript(options: ProcessOptions): StartedProcess {
+  const { memoryBytes } = options;
+  const engine = directoryOf("quickjs-wasi/package.json");
+  const files = {
+    engine: path.join(engine, "dist/index.js"),
+    wasm: path.join(engine, "quickjs.wasm"),
+    extensions: path.join(engine, "extensions"),
+    parser: path.join(directoryOf("acorn/package.json"), "dist/acorn.mjs"),
+    typescript: realpathSync(load.resolve("@swc/wasm-typescript")),
+  };
+  const inspect = directoryOf("object-inspect/package.json");
+  const libraries = {
+    buffer: realpathSync(load.resolve("buffer/index.js")),
+    "base64-js": realpathSync(load.resolve("base64-js")),
+    ieee754: realpathSync(load.resolve("ieee754")),
+    events: realpathSync(load.resolve("events/events.js")),
+    "path-browserify": realpathSync(load.resolve("path-browserify")),
+    "object-inspect": path.join(inspect, "index.js"),
+    "./stringWidth": path.join(inspect, "stringWidth.js"),
+    "./stringWidthRanges": path.join(inspect, "stringWidthRanges.js"),
+  };
+  const read = [files.parser, files.typescript, ...Object.values(libraries)].map((file) => path.dirname(file));
+  return startProcess({
+    program: javaScriptProcess,
+    plan: { memoryBytes, guest: guestProgram, files, libraries },
+    directories: [engine, ...new Set(read)],
+    flags: [`--stack-size=${stackKilobytes}`],
+    inherited: undefined,
+    options,
+  });
+}
+
+/**
+ * Starts a process without anything it could do harm with: an empty environment, no access to files but the
+ * interpreter's own, no child processes, threads or native add-ons, and no code from strings.
+ */
+function startProcess({ program, plan, directories, flags, inherited, options }: ProcessPlan): StartedProcess {
+  const { mark, sandboxed } = options;
+  const words = [
+    ...restrictions(directories),
+    ...flags,
+    "--input-type=module",
+    "--eval",
+    program,
+    JSON.stringify(plan),
+  ];
+  const command = [realpathSync(process.execPath), ...words];
+  const [first = "", ...rest] = sandboxed ? inOsSandbox(directories, command) : command;
+  const child = spawn(first, rest, {
+    cwd: directories[0],
+    env: mark ? { [mark.name]: mark.value } : {},
+    stdio: ["ignore", "ignore", "ignore", "pipe", inherited ?? "ignore", sandboxed ? "pipe" : "ignore"],
+  });
+  // After an error the stream ends, which is where it is noticed.
+  child.on("error", () => {});
+  const socket = child.stdio[3];
+  const pid = sandboxed ? processInside(child) : Promise.resolve(child.pid);
+  if (socket instanceof Duplex) return { child, socket, pid };
+  throw new BackendUnavailableError("The interpreter could not be started: there is no stream to its process", {
+    remedy: "Find out what keeps this program from starting processes.",
+  });
+}
+
+/** The process that bubblewrap says it has started. */
+async function processInside(child: ChildProcess): Promise<number | undefined> {
+  const stream = child.stdio.at(infoDescriptor);
+  if (!(stream instanceof Readable)) return undefined;
+  const said = await text(stream).catch(() => "");
+  const [, number] = /"child-pid":\s*(\d+)/.exec(said) ?? [];
+  return number === undefined ? undefined : Number(number);
+}
+
 /** Node's own restrictions on the code in a process. */
-export function restrictions(readableDirectory: string): readonly string[] {
+export function restrictions(readableDirectories: readonly string[]): readonly string[] {
   return [
     "--no-warnings",
     "--no-addons",
     "--disallow-code-generation-from-strings",
     `--max-old-space-size=${heapMegabytes}`,
     permissionFlag(),
-    `--allow-fs-read=${path.join(readableDirectory, "*")}`,
+    ...readableDirectories.map((each) => `--allow-fs-read=${path.join(each, "*")}`),
   ];
 }
 

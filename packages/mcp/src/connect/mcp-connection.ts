@@ -1,5 +1,6 @@
+import { setMaxListeners } from "node:events";
 import { BackendUnavailableError } from "@fenced/core";
-import { longestTimer, within } from "@fenced/core/abort";
+import { afterMs, longestTimer, untilAborted, within } from "@fenced/core/abort";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -12,6 +13,7 @@ import {
   type Tool,
 } from "@modelcontextprotocol/sdk/types.js";
 import { packageVersion } from "../package-version.ts";
+import { boundedFetch } from "./bounded-fetch.ts";
 import { type McpTarget, targetName } from "./mcp-target.ts";
 
 /** Tools that a server may offer; one that lists without end is broken. */
@@ -49,9 +51,10 @@ export class McpConnection {
   static async open(target: McpTarget, { timeoutMs, signal }: ConnectOptions): Promise<McpConnection> {
     const client = new Client({ name: "fenced", version: packageVersion() });
     const transport = transportOf(target);
+    const limits = { timeoutMs, signal };
     try {
-      await client.connect(transport, { timeout: timeoutMs, signal });
-      const tools = await listTools(client, { timeout: timeoutMs, signal });
+      await inTime(limits, (options) => client.connect(transport, options));
+      const tools = await inTime(limits, (options) => listTools(client, options));
       if (tools.length > 0) return new McpConnection(client, { target, transport, tools });
       throw unavailable(target, "offers no tools", "Leave it out.");
     } catch (error) {
@@ -113,7 +116,11 @@ interface Opened {
 function transportOf(target: McpTarget): ServerTransport {
   if ("url" in target) {
     const { url, headers } = target;
-    return new StreamableHTTPClientTransport(new URL(url), headers && { requestInit: { headers: { ...headers } } });
+    const requestInit = headers && { headers: { ...headers } };
+    return new StreamableHTTPClientTransport(new URL(url), {
+      fetch: boundedFetch,
+      ...(requestInit && { requestInit }),
+    });
   }
   const { command, args = [], env, cwd } = target;
   return new StartedServer({
@@ -124,8 +131,31 @@ function transportOf(target: McpTarget): ServerTransport {
   });
 }
 
+/** What the SDK's requests take. */
+interface RequestOptions {
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+}
+
+/** Limits all of it together: the SDK's limit is for one request, of which there may be many, and not for what is sent after an answer. */
+async function inTime<T>(
+  { timeoutMs, signal }: ConnectOptions,
+  action: (options: RequestOptions) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const cancel = afterMs(timeoutMs, () => late.abort(new McpError(requestTimeout, "The time is up")));
+  const ending = AbortSignal.any([signal, late.signal]);
+  // Each request of the SDK leaves a listener, and there is one for each page.
+  setMaxListeners(0, ending);
+  try {
+    return await untilAborted(action({ timeout: longestTimer, signal: ending }), ending);
+  } finally {
+    cancel();
+  }
+}
+
 /** All pages. Not the SDK's method, which compiles each output schema: an odd one would take all tools away. */
-async function listTools(client: Client, options: { timeout: number; signal: AbortSignal }): Promise<Tool[]> {
+async function listTools(client: Client, options: RequestOptions): Promise<Tool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const tools: Tool[] = [];
   let cursor: string | undefined;
@@ -168,8 +198,9 @@ function notConnected(target: McpTarget, error: unknown, timeoutMs: number): Bac
   );
 }
 
+/** The beginning: over HTTP it may have a whole page. */
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return (error instanceof Error ? error.message : String(error)).slice(0, 1000);
 }
 
 function unavailable(

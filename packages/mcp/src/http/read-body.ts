@@ -11,7 +11,7 @@ export async function readBody(
   let size = 0;
   // To cancel the stream would end the connection of some servers, and the answer with it.
   for await (const chunk of request.body?.values({ preventCancel: true }) ?? []) {
-    if (!(chunk instanceof Uint8Array)) throw new TypeError("A request's body comes in bytes.");
+    if (!(chunk instanceof Uint8Array)) throw new TypeError("A request's body must be bytes.");
     size += chunk.byteLength;
     if (size > maxBytes) {
       return { refusal: { status: 413, message: `The request is larger than ${maxBytes} bytes, the server's limit.` } };

@@ -148,7 +148,7 @@ export class ExecutorPool implements AsyncDisposable {
     const { max, maxWaiting } = this.#settings;
     if (this.#line.length >= maxWaiting + max - this.#leases.size) {
       throw new QuotaExceededError(
-        `All ${max} executors of the pool are in use, and ${this.#line.length} callers wait`,
+        `All ${max} executors of the pool are in use, and ${this.#line.length} callers are waiting`,
         {
           remedy: "Try again when one of them is free, or raise max or maxWaiting.",
         },

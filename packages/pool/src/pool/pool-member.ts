@@ -119,7 +119,7 @@ export class PoolMember {
     const { settings, known } = this.#host;
     const executor = await settings.create({ signal, onSessionLost: () => this.lost() });
     if (known.has(executor)) {
-      throw new InvalidInputError("`create` returned an executor that the pool has already", {
+      throw new InvalidInputError("`create` returned an executor that is already in the pool", {
         remedy: "Make a new executor in each call.",
       });
     }

@@ -234,9 +234,12 @@ export class ExecutorSessions implements AsyncDisposable {
     this.#drain.signal.throwIfAborted();
     const { maxSessions = 32 } = this.#options;
     if (!this.#sessions.has(key) && this.#sessions.size >= maxSessions) {
-      throw new QuotaExceededError(`There are ${this.#sessions.size} sessions, as many as there may be`, {
-        remedy: "Try again when one of them has ended, or raise maxSessions.",
-      });
+      throw new QuotaExceededError(
+        `There are already ${this.#sessions.size} sessions, the most that maxSessions allows`,
+        {
+          remedy: "Try again when one of them has ended, or raise maxSessions.",
+        },
+      );
     }
   }
 

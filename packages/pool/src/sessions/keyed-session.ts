@@ -195,7 +195,7 @@ export class KeyedSession implements Holder {
 /** The error with which calls reject after the end of a session. */
 export function endedBecause(why: string, cause?: unknown): ExecutorStoppedError {
   return new ExecutorStoppedError(`The session was ended: ${why}`, {
-    remedy: "Run again to begin a new one.",
+    remedy: "Run again to start a new one.",
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -26,7 +26,7 @@ export class Turns {
   /** @throws QuotaExceededError if one more caller can neither run nor wait. */
   checkRoom(): void {
     if (this.#taken < this.#atOnce || this.#line.length < this.#maxWaiting) return;
-    throw new QuotaExceededError(`This session has ${this.#taken} runs under way, and ${this.#line.length} that wait`, {
+    throw new QuotaExceededError(`This session has ${this.#taken} running calls, and ${this.#line.length} waiting`, {
       remedy: "Try again when one of them has ended, or raise maxRunningPerKey or maxWaiting.",
     });
   }

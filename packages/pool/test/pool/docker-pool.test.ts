@@ -6,16 +6,17 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ExecutorPool } from "../../src/index.ts";
 import { nothing } from "../support/local-pool.ts";
 import { eventually, failure, sh } from "../support/runs.ts";
 
 const image = "fenced-test:python";
-const fixture = join(import.meta.dirname, "../fixtures/pool-host.ts");
+const [program, ...words] = await bundledCommand(join(import.meta.dirname, "../fixtures/pool-host.ts"));
 
-async function docker(...words: readonly string[]): Promise<string> {
-  return (await promisify(execFile)("docker", words)).stdout.trim();
+async function docker(...args: readonly string[]): Promise<string> {
+  return (await promisify(execFile)("docker", args)).stdout.trim();
 }
 
 const containersOf = (label: string) => docker("ps", "--all", "--quiet", "--filter", `label=${label}`);
@@ -74,13 +75,7 @@ describe("a pool of containers", { ...needs("docker"), timeout: 120_000 }, () =>
 
   it.each(["SIGKILL", "exit", "drain"])("leaves no container when its program ends (%s)", async (end) => {
     const label = `fenced-test-${randomUUID()}`;
-    const host = spawn(
-      process.execPath,
-      ["--import", "tsx", "--conditions=@fenced/source", fixture, label, image, end],
-      {
-        stdio: ["ignore", "pipe", "inherit"],
-      },
-    );
+    const host = spawn(program, [...words, label, image, end], { stdio: ["ignore", "pipe", "inherit"] });
     onTestFinished(() => void host.kill("SIGKILL"));
     const exit = once(host, "exit");
     await once(createInterface(host.stdout), "line");

@@ -66,7 +66,7 @@ describe("a pool", needs("bash"), () => {
     expect(pool.counts).toMatchObject({ leased: 1, waiting: 2 });
     const refused = await failure(pool.acquire());
     expect(refused).toBeInstanceOf(QuotaExceededError);
-    expect(String(refused)).toContain("All 1 executors of the pool are in use, and 2 callers wait");
+    expect(String(refused)).toContain("All 1 executors of the pool are in use, and 2 callers are waiting");
     await lease.release();
     await Promise.all(waiting);
     expect(order).toEqual([1, 2]);

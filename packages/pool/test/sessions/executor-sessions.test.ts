@@ -58,7 +58,7 @@ describe("quotas", needs("bash"), () => {
     const sessions = localSessions({ maxSessions: 1 });
     await sessions.run("a", sh("true"));
     await expect(sessions.run("b", sh("true"))).rejects.toThrow(QuotaExceededError);
-    await expect(sessions.files("b").list()).rejects.toThrow("There are 1 sessions, as many as there may be");
+    await expect(sessions.files("b").list()).rejects.toThrow("There are already 1 sessions");
     expect(() => sessions.runStream("b", sh("true"))).toThrow(QuotaExceededError);
     await sessions.end("a");
     expect((await sessions.run("b", sh("echo in"))).output).toBe("in\n");
@@ -69,7 +69,7 @@ describe("quotas", needs("bash"), () => {
     const runs = [sessions.run("a", untilGo), sessions.run("a", sh("true"))];
     await eventually(() => expect(sessions.counts).toMatchObject({ running: 1, waiting: 1 }));
     await expect(sessions.run("a", sh("true"))).rejects.toThrow(QuotaExceededError);
-    expect(() => sessions.runStream("a", sh("true"))).toThrow("1 runs under way, and 1 that wait");
+    expect(() => sessions.runStream("a", sh("true"))).toThrow("1 running calls, and 1 waiting");
     await sessions.files("a").write("go", "");
     await Promise.all(runs);
   });

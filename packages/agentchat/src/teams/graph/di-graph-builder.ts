@@ -46,7 +46,7 @@ export class DiGraphBuilder {
     const { activation = "all" } = checkOptions(nodeOptions, options, "addNode");
     const present = this.#participants.get(name);
     if (present !== undefined && present !== participant) {
-      throw new InvalidInputError(`The graph has another node "${name}"`, { remedy: "Give each one its own name." });
+      throw new InvalidInputError(`The graph already has a node "${name}"`, { remedy: "Give each one its own name." });
     }
     const edges = this.#nodes.get(name)?.edges ?? [];
     this.#participants.set(name, participant);

@@ -83,7 +83,7 @@ export class GraphFlow extends BaseGroupChat {
     const edge = edgesOf(graph).find(({ condition }) => typeof condition === "function");
     if (edge !== undefined) {
       throw new ComponentError(`The edge from "${edge.source}" to "${edge.target}" cannot be dumped`, {
-        remedy: "Its condition is a function: use a text, or create the team in code.",
+        remedy: "Its condition is a function: use a string, or create the team in code.",
       });
     }
     return GraphFlow.component.dump({ ...dumpGroupChat({ ...this.#options, name, description }), graph });

@@ -64,7 +64,7 @@ describe("DiGraphBuilder", () => {
   });
 
   it("says what is wrong", () => {
-    expect(() => builder().addNode(new Echo("A"))).toThrow('another node "A"');
+    expect(() => builder().addNode(new Echo("A"))).toThrow('already has a node "A"');
     expect(() => builder().addEdge(a, "X")).toThrow('no node "X"');
     expect(() => builder().setEntryPoint("X")).toThrow(InvalidInputError);
     expect(() => builder().addNode(a, untyped({ activation: "some" }))).toThrow("activation");

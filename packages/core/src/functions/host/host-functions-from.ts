@@ -61,7 +61,7 @@ export function hostFunctionsFrom(
     const name = toFunctionName(toolName);
     const before = names.get(name);
     if (before !== undefined) {
-      throw new InvalidInputError(`The tools ${before} and ${toolName} would both be the function ${name}`, {
+      throw new InvalidInputError(`The tools ${before} and ${toolName} would both become the function ${name}`, {
         remedy: "Rename one of them.",
       });
     }
@@ -105,6 +105,7 @@ function fromTool(
 /** The name of the function that a tool becomes: an identifier in Python and in JavaScript (`get-weather` is `get_weather`). */
 export function toFunctionName(toolName: string): string {
   const name = toolName
+    .normalize("NFKC")
     .replaceAll(/[^\p{ID_Continue}]+/gu, "_")
     .replace(/^(?=\p{Nd})/u, "_")
     .replace(/^__+/, "_");
@@ -120,8 +121,8 @@ function schemaOf(given: unknown, toolName: string): StandardSchema | JsonSchema
   if (isStandardSchema(made)) return made;
   const inner: unknown = isRecord(made) && "jsonSchema" in made ? made["jsonSchema"] : made;
   if (!isRecord(inner) || typeof inner["then"] === "function") {
-    throw new InvalidInputError(`The schema of the tool ${toolName} is not known yet, or is not a JSON schema`, {
-      remedy: "Await it first, or give the tool a schema of zod or `jsonSchema({ ... })`.",
+    throw new InvalidInputError(`The schema of the tool ${toolName} is a promise, or not a JSON schema`, {
+      remedy: "Await it first, or give the tool a zod schema or `jsonSchema({ ... })`.",
     });
   }
   const validate: unknown = isRecord(made) ? made["validate"] : undefined;
@@ -160,7 +161,7 @@ function plainResult(result: unknown): unknown {
   if (!isRecord(result) || !Array.isArray(result["content"])) return result;
   const parts: readonly unknown[] = result["content"];
   const texts = parts.flatMap((part) => (isText(part) ? [part.text] : []));
-  if (result["isError"] === true) throw new Error(texts.join("\n") || "The tool failed and does not say why");
+  if (result["isError"] === true) throw new Error(texts.join("\n") || "The tool failed without a reason");
   if (result["structuredContent"] !== undefined) return result["structuredContent"];
   return texts.length === parts.length && texts.length > 0 ? texts.join("\n") : result;
 }

@@ -3,6 +3,7 @@ import { InvalidInputError } from "../../errors/invalid-input-error.ts";
 import type { JsonObject } from "../../json-value.ts";
 import { checkOptions, optionsSchema, type OptionSchemas } from "../../options/check-options.ts";
 import { callbackOption } from "../../options/option-types.ts";
+import { wellFormed } from "../../text/well-formed.ts";
 import { isJavaScriptIdentifier, isPythonIdentifier } from "../names.ts";
 import type { ApproveHostCall, HostCallContext, NeedsApproval } from "./host-call.ts";
 import { type HostFunction, hostFunctionMarker } from "./host-function.ts";
@@ -35,12 +36,13 @@ export interface HostFunctionDefinition<Input, Output> {
   readonly execute: (input: Input, context: HostCallContext) => Output | Promise<Output>;
 }
 
-/** Names that the functions module defines itself. */
-const taken: ReadonlySet<string> = new Set(["HostFunctionError"]);
+/** Names that the functions modules need themselves; one that exports `then` cannot be imported by `await import()`. */
+const taken: ReadonlySet<string> = new Set(["HostFunctionError", "TypedDict", "_host_function", "callHost", "then"]);
 
-/** Whether programs in both languages can import a function by this name. */
+/** Whether programs in both languages can import a function by this name. Python takes other forms of a letter for the letter. */
 export function isHostFunctionName(name: string): boolean {
-  return isPythonIdentifier(name) && isJavaScriptIdentifier(name) && !name.startsWith("__") && !taken.has(name);
+  const isIdentifier = isPythonIdentifier(name) && isJavaScriptIdentifier(name) && name === name.normalize("NFKC");
+  return isIdentifier && !name.startsWith("__") && !taken.has(name);
 }
 
 const definitionSchema: z.ZodType<HostFunctionDefinition<unknown, unknown>> = optionsSchema({
@@ -48,7 +50,7 @@ const definitionSchema: z.ZodType<HostFunctionDefinition<unknown, unknown>> = op
     .string()
     .refine(
       isHostFunctionName,
-      "must be a name that Python and JavaScript can import: letters, digits and _, and not a keyword",
+      `must be a name that Python and JavaScript can import: letters, digits and _, no keyword, and none of ${[...taken].join(", ")}`,
     ),
   description: z.string(),
   input: schemaOption<HostFunctionDefinition<unknown, unknown>["input"]>(),
@@ -115,7 +117,7 @@ export function makeHostFunction<Input, Output>(
   return Object.freeze({
     [hostFunctionMarker]: true,
     name,
-    description,
+    description: wellFormed(description),
     inputSchema: inputs.json,
     outputSchema: outputs?.json,
     needsApproval,
@@ -127,7 +129,7 @@ export function makeHostFunction<Input, Output>(
       const value = await outputs.check(result);
       if ("value" in value) return value.value;
       throw new InvalidInputError(`${name} returned what its \`output\` does not allow: ${value.problem}`, {
-        remedy: "This is a mistake of the function, not of the call.",
+        remedy: "The function is wrong, not the call.",
       });
     },
   });

@@ -45,7 +45,7 @@ function toZod(schema: JsonSchema, { owner, checks }: SchemaUse): StandardSchema
     if (checks === "lenient") return schema["type"] === "object" ? z.looseObject({}) : z.json();
     throw new InvalidInputError(
       `The JSON schema of ${owner} cannot be checked: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { remedy: "Use simpler keywords, or a schema of zod, valibot or another library of Standard Schema.", cause },
+      { remedy: "Use simpler keywords, or a schema of zod, valibot or another Standard Schema library.", cause },
     );
   }
 }
@@ -59,9 +59,10 @@ function withDraft(schema: JsonSchema): JsonSchema {
   return { ...schema, $schema: draft };
 }
 
-function asJson(schema: JsonSchema, { owner }: SchemaUse): JsonObject {
-  const copy: unknown = structuredClone<unknown>(schema);
-  if (isJsonObject(copy)) return copy;
+function asJson(schema: JsonSchema, { owner, checks }: SchemaUse): JsonObject | undefined {
+  if (isJsonObject(schema)) return structuredClone(schema);
+  // Nothing is said about the arguments then.
+  if (checks === "lenient") return undefined;
   throw new InvalidInputError(`The JSON schema of ${owner} is not JSON`, { remedy: "Pass a plain object." });
 }
 

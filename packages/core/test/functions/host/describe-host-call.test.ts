@@ -1,9 +1,15 @@
 import { expect, test } from "vitest";
-import { describeHostCall } from "../../../src/index.ts";
+import { describeHostCall, describeHostInput } from "../../../src/index.ts";
 
 test("a call is described with nothing hidden on a screen, and what is left out is said", () => {
   expect(describeHostCall({ name: "remove", input: { id: 1 } })).toBe('remove({"id":1})');
-  expect(describeHostCall({ name: "pay", input: "\u202e\u001b[2Jto me" })).toBe('pay("\\u001b[2Jto me")');
+  expect(describeHostCall({ name: "pay", input: "\u202e\u001b[2Jto me" })).toBe('pay("\\u202e\\u001b[2Jto me")');
+  const input = { cmd: "ls \u009b;reboot;\u009c\u200b\u{e0041}" };
+  expect(describeHostCall({ name: "run", input })).toBe(
+    String.raw`run({"cmd":"ls \u009b;reboot;\u009c\u200b\udb40\udc41"})`,
+  );
+  expect(JSON.parse(describeHostInput(input))).toEqual(input);
+  expect(describeHostInput("😀".repeat(9), 7)).toBe('"😀[... 14 characters left out ...]😀"');
   const long = describeHostCall({ name: "pay", input: `a${"x".repeat(5000)}z` });
   expect(long).toMatch(/^pay\("ax{1998}\[\.\.\. 1004 characters left out \.\.\.\]x{1998}z"\)$/);
 });

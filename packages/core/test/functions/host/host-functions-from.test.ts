@@ -95,7 +95,7 @@ test("tools that need approval say so, by their arguments too, and know the call
 });
 
 test("names become what both languages can import", () => {
-  const names = ["get-weather", "1st", "__init__", "class", "HostFunctionError", "", "read.file"];
+  const names = ["get-weather", "1st", "__init__", "class", "HostFunctionError", "", "read.file", "ﬁnd", "then"];
   expect(names.map(toFunctionName)).toEqual([
     "get_weather",
     "_1st",
@@ -104,6 +104,8 @@ test("names become what both languages can import", () => {
     "HostFunctionError_",
     "_",
     "read_file",
+    "find",
+    "then_",
   ]);
 });
 
@@ -112,4 +114,12 @@ test("what cannot run here, or would have another's name, is an error that names
   expect(() => hostFunctionsFrom({ client_side: {} })).toThrow(/client_side has no `execute`/);
   expect(() => hostFunctionsFrom({ "a-b": { execute }, a_b: { execute } })).toThrow(/a-b and a_b would both be/);
   expect(() => hostFunctionsFrom({ late: { execute, inputSchema: Promise.resolve({}) } })).toThrow(InvalidInputError);
+});
+
+test("a schema that is nested too deeply takes no tools away", async () => {
+  let schema: object = { type: "string" };
+  for (let depth = 0; depth < 5000; depth += 1) schema = { type: "array", items: schema };
+  const inputSchema = { type: "object", properties: { a: schema } };
+  const [deep] = hostFunctionsFrom({ deep: { inputSchema, execute: () => 1, description: "\ud800" } });
+  expect(deep).toMatchObject({ inputSchema: undefined, description: "\ufffd" });
 });

@@ -3,14 +3,14 @@
  * first call; answers find their callers by number. As a program: `NAME JSON` prints what the function returns; `-` in place of
  * the JSON reads it from standard input.
  */
-import { readFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
+import path from "node:path";
 import { pathToFileURL } from "node:url";
 
 const [hello, call, result] = [1, 2, 16];
 const longest = 1_048_576;
-const address = process.env.FENCED_HOST_CALLS ?? "";
-const token = process.env.FENCED_HOST_TOKEN ?? "";
 
 /** A function of the host failed, or could not be called. */
 export class HostFunctionError extends Error {
@@ -24,15 +24,123 @@ export class HostFunctionError extends Error {
   }
 }
 
-/** @type {{ socket: net.Socket, waiting: Map<number, { resolve: (value: unknown) => void, reject: (error: Error) => void }> } | undefined} */
+/**
+ * A connection in files of the working directory, which the host looks for: for places where nothing else reaches it.
+ *
+ * @param {string} place
+ */
+function connectFiles(place) {
+  const base = find(place);
+  const name = randomBytes(16).toString("hex");
+  let [sent, received, announced, pause, kept, ended] = [0, 0, 0, 2, true, false];
+  /** @type {Partial<Record<string, (value?: any) => void>>} */
+  const handlers = {};
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer;
+  /** Never half a file. @param {string} file @param {Buffer | string} data */
+  const put = (file, data) => {
+    writeFileSync(`${base}-${file}~`, data);
+    renameSync(`${base}-${file}~`, `${base}-${file}`);
+  };
+  const look = () => {
+    const bytes = takeFile(`${base}-${name}-a${received}`);
+    pause = bytes ? 2 : Math.min(pause * 1.5, 50);
+    if (bytes) received += 1;
+    if (bytes?.length === 0 || !existsSync(base)) {
+      ended = true;
+      handlers.close?.();
+      return;
+    }
+    if (bytes) handlers.data?.(bytes);
+    if (ended) return;
+    timer = setTimeout(look, pause);
+    if (!kept) timer.unref();
+  };
+  while (!reserve(`${base}-c${announced}`)) announced += 1;
+  put(`c${announced}`, name);
+  timer = setTimeout(look, pause);
+  return {
+    /** @param {string} event @param {(value?: any) => void} handler */
+    on(event, handler) {
+      handlers[event] = handler;
+    },
+    /** @param {Buffer} data */
+    write(data) {
+      try {
+        put(`${name}-r${sent}`, data);
+        sent += 1;
+        pause = 2;
+      } catch (error) {
+        setImmediate(() => handlers.error?.(error));
+      }
+    },
+    ref() {
+      kept = true;
+      timer?.ref();
+    },
+    unref() {
+      kept = false;
+      timer?.unref();
+    },
+    destroy() {
+      ended = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** @param {string} place */
+function reserve(place) {
+  try {
+    writeFileSync(place, "", { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (existsSync(place)) return false;
+    throw error;
+  }
+}
+
+/** The next file if it is there, and whole. @param {string} place */
+function takeFile(place) {
+  try {
+    const bytes = readFileSync(place);
+    if (bytes.length < 4 || bytes.length < 4 + bytes.readUInt32BE(0)) return undefined;
+    rmSync(place);
+    return bytes.subarray(4);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The files are where blocks begin, which is the working directory or one above it. @param {string} place */
+function find(place) {
+  let directory = process.cwd();
+  while (!existsSync(path.resolve(directory, place))) {
+    if (directory === path.dirname(directory)) throw new Error("the block's working directory is not here or above");
+    directory = path.dirname(directory);
+  }
+  // Processes that this one starts may work elsewhere.
+  process.env.FENCED_HOST_CALLS = `files:${path.resolve(directory, place)}`;
+  return path.resolve(directory, place);
+}
+
+/** @typedef {net.Socket | ReturnType<typeof connectFiles>} Carrier */
+
+/** @type {{ token: string, socket: Carrier, waiting: Map<number, { resolve: (value: unknown) => void, reject: (error: Error) => void }> } | undefined} */
 let connection;
 let last = 0;
 
-function connect() {
+/**
+ * @param {string} address
+ * @param {string} token
+ */
+function connect(address, token) {
   const [, kind, place = ""] = /^(\w+):(.*)$/s.exec(address) ?? [];
   const [, host, port] = /^(.*):(\d+)$/.exec(place) ?? [];
-  const socket = kind === "unix" ? net.connect(place) : net.connect(Number(port), host);
-  const made = { socket, waiting: new Map() };
+  /** @type {Carrier} */
+  const socket =
+    kind === "files" ? connectFiles(place) : kind === "unix" ? net.connect(place) : net.connect(Number(port), host);
+  const made = { token, socket, waiting: new Map() };
   /** @type {Buffer[]} */
   let parts = [];
   let size = 0;
@@ -110,6 +218,8 @@ function frame(type, id, payload) {
  * @returns {Promise<unknown>}
  */
 export async function callHost(name, input) {
+  // Each time: in a session that keeps variables the next block has another token.
+  const { FENCED_HOST_CALLS: address = "", FENCED_HOST_TOKEN: token = "" } = process.env;
   if (address === "") {
     const message = `${name} can only be called by a block, or a process that has its environment`;
     throw new HostFunctionError(message, "NotConnectedError");
@@ -119,7 +229,7 @@ export async function callHost(name, input) {
     const advice = "write them to a file in the working directory, and pass its name";
     throw new HostFunctionError(`The arguments take more than ${longest} bytes: ${advice}`, "HostCallLimitError");
   }
-  connection ??= connect();
+  if (connection?.token !== token) connection = connect(address, token);
   const { socket, waiting } = connection;
   const id = (last = (last % 0xffff_fffe) + 1);
   return new Promise((resolve, reject) => {

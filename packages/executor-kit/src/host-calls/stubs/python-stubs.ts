@@ -14,8 +14,13 @@ export function pythonParameters({ inputSchema }: HostFunction): readonly string
 
 function parametersOf(schema: HostFunction["inputSchema"]): readonly SchemaField[] {
   const kind = kindOf(wholeSchema(schema));
-  const fields = kind.kind === "object" ? kind.fields.filter(({ name }) => isPythonIdentifier(name)) : [];
+  const fields = kind.kind === "object" ? kind.fields.filter(({ name }) => isParameterName(name)) : [];
   return fields.toSorted((a, b) => Number(b.required) - Number(a.required));
+}
+
+/** Python takes other forms of a letter for the letter, so that two names may be one. */
+function isParameterName(name: string): boolean {
+  return isPythonIdentifier(name) && name === name.normalize("NFKC") && name !== "__debug__";
 }
 
 function stubOf(

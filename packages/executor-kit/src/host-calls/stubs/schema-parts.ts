@@ -1,7 +1,11 @@
-import type { JsonObject, JsonValue } from "@fenced/core";
+import { type JsonObject, type JsonValue, wellFormed } from "@fenced/core";
 
 /** Types nested deeper than this become "any value", since nobody reads them. */
 const deepestType = 8;
+/** So do types beyond this many: definitions that refer to others several times multiply with each level. */
+const mostTypes = 1000;
+/** References that lead to a part. */
+const mostReferences = 64;
 
 /** A part of a JSON schema, and the whole schema, which references point into. */
 export interface SchemaPart {
@@ -9,6 +13,10 @@ export interface SchemaPart {
   readonly root: JsonObject;
   /** Its nesting depth. */
   readonly depth: number;
+  /** The references that led to it: a type within itself is any value. */
+  readonly within: ReadonlySet<string>;
+  /** How many more types of the whole schema are told. */
+  readonly left: { types: number };
 }
 
 /** A field of an object. */
@@ -32,14 +40,15 @@ const any = { kind: "any" } as const;
 
 /** Wraps the schema of a function's arguments or result as a part. */
 export function wholeSchema(schema: JsonObject | undefined): SchemaPart {
-  return { schema, root: schema ?? {}, depth: 0 };
+  return { schema, root: schema ?? {}, depth: 0, within: new Set(), left: { types: mostTypes } };
 }
 
 /** The kind of values that a part allows. */
 export function kindOf(given: SchemaPart): SchemaKind {
   const part = resolved(given);
-  const { schema, depth } = part;
-  if (!isObject(schema) || depth > deepestType) return any;
+  const { schema, depth, left } = part;
+  left.types -= 1;
+  if (!isObject(schema) || depth > deepestType || left.types < 0) return any;
   const inner = (value: JsonValue | undefined): SchemaPart => ({ ...part, schema: value, depth: depth + 1 });
   if (Array.isArray(schema["enum"])) return { kind: "literals", values: schema["enum"] };
   if (schema["const"] !== undefined) return { kind: "literals", values: [schema["const"]] };
@@ -64,23 +73,26 @@ function objectKind(schema: JsonObject, inner: (value: JsonValue | undefined) =>
       name,
       part: inner(value),
       required: needed.includes(name),
-      description: isObject(value) && typeof value["description"] === "string" ? value["description"] : undefined,
+      description:
+        isObject(value) && typeof value["description"] === "string" ? wellFormed(value["description"]) : undefined,
     })),
   };
 }
 
 /** Follows references to definitions in the same schema. */
 function resolved(part: SchemaPart): SchemaPart {
-  let { schema } = part;
-  for (let hops = 0; isObject(schema) && typeof schema["$ref"] === "string"; hops += 1) {
-    const keys = /^#(?:\/(.*))?$/.exec(schema["$ref"]);
-    if (!keys || hops > deepestType) return { ...part, schema: undefined };
+  let { schema, within } = part;
+  while (isObject(schema) && typeof schema["$ref"] === "string") {
+    const { $ref: reference } = schema;
+    const keys = /^#(?:\/(.*))?$/.exec(reference);
+    if (!keys || within.has(reference) || within.size >= mostReferences) return { ...part, schema: undefined };
+    within = new Set([...within, reference]);
     schema = (keys[1]?.split("/") ?? []).reduce<JsonValue | undefined>(
       (value, key) => (isObject(value) ? value[key.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined),
       part.root,
     );
   }
-  return { ...part, schema };
+  return { ...part, schema, within };
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

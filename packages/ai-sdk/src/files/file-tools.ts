@@ -1,0 +1,154 @@
+import { InvalidInputError, type CodeExecutor, type FileInfo } from "@fenced/core";
+import {
+  checkOptions,
+  codeExecutorOption,
+  optionsSchema,
+  type OptionSchemas,
+  wholeNumberOption,
+} from "@fenced/core/options";
+import type { Tool } from "ai";
+import * as z from "zod";
+
+/** Options of `fileTools`; all are optional. */
+export interface FileToolsOptions {
+  /** Characters of a file that one call of `read_file` gives. Default: 30,000. */
+  readonly maxCharacters?: number;
+  /** Files that `list_files` names. Default: 1,000. */
+  readonly maxFiles?: number;
+  /** Bytes that one call of `write_file` may write. Default: 1,048,576. */
+  readonly maxWriteBytes?: number;
+}
+
+/** What `read_file` takes. */
+export interface ReadFileInput {
+  readonly path: string;
+  /** The byte to begin at. */
+  readonly offset: number;
+}
+
+/** A part of a text file. */
+export interface ReadFileOutput {
+  readonly text: string;
+  /** Size of the whole file in bytes. */
+  readonly size: number;
+  /** Where the next part begins, in bytes; absent at the end of the file. */
+  readonly nextOffset?: number;
+}
+
+/** What `write_file` takes. */
+export interface WriteFileInput {
+  readonly path: string;
+  readonly content: string;
+}
+
+/** What `list_files` gives. */
+export interface ListFilesOutput {
+  readonly files: readonly FileInfo[];
+  /** How many there are; `files` may name fewer. */
+  readonly total: number;
+}
+
+/** The tools that `fileTools` makes. */
+export type FileTools = Record<"list_files", Tool<{ directory?: string | undefined }, ListFilesOutput>> &
+  Record<"read_file", Tool<ReadFileInput, ReadFileOutput>> &
+  Record<"write_file", Tool<WriteFileInput, { path: string; bytes: number }>>;
+
+const schemas: OptionSchemas<FileToolsOptions> = {
+  maxCharacters: wholeNumberOption({ from: 1, unit: "characters" }).exactOptional(),
+  maxFiles: wholeNumberOption({ from: 1, unit: "files" }).exactOptional(),
+  maxWriteBytes: wholeNumberOption({ from: 1, unit: "bytes" }).exactOptional(),
+};
+const argumentsSchema = optionsSchema({ executor: codeExecutorOption, ...schemas });
+const path = z.string().min(1).describe("Relative to the workspace, the directory in which code runs.");
+
+/**
+ * The files of an executor's workspace as tools, to give a model beside `codeExecutionTool`: `list_files`, `read_file`
+ * and `write_file`. No path leads out of the workspace. What a model can put right, such as a wrong path, is a
+ * `tool-error` that says how.
+ *
+ * @throws InvalidInputError if an option is unknown or wrong.
+ *
+ * @example
+ * const tools = { execute_code: codeExecutionTool(executor), ...fileTools(executor) };
+ */
+export function fileTools(executor: CodeExecutor, options: FileToolsOptions = {}): FileTools {
+  const checked = checkOptions(argumentsSchema, { ...options, executor }, "fileTools");
+  const { maxCharacters = 30_000, maxFiles = 1000, maxWriteBytes = 1_048_576 } = checked;
+  const { files } = executor;
+  return {
+    list_files: {
+      description: "Lists the files in the workspace, including subdirectories.",
+      inputSchema: z.object({ directory: z.string().optional().describe("Default: the whole workspace.") }),
+      execute: async ({ directory }, { abortSignal }) => {
+        abortSignal?.throwIfAborted();
+        const found = await files.list(directory);
+        return { files: found.slice(0, maxFiles), total: found.length };
+      },
+    },
+    read_file: {
+      description: `Reads a text file of the workspace, about ${maxCharacters} characters a call.`,
+      inputSchema: z.object({ path, offset: z.int().min(0).default(0).describe("The byte to begin at.") }),
+      execute: async ({ path: file, offset }, { abortSignal }) =>
+        readPart(executor, { path: file, offset, maxBytes: maxCharacters, signal: abortSignal }),
+    },
+    write_file: {
+      description: "Writes a text file of the workspace: replaces an existing one, and creates missing directories.",
+      inputSchema: z.object({ path, content: z.string() }),
+      execute: async ({ path: file, content }, { abortSignal }) => {
+        const bytes = Buffer.byteLength(content);
+        if (bytes > maxWriteBytes) throw tooLong(bytes, maxWriteBytes);
+        abortSignal?.throwIfAborted();
+        await files.write(file, content);
+        return { path: file, bytes };
+      },
+    },
+  };
+}
+
+interface Part {
+  readonly path: string;
+  readonly offset: number;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** @throws InvalidInputError if the file is not text. */
+async function readPart(
+  { files }: CodeExecutor,
+  { path: file, offset, maxBytes, signal }: Part,
+): Promise<ReadFileOutput> {
+  const { size, type } = await files.stat(file);
+  if (type === "directory") throw notText(file, "is a directory");
+  // A character has up to four bytes: the last one of this part may need more of them.
+  const range = { start: offset, end: offset + maxBytes + 2, ...(signal ? { signal } : {}) };
+  const bytes = new Uint8Array(await new Response(files.readStream(file, range)).arrayBuffer());
+  const end = endOfCharacter(bytes, maxBytes);
+  const part = bytes.subarray(0, end);
+  if (part.includes(0)) throw notText(file, "is not text");
+  const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try {
+    const rest = offset + end < size ? { nextOffset: offset + end } : {};
+    return { text: text.decode(part), size, ...rest };
+  } catch {
+    throw notText(file, "is not UTF-8 text from there on");
+  }
+}
+
+/** Where the character ends that the byte before `at` belongs to. */
+function endOfCharacter(bytes: Uint8Array, at: number): number {
+  let end = Math.min(at, bytes.length);
+  while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end += 1;
+  return end;
+}
+
+function notText(file: string, what: string): InvalidInputError {
+  return new InvalidInputError(`${JSON.stringify(file)} ${what}`, {
+    remedy: "Use list_files to see the files and their sizes, or run code that reads it.",
+  });
+}
+
+function tooLong(bytes: number, most: number): InvalidInputError {
+  return new InvalidInputError(`The content has ${bytes} bytes; write_file writes at most ${most}`, {
+    remedy: "Run code that writes the file.",
+  });
+}

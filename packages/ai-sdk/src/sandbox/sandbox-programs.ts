@@ -1,0 +1,116 @@
+import { InvalidInputError, type CodeExecutor, type ExecutorProcesses } from "@fenced/core";
+import { BoundedOutput } from "./bounded-output.ts";
+
+/** The exit code by which the programs below say that there is nothing at the path. */
+const missing = 44;
+const refuse = (what: string) => `{ echo "$1 ${what}" >&2; exit 1; }`;
+const ifMissing = (test: string) => `${test} || exit ${missing}`;
+
+/** Programs for a shell, with a path as their first argument; what they print is for this module only. */
+export const programs: Readonly<Record<"read" | "write" | "append" | "discard" | "stat" | "list" | "delete", string>> =
+  {
+    // The first byte says that the file is open.
+    read: `${ifMissing('[ -e "$1" ]')}; [ ! -d "$1" ] || ${refuse("is a directory")}
+[ -f "$1" ] || ${refuse("is not a regular file")}; exec 3<"$1" || exit 1; printf +; exec cat <&3`,
+    // What is there stays the same file, with its mode. "$2": where its content is, or nothing if it is the input.
+    write: `[ ! -d "$1" ] || ${refuse("is a directory")}
+case $1 in */*) mkdir -p -- "\${1%/*}/" || exit 1 ;; esac
+if [ -z "$2" ]; then exec cat >"$1"; fi; cat <"$2" >"$1"; code=$?; rm -f -- "$2"; exit "$code"`,
+    append: `case $1 in */*) mkdir -p -- "\${1%/*}/" || exit 1 ;; esac; exec cat >>"$1"`,
+    discard: `exec rm -f -- "$1"`,
+    stat: `${ifMissing('[ -e "$1" ]')}; [ ! -d "$1" ] || { printf "directory 0"; exit; }
+[ -f "$1" ] || { printf "other 0"; exit; }
+printf "file "; stat -Lc %s -- "$1" 2>/dev/null || stat -Lf %z -- "$1" 2>/dev/null || wc -c <"$1"`,
+    list: `${ifMissing('[ -e "$1" ]')}; [ -d "$1" ] || ${refuse("is not a directory")}
+cd -- "$1" || exit 1
+for name in * .[!.]* ..?*; do
+  if [ -L "$name" ]; then type=symlink; elif [ -d "$name" ]; then type=directory
+  elif [ -f "$name" ]; then type=file; elif [ -e "$name" ]; then type=other; else continue; fi
+  printf "%s %s\\0" "$type" "$name"
+done`,
+    delete: `${ifMissing('[ -L "$1" ] || [ -e "$1" ]')}
+[ -L "$1" ] || [ ! -d "$1" ] || ${refuse("is a directory")}; exec rm -f -- "$1"`,
+  };
+
+/** A program about one path. */
+export interface FileProgram {
+  readonly program: string;
+  readonly path: string;
+  /** Its second argument. Default: empty. */
+  readonly other?: string;
+  readonly stdin?: Uint8Array;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Bytes of an error message that are kept. */
+const mostErrorBytes = 4096;
+
+/** @throws InvalidInputError if the executor cannot start programs. */
+export function processesOf({ processes }: CodeExecutor): ExecutorProcesses {
+  if (processes) return processes;
+  throw new InvalidInputError("This executor cannot start programs, so it is not a sandbox", {
+    remedy:
+      "Use one whose `capabilities.processes` is true: LocalCommandLineCodeExecutor or DockerCommandLineCodeExecutor, for example.",
+  });
+}
+
+/** A path as an argument that no program takes for an option. */
+function argument(path: string): string {
+  if (path !== "") return path.startsWith("/") ? path : `./${path}`;
+  throw new InvalidInputError("The path is empty", { remedy: 'Name a file, or "." for the workspace.' });
+}
+
+/**
+ * Runs a program about a path; its output is a stream.
+ *
+ * @returns the output, from which the program's failure comes as an error.
+ */
+export async function startFileProgram(
+  processes: ExecutorProcesses,
+  { program, path, other = "", stdin, signal }: FileProgram,
+): Promise<AsyncGenerator<Uint8Array, "done" | "missing", void>> {
+  const started = await processes.start({
+    command: ["/bin/sh", "-c", program, "fenced", argument(path), other],
+    ...(stdin === undefined ? {} : { stdin }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  async function* output(): AsyncGenerator<Uint8Array, "done" | "missing", void> {
+    // Leaving the loop early kills the program.
+    await using running = started;
+    const said = BoundedOutput.read(running.stderr, mostErrorBytes);
+    yield* running.stdout;
+    const { exitCode } = await running.wait();
+    if (exitCode === missing) return "missing";
+    if (exitCode === 0) return "done";
+    const sentence = (await said).trim() || `the program for it ended with exit code ${exitCode}`;
+    throw new InvalidInputError(`${JSON.stringify(path)} in the sandbox: ${sentence}`, {
+      remedy: "Check the path and its permissions where the code runs.",
+    });
+  }
+  return output();
+}
+
+/**
+ * The same for an output that fits into memory.
+ *
+ * @returns `undefined` if there is nothing at the path.
+ */
+export async function runFileProgram(
+  processes: ExecutorProcesses,
+  program: FileProgram,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
+  const output = await startFileProgram(processes, program);
+  const pieces: Uint8Array[] = [];
+  for (let size = 0; ;) {
+    const { value, done } = await output.next();
+    if (done === true) return value === "missing" ? undefined : Buffer.concat(pieces);
+    pieces.push(value);
+    size += value.length;
+    if (size <= maxBytes) continue;
+    await output.return("done");
+    throw new InvalidInputError(`${JSON.stringify(program.path)} has more than ${maxBytes} bytes`, {
+      remedy: "Read it as a stream with readFile(), or a part of it with a command.",
+    });
+  }
+}

@@ -1,0 +1,226 @@
+import { readFile, stat } from "node:fs/promises";
+import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
+import { blockEnvironment, functionVariables, type BlockEvent, type BlockOutcome } from "@fenced/executor-kit";
+import { OutcomeUnknownError } from "./api/session-api.ts";
+import { isSessionGone } from "./http/service-error.ts";
+import { BlockFrames, type Printed } from "./pump/block-frames.ts";
+import { type BlockStart, type PumpLine, PumpLostError } from "./pump/pump-line.ts";
+import { callPump } from "./pump/pump-programs.ts";
+import { mostOutput, SessionRun } from "./session-run.ts";
+import type { RemoteSession, SessionState } from "./session/remote-session.ts";
+import { displayOf } from "./session/result-display.ts";
+
+/** Milliseconds that a step waits for something to report: the longest that an abort waits for its turn. */
+const stepMs = 1000;
+/** The same while programs are connected and may wait for an answer: at first, and at most. */
+const [firstCallMs, longestCallMs] = [50, 500];
+/** Milliseconds for an answer to come along with the next step. */
+const answerMs = 25;
+/** Milliseconds for ending a block, and for what its dead interpreter left to appear. */
+const [stopMs, journalMs] = [10_000, 3000];
+/** Steps to fetch what an ended block had printed; each brings half a mebibyte. */
+const mostLastSteps = 40;
+
+/** One block in a thread of the session's interpreter, followed in steps. */
+export class PumpRun extends SessionRun {
+  #frames = new BlockFrames(0);
+  #line: PumpLine | undefined;
+  #forged: PumpLostError | undefined;
+
+  protected async begin(session: RemoteSession): Promise<SessionState> {
+    const line = lineOf(session);
+    this.#line = line;
+    this.#frames = new BlockFrames(line.current + 1);
+    line.follow(this.#frames);
+    try {
+      await this.#start(line, this.#order(line));
+      return "ready";
+    } catch (error) {
+      // It may have begun: it is ended in the session.
+      if (this.run.signal.aborted) return "ready";
+      if (isSessionGone(error)) return "gone";
+      if (!(error instanceof PumpLostError)) throw asBroken(error);
+      // The interpreter died with the block, or is another one since.
+      if (error.reason === "died") return "ready";
+      if (error.reason === "forged") {
+        // The block may have run, so it must not begin a second time.
+        this.#forged = error;
+        return "ready";
+      }
+      // Nothing but the session's end ends the block before.
+      if (error.reason === "busy") await this.#replace(session);
+      return "bare";
+    }
+  }
+
+  protected async *inSession(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const line = lineOf(session);
+    try {
+      if (this.#forged) throw this.#forged;
+      yield* this.#follow(line);
+      if (this.run.signal.aborted) return yield* this.#stop(session, line);
+      this.endedAt = performance.now();
+      return yield* this.#show(session);
+    } catch (error) {
+      if (this.endedAt !== undefined || this.run.signal.aborted) throw error;
+      if (!(error instanceof PumpLostError)) throw asBroken(error);
+      if (error.reason !== "forged") return yield* this.#died(session, line, error);
+      this.stateLost = true;
+      yield* await this.#events(this.#frames.take());
+      await this.#replace(session);
+      throw asBroken(error);
+    }
+  }
+
+  protected async printedUntil(log: string): Promise<readonly BlockEvent[]> {
+    const isJournal = (await stat(log)).size <= mostOutput;
+    if (isJournal) this.#line?.takeJournal(await readFile(log));
+    return this.#events(this.#frames.take());
+  }
+
+  async #replace(session: RemoteSession): Promise<void> {
+    const { place } = this.pool;
+    if (place.holds(session)) place.onLost("The session of the pool was given up: its interpreter obeys no more");
+    await place.replace(session);
+  }
+
+  #order({ address }: PumpLine): BlockStart {
+    const { env, code, hostCalls } = this.run;
+    const { functionsDirectory: python, functions } = this.pool;
+    const directory = hostCalls?.variant === undefined ? python : `${python}/${hostCalls.variant}`;
+    // The session may have been replaced since the call began, and its socket with it.
+    const variables = hostCalls
+      ? { ...functionVariables({ python }, hostCalls, env, ":"), FENCED_HOST_CALLS: address }
+      : {};
+    const names = [functions.module, `_${functions.module}_host`];
+    return {
+      number: this.#frames.number,
+      code,
+      env: { ...blockEnvironment, ...env, ...variables },
+      functions,
+      modules: { functions: python, directory, names },
+    };
+  }
+
+  /** Starts the block, once: if the answer was lost, asks whether it has begun. */
+  async #start(line: PumpLine, start: BlockStart): Promise<void> {
+    const { signal } = this.run;
+    const order = { start, wait: stepMs };
+    try {
+      await line.step(order, signal, false);
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknownError)) throw error;
+      await line.step({ wait: 0 }, signal).catch((failure: unknown) => {
+        // The interpreter died meanwhile: nobody knows whether the block has run.
+        if (failure instanceof PumpLostError) throw error;
+        throw failure;
+      });
+      if (line.current !== start.number) await line.step(order, signal);
+    }
+  }
+
+  /** Yields what the block prints until it has ended, or has to. */
+  async *#follow(line: PumpLine): AsyncGenerator<BlockEvent, void, void> {
+    const { signal } = this.run;
+    let wait = firstCallMs;
+    for (;;) {
+      const printed = this.#frames.take();
+      yield* await this.#events(printed);
+      if (this.#frames.end || signal.aborted) return;
+      if (line.isConnected && !line.hasBytes) await line.moment(answerMs, signal);
+      wait = line.hasBytes || printed.length > 0 ? firstCallMs : Math.min(2 * wait, longestCallMs);
+      await line.step({ wait: line.isConnected ? wait : stepMs }, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+    }
+  }
+
+  /** Ends the block between two steps; if that is impossible, its session. */
+  async *#stop(session: RemoteSession, line: PumpLine): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    if (ExecutorStoppedError.isInstance(this.run.signal.reason)) return { exitCode: 1 };
+    const frames = this.#frames;
+    const signal = AbortSignal.timeout(stopMs);
+    try {
+      let left = await line.step({ wait: 100, stop: frames.number }, signal);
+      for (let step = 0; step < mostLastSteps && !frames.end && left === "fine"; step += 1) {
+        left = await line.step({ wait: 100, stop: frames.number }, signal);
+      }
+      if (frames.end && left === "fine") {
+        yield* await this.#events(frames.take());
+        return this.reportAborted();
+      }
+    } catch {
+      // The interpreter does not answer: it may be busy in native code.
+    }
+    const printed = await this.#events(frames.take());
+    yield* printed;
+    return yield* this.giveUp(session);
+  }
+
+  async *#show(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { exit = 1, shows = false } = this.#frames.end ?? {};
+    if (!shows) return this.report({ exitCode: exit });
+    const { timeoutMs, signal } = this.run;
+    const code = callPump("value", lineOf(session).place.secret);
+    const order = { code, timeoutMs, maxOutput: this.maxOutput, repeatable: true, signal };
+    const answer = await session.api.execute(order);
+    for (const type of ["stdout", "stderr"] as const) if (answer[type] !== "") yield { type, data: answer[type] };
+    yield* this.showValue(answer, answer.stdout === "" ? this.#frames.startsLine : answer.stdout.endsWith("\n"));
+    return this.report({ exitCode: answer.succeeded ? exit : 1 });
+  }
+
+  /** The pump's end was not the block's: what was printed until then may be in the scribe's journal. */
+  async *#died(
+    session: RemoteSession,
+    line: PumpLine,
+    lost: PumpLostError,
+  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    line.fail("its interpreter ended");
+    const signal = AbortSignal.timeout(journalMs);
+    await line.readJournal(async () => (await session.api.readFile(this.pool.logName, signal)).bytes, journalMs);
+    yield* await this.#events(this.#frames.take());
+    const reason = await this.#leaveDead(session, line, lost);
+    if (this.#frames.end) return this.report({ exitCode: this.#frames.end.exit });
+    yield { type: "stderr", data: `${reason}\n` };
+    return this.report({ exitCode: 1 });
+  }
+
+  /** Gives a session up whose pump is damaged: threads of the block may still run there. @returns what became of the block. */
+  async #leaveDead(session: RemoteSession, line: PumpLine, { reason }: PumpLostError): Promise<string> {
+    if (reason === "taken") return "Another executor took the session over while the block ran";
+    if (!(await line.hasInterpreter(AbortSignal.timeout(journalMs)))) {
+      return "The session's interpreter ended while the block ran";
+    }
+    this.stateLost = true;
+    await this.#replace(session);
+    return "The session was given up while the block ran: code in it damaged what the executor needs in its interpreter";
+  }
+
+  async #events(printed: readonly Printed[]): Promise<BlockEvent[]> {
+    const events: BlockEvent[] = [];
+    for (const each of printed) {
+      if ("type" in each) events.push(each);
+      else events.push(await displayOf(each.bundle, this.conditions.pictures));
+    }
+    return events;
+  }
+}
+
+function lineOf({ line }: RemoteSession): PumpLine {
+  if (line) return line;
+  throw new TypeError("this session has no pump");
+}
+
+function asBroken(error: unknown): unknown {
+  if (error instanceof PumpLostError) {
+    return new BackendUnavailableError("Something else answers in the place of the session's pump", {
+      remedy: "Code in the session has changed it. The next block runs in a new session, which has the files.",
+      cause: error,
+    });
+  }
+  if (!isSessionGone(error)) return error;
+  return new BackendUnavailableError("The session of the pool disappeared while it ran the block", {
+    remedy: "Check the pool's cooldown, and what the block did, before you run it again: part of it has run.",
+    cause: error,
+  });
+}

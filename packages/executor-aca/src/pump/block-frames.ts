@@ -1,0 +1,65 @@
+import type { JsonValue } from "@fenced/core";
+import type { BlockEvent } from "@fenced/executor-kit";
+import type { FrameConsumer } from "@fenced/executor-kit/supervisor";
+import * as z from "zod";
+import { displayFrame } from "./pump-line.ts";
+
+/** What the pump says about the end of a block. */
+export interface BlockEnd {
+  readonly exit: number;
+  /** The block has a value or figures, which the service shows when it is asked. */
+  readonly shows: boolean;
+}
+
+const blockEnd: z.ZodType<BlockEnd> = z.object({ exit: z.int().min(0).max(255), shows: z.boolean() });
+
+/** What a block displays, by type. */
+type Bundle = Readonly<Record<string, JsonValue>>;
+
+const bundleForm: z.ZodType<Bundle> = z.record(z.string(), z.json());
+
+/** The most that one display may have; the pump sends less. */
+const longestDisplay = 32 * 1024 * 1024;
+
+/** A piece of a block's output, or something that it displays. */
+export type Printed = Extract<BlockEvent, { readonly type: "stdout" | "stderr" }> | { readonly bundle: Bundle };
+
+/** Collects what the pump says about one block. */
+export class BlockFrames implements FrameConsumer {
+  readonly number: number;
+  end: BlockEnd | undefined;
+  /** Whether the next output to standard output begins a line. */
+  startsLine = true;
+  readonly #printed: Printed[] = [];
+  #display: Buffer[] = [];
+
+  constructor(number: number) {
+    this.number = number;
+  }
+
+  output(type: "stdout" | "stderr", block: number, data: Buffer): void {
+    if (block !== this.number || this.end || data.length === 0) return;
+    this.#printed.push({ type, data });
+    if (type === "stdout") this.startsLine = data.at(-1) === 10;
+  }
+
+  /** @throws Error if the pump would not say that. */
+  report(type: number, block: number, payload: Buffer): void {
+    if (block !== this.number || this.end) return;
+    if (type !== displayFrame) {
+      this.end = blockEnd.parse(JSON.parse(payload.toString()));
+      return;
+    }
+    this.#display.push(payload.subarray(1));
+    const length = this.#display.reduce((sum, piece) => sum + piece.length, 0);
+    if (length > longestDisplay) throw new Error("a display is longer than the pump allows");
+    if (payload[0] !== 1) return;
+    this.#printed.push({ bundle: bundleForm.parse(JSON.parse(Buffer.concat(this.#display).toString())) });
+    this.#display = [];
+  }
+
+  /** What has come since the last time. */
+  take(): readonly Printed[] {
+    return this.#printed.splice(0);
+  }
+}

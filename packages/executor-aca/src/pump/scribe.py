@@ -1,0 +1,288 @@
+"""
+Keeps what blocks print until the host has it, and carries connections of programs to the host. Python 3.8 or later, Linux.
+
+It is a process of its own beside the session's interpreter: nothing is lost when that dies, and nothing waits while it is busy in
+native code. The interpreter's steps ask it for bytes from an offset on, and bring the host's bytes; the same step may come twice.
+What the host has not taken for a while, or when the interpreter is gone, is in the journal, a file that the host can read.
+
+Arguments: the descriptors of standard output, of standard error and of the interpreter's messages; the journal's path and its mark;
+the directory for the socket of host functions. Standard input is a socket to the interpreter.
+"""
+
+import os
+import select
+import struct
+import sys
+import time
+
+import _fenced_channel as channels
+import _fenced_tunnels as tunnels
+from _fenced_channel import channel, data, events
+
+OUT, ERR, MESSAGES = (int(word) for word in sys.argv[1:4])
+JOURNAL, MARK, DIRECTORY = sys.argv[4:7]
+SOCKET = os.path.join(DIRECTORY, MARK)
+STREAMS = {OUT: channels.STDOUT, ERR: channels.STDERR}
+# A step: its number, what the host has taken, where its bytes begin, milliseconds to wait, bytes to answer with, the block that
+# begins, whether connections end, and the number of bytes that follow. The answer: number, offset, bytes taken, bytes that follow.
+STEP, ANSWER = struct.Struct(">IQQIIIBI"), struct.Struct(">IQQI")
+# Bytes that wait for the host; programs that print more have to wait. What is read at once when a block ends.
+LIMIT, MOST_AT_END = 1048576, 4194304
+# Seconds for more to come along with the first bytes, and until what was not fetched is written down.
+GATHERING, PATIENCE = 0.002, 2
+LONGEST_MESSAGE = 33554432
+
+outgoing, base = bytearray(), 0
+# Where the last frame ends for which a step need not wait any longer, and since when there is one.
+urgent, urgent_since = 0, 0.0
+incoming, taken = bytearray(), 0
+steps, messages = bytearray(), bytearray()
+# The step that waits for an answer, and until when.
+pending, due = None, 0.0
+block = 0
+paused = False
+fetched, written = time.monotonic(), (0, 0)
+
+orders = {
+    channels.TUNNEL_WRITE: tunnels.write,
+    channels.TUNNEL_CREDIT: tunnels.give_credit,
+    channels.TUNNEL_END: tunnels.end,
+    channels.TUNNEL_DROP: tunnels.drop,
+}
+
+
+def send(kind, number, payload=b""):
+    global outgoing, urgent, urgent_since
+    outgoing += struct.pack(">IBI", len(payload) + 5, kind, number) + payload
+    # A program that has taken an answer says more soon.
+    if kind != channels.TUNNEL_TAKEN:
+        if urgent <= base or not is_urgent():
+            urgent_since = time.monotonic()
+        urgent = base + len(outgoing)
+    hold_back()
+
+
+def is_urgent():
+    return pending is not None and urgent > pending[1]
+
+
+def hold_back():
+    """Programs are not read while too much waits for the host."""
+    global paused
+    if not paused and len(outgoing) > LIMIT:
+        paused = True
+        events.unregister(data.fileno())
+    elif paused and len(outgoing) <= LIMIT // 2:
+        paused = False
+        events.register(data.fileno(), select.EPOLLIN)
+
+
+def read_output(descriptor):
+    """Whether there was something."""
+    try:
+        chunk = os.read(descriptor, 65536)
+    except BlockingIOError:
+        return False
+    if not chunk:
+        forget(data, descriptor)
+        return False
+    if block:
+        send(STREAMS[descriptor], block, chunk)
+    return True
+
+
+def forget(epoll, descriptor):
+    """Nothing more comes there."""
+    try:
+        epoll.unregister(descriptor)
+    except OSError:
+        pass
+
+
+def drain():
+    """What was printed until now comes before what follows."""
+    for descriptor in STREAMS:
+        left = MOST_AT_END
+        try:
+            while left > 0 and read_output(descriptor):
+                left -= 65536
+        except OSError:
+            pass
+
+
+def read_messages():
+    """The interpreter tells what a block shows, and that it has ended."""
+    global messages, block
+    try:
+        chunk = os.read(MESSAGES, 1048576)
+    except BlockingIOError:
+        return
+    messages += chunk
+    if not chunk or len(messages) > LONGEST_MESSAGE:
+        forget(events, MESSAGES)
+        return
+    while len(messages) >= 9:
+        length, kind, number = struct.unpack_from(">IBI", messages)
+        if len(messages) < length + 4:
+            return
+        payload = bytes(messages[9 : length + 4])
+        del messages[: length + 4]
+        if number != block:
+            continue
+        drain()
+        for start in range(0, max(1, len(payload)), 524288):
+            piece = payload[start : start + 524288]
+            last = start + 524288 >= len(payload)
+            send(kind, block, bytes([last]) + piece if kind == channels.DONE else piece)
+        if kind == channels.EXIT:
+            block = 0
+
+
+def read_steps():
+    global steps
+    try:
+        chunk = os.read(0, 1048576)
+    except OSError:
+        chunk = b""
+    if not chunk:
+        end()
+    steps += chunk
+    while len(steps) >= STEP.size:
+        fields = STEP.unpack_from(steps)
+        if len(steps) < STEP.size + fields[-1]:
+            return
+        payload = bytes(steps[STEP.size : STEP.size + fields[-1]])
+        del steps[: STEP.size + fields[-1]]
+        take_step(fields, payload)
+
+
+def take_step(fields, payload):
+    global outgoing, base, pending, due, block, fetched, taken, urgent_since
+    _, acknowledged, at, wait, _, begins, ends, _ = fields
+    if begins:
+        drain()
+        block = begins
+    dropped = min(max(0, acknowledged - base), len(outgoing))
+    del outgoing[:dropped]
+    base += dropped
+    hold_back()
+    if ends:
+        for tunnel in list(tunnels.numbers.values()):
+            tunnels.finish(tunnel)
+    fresh = payload[max(0, taken - at) :] if at <= taken else b""
+    taken += len(fresh)
+    obey(fresh)
+    fetched = time.monotonic()
+    pending, due = fields, fetched + wait / 1000
+    urgent_since = fetched - GATHERING if is_urgent() else urgent_since
+
+
+def obey(frames):
+    global incoming
+    incoming += frames
+    while len(incoming) >= 9:
+        length, kind, number = struct.unpack_from(">IBI", incoming)
+        if len(incoming) < length + 4:
+            return
+        payload = bytes(incoming[9 : length + 4])
+        del incoming[: length + 4]
+        if kind == channels.LISTEN:
+            send(channels.LISTENING, 0, os.fsencode(tunnels.listen_for_calls(SOCKET)))
+        elif kind in orders:
+            orders[kind](number, payload)
+
+
+def answer():
+    """Answers the step that waits, if its time has come."""
+    global pending, fetched
+    if pending is None:
+        return
+    now = time.monotonic()
+    if now < due and not (is_urgent() and now >= urgent_since + GATHERING):
+        return
+    number, most = pending[0], pending[4]
+    piece = bytes(outgoing[:most])
+    pending, fetched = None, now
+    reply = memoryview(ANSWER.pack(number, base, taken, len(piece)) + piece)
+    try:
+        while reply:
+            reply = reply[os.write(0, reply) :]
+    except OSError:
+        end()
+
+
+def keep_journal():
+    global written
+    if pending is None and outgoing and time.monotonic() > fetched + PATIENCE:
+        if written != (base, len(outgoing)):
+            write_journal()
+            written = (base, len(outgoing))
+
+
+def write_journal():
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        journal = os.open(JOURNAL, flags, 0o600)
+        left = memoryview(MARK.encode() + struct.pack(">QQ", base, len(outgoing)) + outgoing)
+        while left:
+            left = left[os.write(journal, left) :]
+        os.close(journal)
+    except OSError:
+        pass
+
+
+def end():
+    """The interpreter is gone."""
+    read_messages()
+    drain()
+    if outgoing:
+        write_journal()
+    try:
+        os.unlink(SOCKET)
+        os.rmdir(DIRECTORY)
+    except OSError:
+        pass
+    os._exit(0)
+
+
+def serve(descriptor):
+    if descriptor == 0:
+        read_steps()
+    elif descriptor == MESSAGES:
+        read_messages()
+    elif descriptor == data.fileno():
+        for each, _ in data.poll(0):
+            if each in STREAMS:
+                read_output(each)
+            elif each in tunnels.tunnels:
+                tunnels.read(each)
+    elif descriptor in tunnels.listeners:
+        tunnels.accept(descriptor)
+    elif descriptor in tunnels.tunnels:
+        tunnels.flush(descriptor)
+
+
+def timeout():
+    """Seconds until something is to be done although nothing comes; `-1`: nothing is."""
+    now = time.monotonic()
+    if pending is not None:
+        return max(0.0, (min(due, urgent_since + GATHERING) if is_urgent() else due) - now)
+    return max(0.01, fetched + PATIENCE - now) if outgoing and written != (base, len(outgoing)) else -1
+
+
+def main():
+    channel.send = send
+    for descriptor in (OUT, ERR, MESSAGES):
+        os.set_blocking(descriptor, False)
+    for descriptor in (0, MESSAGES, data.fileno()):
+        events.register(descriptor, select.EPOLLIN)
+    for descriptor in STREAMS:
+        data.register(descriptor, select.EPOLLIN)
+    while True:
+        for descriptor, _ in sorted(events.poll(timeout())):
+            serve(descriptor)
+        answer()
+        keep_journal()
+
+
+main()

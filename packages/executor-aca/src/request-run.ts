@@ -1,0 +1,63 @@
+import { createReadStream } from "node:fs";
+import type { BlockEvent, BlockOutcome } from "@fenced/executor-kit";
+import type { ExecutionAnswer } from "./api/session-api.ts";
+import { mostOutput, SessionRun } from "./session-run.ts";
+import { arrangeOutput } from "./session/arrange-output.ts";
+import { openLate } from "./session/open-late.ts";
+import { readLog } from "./session/output-log.ts";
+import type { RemoteSession, SessionState } from "./session/remote-session.ts";
+
+/** One block as one execution of the service, whose answer has all that it printed. */
+export class RequestRun extends SessionRun {
+  protected async begin(session: RemoteSession): Promise<SessionState> {
+    return session.begin(this.run.env, this.run.signal);
+  }
+
+  protected async *inSession(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    return yield* this.#show(await this.#execute(session), session);
+  }
+
+  protected async printedUntil(log: string): Promise<readonly BlockEvent[]> {
+    const printed: BlockEvent[] = [];
+    let length = 0;
+    for await (const record of readLog(createReadStream(log))) {
+      if (record.type === "cut" || (length += record.data.length) > mostOutput) break;
+      printed.push({ type: record.type, data: Buffer.from(record.data) });
+    }
+    return printed;
+  }
+
+  async #execute(session: RemoteSession): Promise<ExecutionAnswer> {
+    const { code, env, timeoutMs, signal } = this.run;
+    const wrapped = this.pool.language.wrap(code, env);
+    const order = { code: wrapped, timeoutMs, maxOutput: this.maxOutput, repeatable: false, signal };
+    const answer = await session.api.execute(order);
+    this.endedAt = performance.now();
+    // A concurrent block had to be ended, and the shared session went with it.
+    if (!this.pool.place.holds(session)) this.stateLost = true;
+    return answer;
+  }
+
+  async *#show(answer: ExecutionAnswer, { api }: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { logName, language } = this.pool;
+    const { stdout, stderr, error, succeeded } = answer;
+    const truncated = yield* arrangeOutput({
+      stdout,
+      stderr,
+      maxOutput: this.maxOutput,
+      openLog: language.hasLog ? () => openLate((signal) => api.readFile(logName, signal), this.run.signal) : undefined,
+    });
+    yield* this.showValue(answer, stdout === "" || stdout.endsWith("\n"));
+    const message = error?.message ?? "";
+    if (!succeeded && !stderr.includes(message)) yield { type: "stderr", data: `${message}\n` };
+    return this.report({ exitCode: exitCodeOf(answer), truncated });
+  }
+}
+
+function exitCodeOf({ succeeded, exitCode, error }: ExecutionAnswer): number {
+  if (exitCode !== undefined) return exitCode;
+  if (succeeded) return 0;
+  const asked = /^SystemExit(?:: (\d+|None))?$/.exec(error?.message ?? "");
+  if (!asked) return 1;
+  return asked[1] === undefined || asked[1] === "None" ? 0 : Number(asked[1]) & 255;
+}

@@ -1,0 +1,160 @@
+import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
+import { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import { OutcomeUnknownError, type ExecutionAnswer } from "./api/session-api.ts";
+import { ServiceError } from "./http/service-error.ts";
+import type { OpenPool } from "./open-pool.ts";
+import type { RemoteSession, SessionState } from "./session/remote-session.ts";
+import { readValue } from "./session/result-display.ts";
+
+/** What a run needs from its executor. */
+export interface RunConditions {
+  readonly maxOutputBytes: number;
+  /** Whether the value of the last expression is printed. */
+  readonly showsResult: boolean;
+  /** Where pictures are saved. */
+  readonly pictures: () => Promise<string>;
+  /** Writes the block's file into the session, if it has one. */
+  readonly writeFile: () => Promise<void>;
+  readonly setUpFunctions: () => Promise<void>;
+}
+
+/** Asked for in addition to what a result keeps, so that the omitted bytes can be counted. */
+const outputReserve = 4096;
+/** The most output that is asked for, or that is kept of a block whose session was given up. */
+export const mostOutput: number = 16 * 1024 * 1024;
+/** Sessions that a block may lose before it gives up. */
+const sessionAttempts = 5;
+
+/** One block on its way through a session; subclasses know by which transport. */
+export abstract class SessionRun {
+  protected readonly run: BlockRun;
+  protected readonly pool: OpenPool;
+  protected readonly conditions: RunConditions;
+  protected readonly maxOutput: number;
+  /** When the block had ended; `undefined` until then. */
+  protected endedAt: number | undefined;
+  protected stateLost = false;
+  #reported = false;
+
+  constructor(run: BlockRun, pool: OpenPool, conditions: RunConditions) {
+    this.run = run;
+    this.pool = pool;
+    this.conditions = conditions;
+    this.maxOutput = Math.min(conditions.maxOutputBytes + outputReserve, mostOutput);
+  }
+
+  /** Prepares the block in the session, or finds that it cannot run there. */
+  protected abstract begin(session: RemoteSession): Promise<SessionState>;
+
+  /** Runs the block in a session in which it was prepared. */
+  protected abstract inSession(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void>;
+
+  /** What the block printed until its session was given up. @param log - the executor's file of that session. */
+  protected abstract printedUntil(log: string): Promise<readonly BlockEvent[]>;
+
+  async *events(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const { place } = this.pool;
+    this.stateLost = place.lossUnreported;
+    place.lossUnreported = false;
+    try {
+      return yield* this.#inSomeSession();
+    } finally {
+      // An aborted or rejected call does not report that variables are gone, so the next result has to.
+      if (this.stateLost && !this.#reported) place.lossUnreported = true;
+    }
+  }
+
+  async *#inSomeSession(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const session = await this.#prepare();
+      try {
+        return yield* this.inSession(session);
+      } catch (error) {
+        // The block has run; only its output could not be shown.
+        if (this.endedAt !== undefined) throw error;
+        if (this.run.signal.aborted) return yield* this.giveUp(session);
+        // Refused because the session is gone: the block has not run.
+        const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
+        if (!lost) throw asUnknownOutcome(error);
+        await this.#renew(session, "gone");
+      }
+    }
+  }
+
+  /** The session, prepared with our variables and functions and the block's environment. */
+  async #prepare(): Promise<RemoteSession> {
+    const { place } = this.pool;
+    for (let attempt = 1; attempt <= sessionAttempts; attempt += 1) {
+      const session = await place.session(this.run.signal);
+      if (place.functionsMissing) {
+        place.functionsMissing = false;
+        await this.conditions.setUpFunctions().catch((error: unknown) => {
+          place.functionsMissing = true;
+          throw error;
+        });
+      }
+      const state = await this.begin(session);
+      if (state === "ready") return session;
+      await this.#renew(session, state);
+    }
+    throw new BackendUnavailableError("The pool keeps losing the sessions that it creates", {
+      remedy: "Check the pool's cooldown and its logs.",
+    });
+  }
+
+  async #renew(lost: RemoteSession, state: "bare" | "gone"): Promise<void> {
+    const { place } = this.pool;
+    this.stateLost = true;
+    if (state === "bare") await place.repair(lost, this.run.signal);
+    else await place.renew(lost, this.run.signal);
+    await this.conditions.writeFile();
+  }
+
+  /** The value of the last expression: its pictures, and its text in a line of its own. */
+  protected async *showValue({ result }: ExecutionAnswer, startsLine: boolean): AsyncGenerator<BlockEvent, void, void> {
+    const { displays, text } = await readValue(result, this.conditions.pictures);
+    for (const display of displays) yield { type: "display", display };
+    if (text === undefined || !this.conditions.showsResult) return;
+    yield { type: "stdout", data: `${startsLine ? "" : "\n"}${text}\n` };
+  }
+
+  /** How the block ended: its result tells. */
+  protected report(outcome: Omit<BlockOutcome, "endedAt" | "stateLost">): BlockOutcome {
+    this.#reported = true;
+    const endedAt = this.endedAt === undefined ? {} : { endedAt: this.endedAt };
+    return { ...outcome, stateLost: this.stateLost, ...endedAt };
+  }
+
+  /** How an aborted block ended: its result tells if its time was up. */
+  protected reportAborted(): BlockOutcome {
+    this.#reported = this.run.signal.reason === timeIsUp;
+    return { exitCode: 1, stateLost: this.stateLost };
+  }
+
+  /** No call ends a running block, so the session is given up. The block's output so far is kept. */
+  protected async *giveUp(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    // An executor that stops or restarts gives up the session itself.
+    if (ExecutorStoppedError.isInstance(this.run.signal.reason)) return { exitCode: 1 };
+    this.stateLost = true;
+    if (this.pool.place.holds(session)) {
+      this.pool.place.onLost(
+        "The session of the pool was given up to end what ran in it; its files are in another one",
+      );
+    }
+    let printed: readonly BlockEvent[] = [];
+    await this.pool.place.replace(session, async (log) => {
+      printed = await this.printedUntil(log);
+    });
+    const outcome = this.reportAborted();
+    yield* printed;
+    return outcome;
+  }
+}
+
+function asUnknownOutcome(error: unknown): unknown {
+  if (!(error instanceof OutcomeUnknownError)) return error;
+  return new BackendUnavailableError(`${error.message}: it may or may not have run`, {
+    remedy: "It was not sent again: check what it did before you run it a second time.",
+    cause: error.cause,
+  });
+}

@@ -1,0 +1,102 @@
+import { InvalidInputError, type ExecutorProcesses, type ProcessOptions, type RunningProcess } from "@fenced/core";
+import { followSignals, untilAborted } from "@fenced/core/abort";
+import { checkOptions, environmentOption, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
+import * as z from "zod";
+import type { BackendSession } from "../backend-session.ts";
+import type { BlockEvent, BlockOutcome, ProgramRun } from "../run/block-run.ts";
+import type { SessionLife } from "../session-life.ts";
+import { StartedProcess } from "./started-process.ts";
+
+const shell = "/bin/sh";
+/** Starts a program in a directory. As with `env --chdir`, 125 says that the directory is missing. */
+const launcher = 'cd -- "$1" || exit 125\nshift\nexec "$@"';
+const noPorts: ReadonlyMap<number, number> = new Map();
+
+const word = z.string().regex(/^[^\0]*$/, "must not contain a NUL character");
+const name = word.min(1, "must not be empty");
+const command = z.union(
+  [name, z.tuple([name], word).readonly()],
+  'must be a command line, or an array of a program and its arguments, without NUL characters: ["ls", "-l"]',
+);
+const stdin = z.union(
+  [z.string(), z.custom<Uint8Array>((value) => value instanceof Uint8Array)],
+  "must be a string or a Uint8Array",
+);
+
+const processOptions: z.ZodType<ProcessOptions> = optionsSchema({
+  command,
+  cwd: name.exactOptional(),
+  env: environmentOption.exactOptional(),
+  stdin: stdin.exactOptional(),
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<ProcessOptions>);
+
+/** Runs a program in an open session. */
+export type RunProgram<Session> = (
+  session: Session,
+  program: ProgramRun,
+) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
+
+/** The programs of an executor that run beside its blocks, in the session that is open when they are started. */
+export class SessionProcesses<Session extends BackendSession> implements ExecutorProcesses {
+  readonly #life: SessionLife<Session>;
+  readonly #run: RunProgram<Session>;
+
+  constructor(life: SessionLife<Session>, run: RunProgram<Session>) {
+    this.#life = life;
+    this.#run = run;
+  }
+
+  get ports(): ReadonlyMap<number, number> {
+    return this.#life.session?.ports ?? noPorts;
+  }
+
+  async start(options: ProcessOptions): Promise<RunningProcess> {
+    const checked = checkOptions(processOptions, options, "processes.start");
+    checked.signal?.throwIfAborted();
+    const epoch = this.#life.open();
+    const rejecting = new AbortController();
+    const { signal } = rejecting;
+    const unfollow = followSignals(rejecting, [epoch.signal, checked.signal]);
+    try {
+      const session = await epoch.waitForSession(signal);
+      await untilAborted(session.repair?.(epoch.signal) ?? Promise.resolve(), signal);
+      const { env = {}, stdin: input } = checked;
+      const run = (ending: AbortSignal) =>
+        this.#run(session, {
+          argv: argvOf(checked),
+          env,
+          ...(input === undefined ? {} : { stdin: input }),
+          signal: ending,
+        });
+      const process = new StartedProcess(run, signal);
+      void process.ended.then(epoch.begin()).then(unfollow);
+      return process;
+    } catch (error) {
+      unfollow();
+      throw error;
+    }
+  }
+}
+
+/**
+ * Runs a program in a session, with its variables over those of the executor.
+ *
+ * @throws InvalidInputError if the session cannot run programs.
+ */
+export function runProgram(
+  session: BackendSession,
+  program: ProgramRun,
+  env: Readonly<Record<string, string>>,
+): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  if (session.runProgram) return session.runProgram({ ...program, env: { ...env, ...program.env } });
+  throw new InvalidInputError("Programs cannot be started beside blocks here", {
+    remedy: "Run them as blocks, or use an executor whose `capabilities.processes` is true.",
+  });
+}
+
+function argvOf({ command: given, cwd = "." }: ProcessOptions): [string, ...string[]] {
+  const directory = cwd.startsWith("/") ? cwd : `./${cwd}`;
+  const words = typeof given === "string" ? [shell, "-c", given] : given;
+  return [shell, "-c", launcher, "fenced", directory, ...words];
+}

@@ -1,0 +1,122 @@
+import type { ProcessExit, RunningProcess } from "@fenced/core";
+import { followSignals } from "@fenced/core/abort";
+import { timeIsUp, type BlockEvent, type BlockOutcome } from "../run/block-run.ts";
+
+/** Bytes of each stream that may wait for a slow consumer before the program has to wait. */
+const highWaterMark = 262_144;
+
+/** A program from its start to its end, and its output as two streams. */
+export class StartedProcess implements RunningProcess {
+  /** Resolves when everything that was to be killed is dead, or the program has ended by itself. */
+  readonly ended: Promise<void>;
+  readonly #stdout = new OutputStream(() => this.#wake());
+  readonly #stderr = new OutputStream(() => this.#wake());
+  readonly #ending = new AbortController();
+  readonly #exit: Promise<ProcessExit>;
+  #wake: () => void = () => {};
+
+  /**
+   * @param run - starts the program with the given signal.
+   * @param signal - kills the program; `wait()` then rejects with its reason.
+   */
+  constructor(run: (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>, signal: AbortSignal) {
+    const unfollow = followSignals(this.#ending, [signal]);
+    this.#ending.signal.addEventListener("abort", () => this.#wake(), { once: true });
+    this.#exit = this.#pump(run, signal);
+    this.ended = this.#exit.then(unfollow, unfollow);
+  }
+
+  get stdout(): ReadableStream<Uint8Array> {
+    return this.#stdout.readable;
+  }
+
+  get stderr(): ReadableStream<Uint8Array> {
+    return this.#stderr.readable;
+  }
+
+  wait(): Promise<ProcessExit> {
+    return this.#exit;
+  }
+
+  async kill(): Promise<void> {
+    // How it ended is still reported.
+    this.#ending.abort(timeIsUp);
+    await this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+
+  async #pump(
+    run: (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
+    signal: AbortSignal,
+  ): Promise<ProcessExit> {
+    try {
+      const events = run(this.#ending.signal);
+      for (;;) {
+        await this.#room();
+        const { value, done } = await events.next();
+        if (done === true) {
+          signal.throwIfAborted();
+          return { exitCode: value.exitCode };
+        }
+        if (value.type === "stdout") this.#stdout.push(value.data);
+        else if (value.type === "stderr") this.#stderr.push(value.data);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      this.#stdout.close();
+      this.#stderr.close();
+    }
+  }
+
+  /** Waits until both streams can take more. A program that is being killed ends without its consumer. */
+  async #room(): Promise<void> {
+    while (!this.#ending.signal.aborted && !(this.#stdout.hasRoom && this.#stderr.hasRoom)) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}
+
+/** One output of a program. */
+class OutputStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  /** @param wake - called when there may be room again. */
+  constructor(wake: () => void) {
+    this.readable = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: wake,
+        cancel: () => {
+          this.#controller = undefined;
+          wake();
+        },
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark }),
+    );
+  }
+
+  /** True also if nobody wants it any more. */
+  get hasRoom(): boolean {
+    return !this.#controller || (this.#controller.desiredSize ?? 0) > 0;
+  }
+
+  /** Copies the data, whose memory may be reused. Drops it if there is no room, or the consumer has left. */
+  push(data: Uint8Array | string): void {
+    if (this.hasRoom) this.#controller?.enqueue(new Uint8Array(typeof data === "string" ? Buffer.from(data) : data));
+  }
+
+  close(): void {
+    this.#controller?.close();
+    this.#controller = undefined;
+  }
+}

@@ -1,0 +1,79 @@
+import type { Duplex } from "node:stream";
+import { rootCertificates } from "node:tls";
+import type { AllowedNetwork, NetworkDecision, NetworkPolicy } from "@fenced/core";
+import { NetworkLog } from "../run/network-log.ts";
+import { networkVariables } from "./network-variables.ts";
+import type { Supervisor } from "./supervisor.ts";
+
+/** What a session needs of a proxy. `EgressProxy` of `@fenced/egress` is one. */
+export interface NetworkProxy {
+  /** Takes over a connection of a program. */
+  handle(connection: Duplex): void;
+  /** The certificate, as PEM, of the proxy's own authority; `undefined` if it has none. */
+  certificate(): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+/** Makes a proxy; the class `EgressProxy` is passed, so that only executors with network policies depend on it. */
+export type NetworkProxyClass = new (options: AllowedNetwork & { readonly maxConnections: number }) => NetworkProxy;
+
+/**
+ * Maximum number of simultaneous connections of a session; below what a supervisor carries, so that one too many gets a
+ * reason.
+ */
+const maxConnections = 200;
+
+/**
+ * The proxy of a session, in this process, for places without a network: programs there reach it through their
+ * supervisor.
+ */
+export class SessionNetwork {
+  readonly #proxy: NetworkProxy;
+  readonly #log = new NetworkLog();
+
+  constructor(policy: AllowedNetwork, Proxy: NetworkProxyClass) {
+    this.#proxy = new Proxy({
+      ...policy,
+      maxConnections,
+      onRequest: (decision) => {
+        this.#log.add(decision);
+        policy.onRequest?.(decision);
+      },
+    });
+  }
+
+  /** The network of a session with this policy; `undefined` if the policy lists no hosts, and so needs no proxy. */
+  static of(policy: NetworkPolicy | undefined, Proxy: NetworkProxyClass): SessionNetwork | undefined {
+    return typeof policy === "object" ? new SessionNetwork(policy, Proxy) : undefined;
+  }
+
+  /**
+   * Gives the programs of a place access to the proxy. Call it for each new supervisor.
+   *
+   * @returns the variables that tell them where it is.
+   * @throws BackendUnavailableError if the supervisor cannot listen on the place's loopback.
+   */
+  async enter(supervisor: Pick<Supervisor, "openNetwork">): Promise<Readonly<Record<string, string>>> {
+    const entrance = await supervisor.openNetwork(
+      (connection) => this.#proxy.handle(connection),
+      await this.#authorities(),
+    );
+    return networkVariables(entrance);
+  }
+
+  /** Starts to collect refused requests; returns a function that returns them. */
+  collect(): () => readonly NetworkDecision[] {
+    return this.#log.collect();
+  }
+
+  /** Ends all connections. */
+  close(): Promise<void> {
+    return this.#proxy.close();
+  }
+
+  /** The proxy's own authority, for hosts with credentials, and the public ones, which the place may lack. */
+  async #authorities(): Promise<string | undefined> {
+    const own = await this.#proxy.certificate();
+    return own === undefined ? undefined : [own, ...rootCertificates].join("\n");
+  }
+}

@@ -1,0 +1,136 @@
+import { randomUUID } from "node:crypto";
+import type { AllowedNetwork } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { playHost } from "@fenced/test-support/loopback-hosts";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { KubernetesExecutorOptions } from "../src/index.ts";
+import { ask, createExecutor, namespace, phaseOf, printed } from "./support/cluster.ts";
+import { KubeconfigFiles, kubeconfigOf, role, ServiceAccount, testCluster } from "./support/kubeconfig-files.ts";
+import { PolicyEnforcer } from "./support/policy-enforcer.ts";
+import { TestNamespace } from "./support/test-namespace.ts";
+
+const policiesOf = (space: string) => `/apis/networking.k8s.io/v1/namespaces/${space}/networkpolicies`;
+const list = z.object({
+  items: z.array(z.object({ metadata: z.looseObject({ name: z.string() }), spec: z.looseObject({}) })),
+});
+
+async function policyOf(pod: string) {
+  return list.parse(await ask("GET", policiesOf(namespace))).items.find(({ metadata }) => metadata.name === pod);
+}
+
+const connect = (host: string, port: string) => `
+import os, socket
+try:
+    socket.create_connection((${host}, int(${port})), timeout=2)
+    print("connected")
+except OSError as error:
+    print(type(error).__name__)
+`;
+const server = connect('os.environ["KUBERNETES_SERVICE_HOST"]', 'os.environ["KUBERNETES_SERVICE_PORT"]');
+const fetchProgram = (url: string) =>
+  `import urllib.request\nprint(urllib.request.urlopen(${JSON.stringify(url)}).read().decode())`;
+
+describe("a network policy", needs("kubernetes", "root"), () => {
+  it("cuts the pod off, goes with it, and lets code talk to the listed hosts through this process", async () => {
+    await using _ = new PolicyEnforcer();
+    const port = await playHost();
+    const network: AllowedNetwork = {
+      allow: [`good.example:${port}`, "127.0.0.1"],
+      resolve: async () => ["127.0.0.1"],
+    };
+    await using open = createExecutor();
+    await using closed = createExecutor({ network: "none" });
+    await using listed = createExecutor({ network });
+    // Else the others would have shown nothing.
+    expect(await printed(open, server)).toBe("connected");
+    expect(await printed(closed, server)).toMatch(/imeout/);
+    expect(await printed(listed, server)).toMatch(/imeout/);
+    expect(await printed(listed, fetchProgram(`http://good.example:${port}/page`))).toBe(
+      `host of good.example:${port}: GET /page`,
+    );
+    const code = fetchProgram("https://evil.example/");
+    const refused = await listed.executeCodeBlocks([{ language: "python", code }]);
+    expect(refused.output).toContain("evil.example is not in this executor's network policy");
+    expect(refused.network).toMatchObject([{ allowed: false, host: "evil.example", port: 443 }]);
+    expect(await printed(closed, "import os\nprint('HTTP_PROXY' in os.environ)")).toBe("False");
+
+    const pod = closed.podName ?? "";
+    expect(await policyOf(pod)).toMatchObject({
+      metadata: { ownerReferences: [{ kind: "Pod", name: pod }] },
+      spec: { podSelector: { matchLabels: { "fenced.dev/pod": pod } }, policyTypes: ["Ingress", "Egress"] },
+    });
+    expect(await policyOf(open.podName ?? "")).toBeUndefined();
+    await closed.stop();
+    await expect.poll(() => phaseOf(pod), { timeout: 30_000 }).toBe("gone");
+    await expect.poll(() => policyOf(pod), { timeout: 30_000 }).toBeUndefined();
+  });
+
+  it("outlives the last process of a pod whose supervisor the code has stopped", async () => {
+    await using _ = new PolicyEnforcer();
+    await using executor = createExecutor({ network: "none" });
+    // It goes on in the background, and looks for a way out until it is ended.
+    const code = `
+import os, signal, subprocess, sys
+supervisor = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[1])
+while int(open(f"/proc/{supervisor}/stat").read().rsplit(")", 1)[1].split()[1]) not in (0, 1):
+    supervisor = int(open(f"/proc/{supervisor}/stat").read().rsplit(")", 1)[1].split()[1])
+print("found", flush=True)
+os.kill(supervisor, signal.SIGSTOP)
+`;
+    const pod = await executor.start().then(() => executor.podName ?? "");
+    const block = executor.executeCodeBlocks([{ language: "python", code }]).catch(String);
+    await expect.poll(() => policyOf(pod)).toBeDefined();
+    await executor.stop();
+    await block;
+    for (;;) {
+      const [phase, policy] = [await phaseOf(pod), await policyOf(pod)];
+      if (phase === "gone") break;
+      expect(policy).toBeDefined();
+    }
+  });
+});
+
+describe("a network policy that the cluster", needs("kubernetes"), () => {
+  /** What starting fails with in this namespace. */
+  async function failure(space: TestNamespace, options: KubernetesExecutorOptions = {}): Promise<string> {
+    const executor = createExecutor({ namespace: space.name, network: "none", ...options });
+    const error: unknown = await executor.start().catch((thrown: unknown) => thrown);
+    await executor.stop();
+    return String(error);
+  }
+  // A pod that reaches nothing in the first place, as far as it can know.
+  const alone: KubernetesExecutorOptions["podTemplate"] = {
+    spec: { containers: [{ name: "code", env: [{ name: "KUBERNETES_SERVICE_PORT", value: "1" }] }] },
+  };
+
+  it("does not enforce is an error that says so, before any code runs; as is one that cannot be seen to be", async () => {
+    await using space = await TestNamespace.make();
+    const [unenforced, unseen] = await Promise.all([failure(space), failure(space, { podTemplate: alone })]);
+    expect(unenforced).toMatch(/does not enforce NetworkPolicy.*reaches tcp 10\.222\.0\.1 443.*network plugin/s);
+    expect(unseen).toMatch(/cannot be seen.*neither the API server nor a name server.*denies everything/s);
+    await expect.poll(() => space.pods(), { timeout: 30_000 }).toEqual([]);
+
+    const policy = { podSelector: {}, policyTypes: ["Ingress", "Egress"] };
+    await ask("POST", policiesOf(space.name), { metadata: { name: "closed" }, spec: policy });
+    await using executor = createExecutor({ namespace: space.name, network: "none", podTemplate: alone });
+    expect(await printed(executor, "print('closed before')")).toBe("closed before");
+
+    const rule = { podSelector: { matchExpressions: [{ key: "fenced.dev/pod", operator: "Exists" }] }, egress: [{}] };
+    await ask("POST", policiesOf(space.name), { metadata: { name: "leak" }, spec: rule });
+    expect(await failure(space)).toMatch(/NetworkPolicy leak lets this executor's pods talk.*Policies add up/s);
+  }, 120_000);
+
+  it("does not let this user make is an error with the Role that does", async () => {
+    await using files = await KubeconfigFiles.make();
+    await using account = await ServiceAccount.make();
+    await account.grant(role);
+    const user = { token: account.token };
+    const kubeconfig = await files.write("account", kubeconfigOf({ ...testCluster(), user }));
+    const label = randomUUID();
+    await using executor = createExecutor({ kubeconfig, network: "none", labels: { "fenced-test": label } });
+    await expect(executor.start()).rejects.toThrow(
+      /may not create networkpolicies in the namespace default[^]*resources: \[networkpolicies\], verbs: \[create, list\]/,
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { createExecutor, printed } from "./support/cluster.ts";
+import { CountingServer } from "./support/counting-server.ts";
+import { KubeconfigFiles, kubeconfigOf, testCluster } from "./support/kubeconfig-files.ts";
+import { PolicyEnforcer } from "./support/policy-enforcer.ts";
+
+// docs/kubernetes-scale.md has these numbers.
+describe("the API server", needs("kubernetes", "root"), () => {
+  it("is asked four times for a session, whatever that does; six times with a network policy", async () => {
+    await using server = await CountingServer.start();
+    await using files = await KubeconfigFiles.make();
+    const { user } = testCluster();
+    const kubeconfig = await files.write("counted", kubeconfigOf({ cluster: { server: server.url }, user }));
+    {
+      // The first executor of a program also looks for what others have left.
+      await using first = createExecutor({ kubeconfig });
+      await first.start();
+    }
+    expect(server.requests.filter((request) => request === "list pods")).toHaveLength(1);
+
+    server.requests.length = 0;
+    const executor = createExecutor({ kubeconfig });
+    await executor.start();
+    for (let block = 0; block < 20; block++) expect(await printed(executor, `print(${block})`)).toBe(String(block));
+    await executor.files.write("large", Buffer.alloc(1_000_000));
+    expect(await executor.files.list()).toEqual([{ path: "large", size: 1_000_000 }]);
+    await executor.restart();
+    await executor.stop();
+    expect(server.requests).toEqual(["create pods", "watch pods", "create pods/exec", "delete pods"]);
+
+    server.requests.length = 0;
+    {
+      await using _ = new PolicyEnforcer();
+      await using closed = createExecutor({ kubeconfig, network: "none" });
+      await printed(closed, "print('closed')");
+    }
+    expect(server.requests).toEqual([
+      "create pods",
+      "watch pods",
+      "create pods/exec",
+      "create networkpolicies",
+      "list networkpolicies",
+      "delete pods",
+    ]);
+  });
+});

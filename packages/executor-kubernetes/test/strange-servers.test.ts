@@ -1,0 +1,146 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { KubernetesCommandLineCodeExecutor, type KubernetesExecutorOptions } from "../src/index.ts";
+import { KubeconfigFiles, kubeconfigOf } from "./support/kubeconfig-files.ts";
+import { type Behaviour, json, PlayedServer } from "./support/played-server.ts";
+
+/** What starting on a server that behaves like this fails with, and what the server saw. */
+async function startOn(behaviour: Behaviour, options: KubernetesExecutorOptions = {}, user: object = {}) {
+  await using server = await PlayedServer.start(behaviour);
+  await using files = await KubeconfigFiles.make();
+  const kubeconfig = await files.write("played", kubeconfigOf({ cluster: { server: server.url }, user }));
+  const executor = new KubernetesCommandLineCodeExecutor({ kubeconfig, ...options });
+  const error: unknown = await executor.start().catch((thrown: unknown) => thrown);
+  return { message: error instanceof Error ? error.message : "it started", server };
+}
+
+const conflict = { kind: "Status", reason: "Conflict", message: "resourcequotas: the object has been modified" };
+const neverPulled = {
+  metadata: { name: "played" },
+  status: { containerStatuses: [{ name: "code", state: { waiting: { reason: "ErrImageNeverPull" } } }] },
+};
+const notPulled = (answer: ServerResponse) => json(answer, 200, { type: "ADDED", object: neverPulled });
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe.concurrent("an API server", () => {
+  it("whose quota is in conflict with itself is asked for the pod again", async () => {
+    const create = (answer: ServerResponse, attempt: number) =>
+      json(answer, attempt < 3 ? 409 : 201, attempt < 3 ? conflict : neverPulled);
+    const { message, server } = await startOn({ create, watch: notPulled });
+    expect(message).toMatch(/image could not be pulled/);
+    expect(server.count("POST")).toBe(3);
+  });
+
+  it("that has made the pod already, although its answer was lost, is not asked for another one", async () => {
+    const there = { kind: "Status", reason: "AlreadyExists", message: "pods already exists" };
+    const { message, server } = await startOn({ create: (answer) => json(answer, 409, there), watch: notPulled });
+    expect(message).toMatch(/image could not be pulled/);
+    expect(server.count("POST")).toBe(1);
+  });
+
+  it("that says when to come back is left alone until then", async () => {
+    const times: number[] = [];
+    const create = (answer: ServerResponse, attempt: number) => {
+      times.push(performance.now());
+      if (attempt === 1) answer.setHeader("retry-after", "2");
+      json(answer, attempt === 1 ? 429 : 201, {});
+    };
+    await startOn({ create, watch: notPulled });
+    expect(times).toHaveLength(2);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1990);
+  });
+
+  it("whose answer breaks off has not said that the pod is gone", async () => {
+    const { message } = await startOn({
+      watch: (answer) => answer.end(),
+      get: (answer) => answer.writeHead(200, { "content-length": 1000 }).write('{"metadata"', () => answer.destroy()),
+    });
+    expect(message).toMatch(/broke off or is not JSON/);
+  });
+
+  it("that refuses the exec, and never ends saying why, is not listened to for ever", async () => {
+    const { message, server } = await startOn({
+      exec: (socket) => socket.write("HTTP/1.1 403 Forbidden\r\ncontent-length: 1000\r\n\r\n{"),
+    });
+    expect(message).toMatch(/does not admit|refused/);
+    expect(server.count("DELETE")).toBe(1);
+  });
+
+  it("that falls silent in the middle of a watch is asked again", async () => {
+    let watches = 0;
+    const { message } = await startOn({
+      watch: (answer) => ((watches += 1) > 1 ? notPulled(answer) : answer.writeHead(200).flushHeaders()),
+      get: (answer) => json(answer, 200, { metadata: { name: "played" } }),
+    });
+    expect(message).toMatch(/image could not be pulled/);
+  }, 60_000);
+
+  it("that makes the pod only after the caller has given up is told to delete it", async () => {
+    const giveUp = new AbortController();
+    await using server = await PlayedServer.start({
+      create: (answer) => {
+        giveUp.abort(new Error("given up"));
+        setTimeout(() => json(answer, 201, {}), 500);
+      },
+    });
+    await using files = await KubeconfigFiles.make();
+    const kubeconfig = await files.write("played", kubeconfigOf({ cluster: { server: server.url }, user: {} }));
+    const executor = new KubernetesCommandLineCodeExecutor({ kubeconfig });
+    await expect(executor.start({ signal: giveUp.signal })).rejects.toThrow("given up");
+    expect(server.requests.map(({ method }) => method)).toEqual(["POST", "DELETE"]);
+  });
+
+  it("that never answers does not keep the caller who gives up", async () => {
+    const { message, server } = await startOn({ create: () => {}, remove: () => {} }, { startTimeoutMs: 500 });
+    expect(message).toMatch(/did not run within 0\.5 s/);
+    expect(server.count("DELETE")).toBe(1);
+  }, 30_000);
+
+  it("gets the token of the file that somebody renews, not the one beside it", async () => {
+    await using files = await KubeconfigFiles.make();
+    const tokenFile = await files.write("token", "renewed\n");
+    const { server } = await startOn({ watch: notPulled }, {}, { token: "first", tokenFile });
+    expect(new Set(server.requests.map(({ authorization }) => authorization))).toEqual(new Set(["Bearer renewed"]));
+  });
+});
+
+describe("a kubeconfig", () => {
+  it("may leave things out by an empty text or null, as kubectl writes it", async () => {
+    await using server = await PlayedServer.start({ watch: notPulled });
+    await using files = await KubeconfigFiles.make();
+    const kubeconfig = await files.write("empty", {
+      "current-context": "test",
+      clusters: [{ name: "test", cluster: { server: server.url, "proxy-url": "", "certificate-authority": null } }],
+      users: [{ name: "test", user: { username: "", exec: null, "auth-provider": null, token: "given" } }],
+      contexts: [
+        { name: "test", context: { cluster: "test", user: "test", namespace: "" } },
+        { name: "nobody", context: { cluster: "test", user: "" } },
+      ],
+      preferences: {},
+    });
+    for (const [context, authorization] of [["test", "Bearer given"] as const, ["nobody", undefined] as const]) {
+      const executor = new KubernetesCommandLineCodeExecutor({ kubeconfig, context });
+      await expect(executor.start()).rejects.toThrow(/image could not be pulled/);
+      expect(server.requests.at(-1)).toMatchObject({ authorization });
+      expect(server.requests.at(-1)?.path).toMatch(/^\/api\/v1\/namespaces\/default\/pods\//);
+    }
+  });
+
+  it("whose plugin never ends does not keep the caller who gives up", async () => {
+    await using files = await KubeconfigFiles.make();
+    const begun = `${files.directory}/begun`;
+    await files.write("plugin", `#!/bin/sh\ntouch ${begun}\nexec sleep 50\n`, 0o700);
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./plugin" };
+    const kubeconfig = await files.write(
+      "slow",
+      kubeconfigOf({ cluster: { server: "http://127.0.0.1:1" }, user: { exec } }),
+    );
+    const giveUp = new AbortController();
+    const started = new KubernetesCommandLineCodeExecutor({ kubeconfig }).start({ signal: giveUp.signal });
+    setTimeout(() => giveUp.abort(new Error("given up")), 100);
+    await once(giveUp.signal, "abort");
+    await expect(started).rejects.toThrow("given up");
+  }, 20_000);
+});

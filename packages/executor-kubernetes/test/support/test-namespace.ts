@@ -1,0 +1,34 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import { ask } from "./cluster.ts";
+
+const podNames = z.object({ items: z.array(z.object({ metadata: z.object({ name: z.string() }) })) });
+
+/** A namespace of a test's own, for `await using`. */
+export class TestNamespace implements AsyncDisposable {
+  readonly name: string;
+
+  private constructor(name: string) {
+    this.name = name;
+  }
+
+  static async make(): Promise<TestNamespace> {
+    const name = `fenced-test-${randomUUID()}`;
+    await ask("POST", "/api/v1/namespaces", { metadata: { name } });
+    // Without its service account, which comes a moment later, there are no pods.
+    const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
+    while ((await ask("GET", account).catch(() => undefined)) === undefined) await sleep(100);
+    return new TestNamespace(name);
+  }
+
+  /** The names of its pods. */
+  async pods(): Promise<string[]> {
+    const { items } = podNames.parse(await ask("GET", `/api/v1/namespaces/${this.name}/pods`));
+    return items.map(({ metadata }) => metadata.name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await ask("DELETE", `/api/v1/namespaces/${this.name}`);
+  }
+}

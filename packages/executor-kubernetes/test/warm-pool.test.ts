@@ -1,0 +1,103 @@
+import { BackendUnavailableError } from "@fenced/core";
+import { needs, testKubeconfig } from "@fenced/test-support";
+import { beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { type KubernetesExecutorOptions, KubernetesCommandLineCodeExecutor, sandboxTemplate } from "../src/index.ts";
+import { AgentSandbox, applyResources, placeOf } from "./support/agent-sandbox.ts";
+import { ask, image, printed } from "./support/cluster.ts";
+import { TestNamespace } from "./support/test-namespace.ts";
+
+const list = z.object({ items: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string() }) })) });
+
+async function namesOf(place: string): Promise<string[]> {
+  return list.parse(await ask("GET", place)).items.map(({ metadata }) => metadata.name);
+}
+
+/** A pool `python` of the pods that Fenced makes. */
+async function makePool(namespace: string, settings: { template?: object; replicas?: number } = {}): Promise<void> {
+  const { replicas = 1, template = sandboxTemplate("python", { image, labels: { tier: "code" } }) } = settings;
+  await ask("POST", placeOf(namespace, "sandboxtemplates"), template);
+  await ask("POST", placeOf(namespace, "sandboxwarmpools"), {
+    apiVersion: "extensions.agents.x-k8s.io/v1beta1",
+    kind: "SandboxWarmPool",
+    metadata: { name: "python" },
+    spec: { replicas, sandboxTemplateRef: { name: "python" } },
+  });
+}
+
+function claiming(namespace: string, options: KubernetesExecutorOptions = {}): KubernetesCommandLineCodeExecutor {
+  return new KubernetesCommandLineCodeExecutor({
+    kubeconfig: testKubeconfig,
+    namespace,
+    warmPool: { name: "python" },
+    ...options,
+  });
+}
+
+async function failure(executor: KubernetesCommandLineCodeExecutor): Promise<string> {
+  const error: unknown = await executor.start().catch((thrown: unknown) => thrown);
+  expect(BackendUnavailableError.isInstance(error)).toBe(true);
+  return String(error);
+}
+
+describe("a warm pool of agent-sandbox", needs("kubernetes"), () => {
+  beforeAll(applyResources);
+
+  it("gives a session one of its pods, and gets another one", async () => {
+    await using space = await TestNamespace.make();
+    await using _ = new AgentSandbox(space.name);
+    await makePool(space.name);
+    await expect.poll(() => space.pods(), { timeout: 30_000 }).toEqual(["python-1"]);
+    await using executor = claiming(space.name, { labels: { tenant: "42" } });
+    expect(await printed(executor, "print(6 * 7)")).toBe("42");
+    expect(executor.podName).toBe("python-1");
+    const pod = await ask("GET", `/api/v1/namespaces/${space.name}/pods/python-1`);
+    expect(pod).toMatchObject({ metadata: { labels: { tier: "code", tenant: "42" } } });
+    // The executor's own places are there, as in a pod of its own.
+    await executor.files.write("kept.txt", "kept");
+    expect(await printed(executor, "cat kept.txt; id -u", "sh")).toBe("kept65532");
+    const claims = placeOf(space.name, "sandboxclaims");
+    expect(await namesOf(claims)).toHaveLength(1);
+    await executor.stop();
+    expect(await namesOf(claims)).toEqual([]);
+    await expect.poll(() => space.pods(), { timeout: 30_000 }).toEqual(["python-2"]);
+  });
+
+  it("whose pod is lost gives the session another one", async () => {
+    await using space = await TestNamespace.make();
+    await using _ = new AgentSandbox(space.name);
+    await makePool(space.name, { replicas: 2 });
+    await using executor = claiming(space.name);
+    await executor.start();
+    await ask("DELETE", `/api/v1/namespaces/${space.name}/pods/${executor.podName ?? ""}?gracePeriodSeconds=0`);
+    const next = () => executor.executeCodeBlocks([{ language: "python", code: "print('next')" }]);
+    await expect(next()).rejects.toThrow(/is lost|ended|deleted/);
+    expect(await next()).toMatchObject({ output: "next\n", stateLost: true });
+  });
+
+  it("that cannot give one is an error that says why", async () => {
+    await using space = await TestNamespace.make();
+    expect(await failure(claiming(space.name))).toMatch(/There is no SandboxWarmPool python in the namespace/);
+    const template = sandboxTemplate("python", { image: "none:1", imagePullPolicy: "Never" });
+    await makePool(space.name, { template });
+    // Nobody plays its controller yet.
+    expect(await failure(claiming(space.name))).toMatch(/has not answered to the claim.*controller runs/s);
+    await using _ = new AgentSandbox(space.name);
+    expect(await failure(claiming(space.name, { startTimeoutMs: 3000 }))).toMatch(
+      /did not run within 3 s.*SandboxNotReady.*0 of 1 sandboxes of the pool python/s,
+    );
+    await ask("DELETE", `${placeOf(space.name, "sandboxtemplates")}/python`);
+    expect(await failure(claiming(space.name))).toMatch(/cannot be served: TemplateNotFound.*kubectl describe/s);
+    expect(await namesOf(placeOf(space.name, "sandboxclaims"))).toEqual([]);
+  });
+
+  it("decides what the pods are", () => {
+    const warmPool = { name: "python" };
+    expect(() => new KubernetesCommandLineCodeExecutor({ warmPool, image: "python" })).toThrow(
+      /"image".*belongs into the SandboxTemplate/s,
+    );
+    expect(sandboxTemplate("closed", { network: "none" })).toMatchObject({
+      spec: { networkPolicyManagement: "Managed", networkPolicy: {} },
+    });
+  });
+});

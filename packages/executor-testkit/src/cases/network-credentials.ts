@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { type AllowedNetwork, type CodeBlock, ComponentError } from "@fenced/core";
+import type { ConformanceCase, Need } from "../conformance-case.ts";
+import { language } from "../needs.ts";
+import { followStream } from "../observe/follow-stream.ts";
+import { PlayedHost } from "../observe/play-host.ts";
+
+/** The executor has network policies. */
+export const policies: Need = ({ subject }) =>
+  subject.takesNetworkPolicy === true ? undefined : "the executor takes no network policy (`takesNetworkPolicy`)";
+
+export const inPython: readonly Need[] = [policies, language("python")];
+
+/** Every name leads to this host's loopback interface, where servers play hosts; only `good.example` is listed. */
+export function policy(more: Partial<AllowedNetwork> = {}): AllowedNetwork {
+  return { allow: ["good.example", "127.0.0.1"], resolve: async () => ["127.0.0.1"], ...more };
+}
+
+export const python = (code: string): CodeBlock => ({ language: "python", code });
+
+/** Prints the answer of a host, or the reason for none. */
+export const fetching = (url: string): string => `import urllib.request, urllib.error
+try:
+    print(urllib.request.urlopen(${JSON.stringify(url)}, timeout=60).read().decode())
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+except OSError as error:
+    print(error)
+`;
+
+const openssl: Need = () =>
+  spawnSync("openssl", ["version"]).status === 0 ? undefined : "openssl, which makes certificates, is not on the PATH";
+
+const secret = "Bearer s3cr3t-of-the-host";
+
+/** Headers that only the proxy knows. */
+export const networkCredentials: readonly ConformanceCase[] = [
+  {
+    name: "adds credentials that neither the program nor its output ever contains",
+    needs: [...inPython, openssl],
+    async run(kit) {
+      const got: (string | undefined)[] = [];
+      const { host: tls, ca } = await PlayedHost.https("good.example", (request, response) => {
+        got.push(request.headers.authorization);
+        response.end(`hello ${request.url ?? ""}`);
+      });
+      await using host = tls;
+      const header = { host: `good.example:${host.port}`, header: "authorization" };
+      const network = policy({ credentials: [{ ...header, value: () => secret, ca }] });
+      const executor = await kit.create({ network });
+      const code = `${fetching(`https://good.example:${host.port}/plain`)}
+request = urllib.request.Request("https://good.example:${host.port}/own", headers={"Authorization": "Bearer mine"})
+answer = urllib.request.urlopen(request, timeout=60)
+print(answer.read(), answer.headers)
+import os, subprocess
+print(dict(os.environ), subprocess.run(["sh", "-c", "set"], stdout=subprocess.PIPE).stdout)
+print(open(os.environ["SSL_CERT_FILE"]).read().count("BEGIN CERTIFICATE") > 10)
+`;
+      const result = await kit.succeed(executor, python(code));
+      assert.deepEqual(got, [secret, secret], "the header is the proxy's, whatever the program sends");
+      assert.match(result.output, /^hello \/plain\nb'hello \/own'/);
+      assert.match(result.output, /\nTrue\n$/, "the public authorities are trusted as well");
+      assert.ok(!JSON.stringify(result).includes("s3cr3t"), "the secret is in the result");
+      const { events, result: last } = followStream(
+        executor.streamCodeBlocks([python(fetching("https://evil.example/"))]),
+      );
+      await kit.within("a stream", last);
+      assert.ok(!JSON.stringify(events).includes("s3cr3t"), "the secret is in the events");
+      await kit.rejects(ComponentError, "dumpComponent", (async () => executor.dumpComponent())(), /network/);
+    },
+  },
+  {
+    name: "sends credentials to no host but a verified one, and tells the program no secret when they fail",
+    needs: [...inPython, openssl],
+    async run(kit) {
+      let asked = 0;
+      const { host: tls } = await PlayedHost.https(
+        "good.example",
+        (_, response) => void response.end(String((asked += 1))),
+      );
+      await using host = tls;
+      const header = { host: `good.example:${host.port}`, header: "authorization" };
+      const broken = { ...header, host: `also.example:${host.port}`, value: () => Promise.reject(new Error("s3cr3t")) };
+      const names = ["good.example", "127.0.0.1", broken.host];
+      const network = policy({ allow: names, credentials: [{ ...header, value: () => secret }, broken] });
+      const executor = await kit.create({ network });
+      for (const { host: name } of [header, broken]) {
+        const result = await kit.succeed(executor, python(fetching(`https://${name}/`)));
+        assert.match(result.output, /^502 /, "the program is told that the proxy could not do it");
+        assert.ok(!JSON.stringify(result).includes("s3cr3t"), `the secret is in the result: ${result.output}`);
+      }
+      assert.equal(asked, 0);
+    },
+  },
+];

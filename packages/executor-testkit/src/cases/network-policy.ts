@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { describeCodeResult, InvalidInputError, type NetworkDecision } from "@fenced/core";
+import type { CaseContext } from "../case-context.ts";
+import type { CommonExecutorOptions } from "../common-executor-options.ts";
+import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
+import { breakable, live, processes } from "../needs.ts";
+import { followStream } from "../observe/follow-stream.ts";
+import { PlayedHost } from "../observe/play-host.ts";
+import type { SharedOptions } from "../shared-executors.ts";
+import { fetching, inPython, networkCredentials, policies, policy, python } from "./network-credentials.ts";
+
+const listed: SharedOptions = () => ({ network: policy() });
+
+/** Opens a tunnel to a port of `good.example`. */
+const tunnelling = (port: number): string => `import os, socket
+relay = socket.create_connection(("127.0.0.1", int(os.environ["ALL_PROXY"].rsplit(":")[-1])))
+relay.sendall(b"CONNECT good.example:${port} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+assert b" 200 " in relay.recv(1000)
+`;
+
+const refused = "evil.example is not in this executor's network policy";
+
+/** A host that says what it was asked for. */
+function echo(): Promise<PlayedHost> {
+  return PlayedHost.http(
+    (request, response) => void response.end(`${request.headers.host ?? ""} ${request.url ?? ""}`),
+  );
+}
+
+/** Asserts that code reaches the listed host, and nothing else. */
+async function assertInForce(kit: CaseContext, executor: Awaited<ReturnType<CaseContext["create"]>>): Promise<void> {
+  await using host = await echo();
+  const urls = [`http://good.example:${host.port}/again`, `http://evil.example:${host.port}/`];
+  const { output } = await kit.succeed(executor, python(urls.map(fetching).join("")));
+  assert.match(output, new RegExp(`^good.example:${host.port} /again\n403 ${refused}`));
+}
+
+const reach: readonly ConformanceCase[] = [
+  {
+    name: "lets code talk to the listed hosts, by names that only the policy resolves",
+    needs: inPython,
+    async run(kit) {
+      await using host = await echo();
+      const executor = await kit.shared(listed);
+      const result = await kit.succeed(executor, python(fetching(`http://good.example:${host.port}/page`)));
+      assert.equal(result.output, `good.example:${host.port} /page\n`);
+      assert.equal(result.network, undefined, "nothing was refused");
+    },
+  },
+  {
+    name: "refuses all others at once, with a sentence for the model that is in the result, too",
+    needs: inPython,
+    async run(kit) {
+      const asked: NetworkDecision[] = [];
+      const onRequest = (decision: NetworkDecision): void => void asked.push(decision);
+      const executor = await kit.create({ network: policy({ onRequest }) });
+      const code = [`http://evil.example/`, `https://evil.example/`, `https://evil.example/again`]
+        .map(fetching)
+        .join("");
+      const result = await kit.succeed(executor, python(code));
+      assert.match(result.output, new RegExp(`^403 ${refused}\\s+.*403 ${refused}`, "s"));
+      const seen = result.network?.map(({ allowed, host, port, reason }) => ({ allowed, host, port, reason }));
+      assert.deepEqual(
+        seen,
+        [80, 443].map((port) => ({ allowed: false, host: "evil.example", port, reason: refused })),
+      );
+      assert.ok(describeCodeResult(result, 1).includes(refused));
+      assert.deepEqual(
+        asked.map(({ protocol }) => protocol),
+        ["http", "connect", "connect"],
+      );
+      assert.equal((await kit.succeed(executor, python("print(1)"))).network, undefined, "the next call has its own");
+    },
+  },
+  {
+    name: "leaves no way around the proxy",
+    needs: inPython,
+    async run(kit) {
+      await using host = await echo();
+      const executor = await kit.shared(listed);
+      const code = `import socket
+def attempt(family, kind, address):
+    with socket.socket(family, kind) as made:
+        made.settimeout(20)
+        try:
+            made.connect(address)
+            made.send(b"GET / HTTP/1.0\\r\\n\\r\\n")
+            return made.recv(1)
+        except OSError:
+            return "nothing"
+for address in ("127.0.0.1", ${host.port}), ("192.0.2.1", 80), ("169.254.169.254", 80):
+    print(attempt(socket.AF_INET, socket.SOCK_STREAM, address))
+print(attempt(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::1", 80)))
+print(attempt(socket.AF_INET, socket.SOCK_DGRAM, ("192.0.2.1", 53)))
+try:
+    print(socket.getaddrinfo("good.example", 80))
+except OSError:
+    print("nothing")
+`;
+      assert.equal((await kit.succeed(executor, python(code))).output, "nothing\n".repeat(6));
+    },
+  },
+  {
+    name: "holds for child processes, which find the proxy as well",
+    needs: inPython,
+    async run(kit) {
+      await using host = await echo();
+      const executor = await kit.shared(listed);
+      const code = `import subprocess, sys
+for name in "good", "evil":
+    code = ${JSON.stringify(fetching("http://NAME.example:PORT/"))}.replace("NAME", name).replace("PORT", "${host.port}")
+    subprocess.run([sys.executable, "-c", code], check=True, start_new_session=True)
+`;
+      const result = await kit.succeed(executor, python(code));
+      assert.equal(result.output.replaceAll(/\n+/g, "\n"), `good.example:${host.port} /\n403 ${refused}\n`);
+      assert.equal(result.network?.[0]?.host, "evil.example");
+    },
+  },
+  {
+    name: "carries a hundred connections at once, each with its own answer",
+    needs: inPython,
+    async run(kit) {
+      await using host = await PlayedHost.http((request, response) => {
+        response.end((request.url ?? "").padEnd(100_000, "."));
+      });
+      const executor = await kit.shared(listed);
+      const code = `import concurrent.futures, urllib.request
+def ask(number):
+    answer = urllib.request.urlopen("http://good.example:${host.port}/%d/" % number, timeout=100).read()
+    return len(answer) == 100000 and answer.startswith(b"/%d/." % number)
+with concurrent.futures.ThreadPoolExecutor(100) as pool:
+    print(sum(pool.map(ask, range(100))))
+`;
+      assert.equal((await kit.succeed(executor, python(code))).output, "100\n");
+    },
+  },
+  {
+    name: '"none" reaches nothing, and says nothing of a proxy',
+    needs: inPython,
+    async run(kit) {
+      await using host = await echo();
+      const executor = await kit.create({ network: "none" });
+      const code = `import os, socket
+print([name for name in os.environ if "PROXY" in name.upper()])
+print(socket.socket().connect_ex(("127.0.0.1", ${host.port})) != 0)
+print(socket.socket().connect_ex(("192.0.2.1", 80)) != 0)
+`;
+      assert.equal((await kit.succeed(executor, python(code))).output, "[]\nTrue\nTrue\n");
+    },
+  },
+  {
+    name: "is checked when the executor is created",
+    needs: [policies],
+    async run(kit) {
+      const wrong: unknown[] = [
+        { allow: ["https://good.example"] },
+        { allow: "good.example" },
+        { allowed: [] },
+        "bridge",
+      ];
+      for (const network of wrong) {
+        const create = async () => kit.create(Object.assign<CommonExecutorOptions, object>({}, { network }));
+        await kit.rejects(InvalidInputError, `network: ${JSON.stringify(network)}`, create(), /network/);
+      }
+    },
+  },
+];
+
+const ends: readonly ConformanceCase[] = [
+  {
+    name: "ends a block's connections when the block is aborted, and those that it left open with stop()",
+    needs: [...inPython, processes, live],
+    async run(kit) {
+      await using host = await PlayedHost.tcp((socket) => socket.resume());
+      const executor = await kit.create({ network: policy() });
+      const stop = new AbortController();
+      const waiting = `${tunnelling(host.port)}print("open", flush=True)\nrelay.recv(1)\n`;
+      const followed = followStream(executor.streamCodeBlocks([python(waiting)], { signal: stop.signal }));
+      followed.result.catch(() => {});
+      await kit.eventually("the host has the connection", () => host.connections === 1 || undefined);
+      stop.abort();
+      await kit.eventually("the connection ends with the block", () => host.connections === 0 || undefined);
+      const leaving = `${tunnelling(host.port)}
+if os.fork() == 0:
+    import time
+    os.setsid()
+    for each in 0, 1, 2:
+        os.close(each)
+    time.sleep(1000)
+`;
+      await kit.succeed(executor, python(leaving));
+      assert.equal(host.connections, 1, "a process that a block leaves keeps its connection");
+      await kit.within("stop()", executor.stop());
+      await kit.eventually("the connection ends with the executor", () => host.connections === 0 || undefined);
+    },
+  },
+  {
+    name: "is in force after restart(), and after stop() and start()",
+    needs: inPython,
+    async run(kit) {
+      const executor = await kit.create({ network: policy() });
+      await kit.within("start()", executor.start());
+      await kit.within("restart()", executor.restart());
+      await assertInForce(kit, executor);
+      await kit.within("stop()", executor.stop());
+      await kit.within("start()", executor.start());
+      await assertInForce(kit, executor);
+    },
+  },
+  {
+    name: "is in force in the place that replaces a lost one",
+    needs: [...inPython, breakable, live],
+    async run(kit) {
+      let reason: string | undefined;
+      const executor = await kit.create({ network: policy(), onSessionLost: (said) => void (reason = said) });
+      await kit.succeed(executor, python("print(1)"));
+      await kit.breakPlace(executor);
+      await kit.eventually("onSessionLost is called", () => reason);
+      await assertInForce(kit, executor);
+    },
+  },
+];
+
+/** Code connects to the hosts that a policy lists, and to no others. */
+export const networkPolicy: ConformanceGroup = {
+  name: "network policy",
+  cases: [...reach, ...networkCredentials, ...ends],
+};

@@ -1,0 +1,82 @@
+import { execFile } from "node:child_process";
+import { existsSync, realpathSync } from "node:fs";
+import { promisify } from "node:util";
+import { BackendUnavailableError } from "@fenced/core";
+
+/** Whether interpreters run inside an OS sandbox as well. */
+export type OsSandboxUse =
+  | { readonly used: true }
+  /** `reason`: a sentence that says why not. */
+  | { readonly used: false; readonly reason: string };
+
+/** Where distributions install bubblewrap. Never looked for on `PATH`, which may have directories that others can write. */
+const places = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
+/** Where the libraries are that Node is linked with. */
+const libraries = ["/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64"];
+/** The descriptor to which bubblewrap writes which process it has started. */
+export const infoDescriptor = 5;
+const probeTakesMs = 10_000;
+
+/** Namespaces and rights. Each namespace must be possible, the user's too, or the probe says so. */
+const options =
+  "--unshare-user --unshare-all --uid 1000 --gid 1000 --cap-drop ALL --new-session --die-with-parent --as-pid-1".split(
+    " ",
+  );
+/** Looked for once in each process. */
+let probed: Promise<OsSandboxUse> | undefined;
+
+/**
+ * Decides whether to use one.
+ *
+ * @param wanted - `true`: always; `false`: never; `"auto"`: where it works.
+ * @throws BackendUnavailableError if it is wanted and does not work.
+ */
+export async function chooseOsSandbox(wanted: boolean | "auto"): Promise<OsSandboxUse> {
+  if (wanted === false) return { used: false, reason: "The option osSandbox is false." };
+  probed ??= probe();
+  const use = await probed;
+  if (use.used || wanted === "auto") return use;
+  throw new BackendUnavailableError(`The interpreters cannot run inside an OS sandbox: ${use.reason}`, {
+    remedy: "Install bubblewrap where user namespaces are allowed, or set `osSandbox` to auto.",
+  });
+}
+
+/**
+ * A command inside a sandbox that shows Node, the libraries it is linked with and some directories, all read-only: no
+ * other file, process, network, or user.
+ *
+ * @param directories - what the command reads; it starts in the first. Without any, nothing is said of its process.
+ */
+export function inOsSandbox(
+  directories: readonly string[],
+  command: readonly string[],
+): readonly [program: string, ...words: string[]] {
+  const shown = [...directories, realpathSync(process.execPath)];
+  const info = directories.length === 0 ? [] : ["--info-fd", String(infoDescriptor)];
+  return [
+    places.find((each) => existsSync(each)) ?? "bwrap",
+    ...options,
+    ...info,
+    ...libraries.flatMap((each) => ["--ro-bind-try", each, each]),
+    ...shown.flatMap((each) => ["--ro-bind", each, each]),
+    "--remount-ro",
+    "/",
+    "--chdir",
+    directories[0] ?? "/",
+    "--",
+    ...command,
+  ];
+}
+
+async function probe(): Promise<OsSandboxUse> {
+  if (process.platform !== "linux") return { used: false, reason: "Bubblewrap is for Linux only." };
+  if (!places.some((each) => existsSync(each))) return { used: false, reason: "Bubblewrap is not installed." };
+  const [program, ...words] = inOsSandbox([], [realpathSync(process.execPath), "--version"]);
+  try {
+    await promisify(execFile)(program, words, { env: {}, timeout: probeTakesMs, killSignal: "SIGKILL" });
+    return { used: true };
+  } catch (error) {
+    const text = error instanceof Error ? error.message.split("\n").slice(1).join(" ").trim() : "";
+    return { used: false, reason: `Bubblewrap does not work here: ${text === "" ? String(error) : text}` };
+  }
+}

@@ -1,0 +1,32 @@
+/** Bytes of one message of a server, as the SDK has it for standard output. */
+const mostMessageBytes = 10_485_760;
+const tooLong = `a message has more than ${mostMessageBytes} bytes`;
+
+const [lineFeed, carriageReturn] = [10, 13];
+
+/** `fetch` for a server that may send without end: an answer, or an event of a stream, is cut off at the limit. */
+export async function boundedFetch(url: string | URL, init?: RequestInit): Promise<Response> {
+  const response = await fetch(url, init);
+  if (response.body === null) return response;
+  const isStream = response.headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") === true;
+  const { status, statusText, headers } = response;
+  return new Response(response.body.pipeThrough(limited(isStream)), { status, statusText, headers });
+}
+
+/** @param isStream - each event, which an empty line ends, may be as long. */
+function limited(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  let isEmptyLine = true;
+  return new TransformStream({
+    transform(chunk, controller) {
+      for (const byte of isStream ? chunk : []) {
+        size += 1;
+        if (byte === lineFeed && isEmptyLine) size = 0;
+        if (byte !== carriageReturn) isEmptyLine = byte === lineFeed;
+      }
+      if (!isStream) size += chunk.byteLength;
+      if (size > mostMessageBytes) controller.error(new RangeError(tooLong));
+      else controller.enqueue(chunk);
+    },
+  });
+}

@@ -1,0 +1,36 @@
+/** Prints the process that forked the block's shepherd, and whether that is the interpreter that waits. */
+export const forkerCode = `
+import os
+pid = open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[1]
+print(pid, "(waits for blocks)" in open("/proc/%s/cmdline" % pid).read())
+`;
+const tries = 50;
+
+/** What runs blocks: a backend's session. */
+interface BlockSession {
+  readonly missing?: ReadonlyMap<string, string>;
+  run(block: {
+    readonly language: string;
+    readonly code: string;
+    readonly env: Readonly<Record<string, string>>;
+    readonly timeoutMs: number;
+    readonly signal: AbortSignal;
+  }): AsyncGenerator<{ readonly type: string; readonly data?: unknown }, unknown, void>;
+}
+
+/** Waits until a session's Python blocks are forked from the interpreter that waits; `false` if that does not come about. */
+export async function untilForked(
+  session: BlockSession,
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const block = { language: "python", code: forkerCode, env, timeoutMs: Number.POSITIVE_INFINITY, signal };
+  for (let turn = 0; turn < tries && session.missing?.has("python") !== true; turn += 1) {
+    let text = "";
+    for await (const { type, data } of session.run(block)) {
+      if (type === "stdout" || type === "stderr") text += String(data);
+    }
+    if (text.endsWith("True\n")) return true;
+  }
+  return false;
+}
