@@ -12,7 +12,16 @@ const [pnpm, ...pnpmArguments] = pnpmCommand();
 const quiet = ["--ignore-scripts", "--prefer-offline", "--loglevel=error"];
 const installCommands: Readonly<Record<PackageManager, readonly [string, ...string[]]>> = {
   npm: ["npm", "install", "--no-audit", "--no-fund", ...quiet],
-  pnpm: [pnpm, ...pnpmArguments, "install", "--ignore-workspace", "--no-frozen-lockfile", ...quiet],
+  // Without hoisting, a package finds only what its own manifest names.
+  pnpm: [
+    pnpm,
+    ...pnpmArguments,
+    "install",
+    "--ignore-workspace",
+    "--no-frozen-lockfile",
+    "--config.hoist=false",
+    ...quiet,
+  ],
 };
 
 /**

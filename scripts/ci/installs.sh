@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs each package alone with npm, imports it and checks its types; where FENCED_SUITE is "full", with pnpm too, and runs what
-# the READMEs show.
+# Installs all packages from their tarballs into one project, imports them and checks their types; where FENCED_SUITE is "full", each
+# alone, with npm and with pnpm, and runs what the READMEs show.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-arguments=(--with=npm --no-readme)
+arguments=(--together)
 if [[ ${FENCED_SUITE-} == full ]]; then arguments=(); fi
 npm run check:installs -- "${arguments[@]}"

@@ -240,18 +240,19 @@ pump = sys.modules["__fenced__"].pump
       "a closed socket": "pump.socket.close()",
       "no pump": "del sys.modules['__fenced__']",
     };
-    for (const [what, damage] of Object.entries(damages)) {
+    for (const [index, [what, damage]] of Object.entries(damages).entries()) {
+      // A name of its own for each: code that takes a file away while it is being written makes the write fail.
+      const signal = `go-${index}`;
       const code = `${pump}import os, time
 print("printed")
-while not os.path.exists("go"): time.sleep(0.01)
-os.rename("go", "gone")
+while not os.path.exists("${signal}"): time.sleep(0.01)
 ${damage}
 time.sleep(60)`;
-      const damaged = await follow(executor, code, () => executor.files.write("go", "on"), { timeoutMs: 30_000 });
+      const damaged = await follow(executor, code, () => executor.files.write(signal, "on"), { timeoutMs: 30_000 });
       const { exitCode, stdout, stderr, stateLost } = damaged ?? {};
       const message = expect.stringContaining("The session was given up while the block ran");
       expect([what, exitCode, stdout, stderr, stateLost]).toEqual([what, 1, "printed\n", message, true]);
-      const after = await run(executor, "print(open('gone').read(), 'pump' in globals())");
+      const after = await run(executor, `print(open('${signal}').read(), 'pump' in globals())`);
       expect([what, after.output, after.stateLost]).toEqual([what, "on False\n", false]);
     }
   });
