@@ -10,6 +10,7 @@ export {
   userForBind,
   userForVolume,
 } from "./container-config.ts";
+export { asDuplex, execProgram, type ProgramStreams, splitOutputs } from "./container-streams.ts";
 export {
   answered,
   type Container,

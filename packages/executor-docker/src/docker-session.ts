@@ -19,13 +19,13 @@ import {
   type PlaceLanguages,
   type ProgramRun,
 } from "@fenced/executor-kit";
-import { type ProgramEnd, SessionNetwork } from "@fenced/executor-kit/supervisor";
+import { type ProgramEnd, PublishedPorts, SessionNetwork } from "@fenced/executor-kit/supervisor";
 import { defaultImage, memorySentence, ownerLabel, workspacePath } from "./container/container-options.ts";
 import { leaveContainer, type UsedContainer } from "./container/leave-container.ts";
 import { openContainer, type OpenContainer } from "./container/open-container.ts";
 import { containerNetwork, enterNetwork } from "./network/container-network.ts";
-import { PublishedPorts } from "./network/published-ports.ts";
 import { blockCommand, blockVariables, sessionMark } from "./run/block-program.ts";
+import type { BlockRunner } from "./run/exec-runner.ts";
 import { keepWarm } from "./run/keep-warm.ts";
 import { openCalls } from "./run/open-calls.ts";
 import { runProgram } from "./run/run-program.ts";
@@ -76,7 +76,7 @@ export class DockerSession implements BackendSession {
     try {
       await directories.make();
       await session.#ready(signal);
-      session.#published = await PublishedPorts.open(request.options, () => session.#current?.container.runner);
+      session.#published = await session.#publish();
       return session;
     } catch (error) {
       await session.close();
@@ -192,6 +192,17 @@ export class DockerSession implements BackendSession {
       await container.end(true).catch(() => {});
       await this.#ready(signal);
     }
+  }
+
+  async #publish(): Promise<PublishedPorts> {
+    const { dockerPorts = [] } = this.#request.options;
+    const runner = (): BlockRunner | undefined => this.#current?.container.runner;
+    if (dockerPorts.length > 0 && !runner()?.connect) {
+      throw new InvalidInputError("This container has no Python, through which `dockerPorts` could be reached", {
+        remedy: "Use an image that has Python 3.8 or later, or leave `dockerPorts` out.",
+      });
+    }
+    return PublishedPorts.open(new Map(dockerPorts.map((port) => [port, 0])), (port) => runner()?.connect?.(port));
   }
 
   /** Ends and deletes everything that the options do not keep. */

@@ -20,10 +20,8 @@ describe("Docker Engine", needs("docker"), () => {
       "environment",
       "encoding",
       "python functions",
-      "timeout",
       "abort",
       "background processes",
-      "life cycle",
       "leaks",
     ),
   );

@@ -14,7 +14,6 @@ describe("Docker Engine", needs("docker"), () => {
       "standard input",
       "stream",
       "stream that nobody reads",
-      "timeout",
       "abort",
       "background processes",
       "processes",

@@ -109,7 +109,7 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
         return [...hostCommand(pythonImage), daemon.address];
       },
     },
-    variant("life cycle", "files", "filename", "workspace", "leaks"),
+    variant("files", "filename", "workspace", "leaks"),
   );
 
   it("that is killed under a block is a clear error", { timeout: 120_000 }, async () => {

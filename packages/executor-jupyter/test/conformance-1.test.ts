@@ -16,6 +16,6 @@ describe("on a local server, jupyter_server 1.x", needs("jupyter"), () => {
     !backend("jupyter2").available
       ? place()
       : // Its messages come in another form, and kernels of an older kind.
-        variant("output", "life cycle", "lost session", "displays", "host functions", "leaks"),
+        variant("output", "lost session", "displays", "host functions"),
   );
 });

@@ -1,12 +1,14 @@
-import { Duplex, Readable } from "node:stream";
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
 import {
   answered,
+  asDuplex,
   dockerReason,
+  execProgram,
   isNotFound,
-  OutputDemultiplexer,
   removeContainer,
+  splitOutputs,
   statusCode,
   type Container,
   type ContainerCreateOptions,
@@ -169,12 +171,12 @@ export class RunningContainer {
     if (leashed) this.#leash = asDuplex(await answered(this.#container.attach(attachment), "container attach"));
     if (!running) await answered(this.#container.start(), "container start");
     const main = supervisor === "main" ? this.#leash : undefined;
-    const stream = main ?? (await this.#execute(supervisor === "main" ? [] : supervisor.command, user));
+    const stream = main ?? (await execProgram(this.#container, supervisor === "main" ? [] : supervisor.command, user));
     if (!main) this.#leash?.on("error", () => {}).resume();
     this.#stream = stream;
     const lose = (error: Error): void => this.#lose(error);
     const options = { signal, onLost: lose, ...(socket === undefined ? {} : { socket }) };
-    const { inventory, supervisor: answer } = await connectSupervisor(outputsOf(stream), options).catch(
+    const { inventory, supervisor: answer } = await connectSupervisor(splitOutputs(stream), options).catch(
       async (error: unknown) => {
         signal.throwIfAborted();
         // The stream says only that it ended, and a killed supervisor could not report why.
@@ -191,18 +193,6 @@ export class RunningContainer {
       patience: this.#daemon.transport.kind !== "socket" ? remotePatience : patience,
       onLost: (cause) => this.#lose(new Error(dockerReason(cause), { cause }), "silent"),
     });
-  }
-
-  async #execute(command: readonly string[], user: string | undefined): Promise<Duplex> {
-    const create = this.#container.exec({
-      Cmd: [...command],
-      AttachStdin: true,
-      AttachStdout: true,
-      AttachStderr: true,
-      ...(user === undefined ? {} : { User: user }),
-    });
-    const exec = await answered(create, "exec create");
-    return asDuplex(await answered(exec.start({ hijack: true, stdin: true }), "exec start"));
   }
 
   /** Fails the running blocks, once it is known why the container is lost. */
@@ -269,31 +259,6 @@ export class RunningContainer {
 }
 
 const attachment = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true } as const;
-
-/** Splits the interleaved outputs of a daemon connection into streams, without copying. */
-function outputsOf(stream: Duplex): { readonly stdin: Duplex; readonly stdout: Readable; readonly stderr: Readable } {
-  const [stdout, stderr] = [new Readable({ read: () => {} }), new Readable({ read: () => {} })];
-  const demultiplexer = new OutputDemultiplexer((name, bytes) => (name === "stdout" ? stdout : stderr).push(bytes));
-  stream.on("data", (chunk: Buffer) => {
-    try {
-      demultiplexer.push(chunk);
-    } catch (error) {
-      stdout.destroy(error instanceof Error ? error : new Error(String(error)));
-    }
-  });
-  for (const end of ["end", "close"]) {
-    stream.once(end, () => {
-      stdout.push(null);
-      stderr.push(null);
-    });
-  }
-  return { stdin: stream, stdout, stderr };
-}
-
-function asDuplex(stream: NodeJS.ReadWriteStream): Duplex {
-  if (stream instanceof Duplex) return stream;
-  throw new Error("the Docker client did not hand over its connection");
-}
 
 function ignoreStopped(error: unknown): void {
   if (!isNotFound(error) && statusCode(error) !== 409) throw error;

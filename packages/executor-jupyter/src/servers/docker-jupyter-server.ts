@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BackendUnavailableError } from "@fenced/core";
-import { checkOptions, optionsSchema } from "@fenced/core/options";
+import { BackendUnavailableError, type NetworkDecision } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import type { Daemon } from "@fenced/docker-daemon";
 import { buildJupyterImage } from "./build-jupyter-image.ts";
-import { dockerServerOptions, type DockerJupyterServerOptions } from "./docker-server-options.ts";
+import { dockerServerSchema, type DockerJupyterServerOptions } from "./docker-server-options.ts";
 import { JupyterContainer, workspacePath, type ContainerSettings, type DaemonPackage } from "./jupyter-container.ts";
 import type { ServerLease } from "./jupyter-server.ts";
 import { ManagedServer } from "./managed-server.ts";
@@ -21,6 +21,7 @@ interface RunningServer {
 /** What ends a server. Not `JupyterContainer` itself, whose types come from an optional package. */
 interface ServerContainer {
   readonly ended: string | undefined;
+  collectRefusals(): () => readonly NetworkDecision[];
   end(remove: boolean): Promise<void>;
   letGo(): Promise<void>;
 }
@@ -41,7 +42,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: DockerJupyterServerOptions = {}) {
     super();
-    this.#options = checkOptions(optionsSchema(dockerServerOptions), options, "DockerJupyterServer");
+    this.#options = checkOptions(dockerServerSchema, options, "DockerJupyterServer");
   }
 
   /** How a component model writes this server down. */
@@ -76,9 +77,14 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
     return container.ended;
   }
 
-  protected lease({ address }: RunningServer): Pick<ServerLease, "address" | "workspace" | "bound"> {
+  protected lease({ address, container }: RunningServer): Omit<ServerLease, "ended" | "release" | "host"> {
     const { workDir } = this.#options;
-    return { address, ...(workDir === undefined ? {} : { workspace: workspacePath, bound: path.resolve(workDir) }) };
+    const collectRefusals = () => container.collectRefusals();
+    return {
+      address,
+      collectRefusals,
+      ...(workDir === undefined ? {} : { workspace: workspacePath, bound: path.resolve(workDir) }),
+    };
   }
 
   async #start(loaded: DaemonPackage, daemon: Daemon, token: string): Promise<JupyterContainer> {

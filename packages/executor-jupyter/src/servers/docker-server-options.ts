@@ -1,6 +1,9 @@
+import type { NetworkPolicy } from "@fenced/core";
 import {
   callbackOption,
   environmentOption,
+  networkPolicyOption,
+  optionsSchema,
   stringsOption,
   timeLimitOption,
   type OptionSchemas,
@@ -67,18 +70,26 @@ export interface DockerJupyterServerOptions {
    */
   readonly readOnlyRootFilesystem?: boolean;
   /**
-   * The container's network. It cannot be `"none"` or an internal one: clients reach the server through a port that
-   * Docker publishes on 127.0.0.1. Default: the daemon's default bridge.
+   * What code may connect to. `"none"`: its own loopback; `"open"`: what the container's network reaches; `{ allow:
+   * ["pypi.org:443"] }`: only these hosts, through a proxy in this process. Unless it is `"open"`, the container has no
+   * network, its image needs Python as `python3`, and `stopContainer` cannot be false. Executors that share the server
+   * each have all refusals in their results. Default: `{ allow: packageIndexes }` if the container is hardened,
+   * `dockerNetwork` is not set and `stopContainer` is not false, otherwise `"open"`.
    */
-  readonly network?: string;
+  readonly network?: NetworkPolicy;
   /**
-   * The daemon, as in `DOCKER_HOST` (`"unix:///run/docker.sock"`), or with certificates. It must be on this machine,
-   * because its ports are published there. Default: found automatically.
+   * The name of the daemon's network to put the container in, which must not be an internal one; implies
+   * `network: "open"`. Default: the daemon's default bridge.
+   */
+  readonly dockerNetwork?: string;
+  /**
+   * The daemon, as in `DOCKER_HOST` (`"unix:///run/docker.sock"`), or with certificates. With an open
+   * network it must be on this machine, because its ports are published there. Default: found automatically.
    */
   readonly docker?: string | { readonly host: string; readonly certPath?: string; readonly tlsVerify?: boolean };
 }
 
-/** The schemas of the options. */
+/** The schemas of the options, each by itself. */
 export const dockerServerOptions: OptionSchemas<DockerJupyterServerOptions> = {
   image: z.string().min(1).exactOptional(),
   onPullProgress: callbackOption<NonNullable<DockerJupyterServerOptions["onPullProgress"]>>().exactOptional(),
@@ -101,11 +112,8 @@ export const dockerServerOptions: OptionSchemas<DockerJupyterServerOptions> = {
   pidsLimit: z.int().min(8).exactOptional(),
   user: z.string().min(1).exactOptional(),
   readOnlyRootFilesystem: z.boolean().exactOptional(),
-  network: z
-    .string()
-    .min(1)
-    .refine((name) => name !== "none", 'cannot be "none": the server is reached through a published port')
-    .exactOptional(),
+  network: networkPolicyOption("; a network of the daemon goes into `dockerNetwork`").exactOptional(),
+  dockerNetwork: z.string().min(1).exactOptional(),
   docker: z
     .union([
       z.string().min(1),
@@ -117,3 +125,23 @@ export const dockerServerOptions: OptionSchemas<DockerJupyterServerOptions> = {
     ])
     .exactOptional(),
 };
+
+/** Validates the options. */
+export const dockerServerSchema: z.ZodType<DockerJupyterServerOptions> = optionsSchema(dockerServerOptions).check(
+  ({ value, issues }) => {
+    const { network, dockerNetwork, stopContainer } = value;
+    if (network === undefined || network === "open") return;
+    const refuse = (name: string, input: unknown, message: string) =>
+      issues.push({ code: "custom", path: [name], input, message });
+    if (dockerNetwork !== undefined) {
+      refuse("dockerNetwork", dockerNetwork, 'needs `network: "open"`: with another policy the container is in none');
+    }
+    if (stopContainer === false) {
+      refuse(
+        "stopContainer",
+        stopContainer,
+        'needs `network: "open"`: the server is reached through this program otherwise',
+      );
+    }
+  },
+);

@@ -1,9 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Duplex } from "node:stream";
-import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  BackendUnavailableError,
+  FencedError,
+  type NetworkDecision,
+  type NetworkPolicy,
+  packageIndexes,
+} from "@fenced/core";
 import type * as DockerDaemon from "@fenced/docker-daemon";
 import type { Container, ContainerCreateOptions, ContainerLeash, Daemon } from "@fenced/docker-daemon";
+import { ContainerGate } from "./container-gate.ts";
 import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 
 /** How to start a container, in addition to the user's options. */
@@ -20,7 +28,11 @@ export type DaemonPackage = typeof DockerDaemon;
 
 const startProgram: string = readFileSync(new URL("./start-container.sh", import.meta.url), "utf8");
 
-const innerPort = "8888/tcp";
+const innerPort = 8888;
+const publishedPort = `${innerPort}/tcp`;
+/** Milliseconds for the daemon to say that a container has ended. */
+const lastWordsMs = 500;
+
 const ownerLabel = "fenced.jupyter";
 
 /** Where a bound `workDir` is in the container, and the work directory of the image that this package builds. */
@@ -28,22 +40,21 @@ export const workspacePath = "/workspace";
 
 /** A container in which a Jupyter server runs. */
 export class JupyterContainer {
-  readonly port: number;
   readonly #daemon: Daemon;
   readonly #package: DaemonPackage;
   readonly #container: Container;
   readonly #leash: ContainerLeash;
   readonly #input: NodeJS.ReadWriteStream | undefined;
   readonly #token: string;
+  #port: number = 0;
+  #gate: ContainerGate | undefined;
   #ended: string | undefined;
 
   private constructor(
     held: { daemon: Daemon; package: DaemonPackage; container: Container; leash: ContainerLeash },
-    port: number,
     input: NodeJS.ReadWriteStream | undefined,
     token: string,
   ) {
-    this.port = port;
     this.#daemon = held.daemon;
     this.#package = held.package;
     this.#container = held.container;
@@ -72,10 +83,8 @@ export class JupyterContainer {
       const attach = { stream: true, stdin: true, stdout: true, hijack: true };
       const input = stopContainer ? await loaded.answered(container.attach(attach), "container attach") : undefined;
       await loaded.answered(container.start(), "container start");
-      const { NetworkSettings, State } = await loaded.answered(container.inspect(), "container inspect");
-      const port = Number(NetworkSettings.Ports[innerPort]?.[0]?.HostPort ?? 0);
-      const started = new JupyterContainer({ daemon, package: loaded, container, leash }, port, input, settings.token);
-      if (!State.Running) started.#end();
+      const started = new JupyterContainer({ daemon, package: loaded, container, leash }, input, settings.token);
+      await started.#open(settings.options);
       return started;
     } catch (cause) {
       if (container) await loaded.removeContainer(container).catch(() => {});
@@ -88,6 +97,16 @@ export class JupyterContainer {
         cause,
       });
     }
+  }
+
+  /** The port of 127.0.0.1 on which the server is reached. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Starts to collect refused requests; returns a function that returns them. */
+  collectRefusals(): () => readonly NetworkDecision[] {
+    return this.#gate?.collect() ?? (() => []);
   }
 
   /** Why it ended, once it has. */
@@ -114,15 +133,73 @@ export class JupyterContainer {
   /** Releases the container without ending it. */
   async letGo(): Promise<void> {
     this.#end();
+    await this.#gate?.close();
     this.#input?.end();
     if (this.#input instanceof Duplex) this.#input.destroy();
     await this.#leash.release();
     this.#daemon.release();
   }
 
-  #end(): void {
-    this.#ended ??= "the container ended";
+  /** Finds out how the server is reached. What ended before that is only marked as ended. */
+  async #open(options: DockerJupyterServerOptions): Promise<void> {
+    const { NetworkSettings, State } = await this.#inspect();
+    this.#port = Number(NetworkSettings.Ports[publishedPort]?.[0]?.HostPort ?? 0);
+    if (!State.Running) this.#end();
+    else if (networkOf(options).policy !== "open") await this.#openGate(options);
   }
+
+  async #openGate(options: DockerJupyterServerOptions): Promise<void> {
+    try {
+      this.#gate = await ContainerGate.open(this.#package, this.#container, {
+        policy: networkOf(options).policy,
+        innerPort,
+        port: options.exposePort ?? 0,
+        onLost: (reason) => void this.#lostGate(reason),
+      });
+    } catch (error) {
+      if (await this.#isRunning()) throw error;
+      this.#end();
+      return;
+    }
+    this.#port = this.#gate.port;
+    // Given ones have precedence.
+    const variables = Object.entries(this.#gate.variables).filter(([name]) => options.env?.[name] === undefined);
+    this.#input?.write([...variables.map(([name, value]) => `${name}=${value}`), "\n"].join("\n"));
+  }
+
+  /** What ends a container also ends what is in it, and the daemon learns of that first. */
+  async #lostGate(reason: string): Promise<void> {
+    await sleep(lastWordsMs, undefined, { ref: false });
+    const running = await this.#isRunning();
+    this.#end(running ? `nothing passes between it and this host any more: ${reason}` : undefined);
+  }
+
+  /** False if the daemon does not say. */
+  async #isRunning(): Promise<boolean> {
+    return this.#inspect().then(
+      ({ State }) => State.Running,
+      () => false,
+    );
+  }
+
+  #inspect(): ReturnType<Container["inspect"]> {
+    return this.#package.answered(this.#container.inspect(), "container inspect");
+  }
+
+  #end(reason = "the container ended"): void {
+    this.#ended ??= reason;
+  }
+}
+
+/** The network of a container with these options: what its code may reach, and the network mode for the daemon. */
+function networkOf(options: DockerJupyterServerOptions): {
+  readonly policy: NetworkPolicy;
+  readonly mode: string | undefined;
+} {
+  const { network, dockerNetwork, hardened = true, stopContainer = true } = options;
+  const closed = hardened && stopContainer && dockerNetwork === undefined;
+  const policy = network ?? (closed ? { allow: packageIndexes } : "open");
+  return { policy, mode: policy === "open" ? dockerNetwork : "none" };
 }
 
 async function containerOptions(
@@ -135,7 +212,14 @@ async function containerOptions(
   const { stopContainer: leashed = true, readOnlyRootFilesystem = false } = options;
   const { Config: config } = await loaded.answered(daemon.docker.getImage(image).inspect(), "image inspect");
   const user = await userOf(loaded, daemon, settings, config.User);
-  const env = { ...options.env, TOKEN: token, ...(leashed ? { FENCED_LEASHED: "1" } : {}) };
+  const { policy, mode } = networkOf(options);
+  const closed = policy !== "open";
+  const env = {
+    ...options.env,
+    TOKEN: token,
+    ...(leashed ? { FENCED_LEASHED: "1" } : {}),
+    ...(closed ? { FENCED_GATE: "1" } : {}),
+  };
   return {
     Image: image,
     ...(options.containerName === undefined ? {} : { name: options.containerName }),
@@ -143,7 +227,7 @@ async function containerOptions(
     Entrypoint: ["/bin/sh", "-c", startProgram, "fenced"],
     Cmd: [...words(config.Entrypoint), ...words(config.Cmd)],
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-    ExposedPorts: { [innerPort]: {} },
+    ...(closed ? {} : { ExposedPorts: { [publishedPort]: {} } }),
     Labels: { ...options.labels, "io.fenced.executor": "jupyter", [ownerLabel]: owner },
     OpenStdin: leashed,
     StdinOnce: leashed,
@@ -152,8 +236,10 @@ async function containerOptions(
     HostConfig: {
       ...loaded.limitsConfig(options),
       AutoRemove: options.autoRemove ?? true,
-      PortBindings: { [innerPort]: [{ HostIp: "127.0.0.1", HostPort: String(options.exposePort ?? 0) }] },
-      ...(options.network === undefined ? {} : { NetworkMode: options.network }),
+      ...(closed
+        ? {}
+        : { PortBindings: { [publishedPort]: [{ HostIp: "127.0.0.1", HostPort: String(options.exposePort ?? 0) }] } }),
+      ...(mode === undefined ? {} : { NetworkMode: mode }),
       ...(bind === undefined ? {} : { Binds: [`${bind.source}:${workspacePath}`] }),
       ...(bind === undefined && readOnlyRootFilesystem
         ? { Mounts: [{ Type: "volume", Source: "", Target: workspacePath }] }

@@ -1,3 +1,4 @@
+import type { NetworkDecision } from "@fenced/core";
 import type { ServerAddress } from "./server-settings.ts";
 
 /** A server in use by an executor: it runs as long as anyone holds a lease. */
@@ -15,6 +16,8 @@ export interface ServerLease {
    * Rich outputs are not saved in it.
    */
   readonly bound?: string;
+  /** Starts to collect what the server's network policy refuses, if it has one; returns a function that returns that. */
+  readonly collectRefusals?: () => () => readonly NetworkDecision[];
   /** Why the server ended, as soon as it has. */
   readonly ended: () => string | undefined;
   /** Releases the server. */

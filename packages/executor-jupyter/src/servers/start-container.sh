@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # Runs the image's own command ($@). Creates a writable home for a user without one, such as one with only a number. If
-# $FENCED_LEASHED is set, ends the command when standard input, which this program holds open, ends.
+# $FENCED_LEASHED is set, ends the command when standard input, which this program holds open, ends. If $FENCED_GATE is set, reads
+# lines with more variables first, up to an empty line.
 if [ -z "$HOME" ] || [ "$HOME" = / ] || [ ! -w "$HOME" ]; then
   HOME=/tmp/home
   export HOME
@@ -9,6 +10,12 @@ fi
 leashed=$FENCED_LEASHED
 unset FENCED_LEASHED
 [ -n "$leashed" ] || exec "$@"
+if [ -n "$FENCED_GATE" ]; then
+  unset FENCED_GATE
+  while read -r variable && [ -n "$variable" ]; do
+    export "${variable?}"
+  done
+fi
 exec 3<&0
 "$@" </dev/null &
 server=$!

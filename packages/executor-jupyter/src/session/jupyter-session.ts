@@ -102,15 +102,17 @@ export class JupyterSession implements BackendSession {
     if (run.hostCalls && this.#calls?.bridge.kernel !== live.kernel) return yield* this.#callsLost(run);
     const env = this.#newVariables(run, live);
     const calls = this.#callPlaces(run);
+    const refusals = slot.collectRefusals();
     try {
       const prepared = await this.#answer(this.#prepare(live, run, { env, calls }), live, run.signal);
       if (!prepared) return { exitCode: 1, stateLost: this.#takeStateLost(run) };
       const outcome = yield* runCell(run, { slot, live, interruptGraceMs: this.#settings.interruptGraceMs });
-      return { ...outcome, stateLost: this.#takeStateLost(run) };
+      return { ...outcome, network: refusals(), stateLost: this.#takeStateLost(run) };
     } catch (error) {
       if (!(error instanceof KernelLostError)) throw error;
       return yield* this.#afterLoss(error, live);
     } finally {
+      refusals();
       if (env && live.helper && !live.kernel.end) {
         await this.#answer(live.helper.ask("pop_env", { calls }), live, run.signal).catch(() => {});
       }

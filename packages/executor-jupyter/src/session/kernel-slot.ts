@@ -1,5 +1,5 @@
 import path from "node:path";
-import { BackendUnavailableError, ExecutorStoppedError, FencedError } from "@fenced/core";
+import { BackendUnavailableError, ExecutorStoppedError, FencedError, type NetworkDecision } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import { type BackendFiles, DirectoryFiles } from "@fenced/executor-kit";
 import { DisplayBoard } from "../displays/display-board.ts";
@@ -78,6 +78,11 @@ export class KernelSlot {
   /** What the helper reported when it was put into the kernel; `undefined` if it is not a Python kernel. */
   get report(): HelperReport | undefined {
     return this.#report;
+  }
+
+  /** Starts to collect what the network policy refuses; returns a function that returns that. */
+  collectRefusals(): () => readonly NetworkDecision[] {
+    return this.#lease.collectRefusals?.() ?? (() => []);
   }
 
   get files(): BackendFiles {

@@ -37,9 +37,14 @@ describe("on a server in Docker", needs("jupyterDocker"), () => {
 
   const subject: ExecutorSubject = {
     name: "JupyterCodeExecutor",
-    create: ({ cleanupTempFiles: _, ...options }) => new JupyterCodeExecutor({ ...options, server }),
+    create: ({ cleanupTempFiles: _, network, ...options }) => {
+      const own =
+        network === undefined ? server : new DockerJupyterServer({ baseImage: jupyterImage, labels, network });
+      return new JupyterCodeExecutor({ ...options, server: own });
+    },
     load: (model) => loadComponent(model, { importModule: async () => ({ JupyterCodeExecutor }) }),
     takesWorkDir: false,
+    takesNetworkPolicy: true,
     hostCommand,
     listResources: containers,
   };
@@ -47,7 +52,7 @@ describe("on a server in Docker", needs("jupyterDocker"), () => {
     { describe, it, afterAll },
     subject,
     // Processes and files are those of a container; functions of the host have a test below.
-    variant("life cycle", "files", "leaks"),
+    variant("files", "leaks", "network policy"),
   );
 });
 
@@ -74,7 +79,7 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
     const tag = `jupyter-${Date.now()}`;
     await docker.getImage(jupyterImage).tag({ repo: "fenced-test", tag });
     const settings = { baseImage: `fenced-test:${tag}`, labels, onProgress: (line: string) => lines.push(line) };
-    await using server = new DockerJupyterServer(settings);
+    await using server = new DockerJupyterServer({ ...settings, network: "open" });
     await using executor = new JupyterCodeExecutor({ server });
     const before = await containers();
     const { output } = await executor.executeCodeBlocks([python("import os; print(os.path.exists('/.dockerenv'))")]);
@@ -129,8 +134,51 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
     expect(output).toBe("Read-only file system\n");
   });
 
-  it("has no network option that takes its port away", () => {
-    expect(() => new DockerJupyterServer({ network: "none" })).toThrow(/network.*published port/);
+  it("reaches package indexes only, by default, over no network of the container", patience, async () => {
+    const before = await containers();
+    await using executor = new JupyterCodeExecutor({
+      server: new DockerJupyterServer({ baseImage: jupyterImage, labels, env: { NO_PROXY: "given" } }),
+    });
+    const code = `import os, urllib.request
+print(os.listdir("/sys/class/net"), os.environ["NO_PROXY"], os.environ["https_proxy"][:17], "FENCED_GATE" in os.environ)
+try:
+    urllib.request.urlopen("https://example.com/")
+except OSError as error:
+    print(error)`;
+    const result = await executor.executeCodeBlocks([python(code)]);
+    const reason = "example.com is not in this executor's network policy";
+    expect(result.output).toBe(
+      `['lo'] given http://127.0.0.1: False\n<urlopen error Tunnel connection failed: 403 ${reason}>\n`,
+    );
+    expect(result.network).toMatchObject([{ allowed: false, host: "example.com", port: 443, reason }]);
+    const [id = ""] = (await containers()).filter((each) => !before.includes(each));
+    const { HostConfig, NetworkSettings } = await docker.getContainer(id).inspect();
+    expect([HostConfig.NetworkMode, NetworkSettings.Ports]).toEqual(["none", {}]);
+  });
+
+  it("can have no network at all, and is replaced when code ends what carries its connections", patience, async () => {
+    const server = new DockerJupyterServer({ baseImage: jupyterImage, labels, network: "none" });
+    await using executor = new JupyterCodeExecutor({ server });
+    const code = `import os
+print([name for name in os.environ if "PROXY" in name.upper()])
+for process in os.listdir("/proc"):
+    if process.isdigit() and b"_fenced_supervisor" in open(f"/proc/{process}/cmdline", "rb").read():
+        os.kill(int(process), 9)
+import time
+time.sleep(60)`;
+    const lost = await executor.executeCodeBlocks([python(code)]).catch((error: unknown) => error);
+    expect(lost).toMatchObject({ name: "BackendUnavailableError" });
+    expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: true });
+  });
+
+  it("refuses options that contradict a policy", () => {
+    const network = { allow: ["example.com"] };
+    expect(() => new DockerJupyterServer({ network, dockerNetwork: "mine" })).toThrow(
+      /"dockerNetwork".* needs .*"open"/,
+    );
+    expect(() => new DockerJupyterServer({ network: "none", stopContainer: false })).toThrow(/"stopContainer".* needs/);
+    // @ts-expect-error -- a network of the daemon
+    expect(() => new DockerJupyterServer({ network: "mine" })).toThrow(/goes into `dockerNetwork`/);
   });
 
   it("runs in a directory of this host", patience, async () => {

@@ -13,6 +13,7 @@ export {
   type SupervisorConfig,
   type SupervisorLoader,
 } from "./supervisor-command.ts";
+export { PublishedPorts } from "./published-ports.ts";
 export { type NetworkProxy, type NetworkProxyClass, SessionNetwork } from "./session-network.ts";
 export { SupervisedFiles, type SupervisedPlace } from "./supervised-files.ts";
 export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";

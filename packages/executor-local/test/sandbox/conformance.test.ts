@@ -15,7 +15,6 @@ describe("executor-local", needs("python3", "bash", "node", "bubblewrap"), () =>
       "abort",
       "background processes",
       "processes",
-      "life cycle",
       "lost session",
       "network policy",
       "leaks",

@@ -1,13 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { pipeline, type Duplex } from "node:stream";
-import { InvalidInputError } from "@fenced/core";
-import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import type { BlockRunner } from "../run/exec-runner.ts";
 
-/** Ports of this host's loopback interface that lead to ports in a container, which needs no network for it. */
+/** Ports of this host's loopback interface that lead to ports where a supervisor runs, which needs no network for it. */
 export class PublishedPorts {
-  /** Ports in the container, each with the port of 127.0.0.1 that leads to it. */
+  /** Ports there, each with the port of 127.0.0.1 that leads to it. */
   readonly ports: ReadonlyMap<number, number>;
   readonly #servers: readonly Server[];
   readonly #sockets: ReadonlySet<Socket>;
@@ -19,25 +16,25 @@ export class PublishedPorts {
   }
 
   /**
-   * @param runner - that of the container that is there now.
-   * @throws InvalidInputError if nothing in the container can carry the connections.
+   * @param wanted - ports there, each with the port of 127.0.0.1 that is to lead to it; 0 for a free one.
+   * @param connect - connects to a port there, by the supervisor that is there now, as `Supervisor.connect` does.
+   * @throws the system's error if a port of this host is taken.
    */
   static async open(
-    { dockerPorts = [] }: DockerExecutorOptions,
-    runner: () => BlockRunner | undefined,
+    wanted: ReadonlyMap<number, number>,
+    connect: (port: number) => Duplex | undefined,
   ): Promise<PublishedPorts> {
-    if (dockerPorts.length > 0 && !runner()?.connect) throw notReachable();
     const ports = new Map<number, number>();
     const sockets = new Set<Socket>();
     const servers: Server[] = [];
-    for (const port of new Set(dockerPorts)) {
+    for (const [port, here] of wanted) {
       const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
         sockets.add(socket);
         socket.once("close", () => sockets.delete(socket));
-        join(socket, () => runner()?.connect?.(port));
+        join(socket, () => connect(port));
       });
       servers.push(server);
-      server.listen(0, "127.0.0.1");
+      server.listen(here, "127.0.0.1");
       await once(server, "listening");
       const address = server.address();
       if (typeof address === "object" && address !== null) ports.set(port, address.port);
@@ -56,7 +53,7 @@ export class PublishedPorts {
 function join(socket: Socket, open: () => Duplex | undefined): void {
   try {
     const tunnel = open();
-    if (!tunnel) throw notReachable();
+    if (!tunnel) return void socket.on("error", () => {}).destroy();
     const ended = (error: unknown): void => {
       if (error === null || error === undefined) return;
       socket.destroy();
@@ -65,13 +62,7 @@ function join(socket: Socket, open: () => Duplex | undefined): void {
     pipeline(socket, tunnel, ended);
     pipeline(tunnel, socket, ended);
   } catch {
-    // There is no container, or it carries too many connections.
+    // It carries too many connections.
     socket.on("error", () => {}).destroy();
   }
-}
-
-function notReachable(): InvalidInputError {
-  return new InvalidInputError("This container has no Python, through which `dockerPorts` could be reached", {
-    remedy: "Use an image that has Python 3.8 or later, or leave `dockerPorts` out.",
-  });
 }

@@ -1,0 +1,99 @@
+import { randomUUID } from "node:crypto";
+import { BackendUnavailableError, type NetworkDecision, type NetworkPolicy } from "@fenced/core";
+import type { Container } from "@fenced/docker-daemon";
+import { EgressProxy } from "@fenced/egress";
+import {
+  connectSupervisor,
+  PublishedPorts,
+  SessionNetwork,
+  type Supervisor,
+  supervisorCommand,
+} from "@fenced/executor-kit/supervisor";
+import type { DaemonPackage } from "./jupyter-container.ts";
+
+/** What to open in a container without a network. */
+export interface GateSettings {
+  readonly policy: NetworkPolicy;
+  /** The port in the container that the host is to reach. */
+  readonly innerPort: number;
+  /** The port of 127.0.0.1 that is to lead to it; 0 for a free one. */
+  readonly port: number;
+  /** Called once, when nothing passes any more although nobody closed the gate. */
+  readonly onLost: (reason: string) => void;
+}
+
+/**
+ * The ways in and out of a container that has no network: a port of this host that leads to its server, and a proxy in
+ * this process that code reaches. A supervisor in the container, started with `exec`, carries both. Code there can end it, which
+ * closes the gate.
+ */
+export class ContainerGate {
+  readonly #supervisor: Supervisor;
+  readonly #network: SessionNetwork | undefined;
+  readonly #published: PublishedPorts;
+  readonly #innerPort: number;
+  /** Variables that tell programs in the container where the proxy is. */
+  readonly variables: Readonly<Record<string, string>>;
+
+  private constructor(
+    supervisor: Supervisor,
+    {
+      innerPort,
+      network,
+      variables,
+      published,
+    }: {
+      readonly innerPort: number;
+      readonly network: SessionNetwork | undefined;
+      readonly variables: Readonly<Record<string, string>>;
+      readonly published: PublishedPorts;
+    },
+  ) {
+    this.#supervisor = supervisor;
+    this.#innerPort = innerPort;
+    this.#network = network;
+    this.#published = published;
+    this.variables = variables;
+  }
+
+  /** @throws BackendUnavailableError if the container has no Python; the daemon's error. */
+  static async open(loaded: DaemonPackage, container: Container, settings: GateSettings): Promise<ContainerGate> {
+    const { policy, innerPort, port, onLost } = settings;
+    const directory = `/tmp/fenced-${randomUUID().slice(0, 8)}`;
+    const stream = await loaded.execProgram(container, supervisorCommand({ directory, workspace: "/tmp" }));
+    const held: { supervisor?: Supervisor } = {};
+    const lost = (error: Error): void => {
+      held.supervisor?.fail(error);
+      onLost(error.message);
+    };
+    const { supervisor } = await connectSupervisor(loaded.splitOutputs(stream), { onLost: lost });
+    if (!supervisor) {
+      stream.destroy();
+      throw new BackendUnavailableError("A network policy needs Python in the container, and this one has none", {
+        remedy: 'Use an image that has Python 3.8 or later as `python3`, or set `network: "open"`.',
+      });
+    }
+    held.supervisor = supervisor;
+    const network = SessionNetwork.of(policy, EgressProxy);
+    const variables = (await network?.enter(supervisor)) ?? {};
+    const published = await PublishedPorts.open(new Map([[innerPort, port]]), (to) => supervisor.connect(to));
+    return new ContainerGate(supervisor, { innerPort, network, variables, published });
+  }
+
+  /** The port of 127.0.0.1 that leads to the server. */
+  get port(): number {
+    return this.#published.ports.get(this.#innerPort) ?? 0;
+  }
+
+  /** Starts to collect refused requests; returns a function that returns them. */
+  collect(): () => readonly NetworkDecision[] {
+    return this.#network?.collect() ?? (() => []);
+  }
+
+  /** Ends all connections. */
+  async close(): Promise<void> {
+    this.#published.close();
+    this.#supervisor.fail(new Error("the container ended"));
+    await this.#network?.close();
+  }
+}
