@@ -75,8 +75,8 @@ const wasm: Fence = {
   place: "an interpreter in WebAssembly",
   packageName: "@fenced/executor-wasm",
   async make(options) {
-    const { network, memoryBytes = 0, workDir } = options;
-    if (network === "open") throw cannot("WebAssembly has no network", "Leave `network` out");
+    const { network = "none", memoryBytes = 0, workDir } = options;
+    if (network !== "none") throw cannot("WebAssembly has no network", "Leave `network` out");
     if (workDir !== undefined) throw cannot("WebAssembly keeps files in memory", "Leave `workDir` out");
     if (memoryBytes > mostMemory) throw cannot("WebAssembly has at most 4 GiB of memory", "Ask for less `memoryBytes`");
     const { WasmCodeExecutor } = await importExecutor(this.packageName, () => import("@fenced/executor-wasm"));

@@ -1,5 +1,7 @@
+import type { NetworkPolicy } from "@fenced/core";
 import {
   callbackOption,
+  networkPolicyOption,
   optionsSchema,
   signalOption,
   wholeNumberOption,
@@ -26,10 +28,11 @@ export interface DownloadProgress {
  */
 export interface OpenExecutorOptions extends BaseExecutorOptions {
   /**
-   * The code's network. `"none"`: none. `"open"`: everything that this machine can reach; WebAssembly has no network
-   * and is then passed over. Default: `"none"`, behind every fence.
+   * The code's network. `"none"`: none. `"open"`: everything that this machine can reach; `{ allow: ["pypi.org:443"] }`:
+   * only these hosts, through a proxy in this process. WebAssembly has no network, and is passed over unless it is
+   * `"none"`. Default: `"none"`, behind every fence.
    */
-  readonly network?: "none" | "open";
+  readonly network?: NetworkPolicy;
   /** Bytes of memory that the code may use, from 64 MiB. Default: the executor's own, 512 MiB or 1 GiB. */
   readonly memoryBytes?: number;
   /**
@@ -65,7 +68,7 @@ const longestWait = 2 ** 31 - 1;
 /** Checks the options. */
 export const openExecutorOptions: z.ZodType<OpenExecutorOptions> = optionsSchema({
   ...baseExecutorConfig,
-  network: z.enum(["none", "open"]).exactOptional(),
+  network: networkPolicyOption().exactOptional(),
   memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
   workDir: z.string().min(1).exactOptional(),
   requiredLanguages: z.array(z.string().min(1)).exactOptional(),

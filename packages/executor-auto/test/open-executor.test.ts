@@ -118,7 +118,8 @@ describe("options", () => {
   it.each<[object, string]>([
     [{ timeout: 1 }, 'unknown option "timeout". Did you mean "timeoutMs", in milliseconds?'],
     [{ netwrok: "none" }, 'Did you mean "network"?'],
-    [{ network: "bridge" }, '"network" is "bridge". It must be "none" or "open"'],
+    [{ network: "bridge" }, '"network" is a string. It must be "none", "open" or `{ allow: [hosts] }`'],
+    [{ network: { allow: ["https://x/"] } }, "must be a host name"],
     [{ memoryBytes: 1 }, "at least 67108864"],
     [{ startTimeoutMs: 0 }, "whole number of milliseconds"],
     [{ requiredLanguages: "python" }, '"requiredLanguages" is a string. It must be an array'],
@@ -154,6 +155,7 @@ describe("options", () => {
 
   it.each<[object, string]>([
     [{ network: "open" }, "WebAssembly has no network"],
+    [{ network: { allow: ["example.com"] } }, "WebAssembly has no network"],
     [{ workDir: "w" }, "WebAssembly keeps files in memory"],
     [{ memoryBytes: 2 ** 33 }, "WebAssembly has at most 4 GiB of memory"],
     [{ requiredLanguages: ["py", "Shell"] }, "WebAssembly has no Shell here"],
@@ -190,6 +192,19 @@ describe("options", () => {
       expect(await readdir(workDir)).toContain("made");
     },
   );
+});
+
+describe("a network policy", () => {
+  it.each(["docker", "os-sandbox"] as const)("holds in %s", needs("docker", "bubblewrap", "python3"), async (fence) => {
+    const network = { allow: ["good.example"], resolve: async () => ["192.0.2.1"] };
+    await using executor = await openExecutor(fence, { ...(fence === "docker" ? { image } : {}), network });
+    const code = `import urllib.request
+try: urllib.request.urlopen("http://evil.example/")
+except OSError as error: print(error.read().decode())`;
+    const result = await executor.executeCodeBlocks([{ language: "python", code }]);
+    expect(result.output).toContain("evil.example is not in this executor's network policy");
+    expect(result.network).toMatchObject([{ allowed: false, host: "evil.example" }]);
+  });
 });
 
 describe("a fence that does not come up", () => {

@@ -64,6 +64,27 @@ describe("fenced run", () => {
     expect(stderr).toBe("Warning: the code runs on this machine without a fence. It can do everything that you can.\n");
   });
 
+  it("lets the code reach the hosts that it is given, and no others", needs("bubblewrap", "python3"), async () => {
+    const code = `import urllib.request
+for name in ("first", "second", "third"):
+    try: urllib.request.urlopen(f"http://{name}.invalid/")
+    except OSError as error: print(error.code)`;
+    const words = [
+      "run",
+      "-",
+      "-q",
+      "--executor",
+      "os-sandbox",
+      "--allow",
+      "first.invalid",
+      "--allow",
+      "second.invalid",
+    ];
+    const { exitCode, stdout } = await runNode(cli, words, {}, markdown(["python", code])).outcome;
+    // Names in "invalid" have no address: 502; not allowed: 403.
+    expect([exitCode, stdout]).toEqual([0, "502\n502\n403\n"]);
+  });
+
   it.each<[string[], string]>([
     [[], "missing required argument 'file'"],
     [["/nowhere.md"], "Cannot read /nowhere.md: ENOENT"],
@@ -71,6 +92,8 @@ describe("fenced run", () => {
     [["f", "--executor", "moon"], "Allowed choices are auto, docker, os-sandbox, wasm, local."],
     [["f", "--executor", "wasm", "--image", "i"], "--image needs --executor docker or auto"],
     [["f", "--executor", "local", "--network", "none"], "--network needs a fence"],
+    [["f", "--executor", "local", "--allow", "example.com"], "--allow needs a fence"],
+    [["f", "--network", "open", "--allow", "example.com"], "cannot be used with"],
     [["f", "--executor", "local", "--memory-bytes", "99999999"], "--memory-bytes needs a fence"],
     [["f", "--timeout-ms", "1s"], "whole number, at least 1"],
     [["f", "--env", "A"], "Write it as NAME=value."],

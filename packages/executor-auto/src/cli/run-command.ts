@@ -13,6 +13,7 @@ interface RunFlags {
   readonly executor: "auto" | "docker" | "os-sandbox" | "wasm" | "local";
   readonly image?: string;
   readonly network?: "none" | "open";
+  readonly allow?: readonly string[];
   readonly workDir?: string;
   readonly timeoutMs?: number;
   readonly totalTimeoutMs?: number;
@@ -43,6 +44,11 @@ export function runCommand(signal: AbortSignal): Command {
     .addOption(
       new Option("--network <kind>", "none (default), or open: what this machine reaches").choices(["none", "open"]),
     )
+    .addOption(
+      new Option("--allow <host>", "a host that the code may reach: pypi.org, *.example.com:443; repeatable")
+        .argParser((host: string, before: readonly string[] | undefined) => [...(before ?? []), host])
+        .conflicts("network"),
+    )
     .option("--work-dir <directory>", "where the code runs (default: a temporary directory)")
     .option("--timeout-ms <number>", "time limit of a block, in milliseconds (default: 60000)", wholeFrom1)
     .option("--total-timeout-ms <number>", "time limit of all blocks together, in milliseconds", wholeFrom1)
@@ -67,7 +73,7 @@ async function run(file: string, flags: RunFlags, signal: AbortSignal): Promise<
 }
 
 async function open(flags: RunFlags, requiredLanguages: readonly string[], signal: AbortSignal): Promise<CodeExecutor> {
-  const { executor: name, quiet, image, network, ...given } = flags;
+  const { executor: name, quiet, image, allow, network = allow && { allow }, ...given } = flags;
   if (name === "local") return openLocal(given, quiet);
   const options: OpenExecutorOptions = {
     ...given,
@@ -96,11 +102,11 @@ async function openLocal(
 }
 
 /** Rejects options that would be ignored. */
-function refuseMisplaced({ executor, image, network, memoryBytes }: RunFlags): void {
+function refuseMisplaced({ executor, image, network, allow, memoryBytes }: RunFlags): void {
   if (image !== undefined && executor !== "auto" && executor !== "docker") {
     throw new UsageError("--image needs --executor docker or auto.");
   }
-  const limits = { "--network": network, "--memory-bytes": memoryBytes };
+  const limits = { "--network": network, "--allow": allow, "--memory-bytes": memoryBytes };
   for (const [name, value] of Object.entries(limits)) {
     if (executor === "local" && value !== undefined) {
       throw new UsageError(`${name} needs a fence; --executor local has none.`);
