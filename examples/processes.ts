@@ -1,4 +1,4 @@
-// Starts a server in the workspace, talks to it from a block, and ends it.
+// Starts a server in the workspace, talks to it from a block, and ends it; then a program that answers what is written to it.
 // needs: python3
 import assert from "node:assert/strict";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
@@ -24,3 +24,20 @@ console.log(await server.wait()); // { exitCode: 137 }
 // #endregion
 
 assert.equal(result.output, "hello from the workspace\n");
+
+// #region input
+const counting = ["python3", "-c", "import sys\nfor line in sys.stdin: print(len(line.split()), flush=True)"] as const;
+await using counter = await executor.processes.start({ command: counting, stdin: true });
+const input = counter.stdin.getWriter();
+const answers = counter.stdout.pipeThrough(new TextDecoderStream()).getReader();
+const answered: (string | undefined)[] = [];
+for (const line of ["to be or not to be", "that is the question"]) {
+  await input.write(new TextEncoder().encode(`${line}\n`)); // waits if the program does not read
+  answered.push((await answers.read()).value);
+}
+console.log(answered); // [ "6\n", "4\n" ]
+await input.close(); // the end of its input, and so of the program
+console.log(await counter.wait()); // { exitCode: 0 }
+// #endregion
+
+assert.deepEqual(answered, ["6\n", "4\n"]);

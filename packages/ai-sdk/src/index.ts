@@ -16,6 +16,7 @@ export type {
   SandboxFileStat,
   SandboxPath,
   SandboxProcess,
+  WritableSandboxProcess,
   SandboxTextPath,
 } from "./sandbox/sandbox-types.ts";
 export {

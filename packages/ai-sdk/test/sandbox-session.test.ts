@@ -65,10 +65,17 @@ describe("commands", () => {
     ]);
   });
 
-  it("cannot be written to while they run, and says so before anything starts", async () => {
-    const spawned = Promise.resolve(sandbox.spawn({ command: "touch started", stdin: true }));
-    await expect(spawned).rejects.toSatisfy((error) => InvalidInputError.isInstance(error));
-    expect(await sandbox.stat({ path: "started" })).toBeNull();
+  it("read what is written to them while they run", async () => {
+    const started = await sandbox.spawn({ command: 'read -r line; echo "<$line>"; cat; exit 4', stdin: true });
+    const writer = started.stdin.getWriter();
+    const reader = started.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    await writer.write(new TextEncoder().encode("one\n"));
+    expect(await reader.read()).toEqual({ done: false, value: "<one>\n" });
+    await writer.write(new TextEncoder().encode("two"));
+    expect(await reader.read()).toEqual({ done: false, value: "two" });
+    await writer.close();
+    expect(await started.wait()).toEqual({ exitCode: 4 });
+    expect((await reader.read()).done).toBe(true);
   });
 });
 

@@ -36,7 +36,13 @@ export type { ExecuteOptions } from "./execution/execute-options.ts";
 export { executeWithProgress, lastCharacters, type ProgressOptions } from "./execution/execute-with-progress.ts";
 export type { ExecutionEvent, HostCallEnd, HostCallEvent, HostCallStart } from "./execution/execution-event.ts";
 export type { ExecutorCapabilities } from "./execution/executor-capabilities.ts";
-export type { ExecutorProcesses, ProcessExit, ProcessOptions, RunningProcess } from "./execution/executor-processes.ts";
+export type {
+  ExecutorProcesses,
+  ProcessExit,
+  ProcessOptions,
+  RunningProcess,
+  WritableProcess,
+} from "./execution/executor-processes.ts";
 export {
   type BlockResultFields,
   type CodeResultFields,

@@ -9,7 +9,7 @@ describe("Docker Engine", needs("docker"), () => {
   testCodeExecutor(
     { describe, it, afterAll },
     // See the README, "Limits".
-    { ...dockerSubject("with an image without Python", nodeImage), closesOutput: true },
+    { ...dockerSubject("with an image without Python", nodeImage), closesOutput: true, keepsInputOpen: true },
     variant(
       "standard input",
       "stream",

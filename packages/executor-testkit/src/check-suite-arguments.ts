@@ -17,6 +17,7 @@ const subjectSchemas: OptionSchemas<ExecutorSubject> = {
   live: z.boolean().exactOptional(),
   asksOnly: z.boolean().exactOptional(),
   closesOutput: z.boolean().exactOptional(),
+  keepsInputOpen: z.boolean().exactOptional(),
   patienceMs: z.number().positive().exactOptional(),
   language: objectOption<FixtureLanguage>(["program", "print"], "programs in a language").exactOptional(),
 };

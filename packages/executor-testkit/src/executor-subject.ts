@@ -67,6 +67,12 @@ export interface ExecutorSubject {
    */
   readonly closesOutput?: boolean;
 
+  /**
+   * The backend does not tell when a program that was started with `stdin: true` closes its input, so that writing to it
+   * fails only after its end. The suite then skips the case. Default: false.
+   */
+  readonly keepsInputOpen?: boolean;
+
   /** How long one step may take before the suite considers it hung, in milliseconds. Default: 120,000. */
   readonly patienceMs?: number;
 

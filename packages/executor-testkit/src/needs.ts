@@ -38,6 +38,10 @@ export const breakable: Need = ({ subject }) =>
 export const keepsOutput: Need = ({ subject }) =>
   subject.closesOutput === true ? "the backend closes the output of a process that outlives its block" : undefined;
 
+/** The backend tells when a program closes its input. */
+export const seesClosedInput: Need = ({ subject }) =>
+  subject.keepsInputOpen === true ? "the backend does not tell when a program closes its input" : undefined;
+
 /** The block is in a file on this host, which `codeFile` names. */
 export const codeFile: Need = ({ capabilities }) => {
   if (capabilities.stateful) return "stateful: blocks are not started from files";

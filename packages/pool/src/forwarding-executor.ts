@@ -14,6 +14,7 @@ import {
   type RunningProcess,
   type StartOptions,
   type WorkspaceFiles,
+  type WritableProcess,
 } from "@fenced/core";
 
 /** Where the executor of a session or a lease sends its calls. */
@@ -63,7 +64,7 @@ export class ForwardingExecutor implements CodeExecutor {
   /** A program that was started neither counts as running nor keeps a session from becoming idle, which ends it. */
   get processes(): ExecutorProcesses | undefined {
     const processes = this.#started?.processes;
-    return processes && { ports: processes.ports, start: (options) => this.#startProcess(options) };
+    return processes && new ForwardingProcesses(this.#target, processes.ports);
   }
 
   get workspacePath(): string | undefined {
@@ -100,16 +101,29 @@ export class ForwardingExecutor implements CodeExecutor {
     });
   }
 
-  #startProcess(options: ProcessOptions): Promise<RunningProcess> {
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+/** Programs of the executor behind a session or a lease. */
+class ForwardingProcesses implements ExecutorProcesses {
+  readonly ports: ReadonlyMap<number, number>;
+  readonly #target: ForwardingTarget;
+
+  constructor(target: ForwardingTarget, ports: ReadonlyMap<number, number>) {
+    this.#target = target;
+    this.ports = ports;
+  }
+
+  start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;
+  start(options: ProcessOptions): Promise<RunningProcess>;
+  start(options: ProcessOptions): Promise<RunningProcess> {
     return this.#target.use(async ({ processes }) => {
       if (processes) return processes.start(options);
       throw new InvalidInputError("Programs cannot be started beside blocks here", {
         remedy: "Create executors whose `capabilities.processes` is true.",
       });
     }, options.signal);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
   }
 }

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { TextDecoder } from "node:util";
-import { InvalidInputError, type CodeExecutor, type ExecutorProcesses, type RunningProcess } from "@fenced/core";
+import {
+  InvalidInputError,
+  type CodeExecutor,
+  type ExecutorProcesses,
+  type RunningProcess,
+  type WritableProcess,
+} from "@fenced/core";
 import {
   checkOptions,
   codeExecutorOption,
@@ -87,18 +93,13 @@ export class SandboxOverProcesses implements ExecutorSandboxSession {
     return { exitCode, stdout, stderr };
   }
 
-  spawn(options: SandboxCommand & { readonly stdin: true }): Promise<never>;
+  spawn(options: SandboxCommand & { readonly stdin: true }): Promise<WritableProcess>;
   spawn(options: SandboxCommand & { readonly stdin?: boolean | undefined }): Promise<RunningProcess>;
-  async spawn({
-    stdin,
+  spawn({
+    stdin = false,
     ...options
   }: SandboxCommand & { readonly stdin?: boolean | undefined }): Promise<RunningProcess> {
-    if (stdin === true) {
-      throw new InvalidInputError("Input cannot be written to a command while it runs", {
-        remedy: "Leave `stdin` out, and let the command read a file, or a pipe that another command writes to.",
-      });
-    }
-    return this.#start(options);
+    return this.#start(options, stdin);
   }
 
   async readFile({ path, abortSignal }: SandboxPath): Promise<ReadableStream<Uint8Array> | null> {
@@ -191,9 +192,10 @@ export class SandboxOverProcesses implements ExecutorSandboxSession {
     return (await this.#run({ program: programs.delete, ...options })) !== undefined;
   }
 
-  #start({ command, workingDirectory, env, abortSignal }: SandboxCommand): Promise<RunningProcess> {
+  #start({ command, workingDirectory, env, abortSignal }: SandboxCommand, stdin = false): Promise<RunningProcess> {
     return this.#processes.start({
       command,
+      stdin,
       ...(workingDirectory === undefined ? {} : { cwd: workingDirectory }),
       ...(env === undefined ? {} : { env }),
       ...(abortSignal === undefined ? {} : { signal: abortSignal }),

@@ -53,6 +53,12 @@ export interface SandboxProcess {
   kill(): Promise<void>;
 }
 
+/** A command that runs, and reads what is written to it meanwhile. */
+export interface WritableSandboxProcess extends SandboxProcess {
+  /** See `stdin` of `WritableProcess`. Closing it lets the command read to the end of its input. */
+  readonly stdin: WritableStream<Uint8Array>;
+}
+
 /**
  * An executor in the form of AI SDK 7's `Experimental_SandboxSession`. Everything happens where the code runs, inside of
  * its fence: paths are paths there, and links lead where they lead there.
@@ -63,11 +69,10 @@ export interface ExecutorSandboxSession {
   /** Runs a command line to its end. */
   run(options: SandboxCommand): Promise<{ exitCode: number; stdout: string; stderr: string }>;
   /**
-   * Starts a command line. Its output has to be read, or cancelled, or it waits.
-   *
-   * @throws InvalidInputError if `stdin` is true: input cannot be written while a command runs.
+   * Starts a command line. Its output has to be read, or cancelled, or it waits. `stdin`: its input is written while it
+   * runs. Default: false; it is empty.
    */
-  spawn(options: SandboxCommand & { readonly stdin: true }): Promise<never>;
+  spawn(options: SandboxCommand & { readonly stdin: true }): Promise<WritableSandboxProcess>;
   spawn(options: SandboxCommand & { readonly stdin?: boolean | undefined }): Promise<SandboxProcess>;
   /** `null` if there is no file. */
   readFile(options: SandboxPath): Promise<ReadableStream<Uint8Array> | null>;

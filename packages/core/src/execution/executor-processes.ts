@@ -9,8 +9,11 @@ export interface ProcessOptions {
   readonly cwd?: string;
   /** Environment variables over the executor's. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it reads from standard input. Default: nothing. */
-  readonly stdin?: string | Uint8Array;
+  /**
+   * What it reads from standard input: all of it, as text or bytes, or `true` to write it while the program runs, to
+   * `stdin` of the handle. Default: nothing.
+   */
+  readonly stdin?: string | Uint8Array | boolean;
   /** Kills the program and everything that it started; `wait()` then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -53,6 +56,20 @@ export interface RunningProcess extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** A program that was started with `stdin: true`. */
+export interface WritableProcess extends RunningProcess {
+  /**
+   * What it reads from standard input. A write resolves when it is on its way: some hundred kilobytes can be, over SSH some
+   * megabytes, before the program has to read, or writers wait. Closing it lets the
+   * program read to the end of its input, and aborting it drops what has not been sent yet.
+   *
+   * A write rejects with `InvalidInputError` once the program has ended or closed its input (where that cannot be seen, as
+   * in a container without Python, once it has ended), and with the reason of `wait()` if `signal` was aborted or the
+   * executor stopped or restarted. Closing never rejects because the program has ended.
+   */
+  readonly stdin: WritableStream<Uint8Array>;
+}
+
 /**
  * Starts programs that run beside blocks: servers, watchers, tools of a shell. They have the same fence, files, variables
  * and limits as blocks, except for time limits, and cannot call host functions.
@@ -77,5 +94,6 @@ export interface ExecutorProcesses {
    * await using server = await executor.processes.start({ command: ["python3", "-m", "http.server", "8000"] });
    * for await (const bytes of server.stderr) process.stderr.write(bytes);
    */
+  start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;
   start(options: ProcessOptions): Promise<RunningProcess>;
 }

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
 import { answered, dockerReason, OutputDemultiplexer, type Container, type Exec } from "@fenced/docker-daemon";
-import { OutputQueue, type BlockEvent } from "@fenced/executor-kit";
+import { feedProgram, isLiveInput, OutputQueue, type BlockEvent } from "@fenced/executor-kit";
 import type { ProgramEnd, SupervisedProgram, Supervisor } from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "../container/container-options.ts";
 
@@ -126,7 +126,7 @@ export class ExecRunner implements BlockRunner {
   async #start(
     argv: readonly string[],
     env: Readonly<Record<string, string>>,
-    stdin?: string | Uint8Array,
+    stdin?: ExecutedProgram["stdin"],
   ): Promise<ExecStream> {
     this.#assertThere();
     try {
@@ -149,7 +149,7 @@ export class ExecRunner implements BlockRunner {
   async #create(
     argv: readonly string[],
     env: Readonly<Record<string, string>>,
-    stdin?: string | Uint8Array,
+    stdin?: ExecutedProgram["stdin"],
   ): Promise<Exec> {
     const { container, directory, user } = this.#context;
     return container.exec({
@@ -181,7 +181,7 @@ class ExecStream {
   #arrived = 0;
   #over: boolean = false;
 
-  constructor(exec: Exec, stream: Duplex, stdin: string | Uint8Array | undefined) {
+  constructor(exec: Exec, stream: Duplex, stdin: ExecutedProgram["stdin"]) {
     this.#exec = exec;
     this.#stream = stream;
     const demultiplexer = new OutputDemultiplexer((name, bytes) => this.#output.push(name, bytes));
@@ -196,7 +196,8 @@ class ExecStream {
     const finish = (): void => void this.#finish();
     stream.once("end", finish);
     stream.once("close", finish);
-    if (stdin !== undefined) stream.end(stdin);
+    if (isLiveInput(stdin)) void feedProgram(stdin, stream);
+    else if (stdin !== undefined) stream.end(stdin);
     void this.#watch();
   }
 

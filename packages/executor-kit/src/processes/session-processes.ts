@@ -1,11 +1,17 @@
-import { InvalidInputError, type ExecutorProcesses, type ProcessOptions, type RunningProcess } from "@fenced/core";
+import {
+  InvalidInputError,
+  type ExecutorProcesses,
+  type ProcessOptions,
+  type RunningProcess,
+  type WritableProcess,
+} from "@fenced/core";
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions, environmentOption, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
 import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
 import type { BlockEvent, BlockOutcome, ProgramRun } from "../run/block-run.ts";
 import type { SessionLife } from "../session-life.ts";
-import { StartedProcess } from "./started-process.ts";
+import { StartedProcess, WritableStartedProcess } from "./started-process.ts";
 
 const shell = "/bin/sh";
 /** Starts a program in a directory. As with `env --chdir`, 125 says that the directory is missing. */
@@ -19,8 +25,8 @@ const command = z.union(
   'must be a command line, or an array of a program and its arguments, without NUL characters: ["ls", "-l"]',
 );
 const stdin = z.union(
-  [z.string(), z.custom<Uint8Array>((value) => value instanceof Uint8Array)],
-  "must be a string or a Uint8Array",
+  [z.string(), z.custom<Uint8Array>((value) => value instanceof Uint8Array), z.boolean()],
+  "must be a string, a Uint8Array, or true to write it later",
 );
 
 const processOptions: z.ZodType<ProcessOptions> = optionsSchema({
@@ -51,6 +57,8 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
     return this.#life.session?.ports ?? noPorts;
   }
 
+  start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;
+  start(options: ProcessOptions): Promise<RunningProcess>;
   async start(options: ProcessOptions): Promise<RunningProcess> {
     const checked = checkOptions(processOptions, options, "processes.start");
     checked.signal?.throwIfAborted();
@@ -62,14 +70,18 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
       const session = await epoch.waitForSession(signal);
       await untilAborted(session.repair?.(epoch.signal) ?? Promise.resolve(), signal);
       const { env = {}, stdin: input } = checked;
-      const run = (ending: AbortSignal) =>
+      const run = (ending: AbortSignal, read?: ProgramRun["stdin"]) =>
         this.#run(session, {
           argv: argvOf(checked),
           env,
-          ...(input === undefined ? {} : { stdin: input }),
+          ...(read === undefined ? {} : { stdin: read }),
           signal: ending,
         });
-      const process = new StartedProcess(run, signal);
+      const given = typeof input === "boolean" ? undefined : input;
+      const process =
+        input === true
+          ? new WritableStartedProcess(run, signal)
+          : new StartedProcess((ending) => run(ending, given), signal);
       void process.ended.then(epoch.begin()).then(unfollow);
       return process;
     } catch (error) {

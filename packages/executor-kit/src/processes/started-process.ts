@@ -1,9 +1,13 @@
-import type { ProcessExit, RunningProcess } from "@fenced/core";
+import type { ProcessExit, RunningProcess, WritableProcess } from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "../run/block-run.ts";
+import { notRead, ProgramInput } from "./program-input.ts";
 
 /** Bytes of each stream that may wait for a slow consumer before the program has to wait. */
 const highWaterMark = 262_144;
+
+/** Starts a program that `signal` kills. */
+type Run = (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
 
 /** A program from its start to its end, and its output as two streams. */
 export class StartedProcess implements RunningProcess {
@@ -11,17 +15,24 @@ export class StartedProcess implements RunningProcess {
   readonly ended: Promise<void>;
   readonly #stdout = new OutputStream(() => this.#wake());
   readonly #stderr = new OutputStream(() => this.#wake());
+  readonly #input: ProgramInput | undefined;
   readonly #ending = new AbortController();
   readonly #exit: Promise<ProcessExit>;
   #wake: () => void = () => {};
 
   /**
-   * @param run - starts the program with the given signal.
    * @param signal - kills the program; `wait()` then rejects with its reason.
+   * @param input - what is written to it while it runs, which nobody reads after its end. Default: nothing.
    */
-  constructor(run: (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>, signal: AbortSignal) {
+  constructor(run: Run, signal: AbortSignal, input?: ProgramInput) {
+    this.#input = input;
     const unfollow = followSignals(this.#ending, [signal]);
-    this.#ending.signal.addEventListener("abort", () => this.#wake(), { once: true });
+    const end = (): void => {
+      // Before the session reports that the program reads no more: the reason is the caller's.
+      input?.close(signal.aborted ? signal.reason : notRead());
+      this.#wake();
+    };
+    this.#ending.signal.addEventListener("abort", end, { once: true });
     this.#exit = this.#pump(run, signal);
     this.ended = this.#exit.then(unfollow, unfollow);
   }
@@ -48,10 +59,7 @@ export class StartedProcess implements RunningProcess {
     await this.kill();
   }
 
-  async #pump(
-    run: (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
-    signal: AbortSignal,
-  ): Promise<ProcessExit> {
+  async #pump(run: Run, signal: AbortSignal): Promise<ProcessExit> {
     try {
       const events = run(this.#ending.signal);
       for (;;) {
@@ -68,6 +76,7 @@ export class StartedProcess implements RunningProcess {
       signal.throwIfAborted();
       throw error;
     } finally {
+      this.#input?.close(notRead());
       this.#stdout.close();
       this.#stderr.close();
     }
@@ -80,6 +89,18 @@ export class StartedProcess implements RunningProcess {
         this.#wake = resolve;
       });
     }
+  }
+}
+
+/** A program to whose input its starter writes while it runs. */
+export class WritableStartedProcess extends StartedProcess implements WritableProcess {
+  readonly stdin: WritableStream<Uint8Array>;
+
+  /** @param run - starts the program, which reads these pieces. */
+  constructor(run: (signal: AbortSignal, stdin: AsyncIterable<Uint8Array>) => ReturnType<Run>, signal: AbortSignal) {
+    const input = new ProgramInput();
+    super((ending) => run(ending, input.pieces), signal, input);
+    this.stdin = input.writable;
   }
 }
 

@@ -44,8 +44,13 @@ export interface BlockRun {
 /** A program to run beside blocks, as the base class passes it to a session. */
 export interface ProgramRun extends Pick<BlockRun, "env"> {
   readonly argv: readonly [string, ...string[]];
-  /** What it reads; `undefined`: standard input is closed. */
-  readonly stdin?: string | Uint8Array;
+  /**
+   * What it reads; `undefined`: standard input is closed. An `AsyncIterable` is input that comes while the program runs:
+   * start the program at once, request a piece only when the program or a bounded buffer has taken the one before, close
+   * the program's input at the end, and call `return()` when the program has closed its input. No piece has more than 64
+   * KiB. It ends by itself once `runProgram` has returned.
+   */
+  readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** As for a block: kill everything that the program started. */
   readonly signal: AbortSignal;
 }

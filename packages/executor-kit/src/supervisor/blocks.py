@@ -12,6 +12,7 @@ import struct
 import time
 
 import _fenced_block_files as block_files
+import _fenced_feeds as feeds
 import _fenced_processes as processes
 from _fenced_channel import CAPACITY, EXIT, READ, STDERR, STDOUT, channel, data, events, widen
 
@@ -52,6 +53,7 @@ def no_process(number):
 
 
 def report(number, code, memory, killed, problem):
+    feeds.end(number)
     known = 2 if memory is None else int(memory)
     head = struct.pack(">iBB", -1 if code is None else code, known, killed)
     channel.send(EXIT, number, head + (problem or "").encode())
@@ -67,7 +69,7 @@ def start(number, mark, credit, argv, environ):
             file.remove()
             report(number, None, None, False, "The block could not be written to the work directory: " + file.problem)
             return
-    if given is not None:
+    if given is not None and number not in feeds.feeds:
         os.lseek(given, 0, os.SEEK_SET)
     stdin = given if given is not None else os.open("/dev/null", os.O_RDONLY)
     request = argv, variables(environ)
@@ -154,7 +156,9 @@ def fork_shepherd(request, given):
 
 def herd(request, given, status):
     keep = sorted(given + (status,))
-    for lower, upper in zip([-1] + keep, keep + [keep[-1] + 256]):
+    # Also the ends that other blocks' input is written to: as long as this one had them, those would never see its end.
+    highest = max([keep[-1]] + list(readers) + list(feeds.writers))
+    for lower, upper in zip([-1] + keep, keep + [highest + 256]):
         os.closerange(lower + 1, upper)
     processes.adopt_orphans()
     try:

@@ -4,8 +4,11 @@ export interface SupervisedProgram {
   readonly argv: readonly string[];
   /** Variables over those of where the supervisor runs. */
   readonly env: Readonly<Record<string, string>>;
-  /** What it reads. Default: standard input is empty. */
-  readonly stdin?: string | Uint8Array;
+  /**
+   * What it reads. Of an `AsyncIterable`, pieces are requested while the program runs, as it takes them; one that throws
+   * ends there, and `return()` is called once the program has ended or closed its input. Default: standard input is empty.
+   */
+  readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** A file for it in the workspace, written before it starts. Default: there is none. */
   readonly file?: ProgramFile;
   /** Kills everything that the program started. */

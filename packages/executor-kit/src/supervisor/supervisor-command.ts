@@ -7,6 +7,7 @@ const pythonProgram: string = readFileSync(new URL("./python.sh", import.meta.ur
 const channelProgram: string = readFileSync(new URL("./channel.py", import.meta.url), "utf8");
 const processesProgram: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
 const tunnelsProgram: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
+const feedsProgram: string = readFileSync(new URL("./feeds.py", import.meta.url), "utf8");
 const relayProgram: string = readFileSync(new URL("./relay.py", import.meta.url), "utf8");
 const keeperProgram: string = readFileSync(new URL("./keeper.py", import.meta.url), "utf8");
 const blockFilesProgram: string = readFileSync(new URL("./block_files.py", import.meta.url), "utf8");
@@ -21,6 +22,7 @@ const modules: Readonly<Record<string, string>> = {
   _fenced_relay: relayProgram,
   _fenced_keeper: keeperProgram,
   _fenced_block_files: blockFilesProgram,
+  _fenced_feeds: feedsProgram,
   _fenced_blocks: blocksProgram,
   _fenced_supervisor: mainProgram,
 };

@@ -13,6 +13,7 @@ import sys
 import _fenced_block_files as block_files
 import _fenced_blocks as blocks
 import _fenced_channel as channels
+import _fenced_feeds as feeds
 import _fenced_keeper as keeper
 import _fenced_processes as processes
 import _fenced_relay as relay
@@ -37,9 +38,11 @@ def obey(kind, number, payload):
     global resetting
     if kind == channels.RUN:
         # No argument and no variable can contain a NUL character.
-        mark, credit, count, *words = payload.split(b"\0")
+        mark, credit, feed, count, *words = payload.split(b"\0")
         argv, variables = words[: int(count)], words[int(count) :]
         environ = dict(os.fsdecode(each).split("=", 1) for each in variables)
+        if feed:
+            blocks.inputs[number] = feeds.begin(number)
         blocks.start(number, mark, int(credit), [os.fsdecode(each) for each in argv], environ)
     elif kind == channels.INPUT:
         if number not in blocks.inputs:
@@ -47,6 +50,8 @@ def obey(kind, number, payload):
         view = memoryview(payload)
         while len(view):
             view = view[os.write(blocks.inputs[number], view) :]
+    elif kind == channels.FEED:
+        feeds.write(number, payload)
     elif kind == channels.FILE:
         block_files.write(number, WORKSPACE, payload)
     elif kind == channels.PING:
@@ -270,6 +275,8 @@ def serve(descriptor, mask):
         tunnels.accept(descriptor)
     elif descriptor in tunnels.tunnels:
         tunnels.flush(descriptor)
+    elif descriptor in feeds.writers:
+        feeds.serve(descriptor, mask)
     elif blocks.warm is not None and blocks.warm.template and descriptor == blocks.warm.template.control.fileno():
         blocks.warm.hear()
     elif descriptor in blocks.readers:

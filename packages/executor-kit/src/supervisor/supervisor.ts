@@ -3,7 +3,9 @@ import { readFileSync } from "node:fs";
 import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import type { BlockEvent } from "../run/block-run.ts";
+import { isLiveInput } from "../run/feed-program.ts";
 import { OutputQueue, type SharedMemory } from "../run/output-queue.ts";
+import { ProgramFeed } from "./program-feed.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels.ts";
 import { encodeFrame, frameType, hostMagic } from "./wire.ts";
@@ -36,6 +38,7 @@ export class Supervisor {
   readonly #stream: Writable;
   readonly #lose: (error: Error) => void;
   readonly #programs = new Map<number, OutputQueue<ProgramEnd>>();
+  readonly #feeds = new Map<number, ProgramFeed>();
   readonly #pings: (() => void)[] = [];
   readonly #resets: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
   readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
@@ -83,6 +86,7 @@ export class Supervisor {
       clearTimeout(killed);
       program.signal.removeEventListener("abort", kill);
       this.#programs.delete(number);
+      this.#endFeed(number);
     };
     return output.events({ taken: this.#creditor(number), left });
   }
@@ -170,6 +174,7 @@ export class Supervisor {
     if (this.#lost) return;
     this.#lost = error;
     for (const output of this.#programs.values()) output.fail(error);
+    for (const number of this.#feeds.keys()) this.#endFeed(number);
     for (const { reject } of this.#resets.splice(0)) reject(error);
     this.#tunnels.fail(error);
   }
@@ -193,6 +198,7 @@ export class Supervisor {
   report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.done) this.#resets.shift()?.resolve();
     if (type === frameType.pong) this.#pings.shift()?.();
+    else if (type === frameType.fed) this.#fed(number, payload);
     else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
     if (type !== frameType.exit) return;
     const output = this.#programs.get(number);
@@ -206,12 +212,31 @@ export class Supervisor {
       const head = `${file.keep === true ? "keep" : ""}:${file.name}`;
       this.#sendPieces(frameType.file, number, `${head}\0${file.content}`);
     }
-    if (stdin !== undefined) this.#sendPieces(frameType.input, number, stdin);
+    const feed = isLiveInput(stdin) ? this.#feed(number, stdin) : undefined;
+    if (stdin !== undefined && !isLiveInput(stdin)) this.#sendPieces(frameType.input, number, stdin);
     // By the mark the supervisor finds what has escaped from the tree of processes.
     const mark = `FENCED_BLOCK=${randomUUID()}`;
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const fields = [mark, windowBytes, argv.length, ...argv, ...variables, mark];
+    const fields = [mark, windowBytes, feed ? "feed" : "", argv.length, ...argv, ...variables, mark];
     this.#send(frameType.run, number, Buffer.from(fields.join("\0")));
+    void feed?.run();
+  }
+
+  #feed(number: number, pieces: AsyncIterable<Uint8Array>): ProgramFeed {
+    const feed = new ProgramFeed(pieces, (piece) => this.#send(frameType.feed, number, piece));
+    this.#feeds.set(number, feed);
+    return feed;
+  }
+
+  /** Without a number, the program reads no more. */
+  #fed(number: number, payload: Buffer): void {
+    if (payload.length === 0) this.#endFeed(number);
+    else this.#feeds.get(number)?.taken(payload.readUInt32BE(0));
+  }
+
+  #endFeed(number: number): void {
+    this.#feeds.get(number)?.close();
+    this.#feeds.delete(number);
   }
 
   #creditor(number: number): (bytes: number) => void {

@@ -19,6 +19,7 @@ export const frameType = {
   file: 12,
   ping: 13,
   tunnelConnect: 14,
+  feed: 15,
   hello: 16,
   stdout: 17,
   stderr: 18,
@@ -31,6 +32,7 @@ export const frameType = {
   tunnelTaken: 25,
   tunnelEnded: 26,
   pong: 27,
+  fed: 28,
 } as const;
 
 /** Precedes the first frame to the supervisor. */
@@ -100,7 +102,7 @@ export class FrameReader {
 
   #begin(): void {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.pong;
+    const known = this.#type >= frameType.hello && this.#type <= frameType.fed;
     if (!known || this.#left < 0 || (!this.#isOutput && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
     }

@@ -226,6 +226,46 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect(inventory.process).toBe(child.pid);
   });
 
+  it("that takes more input than it got is lost, and the input is told that nobody reads it", async () => {
+    const shell = `printf 'FENCED1\\n\\0\\0\\0\\5\\020\\0\\0\\0\\0'; head -c 100 >/dev/null; printf '\\0\\0\\0\\t\\034\\0\\0\\0\\1\\0\\20\\0\\0'; exec cat >/dev/null`;
+    const child = spawn("sh", ["-c", shell]);
+    const { supervisor } = await connectSupervisor(child);
+    let left = false;
+    async function* input(): AsyncGenerator<Uint8Array, void, void> {
+      try {
+        for (;;) yield new Uint8Array(1000);
+      } finally {
+        left = true;
+      }
+    }
+    const ended = supervisor ? run(supervisor, "cat", { stdin: input() }) : Promise.resolve();
+    await expect(ended).rejects.toThrow("more input than it got");
+    await expect.poll(() => left).toBe(true);
+    child.kill("SIGKILL");
+  });
+
+  it("passes input on while programs run, as fast as they take it, and says when one takes no more", async () => {
+    const { supervisor } = await opened();
+    let [given, left] = [0, 0];
+    async function* input(most: number): AsyncGenerator<Uint8Array, void, void> {
+      try {
+        for (; given < most; given += 500_000) yield new Uint8Array(500_000).fill(97);
+      } finally {
+        left += 1;
+      }
+    }
+    const { stdout } = await run(supervisor, "wc -c", { stdin: input(3_000_000) });
+    expect(stdout.trim()).toBe("3000000");
+    expect(left).toBe(1);
+    given = 0;
+    const controller = new AbortController();
+    const closed = run(supervisor, "exec <&-; sleep 600", { stdin: input(Infinity), signal: controller.signal });
+    await expect.poll(() => left).toBe(2);
+    expect(given).toBeLessThan(2_000_000);
+    controller.abort();
+    expect((await closed).end.exitCode).toBe(137);
+  });
+
   it("that is something else is an error with what it said", async () => {
     const child = spawn("sh", ["-c", "echo hello; echo 'no such pod' >&2"]);
     await expect(connectSupervisor(child)).rejects.toThrow(/The supervisor ended: no such pod\s+hello/);

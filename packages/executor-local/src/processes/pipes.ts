@@ -189,6 +189,14 @@ export interface Pipe {
   readonly writeEnd: number;
 }
 
+/** A pipe for a program's input. */
+export interface InputPipe {
+  /** For the program; the caller closes it. */
+  readonly readEnd: number;
+  /** Destroyed by the caller. */
+  readonly writer: net.Socket;
+}
+
 const batchSize = 32;
 
 /**
@@ -217,6 +225,15 @@ export class PipeSupply {
 
   /** Returns a new pipe, or `undefined` if the system has none. */
   async take(): Promise<Pipe | undefined> {
+    return this.#take(openPipe);
+  }
+
+  /** Returns a new pipe to write to, or `undefined` if the system has none. */
+  async takeInput(): Promise<InputPipe | undefined> {
+    return this.#take(openInputPipe);
+  }
+
+  async #take<Opened extends object>(open: (name: string) => Opened | undefined): Promise<Opened | undefined> {
     // A block may have removed all the named pipes.
     for (let broken = 0; broken <= batchSize;) {
       const name = this.#names.pop();
@@ -226,7 +243,7 @@ export class PipeSupply {
         if (!(await this.fill())) return undefined;
         continue;
       }
-      const pipe = openPipe(name);
+      const pipe = open(name);
       if (pipe) return pipe;
       broken += 1;
     }
@@ -257,17 +274,39 @@ export class PipeSupply {
 
 /** Returns `undefined` if a block removed or replaced the pipe, or if no descriptors are left. */
 function openPipe(name: string): Pipe | undefined {
-  let readEnd: number | undefined;
+  return openEnds(name, (readEnd) => readEnd);
+}
+
+function openInputPipe(name: string): InputPipe | undefined {
+  // Programs expect that reading waits for input; now that there is a writer, opening does not.
+  const ends = openEnds(name, (_, again) => openSync(again, constants.O_RDONLY));
+  return (
+    ends && { readEnd: ends.readEnd, writer: new net.Socket({ fd: ends.writeEnd, readable: false, writable: true }) }
+  );
+}
+
+/** @param reading - the end to read from, given one that does not wait, and a name by which to open the pipe again. */
+function openEnds(name: string, reading: (readEnd: number, again: string) => number): Pipe | undefined {
+  const opened: number[] = [];
+  const keep = (fd: number): number => {
+    opened.push(fd);
+    return fd;
+  };
   try {
-    readEnd = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-    if (!fstatSync(readEnd, { bigint: true }).isFIFO()) throw new Error("not a pipe");
+    const first = keep(openSync(name, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW));
+    if (!fstatSync(first, { bigint: true }).isFIFO()) throw new Error("not a pipe");
     // The code may have put another pipe under this name, without a reader; opening it would block this program.
-    const same = process.platform === "linux" ? `/proc/self/fd/${readEnd}` : name;
-    const writeEnd = openSync(same, constants.O_WRONLY);
+    const again = process.platform === "linux" ? `/proc/self/fd/${first}` : name;
+    const writeEnd = keep(openSync(again, constants.O_WRONLY));
+    const readEnd = reading(first, again);
+    if (readEnd !== first) {
+      closeSync(first);
+      opened.splice(0, 1, readEnd);
+    }
     unlinkSync(name);
     return { readEnd, writeEnd };
   } catch {
-    if (readEnd !== undefined) closeSync(readEnd);
+    for (const fd of opened) closeSync(fd);
     return undefined;
   }
 }

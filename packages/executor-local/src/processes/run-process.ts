@@ -6,14 +6,17 @@ import { constants as osConstants } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import {
+  feedProgram,
+  isLiveInput,
   killProcesses,
   timeIsUp,
   type BlockEvent,
   type BlockOutcome,
   type ControlGroup,
   type ProcessFamily,
+  type ProgramRun,
 } from "@fenced/executor-kit";
-import { OutputReader, type Pipe, type PipeSupply } from "./pipes.ts";
+import { OutputReader, type InputPipe, type Pipe, type PipeSupply } from "./pipes.ts";
 
 /** A program to run as a block. */
 export interface ProcessSpec {
@@ -21,7 +24,7 @@ export interface ProcessSpec {
   readonly cwd: string;
   /** The complete environment, to which the block's own mark is added. */
   readonly env: Readonly<Record<string, string>>;
-  readonly stdin?: string | Uint8Array;
+  readonly stdin?: ProgramRun["stdin"];
   /** Kills everything that the block started. */
   readonly signal: AbortSignal;
   /** A directory of the session for short-lived files. */
@@ -52,7 +55,10 @@ export async function* runProcess(
   const env = { ...spec.env, [mark.name]: mark.value };
   const group = await blockGroup(spec.group, mark.value);
   const command = group?.wrap(spec.command, env) ?? spec.command;
-  const child = startProcess({ ...spec, command, env }, reader, [await pipes.take(), await pipes.take()]);
+  const input = isLiveInput(spec.stdin) ? await pipes.takeInput() : undefined;
+  const child = startProcess({ ...spec, command, env }, reader, [await pipes.take(), await pipes.take(), input]);
+  const feed = input?.writer ?? child.stdin;
+  if (feed && isLiveInput(spec.stdin)) void feedProgram(spec.stdin, feed);
   if (child.pid !== undefined) spec.onStart(child.pid);
   const exited = exitOf(child, spec);
   let killed: Promise<void> | undefined;
@@ -78,6 +84,8 @@ export async function* runProcess(
     return { exitCode, ...(endedAt === undefined ? {} : { endedAt }) };
   } finally {
     spec.signal.removeEventListener("abort", kill);
+    // What it has not read by now, nobody reads.
+    feed?.destroy();
     // The group stays as long as it contains a process that the block left running.
     await group?.remove();
   }
@@ -92,20 +100,26 @@ async function blockGroup(session: ControlGroup | undefined, name: string): Prom
 function startProcess(
   { command: [program, ...words], cwd, env, stdin, scratch }: ProcessSpec,
   reader: OutputReader,
-  [out, err]: readonly [Pipe | undefined, Pipe | undefined],
+  [out, err, live]: readonly [Pipe | undefined, Pipe | undefined, InputPipe | undefined],
 ): ChildProcess {
   if (out) reader.addPipe("stdout", out.readEnd);
   if (err) reader.addPipe("stderr", err.readEnd);
-  let input: number | undefined;
+  let input = live?.readEnd;
   try {
-    if (stdin !== undefined) input = stdinFile(stdin, scratch);
-    const stdio: StdioOptions = [input ?? "ignore", out?.writeEnd ?? "pipe", err?.writeEnd ?? "pipe"];
+    const later = isLiveInput(stdin);
+    if (stdin !== undefined && !later) input = stdinFile(stdin, scratch);
+    const stdio: StdioOptions = [
+      input ?? (later ? "pipe" : "ignore"),
+      out?.writeEnd ?? "pipe",
+      err?.writeEnd ?? "pipe",
+    ];
     const child = spawn(program, words, { cwd, env, stdio, detached: process.platform !== "win32", windowsHide: true });
     if (child.stdout instanceof net.Socket) reader.addSocket("stdout", child.stdout);
     if (child.stderr instanceof net.Socket) reader.addSocket("stderr", child.stderr);
     return child;
   } catch (error) {
     void reader.finish();
+    live?.writer.destroy();
     throw startFailure(error, program, cwd);
   } finally {
     for (const fd of [input, out?.writeEnd, err?.writeEnd]) if (fd !== undefined) closeSync(fd);

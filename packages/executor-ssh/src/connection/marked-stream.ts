@@ -12,6 +12,7 @@ export class MarkedStream {
   #begun = false;
   #leader: number | undefined;
   #ending: string | undefined;
+  #inputClosed = false;
   #noise = "";
 
   constructor(nonce: string) {
@@ -26,6 +27,11 @@ export class MarkedStream {
   /** The process that the first mark names: the leader of the program's session. */
   get leader(): number | undefined {
     return this.#leader;
+  }
+
+  /** Whether a mark says that the program has closed its input. */
+  get inputClosed(): boolean {
+    return this.#inputClosed;
   }
 
   /** The end of what came before the first mark, such as a login shell's greeting. */
@@ -72,6 +78,10 @@ export class MarkedStream {
       this.#begun = true;
       const leader = begin.groups?.["leader"];
       this.#leader = leader === undefined ? undefined : Number(leader);
+      return true;
+    }
+    if (words === "unread") {
+      this.#inputClosed = true;
       return true;
     }
     if (!/^exit \d{1,3}$|^refused /.test(words)) return false;

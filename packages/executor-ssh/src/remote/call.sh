@@ -190,15 +190,26 @@ store_input() {
   exec 3>&-
 }
 
-# block CALL keep|remove FILE input|none COUNT WORDS... VARIABLES...
-# COUNT is the number of words in the command; variables are NAME=VALUE. The source arrives as content, then the input. A
-# program without a source has no FILE, and nothing is removed.
+# Passes frames on to the program as they come, over a pipe that it opens, and says when it reads no more.
+pass_input_on() {
+  mkfifo -m 600 "$directory/$part" 2>/dev/null || refuse "EACCES the input cannot be passed on"
+  exec 3<&0
+  {
+    frames 2>/dev/null >"$directory/$part" || printf '\036fenced-%s:unread\n' "$nonce" >&2
+  } <&3 3<&- &
+  feeder=$!
+  exec 3<&-
+}
+
+# block CALL keep|remove FILE input|live|none COUNT WORDS... VARIABLES...
+# COUNT is the number of words in the command; variables are NAME=VALUE. The source arrives as content, then the input, which
+# a program reads from the start if it is "live". A program without a source has no FILE, and nothing is removed.
 block() {
   call=$1 after=$2 file=$3 input=$4 count=$5
   shift 5
   [ -z "$file" ] || put "$file"
   exec 4</dev/null
-  [ "$input" = none ] || store_input
+  [ "$input" != input ] || store_input
   enter_workspace || refuse GONE
   # In its own session: a signal that a program sends to its group does not reach this one. Its leader is reported.
   # shellcheck disable=SC2016 # The inner shell's own variables.
@@ -214,9 +225,13 @@ block() {
   done
   [ -z "$file" ] || set -- "$@" "$workspace/$file"
   [ ! -e "$directory/killed/$call" ] || exit 1
+  feeder=
+  [ "$input" != live ] || pass_input_on
   # A shell reports on standard error that a program was killed.
   exec 5>&2 2>/dev/null
   (
+    [ "$input" != live ] || exec 4<"$directory/$part"
+    [ "$input" != live ] || rm -f "$directory/$part"
     exec <&4 2>&5 4<&- 5>&-
     # A block's variable may have any name, even "file": only parameters are used here.
     while [ "$1" != -- ]; do
@@ -228,6 +243,8 @@ block() {
     exec "$@"
   )
   code=$?
+  # What is left of the input waits for a reader that will never come.
+  [ -z "$feeder" ] || kill "$feeder"
   exec 2>&5 5>&-
   [ "$after" = keep ] || [ -z "$file" ] || rm -rf "./$file"
   return "$code"

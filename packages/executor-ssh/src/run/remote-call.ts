@@ -28,7 +28,8 @@ export interface CallRequest {
   readonly quietMs?: number;
 }
 
-type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+/** What is sent to a call. `live`: pieces to be passed on as they come, until the program closes its input. */
+export type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array> | { readonly live: AsyncIterable<Uint8Array> };
 
 /** One run of the call program on the remote host: its outputs between the marks, and its end. */
 export class RemoteCall {
@@ -38,6 +39,7 @@ export class RemoteCall {
   readonly #output = new OutputQueue<CallEnd>();
   #quiet: NodeJS.Timeout | undefined;
   #endedAt: number | undefined;
+  #inputClosed: () => void = () => {};
 
   constructor(connection: SshConnection, { name, words, quietMs }: CallRequest) {
     this.#connection = connection;
@@ -67,7 +69,9 @@ export class RemoteCall {
     const { stdin } = this.#process.child;
     try {
       for (const content of contents) {
-        for await (const frame of framesOf(content)) {
+        // A program that is already running waits for each piece.
+        if ("live" in content) stdin.uncork();
+        for await (const frame of "live" in content ? this.#liveFrames(content.live) : framesOf(content)) {
           if (!stdin.writable) return;
           this.#quiet?.refresh();
           if (stdin.write(frame)) continue;
@@ -78,6 +82,18 @@ export class RemoteCall {
     } finally {
       stdin.end();
     }
+  }
+
+  /** A frame for each piece. Asks for no more once the program has closed its input. */
+  async *#liveFrames(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, void> {
+    const iterator: AsyncIterator<Uint8Array, unknown> = pieces[Symbol.asyncIterator]();
+    this.#inputClosed = () => void iterator.return?.();
+    for (;;) {
+      const next = await iterator.next();
+      if (next.done === true) break;
+      yield frameOf([next.value]);
+    }
+    yield endFrame;
   }
 
   /** Everything that was started is dead: waits for the end of its outputs only as long as a packet may take. */
@@ -104,6 +120,7 @@ export class RemoteCall {
         leader = marked.stdout.leader;
         this.#connection.tellLeader(this.#name, leader);
       }
+      if (marked.stderr.inputClosed) this.#inputClosed();
       if (marked.stdout.ending !== undefined && marked.stderr.ending !== undefined) this.#end(marked.stdout.ending);
     };
     for (const name of ["stdout", "stderr"] as const) {
@@ -153,7 +170,9 @@ async function drained(stream: Writable): Promise<void> {
   });
 }
 
-async function* framesOf(content: Content): AsyncGenerator<Buffer, void, void> {
+async function* framesOf(
+  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Buffer, void, void> {
   let pieces: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of content) {
@@ -162,13 +181,20 @@ async function* framesOf(content: Content): AsyncGenerator<Buffer, void, void> {
       pieces.push(piece);
       bytes += piece.length;
       if (bytes < frameBytes) continue;
-      yield Buffer.concat([Buffer.from(`${bytes}\n`), ...pieces]);
+      yield frameOf(pieces);
       pieces = [];
       bytes = 0;
     }
   }
-  if (bytes > 0) yield Buffer.concat([Buffer.from(`${bytes}\n`), ...pieces]);
-  yield Buffer.from("0\n");
+  if (bytes > 0) yield frameOf(pieces);
+  yield endFrame;
+}
+
+const endFrame = Buffer.from("0\n");
+
+function frameOf(pieces: readonly Uint8Array[]): Buffer {
+  const bytes = Buffer.concat(pieces);
+  return Buffer.concat([Buffer.from(`${bytes.length}\n`), bytes]);
 }
 
 function endOf(words: string): CallEnd {

@@ -1,8 +1,8 @@
-import { timeIsUp, type BlockEvent, type BlockOutcome } from "@fenced/executor-kit";
+import { isLiveInput, timeIsUp, type BlockEvent, type BlockOutcome, type ProgramRun } from "@fenced/executor-kit";
 import { connectionError } from "../connection/ssh-error.ts";
 import { refusal } from "../files/ssh-file-access.ts";
 import type { SshLink } from "../ssh-link.ts";
-import type { RemoteCall } from "./remote-call.ts";
+import type { Content, RemoteCall } from "./remote-call.ts";
 
 /** How the remote host runs a block, or a program beside blocks. */
 export interface RemoteBlock {
@@ -13,7 +13,7 @@ export interface RemoteBlock {
   readonly source?: RemoteSource;
   readonly number: number;
   readonly env: Readonly<Record<string, string>>;
-  readonly stdin?: string | Uint8Array;
+  readonly stdin?: ProgramRun["stdin"];
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +36,7 @@ export async function* runRemoteBlock(
   link: SshLink,
   block: RemoteBlock,
 ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-  const { signal, source, stdin } = block;
+  const { signal, source } = block;
   signal.throwIfAborted();
   const name = `block${block.number}`;
   const call = link.call({ name, words: wordsOf(block, name) });
@@ -46,7 +46,7 @@ export async function* runRemoteBlock(
     void endCall(link, call, name);
   };
   signal.addEventListener("abort", kill, { once: true });
-  void call.send(...[source?.content, stdin].filter((each) => each !== undefined).map((each) => [Buffer.from(each)]));
+  void call.send(...contentsOf(block));
   try {
     const end = yield* call.events();
     if (end.type === "exit") {
@@ -66,6 +66,12 @@ export async function* runRemoteBlock(
 
 const killed = 137;
 
+function contentsOf({ source, stdin }: RemoteBlock): Content[] {
+  const contents: Content[] = source ? [[Buffer.from(source.content)]] : [];
+  if (stdin !== undefined) contents.push(isLiveInput(stdin) ? { live: stdin } : [Buffer.from(stdin)]);
+  return contents;
+}
+
 async function endCall(link: SshLink, call: RemoteCall, name: string): Promise<void> {
   try {
     await link.connection.kill(name);
@@ -80,7 +86,7 @@ function wordsOf({ source, stdin, command, env }: RemoteBlock, name: string): st
   const how = [
     source?.temporary === true ? "remove" : "keep",
     source?.file ?? "",
-    stdin === undefined ? "none" : "input",
+    stdin === undefined ? "none" : isLiveInput(stdin) ? "live" : "input",
   ];
   return ["block", name, ...how, String(command.length), ...command, ...variables];
 }

@@ -14,6 +14,7 @@ import {
   textOf,
   untilGo,
 } from "../observe/started-program.ts";
+import { programInput } from "./program-input.ts";
 
 const needs = [startsPrograms];
 const megabyte = 1_048_576;
@@ -276,5 +277,6 @@ export const startedPrograms: ConformanceGroup = {
         }
       },
     },
+    ...programInput,
   ],
 };

@@ -1,0 +1,126 @@
+import { InvalidInputError } from "@fenced/core";
+
+/** The longest piece that a session gets, in bytes. */
+const pieceBytes = 65_536;
+
+/** A piece of input until it is on its way to the program. */
+interface Offer {
+  readonly piece: Uint8Array;
+  /** The session has it, and has not asked for the next one. */
+  handedOver: boolean;
+  readonly taken: () => void;
+  readonly refused: (reason: unknown) => void;
+}
+
+/**
+ * The input of a program while it runs: a stream for whoever started it, and the pieces that its session pulls from that.
+ * A write resolves when the session asks for more, so that nothing is kept but one piece.
+ */
+export class ProgramInput {
+  readonly writable: WritableStream<Uint8Array>;
+  /** For the session, which iterates once. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+  #offer: Offer | undefined;
+  /** The session waits for a piece or the end. */
+  #asking: ((next: IteratorResult<Uint8Array, undefined>) => void) | undefined;
+  #ended = false;
+  /** Why writing is of no use any more. */
+  #closed: { readonly reason: unknown } | undefined;
+
+  constructor() {
+    const iterator = {
+      next: () => this.#next(),
+      return: () => {
+        this.close(notRead());
+        return Promise.resolve({ done: true as const, value: undefined });
+      },
+    };
+    this.pieces = { [Symbol.asyncIterator]: () => iterator };
+    this.writable = new WritableStream<Uint8Array>(
+      {
+        start: (controller) => this.#followAbort(controller),
+        write: (chunk) => this.#write(chunk),
+        close: () => this.#end(),
+      },
+      { highWaterMark: pieceBytes, size: (chunk) => (chunk instanceof Uint8Array ? chunk.length : 0) },
+    );
+  }
+
+  /** Call this when the program reads no more: writes that wait and later ones reject with the reason. */
+  close(reason: unknown): void {
+    this.#closed ??= { reason };
+    this.#drop(this.#closed.reason);
+  }
+
+  /** An abort has to get past a write that waits for the program; the stream itself would wait for that one. */
+  #followAbort(controller: WritableStreamDefaultController): void {
+    // Node's types lack it.
+    const signal: unknown = Reflect.get(controller, "signal");
+    if (!(signal instanceof AbortSignal)) return;
+    signal.addEventListener("abort", () => this.#drop(signal.reason), { once: true });
+  }
+
+  async #write(chunk: Uint8Array): Promise<void> {
+    if (!(chunk instanceof Uint8Array)) {
+      this.#end();
+      throw notBytes();
+    }
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      if (this.#closed) throw this.#closed.reason;
+      // A copy: the writer may use its memory again as soon as the write has resolved.
+      await this.#hand(chunk.slice(at, at + pieceBytes));
+    }
+  }
+
+  #hand(piece: Uint8Array): Promise<void> {
+    return new Promise((taken, refused) => {
+      this.#offer = { piece, handedOver: false, taken, refused };
+      this.#answer();
+    });
+  }
+
+  #next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (this.#offer?.handedOver === true) {
+      this.#offer.taken();
+      this.#offer = undefined;
+    }
+    return new Promise((resolve) => {
+      this.#asking = resolve;
+      this.#answer();
+    });
+  }
+
+  #answer(): void {
+    if (!this.#asking) return;
+    if (this.#offer && !this.#offer.handedOver) {
+      this.#offer.handedOver = true;
+      this.#asking({ done: false, value: this.#offer.piece });
+    } else if (this.#ended) this.#asking({ done: true, value: undefined });
+    else return;
+    this.#asking = undefined;
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#answer();
+  }
+
+  #drop(reason: unknown): void {
+    this.#offer?.refused(reason);
+    this.#offer = undefined;
+    this.#end();
+  }
+}
+
+/** Why a write fails once a program has ended, or reads no more. */
+export function notRead(): InvalidInputError {
+  return new InvalidInputError("The program does not read what is written: it has ended or closed its input", {
+    remedy: "Its `wait()` tells how it ended.",
+  });
+}
+
+function notBytes(): InvalidInputError {
+  return new InvalidInputError("Only a Uint8Array can be written to a program's `stdin`", {
+    remedy: "Encode text first: `new TextEncoder().encode(text)`, or pipe it through a TextEncoderStream.",
+  });
+}

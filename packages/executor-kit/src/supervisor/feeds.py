@@ -1,0 +1,79 @@
+"""Input that comes while a program runs, handed on as the program reads. Python 3.8 or later.
+
+The host sends no more than a window that the program has not taken, and learns at once when the program closes its end.
+"""
+
+import os
+import select
+import struct
+
+from _fenced_channel import FED, channel, events
+
+# By the block's number, and by the end of the pipe that is written to.
+feeds, writers = {}, {}
+
+
+class Feed:
+    def __init__(self, number, descriptor):
+        self.number = number
+        self.descriptor = descriptor
+        self.waiting = bytearray()
+        self.ending = False
+
+
+def begin(number):
+    """Returns the end of the pipe that the program reads."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    feeds[number] = writers[writing] = Feed(number, writing)
+    # Nothing but the other end's closing.
+    events.register(writing, 0)
+    return reading
+
+
+def write(number, payload):
+    """What the host says, or that it has said everything."""
+    feed = feeds.get(number)
+    if feed is None:
+        return
+    feed.ending = not payload
+    feed.waiting += payload
+    hand_on(feed)
+
+
+def hand_on(feed):
+    if feed.waiting:
+        try:
+            sent = os.write(feed.descriptor, feed.waiting)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            broken(feed)
+            return
+        del feed.waiting[:sent]
+        channel.send(FED, feed.number, struct.pack(">I", sent))
+    if feed.ending and not feed.waiting:
+        end(feed.number)
+    else:
+        events.modify(feed.descriptor, select.EPOLLOUT if feed.waiting else 0)
+
+
+def serve(descriptor, mask):
+    feed = writers[descriptor]
+    if mask & select.EPOLLERR:
+        broken(feed)
+    else:
+        hand_on(feed)
+
+
+def broken(feed):
+    channel.send(FED, feed.number)
+    end(feed.number)
+
+
+def end(number):
+    feed = feeds.pop(number, None)
+    if feed is not None:
+        del writers[feed.descriptor]
+        events.unregister(feed.descriptor)
+        os.close(feed.descriptor)
