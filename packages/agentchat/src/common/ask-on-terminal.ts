@@ -4,6 +4,20 @@ import { type SignalOptions, signalOption } from "./signal-option.ts";
 
 /** Settled when all questions so far are answered. */
 let questions: Promise<unknown> = Promise.resolve();
+/** The last question was taken back: a person may still be typing the answer to it. */
+let takenBack = false;
+
+/** How long no key may come until the next one counts, in milliseconds: once a question was taken back, and otherwise. */
+const [quietAfterChangeMs, quietMs] = [1000, 20];
+
+/** How to ask. */
+interface AskOptions extends SignalOptions {
+  /**
+   * Only what is typed when the question is there answers it: earlier keys are dropped and, after a question that was taken
+   * back, also those before a second of silence. Default: false, as for text that a person may type ahead.
+   */
+  readonly fresh?: boolean;
+}
 
 /**
  * Asks on the terminal and reads one line. Questions are asked one after another, wherever they come from: a key that answers one
@@ -11,7 +25,7 @@ let questions: Promise<unknown> = Promise.resolve();
  *
  * @returns the line; `undefined` if the input ends first, as Ctrl+D ends it.
  */
-export async function askOnTerminal(prompt: string, options: SignalOptions): Promise<string | undefined> {
+export async function askOnTerminal(prompt: string, options: AskOptions): Promise<string | undefined> {
   const before = questions;
   let over: () => void = () => {};
   const own = new Promise<void>((resolve) => {
@@ -20,7 +34,7 @@ export async function askOnTerminal(prompt: string, options: SignalOptions): Pro
   questions = before.then(() => own);
   try {
     await untilAborted(before, options.signal);
-    return await ask(prompt, options);
+    return await ask(options.fresh === true ? await forgetKeys(prompt, options) : prompt, options);
   } finally {
     over();
   }
@@ -34,16 +48,66 @@ export async function noQuestionOnTerminal(): Promise<void> {
   }
 }
 
+/** Returns what to ask by. */
+async function forgetKeys(prompt: string, { signal }: SignalOptions): Promise<string> {
+  if (!takenBack) {
+    await dropKeys(quietMs, signal);
+    return prompt;
+  }
+  process.stdout.write(`${prompt}\nThis question is another one: read it first. Keys count again in a second.\n`);
+  await dropKeys(quietAfterChangeMs, signal);
+  return prompt.slice(prompt.lastIndexOf("\n") + 1);
+}
+
+/** Reads keys until none has come for so long. */
+async function dropKeys(silenceMs: number, signal: AbortSignal | undefined): Promise<void> {
+  const { stdin } = process;
+  let silent: () => void = () => {};
+  const silence = new Promise<void>((resolve) => {
+    silent = resolve;
+  });
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(silent, silenceMs);
+  };
+  const drop = (keys: Buffer | string): void => {
+    wait();
+    if (Buffer.from(keys).includes(ctrlC)) interrupt();
+  };
+  // Else the terminal keeps a line until its end, and it would begin the answer.
+  stdin.setRawMode(true);
+  stdin.on("data", drop).resume();
+  wait();
+  try {
+    await untilAborted(silence, signal);
+  } finally {
+    clearTimeout(timer);
+    stdin.off("data", drop).pause();
+    stdin.setRawMode(false);
+  }
+}
+
+const ctrlC = 3;
+
+/** Ctrl+C at a question reaches this program as a key, not as a signal. */
+function interrupt(): void {
+  if (!process.emit("SIGINT", "SIGINT")) process.kill(process.pid, "SIGINT");
+}
+
 async function ask(prompt: string, { signal }: SignalOptions): Promise<string | undefined> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  // Ctrl+C at a question reaches readline as an event, not the process as a signal.
-  terminal.on("SIGINT", () => process.emit("SIGINT", "SIGINT") || process.kill(process.pid, "SIGINT"));
+  terminal.on("SIGINT", interrupt);
   const ended = new Promise<undefined>((resolve) => {
     terminal.once("close", () => resolve(undefined));
   });
   try {
-    return await Promise.race([terminal.question(prompt, signalOption(signal)), ended]);
+    const answer = await Promise.race([terminal.question(prompt, signalOption(signal)), ended]);
+    takenBack = false;
+    return answer;
   } catch {
+    takenBack = signal?.aborted === true;
+    if (takenBack) process.stdout.write("\nThe question above was taken back.\n");
     signal?.throwIfAborted();
     return undefined;
   } finally {

@@ -21,7 +21,7 @@ const schema: z.ZodType<TerminalApprovalOptions> = optionsSchema({
  * Makes an `approvalFunc` that shows the code in the terminal and asks a person before it runs.
  *
  * `y` and `yes` approve. Everything else refuses: Enter, Ctrl+D, and any other text, which the model gets as the reason.
- * Ctrl+C raises SIGINT as usual.
+ * Ctrl+C raises SIGINT as usual. Keys that were pressed before the question was there do not count.
  *
  * @example
  * ```ts
@@ -35,7 +35,7 @@ export function terminalApproval(options: TerminalApprovalOptions = {}): Approva
   assertTerminal("terminalApproval", "an approvalFunc");
   return async (request, { signal }) => {
     const code = showCode || request.blocks.some(hides) ? `\n${request.code}\n` : "";
-    const answer = await askOnTerminal(`${code}\n${question(request)}`, { signal });
+    const answer = await askOnTerminal(`${code}\n${question(request)}`, { signal, fresh: true });
     return toResponse(answer?.trim() ?? "");
   };
 }

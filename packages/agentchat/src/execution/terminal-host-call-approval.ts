@@ -8,7 +8,8 @@ import { assertTerminal } from "./terminal-approval.ts";
  * its time limit goes on: give the executor a long `timeoutMs`. Calls side by side are asked about one after another.
  *
  * `y` and `yes` approve the call; `a` and `all` approve it and all later calls of that function. Everything else refuses: Enter,
- * Ctrl+D, and any other text, which the program gets as the reason. Ctrl+C raises SIGINT as usual.
+ * Ctrl+D, and any other text, which the program gets as the reason. Ctrl+C raises SIGINT as usual. Keys that were pressed before
+ * the question was there do not count; after a program took a question back, the next is asked once no key was pressed for a second.
  *
  * @example
  * ```ts
@@ -34,7 +35,7 @@ async function ask(call: HostCall, allowed: Set<string>): Promise<HostCallApprov
   signal.throwIfAborted();
   if (allowed.has(name)) return { approved: true };
   const question = `\nCall ${describeHostCall(call)}? [y/N, a for all calls of ${name}, or what to change] `;
-  const answer = (await askOnTerminal(question, { signal }))?.trim() ?? "";
+  const answer = (await askOnTerminal(question, { signal, fresh: true }))?.trim() ?? "";
   if (/^a(ll)?$/i.test(answer)) allowed.add(name);
   if (/^(y(es)?|a(ll)?)$/i.test(answer)) return { approved: true };
   const said = /^(no?)?$/i.test(answer) ? "Ask what they want, or try another way." : `They said: ${answer}`;

@@ -49,6 +49,22 @@ ${refused} Ask what they want, or try another way.
     expect(output.indexOf("Call keep()?")).toBeGreaterThan(output.indexOf("change] n"));
   });
 
+  it("counts no key for a question that came in the place of another, before a person can have seen it", async () => {
+    const changing = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "change-the-question.ts"));
+    const keys = ["y", "y\r", "n\r"];
+    const { output } = await talkInTerminal([...changing, "take back"], { keys, question: "or what to change] " });
+    expect(output).toContain("<look taken back,remove false>");
+    expect(output).toContain("The question above was taken back.");
+    expect(output).toContain("This question is another one: read it first.");
+  });
+
+  it("counts no key that was pressed before the question was there", async () => {
+    const program = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "change-the-question.ts"));
+    const keys = ["y\r", "y\r", "n\r"];
+    const { output } = await talkInTerminal(program, { keys, question: "or what to change] " });
+    expect(output).toContain("<look true,remove false>");
+  });
+
   it("takes no answer from a pipe", async () => {
     const { output, exitCode } = await talk([...program, task], ({ stdin }) => stdin.end("y\n"));
     expect(output).toContain("terminalHostCallApproval needs a terminal, but standard input or output is not one.");
