@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Runs the tests that another version of Node can change, under it:
 #
-#   scripts/ci/under-node.sh VERSION    those of the core and the kit, and of processes of this host outside of sandboxes; where
-#                                       FENCED_SUITE is "full", those of all packages that do more than talk to a container, a
-#                                       kernel or another host
+#   scripts/ci/under-node.sh VERSION    those of the core and the kit, of processes of this host outside of sandboxes, and of the
+#                                       AI SDK 7, whose harnesses say that they need Node 22; where FENCED_SUITE is "full", those of
+#                                       all packages that do more than talk to a container, a kernel or another host
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 version=${1:?Say which version of Node.}
-projects=(core executor-kit executor-local)
+projects=(core executor-kit executor-local ai-sdk-on-ai-7)
 left_out=()
 if [[ ${FENCED_SUITE-} == full ]]; then
-  projects=(test-support demo)
+  projects=(test-support demo ai-sdk-on-ai-7 model-ai-sdk-on-ai-7)
   for folder in packages/*; do
     # What runs in containers, in kernels and on other hosts does not depend on the Node outside of them, and the conformance
     # suite's own tests are about its cases; that these run is seen where the executors that are tested here pass it.

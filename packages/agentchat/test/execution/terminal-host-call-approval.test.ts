@@ -59,9 +59,9 @@ ${refused} Ask what they want, or try another way.
   });
 
   it("counts no key that was pressed before the question was there", async () => {
-    const program = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "change-the-question.ts"));
+    const changing = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "change-the-question.ts"));
     const keys = ["y\r", "y\r", "n\r"];
-    const { output } = await talkInTerminal(program, { keys, question: "or what to change] " });
+    const { output } = await talkInTerminal(changing, { keys, question: "or what to change] " });
     expect(output).toContain("<look true,remove false>");
   });
 
