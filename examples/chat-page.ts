@@ -34,7 +34,8 @@ app.post("/chat", async (context) => {
 // For clients of AG-UI.
 app.post("/agent", async (context) => {
   const { threadId, runId, messages } = await context.req.json<RunAgentInput>();
-  const task = String(messages.at(-1)?.content);
+  const { content } = messages.at(-1) ?? {};
+  const task = typeof content === "string" ? content : "";
   return eventStreamResponse((signal) => toAgUiEvents(runTeam(task, signal), { threadId, runId }));
 });
 const server = serve({ fetch: app.fetch, port: Number(process.env["PORT"] ?? 0), hostname: "127.0.0.1" });
