@@ -97,6 +97,10 @@ describe("the demo's page", needs("chromium", "python3"), () => {
     await page.reload();
     await question.first().waitFor();
     expect(await card(page, /^runner (output|exit code)/).count()).toBe(0);
+    await page.setViewportSize({ width: 360, height: 800 });
+    const hidden =
+      "[...document.querySelectorAll('li.waiting pre')].map((e) => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight])";
+    expect(await page.evaluate(hidden)).toEqual([[0, 0]]);
     await page.getByRole("button", { name: "Run this code" }).focus();
     await page.keyboard.press("Enter");
     await question.first().getByText("Approved.").waitFor();
