@@ -1,0 +1,93 @@
+import { FencedError } from "@fenced/core";
+import { describe, expect, it } from "vitest";
+import {
+  DiGraphBuilder,
+  GraphFlow,
+  RoundRobinGroupChat,
+  SelectorGroupChat,
+  Swarm,
+  type Team,
+  UserProxyAgent,
+} from "../../src/index.ts";
+import { ScriptedModel } from "../support/scripted-model.ts";
+import { throughJson } from "../support/through-json.ts";
+import { untyped } from "../support/untyped.ts";
+
+const says = (name: string, answer: string | undefined = name): UserProxyAgent =>
+  new UserProxyAgent({ name, inputFunc: () => answer });
+const waits = (name: string): UserProxyAgent => new UserProxyAgent({ name, inputFunc: () => undefined });
+
+/** Teams that are saved in the middle: in a turn of a team in them, in a loop, beside somebody who waits. */
+const teams: readonly (readonly [string, () => Team])[] = [
+  ["RoundRobinGroupChat", () => new RoundRobinGroupChat({ participants: [says("a"), says("b")], maxTurns: 1 })],
+  [
+    "a team in a team",
+    () => {
+      const inner = new RoundRobinGroupChat({ name: "inner", participants: [says("a"), waits("b")] });
+      return new RoundRobinGroupChat({ participants: [inner, says("c")], maxTurns: 3 });
+    },
+  ],
+  [
+    "SelectorGroupChat",
+    () => {
+      const modelClient = new ScriptedModel(["a", "b", "c"]);
+      return new SelectorGroupChat({ participants: [says("a"), says("b"), says("c")], modelClient, maxTurns: 2 });
+    },
+  ],
+  ["Swarm", () => new Swarm({ participants: [says("a"), says("b")], maxTurns: 1 })],
+  [
+    "GraphFlow in a loop",
+    () => {
+      const [a, b, c] = [says("a"), says("b", "again"), says("c")];
+      const builder = new DiGraphBuilder().addNode(a).addNode(b).addNode(c).addEdge(a, b).setEntryPoint(a);
+      const graph = builder.addConditionalEdges(b, { again: a, done: c }).build();
+      return new GraphFlow({ participants: builder.getParticipants(), graph, maxTurns: 3 });
+    },
+  ],
+  [
+    "GraphFlow with parallel agents, of whom one waits",
+    () => {
+      const [a, b, c, d] = [says("a"), says("b"), waits("c"), says("d")];
+      const builder = new DiGraphBuilder().addNode(a).addNode(b).addNode(c).addNode(d);
+      const graph = builder.addEdge(a, b).addEdge(a, c).addEdge(b, d).addEdge(c, d).build();
+      return new GraphFlow({ participants: builder.getParticipants(), graph });
+    },
+  ],
+];
+
+/** The state with one of its parts forged or missing, for each of its parts. */
+function* forgeries(state: unknown): Generator<unknown> {
+  for (const junk of [null, -1, "zzz", [], { a: 1 }]) yield junk;
+  if (typeof state !== "object" || state === null) return;
+  for (const [key, value] of Object.entries(state)) {
+    for (const forged of forgeries(value))
+      yield Array.isArray(state) ? state.with(Number(key), forged) : { ...state, [key]: forged };
+    yield Array.isArray(state) ? state.toSpliced(Number(key), 1) : { ...state, [key]: undefined };
+  }
+}
+
+describe("a state that was forged or cut", () => {
+  it.each(teams)("is refused whole, or goes on like any other: %s", async (_, make) => {
+    const saved = make();
+    await saved.run({ task: "go" });
+    let [refused, taken] = [0, 0];
+    for (const forged of forgeries(throughJson(await saved.saveState()))) {
+      const team = make();
+      const before = await team.saveState();
+      try {
+        await team.loadState(untyped(forged));
+      } catch (error) {
+        expect(FencedError.isInstance(error), String(error)).toBe(true);
+        expect(await team.saveState()).toEqual(before);
+        refused += 1;
+        continue;
+      }
+      taken += 1;
+      await team.run({ signal: AbortSignal.timeout(10_000) }).catch((error: unknown) => {
+        expect(FencedError.isInstance(error), String(error)).toBe(true);
+      });
+    }
+    expect(refused).toBeGreaterThan(100);
+    expect(taken).toBeGreaterThan(0);
+  });
+});
