@@ -94,6 +94,23 @@ describe("a team in a team", () => {
     expect(sources((await second.run()).messages)).toEqual(["b"]);
   });
 
+  it("is saved and loaded with a selector that chose it", async () => {
+    const make = (...answers: string[]): SelectorGroupChat => {
+      const inner = new RoundRobinGroupChat({ participants: [new Echo("a"), new Echo("b")], maxTurns: 1, name: "in" });
+      const participants = [inner, new Echo("c"), new Echo("d")];
+      return new SelectorGroupChat({ participants, modelClient: new ScriptedModel(answers), maxTurns: 1 });
+    };
+    const first = make("in");
+    await first.run({ task: "go" });
+    const state = throughJson(await first.saveState());
+    // The one that spoke last is no candidate: a model that names it is asked again.
+    const second = make("in", "c", "in");
+    await second.loadState(state);
+    expect(await second.saveState()).toEqual(state);
+    expect(sources((await second.run()).messages)).toEqual(["c"]);
+    expect(sources((await second.run()).messages)).toEqual(["b"]);
+  });
+
   it("is reset with the outer team", async () => {
     const { team: pair, a } = counters(1);
     const team = new RoundRobinGroupChat({ participants: [pair], maxTurns: 1 });
