@@ -56,6 +56,7 @@ const sections: readonly Section[] = [
       ["packages/ai-sdk/README.md", "Tools for the AI SDK"],
       ["packages/mcp/README.md", "MCP server"],
       ["docs/migration-from-autogen.md", "Coming from AutoGen"],
+      ["docs/autogen-cases.md", "AutoGen's cases"],
     ],
   },
   {
