@@ -74,6 +74,12 @@ export interface BackendSession {
    */
   repair?(signal: AbortSignal): Promise<void>;
 
+  /**
+   * Called when the executor is stopped, before `close`, while blocks may still be ending. A backend whose blocks can keep
+   * their end from being reported limits here how long that is waited for; without this method, `run` alone decides.
+   */
+  stopping?(): void;
+
   /** Ends all processes and deletes everything that was created. Called once. */
   close(): Promise<void>;
 }

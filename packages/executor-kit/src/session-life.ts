@@ -107,6 +107,7 @@ export class SessionLife<Session extends BackendSession> {
     const epoch = this.#epoch;
     if (epoch) {
       this.#epoch = undefined;
+      this.#session?.stopping?.();
       this.#closing = epoch.end().then(() => this.#close());
     }
     return this.#closing;

@@ -226,6 +226,32 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "end a", "close"]);
   });
 
+  it("tells its session that it is stopped, once, and not of a restart, before it waits for the end of blocks", async () => {
+    const end = new AbortController();
+    const told: string[] = [];
+    const executor: ScriptedExecutor = new ScriptedExecutor({
+      stopping: () => {
+        told.push(executor.calls.join(" "));
+        end.abort();
+      },
+      // Its own signal does not end it.
+      async *run({ code }) {
+        yield { type: "stdout", data: code };
+        if (code === "stuck") await aborted(end.signal);
+        return { exitCode: 0 };
+      },
+    });
+    await executor.executeCodeBlocks([say("a")]);
+    await executor.restart();
+    expect(told).toEqual([]);
+    const failed = executor.executeCodeBlocks([say("stuck")]).catch((error: unknown) => error);
+    await sleep(10);
+    await Promise.all([executor.stop(), executor.stop()]);
+    expect(await failed).toBeInstanceOf(ExecutorStoppedError);
+    expect(told).toEqual(["open end a reset"]);
+    expect(executor.calls).toEqual(["open", "end a", "reset", "end stuck", "close"]);
+  });
+
   it("stops by `await using`", async () => {
     const executor = new ScriptedExecutor();
     {

@@ -180,6 +180,10 @@ export class KubernetesSession implements BackendSession {
     }
   }
 
+  stopping(): void {
+    this.#current?.pod.hurry();
+  }
+
   async close(): Promise<void> {
     this.#closing.abort(stopped());
     await this.#opening?.catch(() => {});

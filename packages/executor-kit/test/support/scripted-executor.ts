@@ -22,6 +22,7 @@ export interface Script {
   stateful?: boolean;
   open?: (signal: AbortSignal) => Promise<void>;
   close?: () => Promise<void>;
+  stopping?: () => void;
   resetFails?: boolean;
   run?: (run: BlockRun) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
 }
@@ -70,6 +71,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
     }
     return {
       files: new DirectoryFiles("."),
+      ...(this.#script.stopping && { stopping: this.#script.stopping }),
       run: (run) => this.#run(run),
       reset: async () => {
         this.calls.push("reset");

@@ -10,6 +10,8 @@ import { streamsOf, type ExecStreams } from "../cluster/exec-socket.ts";
 import { closePodNetwork } from "../network/pod-network.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { PodClient } from "./pod-client.ts";
+/** Milliseconds that a supervisor gets to end its blocks when the executor stops: code may have stopped it. */
+const hurryMs = 1000;
 import type { PodSource } from "./pod-source.ts";
 import { type Pod, whyEnded } from "./pod-state.ts";
 
@@ -26,6 +28,7 @@ export class RunningPod {
   readonly supervisor: Supervisor;
   readonly #client: PodClient;
   readonly #remove: PodSource["remove"];
+  #hurry: NodeJS.Timeout | undefined;
   readonly #streams: ExecStreams;
   readonly #heartbeat: Heartbeat;
   #onLost: (reason: string) => void = () => {};
@@ -121,6 +124,11 @@ export class RunningPod {
   async closeNetwork(signal: AbortSignal): Promise<void> {
     const { programs } = this.inventory;
     const python = programs.get("python3") ?? programs.get("python") ?? "python3";
+  /** The pod is about to be ended: blocks that have not ended in a moment count as ended, which its deletion makes true. */
+  hurry(): void {
+    this.#hurry ??= setTimeout(() => this.supervisor.fail(new Error(`The pod ${this.name} is deleted`)), hurryMs);
+  }
+
     // The policy goes with the pod's object, which therefore must not go before its last process.
     this.#hasPolicy = true;
     await closePodNetwork(
@@ -156,6 +164,7 @@ export class RunningPod {
       });
       this.#lost = error;
       this.supervisor.fail(error);
+    clearTimeout(this.#hurry);
       this.#detach();
       this.#onLost(error.message);
     });

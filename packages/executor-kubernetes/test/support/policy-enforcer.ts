@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { ask, namespace } from "./cluster.ts";
+import { containersOf, processOf } from "./node.ts";
 
 const policies = z.object({
   items: z.array(
@@ -17,14 +18,18 @@ const pauseMs = 100;
 
 /**
  * A network plugin for the cluster of `scripts/ci/kubernetes.sh`, which has none that enforces policies: denies by iptables, in the
- * pod's network namespace, what a policy of Fenced denies. For `await using`; as root. Only the tests' namespace has it.
+ * pod's network namespace, what a policy of Fenced denies. For `await using`; as root.
  */
 export class PolicyEnforcer implements AsyncDisposable {
   readonly #end = new AbortController();
-  readonly #enforced = new Set<string>();
+  /** The pods that it has cut off. */
+  readonly enforced = new Set<string>();
+  readonly #namespace: string;
   readonly #running: Promise<void>;
 
-  constructor() {
+  /** @param where - the namespace. Default: that of the tests. */
+  constructor(where: string = namespace) {
+    this.#namespace = where;
     this.#running = this.#run();
   }
 
@@ -35,26 +40,28 @@ export class PolicyEnforcer implements AsyncDisposable {
 
   async #run(): Promise<void> {
     while (!this.#end.signal.aborted) {
-      const list = await ask("GET", `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`);
+      const list = await ask("GET", `/apis/networking.k8s.io/v1/namespaces/${this.#namespace}/networkpolicies`);
       for (const { metadata, spec } of policies.parse(list).items) {
-        const pod = spec.podSelector.matchLabels["fenced.dev/pod"];
-        if (pod !== metadata.name || this.#enforced.has(pod)) continue;
-        this.#enforced.add(pod);
-        await deny(pod);
+        // It has its pod's name; the label of a claimed pod is the claim's.
+        const pod = metadata.name;
+        if (spec.podSelector.matchLabels["fenced.dev/pod"] === undefined || this.enforced.has(pod)) continue;
+        this.enforced.add(pod);
+        await deny(pod, this.#namespace).catch(async (error: unknown) => {
+          // Whether it has ended, Docker knows a moment later.
+          await sleep(1000);
+          if ((await containersOf(pod, { where: this.#namespace, kind: "podsandbox" })).length > 0) throw error;
+        });
       }
       await sleep(pauseMs, undefined, { signal: this.#end.signal }).catch(() => {});
     }
   }
 }
 
-async function deny(pod: string): Promise<void> {
-  const filters = [`label=io.kubernetes.pod.name=${pod}`, "label=io.kubernetes.docker.type=podsandbox"];
-  const { stdout } = await execute("docker", ["ps", "--quiet", ...filters.flatMap((each) => ["--filter", each])]);
-  const id = stdout.trim();
+async function deny(pod: string, where: string): Promise<void> {
+  const [sandbox] = await containersOf(pod, { where, kind: "podsandbox" });
   // It may have ended already.
-  if (id === "") return;
-  const inspected = await execute("docker", ["inspect", "--format", "{{.State.Pid}}", id]);
-  const enter = ["--net", "--target", inspected.stdout.trim(), "iptables"];
+  if (sandbox === undefined) return;
+  const enter = ["--net", "--target", await processOf(sandbox), "iptables"];
   for (const [chain, device] of [
     ["OUTPUT", "-o"],
     ["INPUT", "-i"],
