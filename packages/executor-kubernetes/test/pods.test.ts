@@ -121,7 +121,8 @@ describe.concurrent("a pod", needs("kubernetes"), () => {
       metadata: {
         name: lost,
         labels: { "app.kubernetes.io/managed-by": "fenced" },
-        annotations: { "fenced.dev/start-timeout-ms": "-60000" },
+        // Times are in whole seconds: it may be of the same one as the next.
+        annotations: { "fenced.dev/start-timeout-ms": "-61000" },
       },
       spec: { containers: [{ name: "code", image }], nodeSelector: { "fenced-test": "none" } },
     });

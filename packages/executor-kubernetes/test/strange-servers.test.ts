@@ -60,6 +60,29 @@ describe.concurrent("an API server", () => {
     expect(message).toMatch(/broke off or is not JSON/);
   });
 
+  it("is asked for the exec before it says that the pod runs, a few times", async () => {
+    const event = (state: object) => {
+      const pod = { metadata: { name: "played" }, status: { containerStatuses: [{ name: "code", state }] } };
+      return `${JSON.stringify({ type: "MODIFIED", object: pod })}\n`;
+    };
+    const refusal = JSON.stringify({ kind: "Status", message: "container not found" });
+    let [execs, run] = [0, () => {}];
+    const { message } = await startOn({
+      watch: (answer) => {
+        answer.writeHead(200).write(event({ waiting: { reason: "ContainerCreating" } }));
+        run = () => void answer.write(event({ running: {} }));
+      },
+      exec: (socket) => {
+        execs += 1;
+        // Another attempt would have come by then.
+        if (execs === 4) setTimeout(run, 1000);
+        socket.end(`HTTP/1.1 500 Error\r\ncontent-length: ${refusal.length}\r\n\r\n${refusal}`);
+      },
+    });
+    expect(message).toMatch(/container not found/);
+    expect(execs).toBe(5);
+  });
+
   it("that refuses the exec, and never ends saying why, is not listened to for ever", async () => {
     const { message, server } = await startOn({
       exec: (socket) => socket.write("HTTP/1.1 403 Forbidden\r\ncontent-length: 1000\r\n\r\n{"),

@@ -1,11 +1,13 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { lateSignal, untilAborted } from "@fenced/core/abort";
-import type { SupervisorConfig } from "@fenced/executor-kit/supervisor";
+import { type SupervisorConfig, type SupervisorLoader, supervisorLoader } from "@fenced/executor-kit/supervisor";
+import type { WebSocket } from "ws";
 import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.ts";
+import { EarlyExec } from "./early-exec.ts";
 import type { PodClient } from "./pod-client.ts";
 import { defaultStartMs, workspacePath } from "./pod-manifest.ts";
 import type { PodSource } from "./pod-source.ts";
-import { type Pod, progressOf } from "./pod-state.ts";
+import { isBeingMade, type Pod, progressOf } from "./pod-state.ts";
 import { RunningPod } from "./running-pod.ts";
 
 /** What a pod is made for. */
@@ -43,12 +45,9 @@ export async function openPod(request: PodRequest, signal: AbortSignal): Promise
   try {
     await untilAborted(created, either);
     const found = await source.find(seen, either);
-    const { metadata } = await untilRunning(request, found, seen, either);
-    return await RunningPod.open(
-      client,
-      { metadata, supervisor: supervisorOf(request), remove: source.remove },
-      either,
-    );
+    const loader = supervisorLoader(supervisorOf(request));
+    const { socket, metadata } = await connect(request, { name: found, loader }, seen, either);
+    return await RunningPod.open(client, { metadata, socket, program: loader.program, remove: source.remove }, either);
   } catch (error) {
     await created.catch(() => {});
     // It may have been made although nobody said so.
@@ -61,22 +60,51 @@ export async function openPod(request: PodRequest, signal: AbortSignal): Promise
   }
 }
 
+/** Follows a pod until it runs, and starts the supervisor in it as soon as that is possible. */
+async function connect(
+  request: PodRequest,
+  { name, loader }: { readonly name: string; readonly loader: SupervisorLoader },
+  seen: { last: string },
+  signal: AbortSignal,
+): Promise<{ readonly socket: WebSocket; readonly metadata: Pod["metadata"] }> {
+  const exec = new EarlyExec((attempt) =>
+    request.client.exec(name, loader.command, AbortSignal.any([signal, attempt])),
+  );
+  const connected = new AbortController();
+  let metadata: Pod["metadata"] = { name };
+  const running = untilRunning(request, name, seen, AbortSignal.any([signal, connected.signal]), (pod) => {
+    metadata = pod.metadata;
+    if (isBeingMade(pod)) exec.begin();
+  });
+  try {
+    const socket = await Promise.race([exec.early, running.then(() => exec.connect())]);
+    return { socket, metadata };
+  } catch (error) {
+    await exec.cancel();
+    throw error;
+  } finally {
+    connected.abort();
+  }
+}
+
 async function untilRunning(
   { client, options }: PodRequest,
   name: string,
   seen: { last: string },
   signal: AbortSignal,
-): Promise<Pod> {
+  look: (pod: Pod) => void,
+): Promise<void> {
   let pulling = "";
   for await (const pod of client.follow(name, signal)) {
+    if (pod) look(pod);
     const progress = pod ? progressOf(pod, options.waitForNodes ?? false) : gone;
-    if (pod && progress.state === "running") return pod;
+    if (progress.state === "running") return;
     if (progress.state === "failed") {
       throw new BackendUnavailableError(`The pod ${name} cannot run: ${progress.why}${pulling}`, {
         remedy: progress.remedy,
       });
     }
-    seen.last = progress.state === "waiting" ? progress.for : "its node";
+    seen.last = progress.for;
     // The back-off, which comes next, does not say any more why.
     if (seen.last.startsWith("ErrImagePull: ")) pulling = `; ${seen.last}`;
   }

@@ -108,6 +108,12 @@ export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): Po
   };
 }
 
+/** Whether the node has begun to make the pod's container. */
+export function isBeingMade({ status }: Pod): boolean {
+  const { state } = status.containerStatuses.find(({ name }) => name === containerName) ?? {};
+  return state?.waiting?.reason === "ContainerCreating";
+}
+
 function waitingProgress(reason: string, message = ""): PodProgress {
   const why = message === "" ? reason : `${reason}: ${message}`;
   if (reason === "ImagePullBackOff" || reason === "ErrImageNeverPull" || reason === "InvalidImageName") {

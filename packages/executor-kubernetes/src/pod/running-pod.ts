@@ -1,22 +1,17 @@
 import { BackendUnavailableError } from "@fenced/core";
-import {
-  connectSupervisor,
-  supervisorLoader,
-  type Supervisor,
-  type SupervisorConfig,
-  type SupervisorInventory,
-} from "@fenced/executor-kit/supervisor";
+import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import type { WebSocket } from "ws";
 import { streamsOf, type ExecStreams } from "../cluster/exec-socket.ts";
 import { closePodNetwork } from "../network/pod-network.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { PodClient } from "./pod-client.ts";
-/** Milliseconds that a supervisor gets to end its blocks when the executor stops: code may have stopped it. */
-const hurryMs = 1000;
 import type { PodSource } from "./pod-source.ts";
 import { type Pod, whyEnded } from "./pod-state.ts";
 
 /** Milliseconds for which the API is watched for why a pod ended: what it knows comes from the node, a little later. */
 const explainMs = 3000;
+/** Milliseconds that a supervisor gets to end its blocks when the executor stops: code may have stopped it. */
+const hurryMs = 1000;
 /** Milliseconds for the deletion of a pod: a server that does not answer must not hold up an end. */
 const endMs = 15_000;
 
@@ -28,12 +23,12 @@ export class RunningPod {
   readonly supervisor: Supervisor;
   readonly #client: PodClient;
   readonly #remove: PodSource["remove"];
-  #hurry: NodeJS.Timeout | undefined;
   readonly #streams: ExecStreams;
   readonly #heartbeat: Heartbeat;
   #onLost: (reason: string) => void = () => {};
   #hasPolicy = false;
   #lost: Error | undefined;
+  #hurry: NodeJS.Timeout | undefined;
   #closing = false;
   #explaining = false;
 
@@ -56,26 +51,23 @@ export class RunningPod {
   }
 
   /**
-   * Starts the supervisor in a pod that runs, and connects to it.
+   * Connects to the supervisor that has been started in a pod.
    *
+   * @param pod - `socket` leads to it, and `program` is what it waits for.
    * @throws BackendUnavailableError if it does not answer, and why; the signal's reason.
    */
   static async open(
     client: PodClient,
-    {
-      metadata,
-      supervisor: config,
-      remove,
-    }: {
+    pod: {
       readonly metadata: Pod["metadata"];
-      readonly supervisor: SupervisorConfig;
+      readonly socket: WebSocket;
+      readonly program: Uint8Array;
       readonly remove: PodSource["remove"];
     },
     signal: AbortSignal,
   ): Promise<RunningPod> {
-    const { name } = metadata;
-    const { command, program } = supervisorLoader(config);
-    const streams = streamsOf(await client.exec(name, command, signal));
+    const { name } = pod.metadata;
+    const streams = streamsOf(pod.socket);
     let opened: RunningPod | undefined;
     let early: Error | undefined;
     const onLost = (error: Error): void => {
@@ -83,10 +75,10 @@ export class RunningPod {
       if (opened) opened.#lose(error.message);
     };
     try {
-      streams.stdin.write(program);
+      streams.stdin.write(pod.program);
       const { inventory, supervisor } = await connectSupervisor(streams, { signal, onLost });
       if (!supervisor) throw new Error("something other than the supervisor answered");
-      opened = new RunningPod(client, { metadata, remove }, streams, { inventory, supervisor });
+      opened = new RunningPod(client, pod, streams, { inventory, supervisor });
       if (early) opened.#lose(early.message);
       return opened;
     } catch (cause) {
@@ -124,17 +116,17 @@ export class RunningPod {
   async closeNetwork(signal: AbortSignal): Promise<void> {
     const { programs } = this.inventory;
     const python = programs.get("python3") ?? programs.get("python") ?? "python3";
-  /** The pod is about to be ended: blocks that have not ended in a moment count as ended, which its deletion makes true. */
-  hurry(): void {
-    this.#hurry ??= setTimeout(() => this.supervisor.fail(new Error(`The pod ${this.name} is deleted`)), hurryMs);
-  }
-
     // The policy goes with the pod's object, which therefore must not go before its last process.
     this.#hasPolicy = true;
     await closePodNetwork(
       { client: this.#client, metadata: this.metadata, supervisor: this.supervisor, python },
       signal,
     );
+  }
+
+  /** The pod is about to be ended: blocks that have not ended in a moment count as ended, which its deletion makes true. */
+  hurry(): void {
+    this.#hurry ??= setTimeout(() => this.supervisor.fail(new Error(`The pod ${this.name} is deleted`)), hurryMs);
   }
 
   /** Ends the pod. Does no harm if it is gone. */
@@ -164,7 +156,6 @@ export class RunningPod {
       });
       this.#lost = error;
       this.supervisor.fail(error);
-    clearTimeout(this.#hurry);
       this.#detach();
       this.#onLost(error.message);
     });
@@ -173,6 +164,7 @@ export class RunningPod {
   #detach(): void {
     this.#closing = true;
     this.#heartbeat.stop();
+    clearTimeout(this.#hurry);
     this.#streams.stdin.destroy();
   }
 }

@@ -66,6 +66,13 @@ export class CountingServer implements AsyncDisposable {
       server.write(head);
       client.pipe(server).pipe(client);
     });
+    // A refusal.
+    asked.once("response", (answered: IncomingMessage) => {
+      const { statusCode = 0, statusMessage = "", rawHeaders } = answered;
+      const lines = rawHeaders.map((each, index) => (index % 2 === 0 ? `${each}: ` : `${each}\r\n`));
+      client.write(`HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join("")}\r\n`);
+      answered.pipe(client);
+    });
     asked.end();
   }
 }
