@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { needs, testKubeconfig } from "@fenced/test-support";
+import { needs } from "@fenced/test-support";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { KubernetesCommandLineCodeExecutor } from "../src/index.ts";
 import { createExecutor, image, namespace, printed } from "./support/cluster.ts";
@@ -16,6 +15,7 @@ import {
   ServiceAccount,
   testCluster,
 } from "./support/kubeconfig-files.ts";
+import { ownCluster } from "./support/node.ts";
 
 async function startFailure(executor: KubernetesCommandLineCodeExecutor): Promise<string> {
   const error: unknown = await executor.start().catch((thrown: unknown) => thrown);
@@ -65,9 +65,7 @@ describe("a cluster is found", needs("kubernetes"), () => {
   });
 
   it("by a client certificate, beside the file that names it", async ({ skip }) => {
-    const own = path.dirname(testKubeconfig);
-    // Only the cluster of scripts/ci/kubernetes.sh has one of which the tests know.
-    if (!existsSync(path.join(own, "server.key"))) skip();
+    const own = ownCluster ?? skip("the tests know no certificate of another cluster");
     await using files = await KubeconfigFiles.make();
     const place = path.relative(files.directory, own);
     const user = { "client-certificate": `${place}/server.crt`, "client-key": `${place}/server.key` };

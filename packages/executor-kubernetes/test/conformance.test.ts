@@ -1,28 +1,13 @@
-import { randomUUID } from "node:crypto";
-import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, place, testKubeconfig } from "@fenced/test-support";
-import { describe, it } from "vitest";
-import { KubernetesCommandLineCodeExecutor } from "../src/index.ts";
-import { createExecutor, deletePod, image, podsWith } from "./support/cluster.ts";
-import { hostCommand } from "./support/host-command.ts";
+import { needs, variant } from "@fenced/test-support";
+import { afterAll, describe, it } from "vitest";
+import { kubernetesSubject } from "./support/kubernetes-subject.ts";
 
-const label = randomUUID();
-
+// In short, what is not the supervisor's part, which Docker's suite shows: how a pod begins and ends, and what its connection carries.
 describe("Kubernetes", needs("kubernetes"), () => {
   testCodeExecutor(
-    { describe, it },
-    {
-      name: "KubernetesCommandLineCodeExecutor",
-      create: (options) => createExecutor({ labels: { "fenced-test": label }, ...options }),
-      load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
-      takesWorkDir: false,
-      hostCommand: hostCommand("executor-host.ts", image, testKubeconfig, label),
-      breakPlace: async (executor) => {
-        if (executor instanceof KubernetesCommandLineCodeExecutor) await deletePod(executor.podName ?? "");
-      },
-      listResources: async () => (await podsWith(`fenced-test=${label}`)).map(({ name }) => name),
-    },
-    place(),
+    { describe, it, afterAll },
+    kubernetesSubject(""),
+    variant("stream that nobody reads", "abort", "life cycle", "lost session", "file streams", "leaks"),
   );
 });

@@ -3,7 +3,7 @@ import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import type { KubernetesCommandLineCodeExecutor, KubernetesExecutorOptions } from "../src/index.ts";
-import { createExecutor, deletePod, podsWith, printed } from "./support/cluster.ts";
+import { createExecutor, deletePod, evictPod, podsWith, printed } from "./support/cluster.ts";
 import { FaultProxy } from "./support/fault-proxy.ts";
 import { KubeconfigFiles, kubeconfigOf, testCluster } from "./support/kubeconfig-files.ts";
 
@@ -65,10 +65,13 @@ async function followed(executor: KubernetesCommandLineCodeExecutor, code: strin
 const waiting = "print('begun')\nimport time\ntime.sleep(600)";
 
 describe.concurrent("a pod that goes", needs("kubernetes"), () => {
-  it("is said to have been deleted, and replaced", async () => {
+  it.for([
+    ["at once", deletePod],
+    ["by a drain of its node", evictPod],
+  ] as const)("is said to have been deleted, %s, and replaced", async ([, remove]) => {
     await using executor = createExecutor();
     await executor.start();
-    const { output, message } = await followed(executor, waiting, () => deletePod(executor.podName ?? ""));
+    const { output, message } = await followed(executor, waiting, () => remove(executor.podName ?? ""));
     expect(output).toBe("begun\n");
     expect(message).toMatch(/deleted/);
     const next = await executor.executeCodeBlocks([{ language: "python", code: "print('next')" }]);

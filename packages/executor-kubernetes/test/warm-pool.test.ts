@@ -5,6 +5,7 @@ import { z } from "zod";
 import { type KubernetesExecutorOptions, KubernetesCommandLineCodeExecutor, sandboxTemplate } from "../src/index.ts";
 import { AgentSandbox, applyResources, placeOf } from "./support/agent-sandbox.ts";
 import { ask, image, printed } from "./support/cluster.ts";
+import { PolicyEnforcer } from "./support/policy-enforcer.ts";
 import { TestNamespace } from "./support/test-namespace.ts";
 
 const list = z.object({ items: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string() }) })) });
@@ -63,16 +64,36 @@ describe("a warm pool of agent-sandbox", needs("kubernetes"), () => {
     await expect.poll(() => space.pods(), { timeout: 30_000 }).toEqual(["python-2"]);
   });
 
+  it("gives a session a pod that is cut off from every network", needs("root"), async () => {
+    await using space = await TestNamespace.make();
+    await using _ = new AgentSandbox(space.name);
+    await using plugin = new PolicyEnforcer(space.name);
+    await makePool(space.name, { template: sandboxTemplate("python", { image, network: "none" }) });
+    await using executor = claiming(space.name, { network: "none" });
+    const code = `
+import os, socket
+socket.setdefaulttimeout(2)
+print(socket.socket().connect_ex((os.environ["KUBERNETES_SERVICE_HOST"], int(os.environ["KUBERNETES_SERVICE_PORT"]))) != 0)`;
+    expect(await printed(executor, code)).toBe("True");
+    const [policy] = await namesOf(`/apis/networking.k8s.io/v1/namespaces/${space.name}/networkpolicies`);
+    expect(policy).toBe(executor.podName);
+    expect([...plugin.enforced]).toEqual([executor.podName]);
+  });
+
   it("whose pod is lost gives the session another one", async () => {
     await using space = await TestNamespace.make();
     await using _ = new AgentSandbox(space.name);
     await makePool(space.name, { replicas: 2 });
-    await using executor = claiming(space.name);
+    let reason = "";
+    await using executor = claiming(space.name, { onSessionLost: (said) => void (reason = said) });
     await executor.start();
-    await ask("DELETE", `/api/v1/namespaces/${space.name}/pods/${executor.podName ?? ""}?gracePeriodSeconds=0`);
-    const next = () => executor.executeCodeBlocks([{ language: "python", code: "print('next')" }]);
-    await expect(next()).rejects.toThrow(/is lost|ended|deleted/);
-    expect(await next()).toMatchObject({ output: "next\n", stateLost: true });
+    const first = executor.podName ?? "";
+    await ask("DELETE", `/api/v1/namespaces/${space.name}/pods/${first}?gracePeriodSeconds=0`);
+    // Until its node has ended it, the pod that is deleted still runs blocks.
+    await expect.poll(() => reason, { timeout: 30_000 }).toMatch(/is lost.*deleted/);
+    const next = await executor.executeCodeBlocks([{ language: "python", code: "print('next')" }]);
+    expect(next).toMatchObject({ output: "next\n", stateLost: true });
+    expect(executor.podName).not.toBe(first);
   });
 
   it("that cannot give one is an error that says why", async () => {

@@ -62,3 +62,15 @@ export async function phaseOf(name: string): Promise<string> {
 export async function deletePod(name: string): Promise<void> {
   await ask("DELETE", `${pods}/${name}?gracePeriodSeconds=0`);
 }
+
+const resourceList = z.object({
+  resources: z.array(z.object({ name: z.string(), group: z.string().default(""), version: z.string().default("") })),
+});
+
+/** Has a pod evicted, as `kubectl drain` does. */
+export async function evictPod(name: string): Promise<void> {
+  const { resources } = resourceList.parse(await ask("GET", "/api/v1"));
+  const known = resources.find((each) => each.name === "pods/eviction");
+  const apiVersion = `${known?.group ?? ""}/${known?.version ?? ""}`;
+  await ask("POST", `${pods}/${name}/eviction`, { apiVersion, kind: "Eviction", metadata: { name, namespace } });
+}
