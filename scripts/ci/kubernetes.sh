@@ -3,6 +3,8 @@
 #
 #   scripts/ci/kubernetes.sh up         uses the cluster of KUBECONFIG if that answers; else builds Kubernetes from Debian's source
 #                                       package, once, in 10 to 40 minutes, and starts it on the loopback interface
+#   scripts/ci/kubernetes.sh with COMMAND...  runs the command with a cluster, and stops that again; where "up" would have to build,
+#                                       it runs the command without one, in which tests that need one are skipped
 #   scripts/ci/kubernetes.sh ready      succeeds if "up" would not have to build
 #   scripts/ci/kubernetes.sh version    prints the version of the cluster that "up" would not have to start; fails if there is none
 #   scripts/ci/kubernetes.sh pods       prints the pods that Fenced has made in the cluster that "up" started
@@ -43,6 +45,25 @@ up() {
   down_unlocked
   make_pause_image
   start_all
+}
+
+# with COMMAND...
+with_cluster() {
+  if ! given && ! answers; then
+    if ready; then
+      trap down EXIT
+      trap 'exit 143' TERM INT
+      # In another process, which ends and gives the lock back.
+      "$here/kubernetes.sh" up
+    else
+      echo "Kubernetes is not built here, which \"scripts/ci/kubernetes.sh up\" does once: tests that need a cluster are skipped."
+      "$@"
+      return
+    fi
+  fi
+  # In the background: bash answers a signal only while it waits.
+  FENCED_REQUIRE=kubernetes,root "$@" &
+  wait $!
 }
 
 given() {
@@ -342,12 +363,13 @@ stop() {
 
 case ${1-} in
   up | ready | version | pods | down | packages) "$1" ;;
+  with) with_cluster "${@:2}" ;;
   kill | revive)
     [[ ${2-} == kube-apiserver || ${2-} == kubelet ]] || exit 2
     "$1_part" "$2"
     ;;
   *)
-    sed -n '2,13s/^# \{0,1\}//p' "$0"
+    sed -n '2,15s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
