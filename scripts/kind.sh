@@ -6,7 +6,9 @@
 #   scripts/kind.sh test    runs the tests of executor-kubernetes on it, and claims on a pool of the real agent-sandbox
 #   scripts/kind.sh down    deletes the cluster
 #
-# CI has no kind, and does not run this; it has been checked by shellcheck only. If something has moved on, correct the versions below.
+# CI has no kind, and does not run this: "up" and "down" have been checked by shellcheck only. The claim of "test" has been run on the
+# cluster of scripts/ci/kubernetes.sh, with the controller and the network plugin that the tests play. If something has moved on,
+# correct the versions below.
 set -euo pipefail
 
 cluster=${FENCED_KIND_CLUSTER:-fenced}
@@ -50,6 +52,8 @@ test_all() {
 
 # One session on a pool of the real controller, cut off from every network.
 claim() {
+  # Here both programs find the package, which is this one.
+  cd "$here/../packages/executor-kubernetes"
   node --import tsx --conditions=@fenced/source --input-type=module <<'END' | kubectl apply --filename -
 import { sandboxTemplate } from "@fenced/executor-kubernetes";
 const pool = {
@@ -64,10 +68,15 @@ END
   kubectl wait --for jsonpath='{.status.readyReplicas}'=2 sandboxwarmpool/fenced-kind --timeout 5m
   node --import tsx --conditions=@fenced/source --input-type=module <<'END'
 import { KubernetesCommandLineCodeExecutor } from "@fenced/executor-kubernetes";
-await using executor = new KubernetesCommandLineCodeExecutor({ warmPool: { name: "fenced-kind" }, network: "none" });
-const { output } = await executor.executeCodeBlocks([{ language: "python", code: "print('claimed')" }]);
-if (output !== "claimed\n") throw new Error(output);
-console.log("A session claimed", executor.podName);
+// Node 20 knows no `await using`.
+const executor = new KubernetesCommandLineCodeExecutor({ warmPool: { name: "fenced-kind" }, network: "none" });
+try {
+  const { output } = await executor.executeCodeBlocks([{ language: "python", code: "print('claimed')" }]);
+  if (output !== "claimed\n") throw new Error(output);
+  console.log("A session claimed", executor.podName);
+} finally {
+  await executor.stop();
+}
 END
   kubectl delete sandboxwarmpool/fenced-kind sandboxtemplate/fenced-kind
 }
@@ -81,7 +90,7 @@ case ${1-} in
   up | down) "$1" ;;
   test) test_all ;;
   *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,7s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

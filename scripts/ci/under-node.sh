@@ -15,7 +15,7 @@ if [[ ${FENCED_SUITE-} == full ]]; then
   for folder in packages/*; do
     # What runs in containers, in kernels and on other hosts does not depend on the Node outside of them, and the conformance
     # suite's own tests are about its cases; that these run is seen where the executors that are tested here pass it.
-    [[ $folder == */executor-@(docker|jupyter|ssh|testkit) ]] || projects+=("${folder#packages/}")
+    [[ $folder == */executor-@(docker|jupyter|kubernetes|ssh|testkit) ]] || projects+=("${folder#packages/}")
   done
 else
   export FENCED_SUITE=processes FENCED_REQUIRE=python3,bash,node,typescript
