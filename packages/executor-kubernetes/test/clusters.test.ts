@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { promisify } from "node:util";
 import { needs } from "@fenced/test-support";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { KubernetesCommandLineCodeExecutor } from "../src/index.ts";
-import { createExecutor, image, namespace, printed } from "./support/cluster.ts";
+import { createExecutor, image, namespace, podsWith, printed } from "./support/cluster.ts";
 import { FaultProxy } from "./support/fault-proxy.ts";
 import { hostCommand } from "./support/host-command.ts";
 import {
@@ -62,6 +63,17 @@ describe("a cluster is found", needs("kubernetes"), () => {
     );
     await account.grant(refused.slice(refused.indexOf("apiVersion:")));
     await expect.poll(() => printed(executor, "print('allowed')").catch(String), { timeout: 30_000 }).toBe("allowed");
+  });
+
+  it("without the right to exec, which the error names with the Role, and leaves no pod", async () => {
+    await using files = await KubeconfigFiles.make();
+    await using account = await ServiceAccount.make();
+    await account.grant(role.replace(/.*pods\/exec.*\n/, ""));
+    const kubeconfig = await files.write("account", kubeconfigOf({ ...testCluster(), user: { token: account.token } }));
+    const label = randomUUID();
+    const refused = await startFailure(createExecutor({ kubeconfig, labels: { "fenced-test": label } }));
+    expect(refused).toMatch(/may not (get|create) pods\/exec in the namespace default[^]*resources: \[pods\/exec\]/);
+    expect(await podsWith(`fenced-test=${label}`)).toEqual([]);
   });
 
   it("by a client certificate, beside the file that names it", async ({ skip }) => {

@@ -1,9 +1,12 @@
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
-import { createExecutor, printed } from "./support/cluster.ts";
+import { KubernetesCommandLineCodeExecutor } from "../src/index.ts";
+import { AgentSandbox, applyResources, makePool } from "./support/agent-sandbox.ts";
+import { createExecutor, deletePod, printed } from "./support/cluster.ts";
 import { CountingServer } from "./support/counting-server.ts";
 import { KubeconfigFiles, kubeconfigOf, testCluster } from "./support/kubeconfig-files.ts";
 import { PolicyEnforcer } from "./support/policy-enforcer.ts";
+import { TestNamespace } from "./support/test-namespace.ts";
 
 /** Requests in order, with the execs that come before the container runs as one. */
 function counted(requests: readonly string[]): readonly string[] {
@@ -50,4 +53,55 @@ describe("the API server", needs("kubernetes", "root"), () => {
       "delete pods",
     ]);
   });
+
+  it("is asked seven times for a session on a claimed pod", async () => {
+    await applyResources();
+    await using space = await TestNamespace.make();
+    await using _ = new AgentSandbox(space.name);
+    await makePool(space.name);
+    await using server = await CountingServer.start();
+    await using files = await KubeconfigFiles.make();
+    const { user } = testCluster();
+    const kubeconfig = await files.write("counted", kubeconfigOf({ cluster: { server: server.url }, user }));
+    const executor = new KubernetesCommandLineCodeExecutor({
+      kubeconfig,
+      namespace: space.name,
+      warmPool: { name: "python" },
+    });
+    expect(await printed(executor, "print('claimed')")).toBe("claimed");
+    await executor.stop();
+    // The first executor of a program in a namespace also looks for what others have left.
+    expect(counted(server.requests).filter((each) => each !== "list pods")).toEqual([
+      "get sandboxwarmpools",
+      "create sandboxclaims",
+      "watch sandboxclaims",
+      "get sandboxes",
+      "watch pods",
+      "create pods/exec",
+      "delete sandboxclaims",
+    ]);
+  }, 120_000);
+
+  it("is asked the same again for a session that is lost, and why it was", async () => {
+    await using server = await CountingServer.start();
+    await using files = await KubeconfigFiles.make();
+    const { user } = testCluster();
+    const kubeconfig = await files.write("counted", kubeconfigOf({ cluster: { server: server.url }, user }));
+    let reason = "";
+    const executor = createExecutor({ kubeconfig, onSessionLost: (said) => void (reason = said) });
+    await executor.start();
+    server.requests.length = 0;
+    await deletePod(executor.podName ?? "");
+    await expect.poll(() => reason, { timeout: 30_000 }).toMatch(/deleted/);
+    expect(await printed(executor, "print('next')")).toBe("next");
+    await executor.stop();
+    expect(counted(server.requests).filter((each) => each !== "list pods")).toEqual([
+      "get pods",
+      "delete pods",
+      "create pods",
+      "watch pods",
+      "create pods/exec",
+      "delete pods",
+    ]);
+  }, 120_000);
 });

@@ -151,6 +151,28 @@ describe("a kubeconfig", () => {
     }
   });
 
+  it.for([
+    ["when the server refuses them", "2100-01-01T00:00:00Z", ["Bearer 1", "Bearer 2", "Bearer 2"]],
+    ["when they expire", "2000-01-01T00:00:00Z", ["Bearer 1", "Bearer 2", "Bearer 3"]],
+  ] as const)("whose plugin gives credentials is asked for new ones %s", async ([, expires, sent]) => {
+    await using files = await KubeconfigFiles.make();
+    const status = `{"token":"$(wc -l < "$1" | tr -d " ")","expirationTimestamp":"${expires}"}`;
+    const answer = `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":${status}}`;
+    await files.write("plugin", `#!/bin/sh\necho asked >> "$1"\ncat <<END\n${answer}\nEND\n`, 0o700);
+    const exec = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "./plugin",
+      args: [`${files.directory}/asked`],
+    };
+    const create = (said: ServerResponse, attempt: number) =>
+      json(said, attempt === 1 && sent[2] === "Bearer 2" ? 401 : 201, neverPulled);
+    await using server = await PlayedServer.start({ create, watch: notPulled });
+    const cluster = { server: server.url };
+    const kubeconfig = await files.write("plugged", kubeconfigOf({ cluster, user: { exec } }));
+    await expect(new KubernetesCommandLineCodeExecutor({ kubeconfig }).start()).rejects.toThrow(/could not be pulled/);
+    expect(server.requests.slice(0, 3).map(({ authorization }) => authorization)).toEqual(sent);
+  });
+
   it("whose plugin never ends does not keep the caller who gives up", async () => {
     await using files = await KubeconfigFiles.make();
     const begun = `${files.directory}/begun`;

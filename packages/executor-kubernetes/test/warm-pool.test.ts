@@ -3,7 +3,7 @@ import { needs, testKubeconfig } from "@fenced/test-support";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type KubernetesExecutorOptions, KubernetesCommandLineCodeExecutor, sandboxTemplate } from "../src/index.ts";
-import { AgentSandbox, applyResources, placeOf } from "./support/agent-sandbox.ts";
+import { AgentSandbox, applyResources, makePool, placeOf } from "./support/agent-sandbox.ts";
 import { ask, image, printed } from "./support/cluster.ts";
 import { PolicyEnforcer } from "./support/policy-enforcer.ts";
 import { TestNamespace } from "./support/test-namespace.ts";
@@ -12,18 +12,6 @@ const list = z.object({ items: z.array(z.looseObject({ metadata: z.looseObject({
 
 async function namesOf(place: string): Promise<string[]> {
   return list.parse(await ask("GET", place)).items.map(({ metadata }) => metadata.name);
-}
-
-/** A pool `python` of the pods that Fenced makes. */
-async function makePool(namespace: string, settings: { template?: object; replicas?: number } = {}): Promise<void> {
-  const { replicas = 1, template = sandboxTemplate("python", { image, labels: { tier: "code" } }) } = settings;
-  await ask("POST", placeOf(namespace, "sandboxtemplates"), template);
-  await ask("POST", placeOf(namespace, "sandboxwarmpools"), {
-    apiVersion: "extensions.agents.x-k8s.io/v1beta1",
-    kind: "SandboxWarmPool",
-    metadata: { name: "python" },
-    spec: { replicas, sandboxTemplateRef: { name: "python" } },
-  });
 }
 
 function claiming(namespace: string, options: KubernetesExecutorOptions = {}): KubernetesCommandLineCodeExecutor {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { ask } from "./cluster.ts";
+import { sandboxTemplate } from "../../src/index.ts";
+import { ask, image } from "./cluster.ts";
 
 const group = "extensions.agents.x-k8s.io";
 const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
@@ -78,6 +79,21 @@ export async function applyResources(): Promise<void> {
 export function placeOf(namespace: string, plural: string): string {
   const apiGroup = plural === "sandboxes" ? "agents.x-k8s.io" : group;
   return `/apis/${apiGroup}/v1beta1/namespaces/${namespace}/${plural}`;
+}
+
+/** Makes a pool `python`, of the pods that Fenced makes if no other template is given. */
+export async function makePool(
+  namespace: string,
+  settings: { template?: object; replicas?: number } = {},
+): Promise<void> {
+  const { replicas = 1, template = sandboxTemplate("python", { image, labels: { tier: "code" } }) } = settings;
+  await ask("POST", placeOf(namespace, "sandboxtemplates"), template);
+  await ask("POST", placeOf(namespace, "sandboxwarmpools"), {
+    apiVersion: "extensions.agents.x-k8s.io/v1beta1",
+    kind: "SandboxWarmPool",
+    metadata: { name: "python" },
+    spec: { replicas, sandboxTemplateRef: { name: "python" } },
+  });
 }
 
 const entity = z.looseObject({
