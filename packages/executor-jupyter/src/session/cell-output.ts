@@ -1,6 +1,6 @@
 import type { BlockEvent } from "@fenced/executor-kit";
+import type { BlockDisplays, RichOutput } from "@fenced/executor-kit/displays";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
-import type { BlockDisplays, RichOutput } from "../displays/display-board.ts";
 import { field, textField, texts } from "../fields.ts";
 
 /** What servers write in place of output that came too fast. */

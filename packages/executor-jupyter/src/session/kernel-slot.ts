@@ -2,7 +2,7 @@ import path from "node:path";
 import { BackendUnavailableError, ExecutorStoppedError, FencedError, type NetworkDecision } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import { type BackendFiles, DirectoryFiles } from "@fenced/executor-kit";
-import { DisplayBoard } from "../displays/display-board.ts";
+import { DisplayBoard } from "@fenced/executor-kit/displays";
 import { ContentsFiles } from "../files/contents-files.ts";
 import { kernelFiles } from "../files/kernel-files.ts";
 import { KernelLostError } from "../kernel/kernel-request.ts";

@@ -4,7 +4,8 @@ import { lstat, mkdir, mkdtemp, open, readlink, realpath, rename, rm, rmdir, sta
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
-import { Leash, PinnedDirectory } from "@fenced/executor-kit";
+import { Leash } from "../processes/leash.ts";
+import { PinnedDirectory } from "../workspace/pinned-directory.ts";
 
 /** Systems themselves follow only some forty links in a path. */
 const mostLinks = 40;

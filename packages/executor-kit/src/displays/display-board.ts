@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Display, MimeBundle } from "@fenced/core";
-import { bundleSize, errorCode, type BlockEvent } from "@fenced/executor-kit";
+import { bundleSize } from "../output/bundle-size.ts";
+import type { BlockEvent } from "../run/block-run.ts";
+import { errorCode } from "../workspace/pinned-directory.ts";
 import { mimeBundle, plainText } from "./mime-bundle.ts";
 import { assertApart, OutputDirectory } from "./output-directory.ts";
 
@@ -124,10 +126,14 @@ export class BlockDisplays {
     return this.#truncated;
   }
 
-  /** The events of an output: its text as a terminal shows it, and all of it as a display. */
-  async events(output: RichOutput): Promise<BlockEvent[]> {
+  /**
+   * The events of an output: its text as a terminal shows it, and all of it as a display.
+   *
+   * @param options - `printed`: the text is in the output already.
+   */
+  async events(output: RichOutput, { printed = false }: { readonly printed?: boolean } = {}): Promise<BlockEvent[]> {
     const data = mimeBundle(output.data);
-    const text = plainText(data);
+    const text = printed ? undefined : plainText(data);
     const shown =
       text === undefined ? [] : [{ type: "stdout" as const, data: text.endsWith("\n") ? text : `${text}\n` }];
     this.#count += 1;

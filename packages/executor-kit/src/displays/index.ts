@@ -1,0 +1,1 @@
+export { BlockDisplays, DisplayBoard, type RichOutput } from "./display-board.ts";
