@@ -14,7 +14,7 @@ import type {
   StartOptions,
   WorkspaceFiles,
 } from "@fenced/core";
-import { untilAborted } from "@fenced/core/abort";
+import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { inThisContext, type Operation } from "@fenced/core/telemetry";
 import type { BackendSession } from "./backend-session.ts";
@@ -30,6 +30,13 @@ import { aggregateResult, failedBlock, prepareBlock, runBlocks, RunLimits, valid
 import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
+
+/** What a fork of an executor has in common with it. */
+export interface SharedParts {
+  readonly functions: ExecutorFunctions;
+  /** Under whose name functions are set up. */
+  readonly owner: string;
+}
 
 /**
  * Turns a `BackendSession` into a complete `CodeExecutor`: order of blocks, stop at the first failure, time limits,
@@ -63,6 +70,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     this.#guarded(session, program.signal, (signal) => runProgram(session, { ...program, signal }, this.env)),
   );
   readonly #functions: ExecutorFunctions;
+  readonly #owner: string;
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #onSessionLost: ((reason: string) => void) | undefined;
   /** The host functions of the calls whose blocks run. */
@@ -73,22 +81,26 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   /**
    * @throws InvalidInputError if an option common to all executors is wrong. Subclasses check their own with
    * `checkOptions`.
+   * @param shared - of the executor that this one is a fork of. Default: it is none.
    */
-  constructor(options: BaseExecutorOptions) {
+  constructor(options: BaseExecutorOptions, shared?: SharedParts) {
     const checked = checkOptions(baseOptions, options, new.target.name);
     this.timeoutMs = checked.timeoutMs ?? 60_000;
     this.totalTimeoutMs = checked.totalTimeoutMs ?? Infinity;
     this.maxOutputBytes = checked.maxOutputBytes ?? 1_048_576;
     this.env = checked.env ?? {};
     this.functionsModule = checked.functionsModule ?? "functions";
-    this.#functions = new ExecutorFunctions({
-      functions: checked.functions ?? [],
-      moduleName: this.functionsModule,
-      approve: checked.approveHostCall,
-      maxCalls: checked.maxHostCalls ?? 256,
-      telemetry: this.#telemetry,
-      owner: new.target.name,
-    });
+    this.#owner = shared?.owner ?? this.id;
+    this.#functions =
+      shared?.functions ??
+      new ExecutorFunctions({
+        functions: checked.functions ?? [],
+        moduleName: this.functionsModule,
+        approve: checked.approveHostCall,
+        maxCalls: checked.maxHostCalls ?? 256,
+        telemetry: this.#telemetry,
+        owner: new.target.name,
+      });
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
     this.#onSessionLost = checked.onSessionLost;
@@ -120,6 +132,37 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   /** The open session; `undefined` while the executor is not started. */
   protected get session(): Session | undefined {
     return this.#life.session;
+  }
+
+  /** What a fork of this executor has in common with it. */
+  protected get shared(): SharedParts {
+    return { functions: this.#functions, owner: this.#owner };
+  }
+
+  /**
+   * Waits for its turn, as a call of a stateful executor does, and calls `use` with the open session.
+   *
+   * @throws ExecutorStoppedError if the executor was stopped, or is stopped or restarted meanwhile; `signal.reason` if it
+   * is aborted.
+   */
+  protected async inTurn<T>(
+    signal: AbortSignal | undefined,
+    use: (session: Session, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    const epoch = this.#life.open();
+    const limit = new AbortController();
+    const unfollow = followSignals(limit, [epoch.signal, signal]);
+    let endTurn: (() => void) | undefined;
+    try {
+      endTurn = await epoch.turns.take(limit.signal);
+      const session = await epoch.waitForSession(limit.signal);
+      await untilAborted(session.repair?.(epoch.signal) ?? Promise.resolve(), limit.signal);
+      return await use(session, limit.signal);
+    } finally {
+      endTurn?.();
+      unfollow();
+    }
   }
 
   /**
@@ -301,7 +344,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return this.#functions.setUp(host, {
       session,
       capabilities: this.capabilities,
-      owner: this.id,
+      owner: this.#owner,
       signal: epoch.signal,
       begin: () => epoch.begin(),
       start: (block, options, signal) => this.#startBlock(session, block, { ...options, setup: true }, signal),

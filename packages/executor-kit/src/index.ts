@@ -6,6 +6,7 @@ export {
   type CommandLineExecutorOptions,
 } from "./base-executor-config.ts";
 export type { BaseExecutorOptions } from "./base-executor-options.ts";
+export { ForkableCodeExecutor, type ForkedExecutor, type ForkOptions } from "./forkable-code-executor.ts";
 export { errorCode, PinnedDirectory } from "./workspace/pinned-directory.ts";
 export { removeTree } from "./workspace/walk-tree.ts";
 export { formatFunctions, functionStub, type OfferedHostFunctions } from "./functions/format-functions.ts";

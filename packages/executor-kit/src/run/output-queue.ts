@@ -2,7 +2,6 @@ import net from "node:net";
 import type { Readable } from "node:stream";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import type { StreamName } from "../output/kept-output.ts";
-import type { BlockEvent } from "./block-run.ts";
 
 /** Bytes that may wait for a slow consumer before the streams, and eventually the program, have to wait. */
 const highWaterMark = 262_144;
@@ -20,8 +19,14 @@ export interface SharedMemory {
   release(): void;
 }
 
-interface Piece {
-  readonly event: { readonly type: StreamName; readonly data: Uint8Array };
+/** A piece of output. */
+export interface OutputPiece<Name extends string = StreamName> {
+  readonly type: Name;
+  readonly data: Uint8Array;
+}
+
+interface Piece<Name extends string> {
+  readonly event: OutputPiece<Name>;
   readonly memory: SharedMemory | undefined;
 }
 
@@ -45,9 +50,9 @@ export interface OutputWatcher {
  * child.on("close", (code) => output.end({ exitCode: code ?? 137 }));
  * return yield* output.events();
  */
-export class OutputQueue<Outcome> {
+export class OutputQueue<Outcome, Name extends string = StreamName> {
   readonly #streams: Readable[] = [];
-  #queue: Piece[] = [];
+  #queue: Piece<Name>[] = [];
   #outcome: { readonly value: Outcome } | undefined;
   #failure: { readonly error: unknown } | undefined;
   #waiting = 0;
@@ -60,7 +65,7 @@ export class OutputQueue<Outcome> {
    *
    * @param transform - turns what arrives into pieces of output. Default: leaves it unchanged.
    */
-  follow(type: StreamName, stream: Readable, transform: (bytes: Buffer) => readonly Uint8Array[] = asItIs): void {
+  follow(type: Name, stream: Readable, transform: (bytes: Buffer) => readonly Uint8Array[] = asItIs): void {
     this.#streams.push(stream);
     stream.on("data", (bytes: Buffer) => {
       for (const piece of transform(bytes)) this.push(type, piece);
@@ -78,7 +83,7 @@ export class OutputQueue<Outcome> {
    * @param shared - the memory that contains `data`, if it is reused; held until the piece is consumed. Default: not
    * reused.
    */
-  push(type: StreamName, data: Uint8Array, shared?: SharedMemory): void {
+  push(type: Name, data: Uint8Array, shared?: SharedMemory): void {
     if (data.length === 0 || this.#over) return;
     const memory = data.length < smallPiece ? undefined : shared;
     memory?.hold();
@@ -125,7 +130,7 @@ export class OutputQueue<Outcome> {
    *
    * @throws the error passed to `fail`, once the output before it is consumed.
    */
-  async *events({ taken, left }: OutputWatcher = {}): AsyncGenerator<BlockEvent, Outcome, void> {
+  async *events({ taken, left }: OutputWatcher = {}): AsyncGenerator<OutputPiece<Name>, Outcome, void> {
     try {
       for (;;) {
         const batch = this.#queue;

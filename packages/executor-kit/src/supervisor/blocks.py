@@ -14,7 +14,7 @@ import time
 import _fenced_block_files as block_files
 import _fenced_feeds as feeds
 import _fenced_processes as processes
-from _fenced_channel import CAPACITY, EXIT, READ, STDERR, STDOUT, channel, data, events, widen
+from _fenced_channel import CAPACITY, EXIT, READ, RICH, STDERR, STDOUT, channel, data, events, widen
 
 FAILED = 1 << 31
 
@@ -22,8 +22,9 @@ workspace = "/"
 environment = {}
 # Where the command is that calls functions of the host, for blocks that may.
 commands = ""
-# The modules that keep an interpreter waiting, for Python and for JavaScript, once the host has asked for that.
-warm = spare = None
+# The modules that keep an interpreter waiting, for Python and for JavaScript, and those that live from block to block, once the
+# host has asked for that.
+warm = spare = sessions = None
 # The children of this program that wait for blocks, and have run nothing of anybody's.
 waiting = set()
 inputs, blocks, readers = {}, {}, {}
@@ -46,6 +47,17 @@ class Block:
         self.empty = 0
         self.oom = processes.oom_kills()
         self.file = None
+        # The interpreter that it runs in, if that lives on.
+        self.session = None
+
+
+def scratch():
+    """A file without a name."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("fenced")
+    import tempfile
+
+    return os.dup(tempfile.TemporaryFile(dir=os.path.dirname(commands)).fileno())
 
 
 def no_process(number):
@@ -205,6 +217,11 @@ def become(request, given):
 
 
 def read_pipe(block, end):
+    if block.pipes[end] == RICH:
+        # What was printed before comes before.
+        for each, kind in list(block.pipes.items()):
+            if kind != RICH:
+                drain(block, each)
     try:
         chunk = os.read(end, READ)
     except BlockingIOError:
@@ -220,6 +237,15 @@ def read_pipe(block, end):
             for each in block.pipes:
                 data.unregister(each)
     return len(chunk)
+
+
+def drain(block, end):
+    left = CAPACITY
+    while left > 0:
+        count = read_pipe(block, end)
+        if count == 0:
+            break
+        left -= count
 
 
 def forget(block, end):
@@ -244,12 +270,7 @@ def resume(block):
 
 def end_block(block):
     for end in list(block.pipes):
-        left = CAPACITY
-        while left > 0:
-            count = read_pipe(block, end)
-            if count == 0:
-                break
-            left -= count
+        drain(block, end)
     block.ended = True
     if block.file is not None:
         block.file.remove()
@@ -308,6 +329,9 @@ def kill(block):
 
 
 def kill_step(block):
+    if block.session is not None:
+        sessions.kill_step(block)
+        return
     alive = processes.members(block.shepherd, block.mark)
     fresh = alive - block.stopped
     if fresh:
@@ -334,7 +358,7 @@ def end_all():
         for block in list(blocks.values()):
             block.killing = block.ended = True
             kill_step(block)
-            if select.select([block.status], [], [], 0.005)[0]:
+            if block.session is None and select.select([block.status], [], [], 0.005)[0]:
                 read_status(block)
-        if not blocks:
+        if not blocks and (sessions is None or sessions.end_all()):
             return

@@ -1,3 +1,5 @@
+import type { BlockOutcome } from "../run/block-run.ts";
+
 /** A program to run where the supervisor is. */
 export interface SupervisedProgram {
   /** The program and its arguments; it is looked for on the `PATH` of `env`, else of where the supervisor runs. */
@@ -45,4 +47,13 @@ export interface ProgramEnd {
   readonly exitCode: number;
   /** The kernel ended processes for want of memory while the program ran. */
   readonly outOfMemory: boolean;
+  /** The interpreter that it ran in is gone, with the variables of earlier blocks. Default: it had none. */
+  readonly stateLost?: boolean;
+  /** Displays were left out. Default: false. */
+  readonly truncated?: boolean;
+}
+
+/** The outcome of a block that ended like this. */
+export function outcomeOf({ exitCode, stateLost, truncated }: ProgramEnd): BlockOutcome {
+  return { exitCode, ...(stateLost === true && { stateLost }), ...(truncated === true && { truncated }) };
 }

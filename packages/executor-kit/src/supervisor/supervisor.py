@@ -46,7 +46,7 @@ def obey(kind, number, payload):
         blocks.start(number, mark, int(credit), [os.fsdecode(each) for each in argv], environ)
     elif kind == channels.INPUT:
         if number not in blocks.inputs:
-            blocks.inputs[number] = os.memfd_create("stdin") if hasattr(os, "memfd_create") else scratch()
+            blocks.inputs[number] = blocks.scratch()
         view = memoryview(payload)
         while len(view):
             view = view[os.write(blocks.inputs[number], view) :]
@@ -62,6 +62,12 @@ def obey(kind, number, payload):
         end_waiting()
     elif kind == channels.WARM:
         keep_warm(number, *payload.split(b"\0", 1))
+    elif kind == channels.SESSION:
+        if blocks.sessions is None:
+            # The first one is the program itself.
+            blocks.sessions = load("sessions", payload)
+        else:
+            blocks.sessions.obey(number, payload)
     elif kind == channels.LISTEN:
         network = number == tunnels.NETWORK
         place = os.path.join(DIRECTORY, "calls")
@@ -80,22 +86,20 @@ def keep_warm(number, source, settings):
     """The program comes with the order: those that keep nothing warm do not have to load it. 0: for Python, 1: for JavaScript."""
     name = ("warm", "spare")[number]
     if getattr(blocks, name) is None:
-        module = type(sys)("_fenced_" + name)
-        exec(compile(source, "<_fenced_" + name + ">", "exec"), module.__dict__)
-        setattr(blocks, name, module)
+        setattr(blocks, name, load(name, source))
     getattr(blocks, name).configure(settings)
+
+
+def load(name, source):
+    module = type(sys)("_fenced_" + name)
+    exec(compile(source, "<_fenced_" + name + ">", "exec"), module.__dict__)
+    return module
 
 
 def end_waiting():
     for each in (blocks.warm, blocks.spare):
         if each is not None:
             each.end()
-
-
-def scratch():
-    import tempfile
-
-    return os.dup(tempfile.TemporaryFile(dir=DIRECTORY).fileno())
 
 
 def listen():
@@ -187,7 +191,7 @@ def reset_step():
     """Takes the next step to an empty place; returns whether it is empty."""
     for block in blocks.blocks.values():
         block.killing = True
-    if blocks.blocks:
+    if blocks.blocks or blocks.sessions is not None and not blocks.sessions.end_all():
         return False
     left = set(processes.processes()) - {1, processes.SELF} if ALONE else set()
     processes.stop(left)
@@ -281,6 +285,8 @@ def serve(descriptor, mask):
         blocks.warm.hear()
     elif descriptor in blocks.readers:
         blocks.read_status(blocks.readers[descriptor])
+    elif blocks.sessions is not None and descriptor in blocks.sessions.readers:
+        blocks.sessions.readers[descriptor]()
 
 
 def read_ready():
@@ -304,11 +310,13 @@ def main():
     channel.begin()
     listener = listen()
     channel.send(channels.HELLO, 0, os.fsencode(hello()))
+    ending = False
     while True:
-        killing = resetting or any(block.killing for block in blocks.blocks.values())
+        killing = resetting or ending or any(block.killing for block in blocks.blocks.values())
         for descriptor, mask in events.poll(0.005 if killing else 5):
             serve(descriptor, mask)
         blocks.kill_on()
+        ending = blocks.sessions is not None and blocks.sessions.keep_ending()
         if resetting and reset_step():
             resetting = False
             channel.send(channels.DONE, 0)

@@ -1,29 +1,32 @@
-import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import type { BlockEvent } from "../run/block-run.ts";
 import { isLiveInput } from "../run/feed-program.ts";
-import { OutputQueue, type SharedMemory } from "../run/output-queue.ts";
+import type { SharedMemory } from "../run/output-queue.ts";
+import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters.ts";
 import { ProgramFeed } from "./program-feed.ts";
+import { RunningPrograms, windowBytes } from "./running-programs.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels.ts";
-import { encodeFrame, frameType, hostMagic } from "./wire.ts";
+import { encodeFrame, frameType, hostMagic, type OutputName } from "./wire.ts";
 
 const warmProgram: string = readFileSync(new URL("./warm.py", import.meta.url), "utf8");
 const templateProgram: string = readFileSync(new URL("./template.py", import.meta.url), "utf8");
 const spareProgram: string = readFileSync(new URL("./spare.py", import.meta.url), "utf8");
 const waitingProgram: string = readFileSync(new URL("./waiting.cjs", import.meta.url), "utf8");
 
-/** Bytes of a program's output that may be in transit before the program has to wait. */
-const windowBytes = 524_288;
-/** The supervisor exceeds the window only when a program ends, by what its two pipes still held. */
-const mostWaiting = windowBytes + 4_194_304;
 /** Bytes for tunnels that a supervisor may leave unread; an honest one never gets that many. */
 const mostUnread = 1_048_576;
 const inputPiece = 262_144;
-/** How long a program may take to die, in milliseconds. */
+/** How long programs may take to die, in milliseconds. */
 const killMs = 10_000;
+
+/** Someone who waits for an answer. */
+interface Waiting {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
 
 /**
  * Runs programs through a supervisor, concurrently over a single stream, with back-pressure for each. Everything that a
@@ -37,15 +40,15 @@ export class Supervisor {
   readonly direct: boolean;
   readonly #stream: Writable;
   readonly #lose: (error: Error) => void;
-  readonly #programs = new Map<number, OutputQueue<ProgramEnd>>();
+  readonly #programs: RunningPrograms;
   readonly #feeds = new Map<number, ProgramFeed>();
-  readonly #pings: (() => void)[] = [];
-  readonly #resets: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
+  readonly #interpreters: Interpreters;
+  readonly #pings: Waiting[] = [];
+  readonly #resets: Waiting[] = [];
   readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
   /** Bytes sent for tunnels since there was last room for them. */
   #unread = 0;
   #lost: Error | undefined;
-  #last = 0;
 
   /**
    * @param stream - to the supervisor.
@@ -55,6 +58,9 @@ export class Supervisor {
     this.direct = direct;
     this.#stream = stream;
     this.#lose = lose;
+    const send = this.#send.bind(this);
+    this.#programs = new RunningPrograms(send, lose);
+    this.#interpreters = new Interpreters(send, this.#programs);
     stream.on("drain", () => {
       this.#unread = 0;
       this.#tunnels.resume();
@@ -71,24 +77,29 @@ export class Supervisor {
    */
   run(program: SupervisedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
     if (this.#lost) throw this.#lost;
-    const number = (this.#last = (this.#last % 0xffff_fffe) + 1);
-    const output = new OutputQueue<ProgramEnd>();
-    this.#programs.set(number, output);
-    let killed: NodeJS.Timeout | undefined;
-    const kill = (): void => {
-      this.#send(frameType.kill, number);
-      killed ??= setTimeout(() => this.#lose(notEnded()), killMs);
-    };
-    this.#start(number, program);
-    program.signal.addEventListener("abort", kill, { once: true });
-    if (program.signal.aborted) kill();
-    const left = (): void => {
-      clearTimeout(killed);
-      program.signal.removeEventListener("abort", kill);
-      this.#programs.delete(number);
-      this.#endFeed(number);
-    };
-    return output.events({ taken: this.#creditor(number), left });
+    return this.#programs.run(
+      program.signal,
+      (number) => this.#start(number, program),
+      (number) => this.#endFeed(number),
+    );
+  }
+
+  /**
+   * Starts an interpreter of Python that lives from block to block.
+   *
+   * @throws BackendUnavailableError if it does not start; `signal.reason` if it is aborted first.
+   */
+  openInterpreter(program: InterpreterProgram, signal: AbortSignal): Promise<Interpreter> {
+    return this.#interpreters.open(program, signal);
+  }
+
+  /**
+   * Forks an interpreter, between two blocks: the fork has its variables, and does not change them.
+   *
+   * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
+   */
+  forkInterpreter(interpreter: Interpreter, signal: AbortSignal): Promise<Interpreter> {
+    return this.#interpreters.fork(interpreter, signal);
   }
 
   /**
@@ -111,12 +122,14 @@ export class Supervisor {
   /**
    * Asks the supervisor whether it is there; resolves when it says so. Its keeper learns from this that the host is there. Does
    * not resolve if it says nothing: give it a time limit.
+   *
+   * @throws the error passed to `fail`, if the supervisor is lost.
    */
   ping(): Promise<void> {
     if (this.#lost) return Promise.reject(this.#lost);
     this.#send(frameType.ping, 0);
-    return new Promise((resolve) => {
-      this.#pings.push(resolve);
+    return new Promise((resolve, reject) => {
+      this.#pings.push({ resolve, reject });
     });
   }
 
@@ -173,9 +186,10 @@ export class Supervisor {
   fail(error: Error): void {
     if (this.#lost) return;
     this.#lost = error;
-    for (const output of this.#programs.values()) output.fail(error);
+    this.#programs.fail(error);
+    this.#interpreters.fail(error);
     for (const number of this.#feeds.keys()) this.#endFeed(number);
-    for (const { reject } of this.#resets.splice(0)) reject(error);
+    for (const { reject } of [...this.#resets.splice(0), ...this.#pings.splice(0)]) reject(error);
     this.#tunnels.fail(error);
   }
 
@@ -184,10 +198,8 @@ export class Supervisor {
    *
    * @internal
    */
-  output(type: "stdout" | "stderr", number: number, bytes: Buffer, memory?: SharedMemory): void {
-    const output = this.#programs.get(number);
-    output?.push(type, bytes, memory);
-    if (output && output.waiting > mostWaiting) throw new Error("the supervisor sent more than it may");
+  output(type: OutputName, number: number, bytes: Buffer, memory?: SharedMemory): void {
+    this.#programs.output(type, number, bytes, memory);
   }
 
   /**
@@ -197,14 +209,12 @@ export class Supervisor {
    */
   report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.done) this.#resets.shift()?.resolve();
-    if (type === frameType.pong) this.#pings.shift()?.();
+    if (type === frameType.pong) this.#pings.shift()?.resolve();
     else if (type === frameType.fed) this.#fed(number, payload);
-    else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
-    if (type !== frameType.exit) return;
-    const output = this.#programs.get(number);
-    const problem = payload.subarray(6).toString();
-    if (problem !== "") output?.fail(notStarted(problem));
-    else output?.end(readEnd(payload));
+    else if (type === frameType.sessionTold || type === frameType.sessionEnded) {
+      this.#interpreters.report(type, number, payload);
+    } else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
+    if (type === frameType.exit) this.#programs.ended(number, payload);
   }
 
   #start(number: number, { argv, env, stdin, file }: SupervisedProgram): void {
@@ -214,8 +224,7 @@ export class Supervisor {
     }
     const feed = isLiveInput(stdin) ? this.#feed(number, stdin) : undefined;
     if (stdin !== undefined && !isLiveInput(stdin)) this.#sendPieces(frameType.input, number, stdin);
-    // By the mark the supervisor finds what has escaped from the tree of processes.
-    const mark = `FENCED_BLOCK=${randomUUID()}`;
+    const mark = this.#programs.newMark();
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const fields = [mark, windowBytes, feed ? "feed" : "", argv.length, ...argv, ...variables, mark];
     this.#send(frameType.run, number, Buffer.from(fields.join("\0")));
@@ -237,18 +246,6 @@ export class Supervisor {
   #endFeed(number: number): void {
     this.#feeds.get(number)?.close();
     this.#feeds.delete(number);
-  }
-
-  #creditor(number: number): (bytes: number) => void {
-    let taken = 0;
-    return (bytes) => {
-      taken += bytes;
-      if (taken < windowBytes / 4) return;
-      const credit = Buffer.alloc(4);
-      credit.writeUInt32BE(taken);
-      taken = 0;
-      this.#send(frameType.credit, number, credit);
-    };
   }
 
   #sendPieces(type: number, number: number, content: string | Uint8Array): void {
@@ -276,28 +273,8 @@ export class Supervisor {
   }
 }
 
-/** A negative code means that it is unknown, because something killed the program's shepherd. */
-function readEnd(payload: Buffer): ProgramEnd {
-  const code = payload.readInt32BE(0);
-  const exitCode = code < 0 ? 137 : code;
-  return { exitCode, outOfMemory: exitCode === 137 && payload.readUInt8(4) === 1 };
-}
-
-function notStarted(problem: string): BackendUnavailableError {
-  return new BackendUnavailableError(problem, {
-    remedy:
-      "Call restart(), which ends all processes there, or raise the limits on processes (`pidsLimit`) and memory.",
-  });
-}
-
 function notRead(): BackendUnavailableError {
   return new BackendUnavailableError("The supervisor has stopped reading", {
-    remedy: "Call again to start a new one.",
-  });
-}
-
-function notEnded(): BackendUnavailableError {
-  return new BackendUnavailableError(`A block did not end within ${killMs / 1000} s after it was killed`, {
     remedy: "Call again to start a new one.",
   });
 }

@@ -3,7 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import type { SharedMemory } from "../run/output-queue.ts";
 
-/** The types of frames between host and supervisor: up to 15 to the supervisor, from 16 back. */
+/** The types of frames between host and supervisor: up to 15 and from 64 to the supervisor, those between back. */
 export const frameType = {
   run: 1,
   input: 2,
@@ -33,6 +33,10 @@ export const frameType = {
   tunnelEnded: 26,
   pong: 27,
   fed: 28,
+  rich: 29,
+  sessionTold: 30,
+  sessionEnded: 31,
+  session: 64,
 } as const;
 
 /** Precedes the first frame to the supervisor. */
@@ -53,10 +57,19 @@ export function encodeFrame(type: number, number: number, payload: Uint8Array = 
   return frame;
 }
 
+/** The kinds of what a block says; `rich` is what it displays, see `readDisplays`. */
+export type OutputName = "stdout" | "stderr" | "rich";
+
+const outputNames: ReadonlyMap<number, OutputName> = new Map([
+  [frameType.stdout, "stdout"],
+  [frameType.stderr, "stderr"],
+  [frameType.rich, "rich"],
+]);
+
 /** Receives what a `FrameReader` reads. */
 export interface FrameConsumer {
   /** Receives a piece of a block's output, in the memory of the chunk that contained it. */
-  output(type: "stdout" | "stderr", block: number, bytes: Buffer, memory: SharedMemory | undefined): void;
+  output(type: OutputName, block: number, bytes: Buffer, memory: SharedMemory | undefined): void;
   /** Receives a complete frame of another type. */
   report(type: number, block: number, payload: Buffer): void;
 }
@@ -96,14 +109,14 @@ export class FrameReader {
     return this.#header.readUInt8(4);
   }
 
-  get #isOutput(): boolean {
-    return this.#type === frameType.stdout || this.#type === frameType.stderr;
+  get #outputName(): OutputName | undefined {
+    return outputNames.get(this.#type);
   }
 
   #begin(): void {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.fed;
-    if (!known || this.#left < 0 || (!this.#isOutput && this.#left > longestReport)) {
+    const known = this.#type >= frameType.hello && this.#type <= frameType.sessionEnded;
+    if (!known || this.#left < 0 || (this.#outputName === undefined && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
     }
     if (this.#left === 0) this.#end();
@@ -111,9 +124,9 @@ export class FrameReader {
 
   #take(piece: Buffer, memory: SharedMemory | undefined): void {
     this.#left -= piece.length;
-    if (this.#isOutput) {
-      const stream = this.#type === frameType.stdout ? "stdout" : "stderr";
-      this.#consumer.output(stream, this.#header.readUInt32BE(5), piece, memory);
+    const name = this.#outputName;
+    if (name !== undefined) {
+      this.#consumer.output(name, this.#header.readUInt32BE(5), piece, memory);
     } else {
       this.#report.push(memory ? Buffer.from(piece) : piece);
     }
@@ -122,7 +135,7 @@ export class FrameReader {
 
   #end(): void {
     this.#headerUsed = 0;
-    if (this.#isOutput) return;
+    if (this.#outputName !== undefined) return;
     const payload = Buffer.concat(this.#report);
     this.#report = [];
     this.#consumer.report(this.#type, this.#header.readUInt32BE(5), payload);

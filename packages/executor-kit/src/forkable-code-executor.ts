@@ -1,0 +1,134 @@
+import {
+  type CodeExecutor,
+  ComponentError,
+  type ComponentModel,
+  type ExecutorCapabilities,
+  InvalidInputError,
+} from "@fenced/core";
+import { checkOptions, optionsSchema, type OptionSchemas, signalOption } from "@fenced/core/options";
+import type * as z from "zod";
+import type { BackendSession } from "./backend-session.ts";
+import { BaseCodeExecutor, type SharedParts } from "./base-code-executor.ts";
+import type { BaseExecutorOptions } from "./base-executor-options.ts";
+import { type ForkEvents, type InterpretingSession, StatefulSession } from "./supervisor/stateful-session.ts";
+
+/** Options of `fork()`. */
+export interface ForkOptions {
+  /** Stops waiting, and undoes the fork. */
+  readonly signal?: AbortSignal;
+}
+
+const forkOptions: z.ZodType<ForkOptions> = optionsSchema({
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<ForkOptions>);
+
+/** An executor that can be forked, if its session is a `StatefulSession`. */
+export abstract class ForkableCodeExecutor<
+  Session extends BackendSession = BackendSession,
+> extends BaseCodeExecutor<Session> {
+  readonly #options: BaseExecutorOptions;
+
+  /** @throws InvalidInputError if an option common to all executors is wrong. */
+  constructor(options: BaseExecutorOptions, shared?: SharedParts) {
+    super(options, shared);
+    this.#options = options;
+  }
+
+  /**
+   * Makes a session stateful that has just been opened.
+   *
+   * @param places - `outputDir`: where rich outputs are saved; `bound`: a directory of this host that the code can change.
+   * @throws BackendUnavailableError if Python does not start there; the session is then closed.
+   */
+  protected makeStateful(
+    session: InterpretingSession,
+    places: { readonly outputDir: string | undefined; readonly bound: string | undefined },
+    signal: AbortSignal,
+  ): Promise<StatefulSession> {
+    const { functionsModule } = this;
+    const onLost: ForkEvents["onLost"] = (reason, options) => this.sessionLost(reason, options);
+    return StatefulSession.open(
+      session,
+      { ...places, functionsModule, hasFunctions: this.functions.length > 0, onLost },
+      signal,
+    );
+  }
+
+  /**
+   * Forks the Python session between two calls: resolves to a started executor with the same variables, which neither changes. It takes
+   * milliseconds, and copies no memory that neither changes. Threads do not come along.
+   *
+   * Both are in the same place, with the same files, limits and network. The fork has its own calls and its own `restart()`;
+   * `stop()` ends only its Python session. Dispose of it. When the original is restarted, its variables are lost; when the
+   * original is stopped, its calls reject.
+   *
+   * @throws InvalidInputError if the executor is not stateful.
+   * @throws ExecutorStoppedError if it was stopped, or is stopped or restarted meanwhile.
+   * @throws BackendUnavailableError if the session could not be forked, as when there is no room for more processes.
+   * @throws `options.signal.reason` if the signal was aborted.
+   */
+  async fork(options: ForkOptions = {}): Promise<ForkedExecutor> {
+    const { signal } = checkOptions(forkOptions, options, "fork");
+    if (!this.offered.stateful) {
+      throw new InvalidInputError("Only a stateful executor can be forked", { remedy: "Set `stateful: true`." });
+    }
+    return this.inTurn(signal, async (session, limit) => {
+      if (!(session instanceof StatefulSession)) throw new Error("the session of a stateful executor");
+      const { capabilities, shared } = this;
+      return ForkedExecutor.open({ options: this.#options, shared, capabilities, session }, limit);
+    });
+  }
+}
+
+/** What a fork has from its original. */
+interface ForkOrigin {
+  readonly options: BaseExecutorOptions;
+  readonly shared: SharedParts;
+  readonly capabilities: ExecutorCapabilities;
+  readonly session: StatefulSession;
+}
+
+/** An executor in the place of another one, with the variables that the other had; `fork()` makes it. */
+export class ForkedExecutor extends ForkableCodeExecutor<StatefulSession> implements CodeExecutor {
+  protected readonly offered: ExecutorCapabilities;
+  readonly #origin: ForkOrigin;
+  #first: StatefulSession | undefined;
+
+  private constructor(origin: ForkOrigin) {
+    super(origin.options, origin.shared);
+    this.#origin = origin;
+    this.offered = origin.capabilities;
+  }
+
+  /** @internal */
+  static async open(origin: ForkOrigin, signal: AbortSignal): Promise<ForkedExecutor> {
+    const fork = new ForkedExecutor(origin);
+    fork.#first = await origin.session.fork(fork.#events(), signal);
+    await fork.start();
+    return fork;
+  }
+
+  /** @throws ComponentError always: it has no settings of its own. */
+  dumpComponent(): ComponentModel {
+    throw new ComponentError("A fork has no settings of its own", {
+      remedy: "Dump the executor that it was forked from.",
+    });
+  }
+
+  /** The first one is the fork; after a stop, there is a session without variables in the same place. */
+  protected async openSession(signal: AbortSignal): Promise<StatefulSession> {
+    const first = this.#first;
+    this.#first = undefined;
+    return first ?? this.#origin.session.openBeside(this.#events(), signal);
+  }
+
+  #events(): ForkEvents {
+    return {
+      onLost: (reason, options) => {
+        // Its place may be another one now.
+        this.forgetFunctions();
+        this.sessionLost(reason, options);
+      },
+    };
+  }
+}

@@ -1,0 +1,240 @@
+import { readFileSync } from "node:fs";
+import { BackendUnavailableError } from "@fenced/core";
+import { afterMs, within } from "@fenced/core/abort";
+import type { OutputPiece } from "../run/output-queue.ts";
+import { type RunningPrograms, type Send, windowBytes } from "./running-programs.ts";
+import type { ProgramEnd } from "./supervised-program.ts";
+import { frameType, type OutputName } from "./wire.ts";
+
+const sessionsProgram: string = readFileSync(new URL("./sessions.py", import.meta.url), "utf8");
+const interpreterProgram: string = readFileSync(new URL("./interpreter.py", import.meta.url), "utf8");
+
+const piece = 262_144;
+/** How long an interpreter may take to start, or to fork, in milliseconds. */
+const readyMs = 30_000;
+/** How long one may take to die, in milliseconds. */
+const endMs = 10_000;
+
+/** What an interpreter is started with. */
+export interface InterpreterProgram {
+  /** The command for Python, which gets `-c` and a program. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** The directory of the shell commands that call host functions. */
+  readonly commands: string;
+  /** Modules to import before the first block; those that cannot be imported are left to the blocks. */
+  readonly preload: readonly string[];
+}
+
+/** A block for an interpreter that lives on. */
+export interface InterpretedBlock {
+  readonly code: string;
+  /** The name of its file in tracebacks. */
+  readonly name: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Where it finds functions; `null` if the executor has none. */
+  readonly modules: FunctionModules | null;
+  /** Default: standard input is empty. */
+  readonly stdin?: string;
+  /** Kills the interpreter, and what the block has started. */
+  readonly signal: AbortSignal;
+}
+
+/** The directories of function modules. */
+export interface FunctionModules {
+  /** The directory that calls share, with those of single calls below it. */
+  readonly root: string;
+  /** That of this call. */
+  readonly directory: string;
+  readonly packages: string;
+  /** The modules that differ from call to call. */
+  readonly names: readonly string[];
+}
+
+/** Someone who waits for an interpreter. */
+interface Waiting {
+  readonly resolve: (answer: string) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** How to reach the supervisor. */
+interface Connection {
+  readonly send: Send;
+  readonly programs: RunningPrograms;
+}
+
+/** The interpreters of a supervisor that live from block to block. */
+export class Interpreters {
+  readonly #connection: Connection;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #open = new Map<number, Interpreter>();
+  #lost: Error | undefined;
+  #loaded = false;
+
+  constructor(send: Send, programs: RunningPrograms) {
+    this.#connection = { send, programs };
+  }
+
+  /** @throws BackendUnavailableError if Python does not start; `signal.reason` if it is aborted first. */
+  async open(program: InterpreterProgram, signal: AbortSignal): Promise<Interpreter> {
+    const { programs } = this.#connection;
+    if (!this.#loaded) this.#connection.send(frameType.session, 0, Buffer.from(sessionsProgram));
+    this.#loaded = true;
+    const variables = Object.entries(program.env).map(([name, value]) => `${name}=${value}`);
+    const lists = [program.command, program.preload].flatMap((words) => [words.length, ...words]);
+    const order = [interpreterProgram, program.commands, ...lists, ...variables, programs.newMark()];
+    const number = programs.newNumber();
+    const answer = await this.#ask(number, ["open", ...order], signal);
+    const [said, displays] = answer.split(" ");
+    if (said !== "ready") throw notStarted(answer);
+    return this.#add(number, displays === "1");
+  }
+
+  /**
+   * Forks an interpreter in which no block runs.
+   *
+   * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
+   */
+  async fork({ number: old, displays }: Interpreter, signal: AbortSignal): Promise<Interpreter> {
+    const number = this.#connection.programs.newNumber();
+    const answer = await this.#ask(number, ["fork", old], signal);
+    if (!answer.startsWith("ready")) throw notForked();
+    return this.#add(number, displays);
+  }
+
+  /** Handles a report of the supervisor. */
+  report(type: number, number: number, payload: Buffer): void {
+    if (type === frameType.sessionTold) {
+      this.#waiting.get(number)?.resolve(payload.toString());
+    } else {
+      this.#open.get(number)?.finish();
+      this.#open.delete(number);
+    }
+  }
+
+  fail(error: Error): void {
+    this.#lost = error;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    for (const each of this.#open.values()) each.finish(error);
+  }
+
+  #add(number: number, displays: boolean): Interpreter {
+    const made = new Interpreter(number, displays, this.#connection);
+    this.#open.set(number, made);
+    return made;
+  }
+
+  async #ask(number: number, words: readonly (string | number)[], signal: AbortSignal): Promise<string> {
+    if (this.#lost) throw this.#lost;
+    signal.throwIfAborted();
+    const { send } = this.#connection;
+    const cancel = (error: unknown): void => {
+      send(frameType.session, number, Buffer.from("end\0"));
+      this.#waiting.get(number)?.reject(error);
+    };
+    const abort = (): void => cancel(signal.reason);
+    const stop = afterMs(readyMs, () => cancel(notReady()));
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await new Promise<string>((resolve, reject) => {
+        this.#waiting.set(number, { resolve, reject });
+        send(frameType.session, number, Buffer.from(words.join("\0")));
+      });
+    } finally {
+      this.#waiting.delete(number);
+      stop();
+      signal.removeEventListener("abort", abort);
+    }
+  }
+}
+
+/** An interpreter of Python that lives from block to block. */
+export class Interpreter {
+  readonly number: number;
+  /** It shows values by IPython's rules. */
+  readonly displays: boolean;
+  /** Resolves when it has ended: to the error with which its supervisor was lost, if that is why. */
+  readonly ended: Promise<Error | undefined>;
+  readonly #connection: Connection;
+  #finish: (error?: Error) => void = () => {};
+  #isOver = false;
+
+  constructor(number: number, displays: boolean, connection: Connection) {
+    this.number = number;
+    this.displays = displays;
+    this.#connection = connection;
+    this.ended = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  finish(error?: Error): void {
+    this.#isOver = true;
+    this.#finish(error);
+  }
+
+  /**
+   * Runs a block, when the one before has ended.
+   *
+   * @throws InterpreterGone if the interpreter had ended before.
+   */
+  run({ signal, stdin, ...block }: InterpretedBlock): AsyncGenerator<OutputPiece<OutputName>, ProgramEnd, void> {
+    const { programs, send } = this.#connection;
+    const mark = programs.newMark();
+    const env = { ...block.env, FENCED_BLOCK: mark.slice(mark.indexOf("=") + 1) };
+    return programs.runRich(signal, (number) => {
+      const code = Buffer.from(JSON.stringify({ ...block, env }));
+      const verb = Buffer.from("code\0");
+      for (const part of pieces(code)) send(frameType.session, number, Buffer.concat([verb, part]));
+      if (stdin !== undefined) for (const part of pieces(Buffer.from(stdin))) send(frameType.input, number, part);
+      send(frameType.session, number, Buffer.from(["run", this.number, mark, windowBytes].join("\0")));
+    });
+  }
+
+  /**
+   * Ends it, and all that its blocks have left running.
+   *
+   * @throws BackendUnavailableError if it does not end within 10 s.
+   */
+  async end(): Promise<void> {
+    this.#connection.send(frameType.session, this.number, Buffer.from("end\0"));
+    const ended = this.ended.then(() => true);
+    if ((await within(endMs, ended)) !== true) throw notEnded();
+  }
+}
+
+/** At least one. */
+function pieces(bytes: Buffer): Buffer[] {
+  const count = Math.max(1, Math.ceil(bytes.length / piece));
+  return Array.from({ length: count }, (_, index) => bytes.subarray(index * piece, (index + 1) * piece));
+}
+
+function notStarted(answer: string): BackendUnavailableError {
+  const reason = answer === "failed" ? "" : `: ${answer}`;
+  return new BackendUnavailableError(`The Python session did not start${reason}`, {
+    remedy:
+      "It needs Python 3.8 or later, and room for one more process: check `languages`, `memoryBytes` and `pidsLimit`.",
+  });
+}
+
+function notReady(): BackendUnavailableError {
+  return new BackendUnavailableError(`The Python session did not answer within ${readyMs / 1000} s`, {
+    remedy: "Call restart() for a new one.",
+  });
+}
+
+function notEnded(): BackendUnavailableError {
+  return new BackendUnavailableError(`The Python session did not end within ${endMs / 1000} s after it was killed`, {
+    remedy: "Call restart(), or stop() and start().",
+  });
+}
+
+function notForked(): BackendUnavailableError {
+  return new BackendUnavailableError("The Python session could not be forked", {
+    remedy: "It may have ended, or there is no room for more processes: raise `pidsLimit` and `memoryBytes`.",
+  });
+}

@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto";
+import { BackendUnavailableError } from "@fenced/core";
+import { OutputQueue, type OutputPiece, type OutputWatcher, type SharedMemory } from "../run/output-queue.ts";
+import type { ProgramEnd } from "./supervised-program.ts";
+import { frameType, type OutputName } from "./wire.ts";
+
+/** Bytes of a program's output that may be in transit before the program has to wait. */
+export const windowBytes = 524_288;
+/** The supervisor exceeds the window only when a program ends, by what its pipes still held. */
+const mostWaiting = windowBytes + 5_242_880;
+/** How long a program may take to die, in milliseconds. */
+const killMs = 10_000;
+
+/** The supervisor's word for a block whose interpreter is no more. */
+const gone = "gone";
+
+/** The interpreter ended before the block began, so it can run in another one. */
+export class InterpreterGone extends Error {}
+
+/** Sends a frame to the supervisor. */
+export type Send = (type: number, number: number, payload?: Uint8Array) => void;
+
+/** Where the output of a program goes. */
+interface Taker {
+  readonly queue: Pick<OutputQueue<ProgramEnd>, "waiting" | "end" | "fail">;
+  push(type: OutputName, bytes: Uint8Array, memory?: SharedMemory): void;
+}
+
+/** The programs that a supervisor runs at the moment. */
+export class RunningPrograms {
+  readonly #send: Send;
+  readonly #lose: (error: Error) => void;
+  readonly #takers = new Map<number, Taker>();
+  #last = 0;
+
+  constructor(send: Send, lose: (error: Error) => void) {
+    this.#send = send;
+    this.#lose = lose;
+  }
+
+  /** A number for a program, or for what programs run in. */
+  newNumber(): number {
+    return (this.#last = (this.#last % 0xffff_fffe) + 1);
+  }
+
+  /** By this variable the supervisor finds what has escaped from the tree of processes. */
+  newMark(): string {
+    return `FENCED_BLOCK=${randomUUID()}`;
+  }
+
+  /**
+   * Starts a program by what `start` sends, and yields its output until it has ended.
+   *
+   * @param signal - kills everything that the program started.
+   * @param left - called once nobody waits for it any more.
+   */
+  run(
+    signal: AbortSignal,
+    start: (number: number) => void,
+    left: (number: number) => void,
+  ): AsyncGenerator<OutputPiece, ProgramEnd, void> {
+    const queue = new OutputQueue<ProgramEnd>();
+    const push: Taker["push"] = (type, bytes, memory) => {
+      if (type === "rich") throw new Error("the supervisor's stream is not valid");
+      queue.push(type, bytes, memory);
+    };
+    return queue.events(this.#begin({ queue, push }, signal, start, left));
+  }
+
+  /** The same for a program that also displays something. */
+  runRich(
+    signal: AbortSignal,
+    start: (number: number) => void,
+  ): AsyncGenerator<OutputPiece<OutputName>, ProgramEnd, void> {
+    const queue = new OutputQueue<ProgramEnd, OutputName>();
+    const push: Taker["push"] = (type, bytes, memory) => queue.push(type, bytes, memory);
+    return queue.events(this.#begin({ queue, push }, signal, start));
+  }
+
+  /** Handles a piece of output. */
+  output(type: OutputName, number: number, bytes: Buffer, memory?: SharedMemory): void {
+    const taker = this.#takers.get(number);
+    taker?.push(type, bytes, memory);
+    if (taker && taker.queue.waiting > mostWaiting) throw new Error("the supervisor sent more than it may");
+  }
+
+  /** Handles the report of a program's end. */
+  ended(number: number, payload: Buffer): void {
+    const queue = this.#takers.get(number)?.queue;
+    const problem = payload.subarray(6).toString();
+    if (problem === gone) queue?.fail(new InterpreterGone("The interpreter has ended"));
+    else if (problem !== "") queue?.fail(notStarted(problem));
+    else queue?.end(readEnd(payload));
+  }
+
+  /** All of them fail. */
+  fail(error: Error): void {
+    for (const { queue } of this.#takers.values()) queue.fail(error);
+  }
+
+  #begin(
+    taker: Taker,
+    signal: AbortSignal,
+    start: (number: number) => void,
+    onLeft?: (number: number) => void,
+  ): OutputWatcher {
+    const number = this.newNumber();
+    this.#takers.set(number, taker);
+    let killed: NodeJS.Timeout | undefined;
+    const kill = (): void => {
+      this.#send(frameType.kill, number);
+      killed ??= setTimeout(() => this.#lose(notEnded()), killMs);
+    };
+    start(number);
+    signal.addEventListener("abort", kill, { once: true });
+    if (signal.aborted) kill();
+    const left = (): void => {
+      clearTimeout(killed);
+      signal.removeEventListener("abort", kill);
+      this.#takers.delete(number);
+      onLeft?.(number);
+    };
+    return { taken: this.#creditor(number), left };
+  }
+
+  #creditor(number: number): (bytes: number) => void {
+    let taken = 0;
+    return (bytes) => {
+      taken += bytes;
+      if (taken < windowBytes / 4) return;
+      const credit = Buffer.alloc(4);
+      credit.writeUInt32BE(taken);
+      taken = 0;
+      this.#send(frameType.credit, number, credit);
+    };
+  }
+}
+
+/** A negative code means that it is unknown, because something killed the program's shepherd. */
+function readEnd(payload: Buffer): ProgramEnd {
+  const code = payload.readInt32BE(0);
+  const exitCode = code < 0 ? 137 : code;
+  return { exitCode, outOfMemory: exitCode === 137 && payload.readUInt8(4) === 1 };
+}
+
+function notStarted(problem: string): BackendUnavailableError {
+  return new BackendUnavailableError(problem, {
+    remedy:
+      "Call restart(), which ends all processes there, or raise the limits on processes (`pidsLimit`) and memory.",
+  });
+}
+
+function notEnded(): BackendUnavailableError {
+  return new BackendUnavailableError(`A block did not end within ${killMs / 1000} s after it was killed`, {
+    remedy: "Call again to start a new one.",
+  });
+}

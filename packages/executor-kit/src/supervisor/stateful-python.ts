@@ -1,0 +1,217 @@
+import { ExecutorStoppedError } from "@fenced/core";
+import { within } from "@fenced/core/abort";
+import type { BlockDisplays, DisplayBoard } from "../displays/display-board.ts";
+import { type BlockEvent, type BlockRun, timeIsUp } from "../run/block-run.ts";
+import { DisplayMessages, ForgedDisplay } from "./display-messages.ts";
+import type { FunctionModules, Interpreter, InterpreterProgram } from "./interpreters.ts";
+import { InterpreterGone } from "./running-programs.ts";
+import type { ProgramEnd } from "./supervised-program.ts";
+import type { Supervisor } from "./supervisor.ts";
+
+/** What opens interpreters: a supervisor. */
+type InterpreterPlace = Pick<Supervisor, "openInterpreter" | "forkInterpreter" | "ping">;
+
+/** A place, and what to start there. */
+export interface StatefulPlace {
+  readonly supervisor: InterpreterPlace;
+  readonly program: InterpreterProgram;
+}
+
+/** Settings of a stateful session of Python. */
+export interface StatefulPythonSettings {
+  /** The place as it is now; it may have been replaced since the last block. */
+  readonly place: (signal: AbortSignal) => Promise<StatefulPlace>;
+  readonly displays: DisplayBoard;
+  /** Called when the variables of earlier blocks are gone. `reported`: the outcome of a block says so. */
+  readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;
+  /** Also call `onLost` when the whole place is lost. Default: false, for a session that tells this itself. */
+  readonly tellsOfPlace?: boolean;
+}
+
+/** What a block has besides its code. */
+export interface StatefulBlock extends Pick<BlockRun, "code" | "filename" | "stdin" | "signal" | "env"> {
+  /** Where it finds functions; `null` if there are none. */
+  readonly modules: FunctionModules | null;
+}
+
+/** An interpreter where a supervisor is, whose variables survive from block to block; one that has ended is replaced. */
+export class StatefulPython {
+  readonly #settings: StatefulPythonSettings;
+  #current: { readonly interpreter: Interpreter; readonly supervisor: InterpreterPlace } | undefined;
+  /** Whether a block runs, whose outcome will tell of a loss. */
+  #running = false;
+  #blocks = 0;
+
+  constructor(settings: StatefulPythonSettings) {
+    this.#settings = settings;
+  }
+
+  /** Whether values are shown by IPython's rules, once there is an interpreter. */
+  get displays(): boolean {
+    return this.#current?.interpreter.displays ?? false;
+  }
+
+  /**
+   * Starts an interpreter unless there is one.
+   *
+   * @throws BackendUnavailableError if it does not start; `signal.reason` if it is aborted first.
+   */
+  async start(signal: AbortSignal): Promise<Interpreter> {
+    if (this.#current && !this.#current.interpreter.isOver) return this.#current.interpreter;
+    const { supervisor, program } = await this.#settings.place(signal);
+    return this.#take(supervisor, await supervisor.openInterpreter(program, signal));
+  }
+
+  /** Runs a block. Blocks must not overlap. */
+  async *run({ code, filename, signal, ...block }: StatefulBlock): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+    this.#blocks += 1;
+    const forged = new AbortController();
+    const either = AbortSignal.any([signal, forged.signal]);
+    const request = { ...block, code, name: filename ?? `<block ${this.#blocks}>`, signal: either };
+    const displays = this.#settings.displays.forBlock();
+    const events = new RichEvents(displays, () => forged.abort());
+    this.#running = true;
+    try {
+      const end = yield* this.#runIn(request, events);
+      // It may have said that the block has ended before it could be killed.
+      if (forged.signal.aborted) await this.#current?.interpreter.end();
+      const stateLost = this.#current?.interpreter.isOver === true;
+      if (stateLost) {
+        // It may have ended because its place is ending, which tells that by itself.
+        await within(pingMs, this.#current?.supervisor.ping() ?? Promise.resolve());
+        this.#tellOfBlock(signal);
+      }
+      return { ...end, stateLost: stateLost && isReported(signal), truncated: displays.truncated };
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  async *#runIn(
+    request: Parameters<Interpreter["run"]>[0],
+    events: RichEvents,
+  ): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+    for (let again = true; ; again = false) {
+      const interpreter = await this.start(request.signal);
+      try {
+        return yield* events.of(interpreter.run(request));
+      } catch (error) {
+        // It ended before the block began, which thus runs in the next one; its end has been told.
+        if (!(error instanceof InterpreterGone) || !again) throw error;
+        interpreter.finish();
+      }
+    }
+  }
+
+  /**
+   * Forks the interpreter; call this while no block runs.
+   *
+   * @param settings - of the fork.
+   * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
+   */
+  async fork(settings: StatefulPythonSettings, signal: AbortSignal): Promise<StatefulPython> {
+    const interpreter = await this.start(signal);
+    const fork = new StatefulPython(settings);
+    const { supervisor } = await this.#settings.place(signal);
+    fork.#take(supervisor, await supervisor.forkInterpreter(interpreter, signal));
+    fork.#blocks = this.#blocks;
+    return fork;
+  }
+
+  /** Forgets an interpreter that was ended with its place, on purpose. */
+  forget(): void {
+    const current = this.#current;
+    this.#current = undefined;
+    current?.interpreter.finish();
+  }
+
+  /** Ends the interpreter, and all that its blocks have left running. */
+  async end(): Promise<void> {
+    const current = this.#current;
+    this.#current = undefined;
+    await current?.interpreter.end();
+  }
+
+  #take(supervisor: InterpreterPlace, interpreter: Interpreter): Interpreter {
+    const current = { interpreter, supervisor };
+    this.#current = current;
+    void interpreter.ended.then((lost) => {
+      if (this.#current !== current || this.#running) return;
+      if (!lost || this.#settings.tellsOfPlace === true) this.#settings.onLost(idleEnd, { reported: false });
+    });
+    return interpreter;
+  }
+
+  #tellOfBlock(signal: AbortSignal): void {
+    // Stopping and restarting lose the state on purpose.
+    if (signal.aborted && ExecutorStoppedError.isInstance(signal.reason)) return;
+    const reason = signal.aborted
+      ? "The Python session was ended with the block that ran in it; its variables are gone."
+      : "The Python session ended while it ran a block; its variables are gone.";
+    this.#settings.onLost(reason, { reported: isReported(signal) });
+  }
+}
+
+/** How long a place may take to say that it is there, in milliseconds. */
+const pingMs = 1000;
+const idleEnd = "The Python session ended; its variables are gone.";
+
+/** Nobody learns how an aborted call ended. */
+function isReported({ aborted, reason }: AbortSignal): boolean {
+  return !aborted || reason === timeIsUp;
+}
+
+/** Turns what an interpreter says beside its output into displays. */
+class RichEvents {
+  readonly #displays: BlockDisplays;
+  readonly #end: () => void;
+  readonly #messages = new DisplayMessages();
+  #clearsAtNext = false;
+
+  /** @param end - called if what it says is nothing that it would say, so that the code does. */
+  constructor(displays: BlockDisplays, end: () => void) {
+    this.#displays = displays;
+    this.#end = end;
+  }
+
+  async *of(pieces: ReturnType<Interpreter["run"]>): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+    let forged = false;
+    try {
+      for (;;) {
+        const { value, done } = await pieces.next();
+        if (done === true) return value;
+        const { type, data } = value;
+        if (type !== "rich") {
+          yield* this.#cleared([{ type, data }]);
+        } else if (!forged) {
+          try {
+            yield* await this.#shown(data);
+          } catch (error) {
+            if (!(error instanceof ForgedDisplay)) throw error;
+            forged = true;
+            yield { type: "stderr", data: `${error.message}: the Python session is ended.\n` };
+            this.#end();
+          }
+        }
+      }
+    } finally {
+      await pieces.return({ exitCode: 137, outOfMemory: false });
+    }
+  }
+
+  async #shown(data: Uint8Array): Promise<BlockEvent[]> {
+    const events: BlockEvent[] = [];
+    for (const message of this.#messages.push(data)) {
+      if (!("clear" in message)) events.push(...this.#cleared(await this.#displays.events(message, { printed: true })));
+      else if (message.wait) this.#clearsAtNext = true;
+      else events.push({ type: "clear" });
+    }
+    return events;
+  }
+
+  #cleared(events: BlockEvent[]): BlockEvent[] {
+    if (!this.#clearsAtNext || events.length === 0) return events;
+    this.#clearsAtNext = false;
+    return [{ type: "clear" }, ...events];
+  }
+}

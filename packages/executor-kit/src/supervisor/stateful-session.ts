@@ -1,0 +1,226 @@
+import type { Duplex } from "node:stream";
+import type { ExecutorCapabilities } from "@fenced/core";
+import type { BackendSession } from "../backend-session.ts";
+import { DisplayBoard } from "../displays/display-board.ts";
+import type { FunctionPlaces } from "../functions/function-setup.ts";
+import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
+import type { BackendFiles } from "../workspace/backend-files.ts";
+import type { FunctionModules } from "./interpreters.ts";
+import { StatefulPython, type StatefulPlace } from "./stateful-python.ts";
+import type { ProgramEnd } from "./supervised-program.ts";
+
+/** Runs a block in an interpreter that lives on, in place of a process of its own. */
+export type InterpretBlock = (
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+) => AsyncGenerator<BlockEvent, ProgramEnd, void>;
+
+/** What such a session has in any case. */
+type SupervisedSession = BackendSession &
+  Required<Pick<BackendSession, "functionPlaces" | "openHostCalls" | "runProgram" | "workspacePath">>;
+
+/** A session that has a supervisor, and whose Python blocks can run in an interpreter that lives on. */
+export interface InterpretingSession extends SupervisedSession {
+  /**
+   * The place as it is now, and what to start there.
+   *
+   * @throws BackendUnavailableError if it cannot run Python.
+   */
+  interpreterPlace(signal: AbortSignal): Promise<StatefulPlace>;
+
+  /** @param interpret - runs the block, with its variables, instead of a process that the session starts. */
+  run(block: BlockRun, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void>;
+}
+
+/** What a stateful session does not know by itself. */
+export interface StatefulOptions {
+  /** Where displays are saved. Default: a temporary directory. */
+  readonly outputDir: string | undefined;
+  /** A directory of this host that the code can change. */
+  readonly bound: string | undefined;
+  readonly functionsModule: string;
+  /** The executor has functions of its own. */
+  readonly hasFunctions: boolean;
+  /** Called when the variables of earlier blocks are gone. `reported`: the outcome of a block says so. */
+  readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;
+}
+
+interface SessionParts {
+  readonly displays: DisplayBoard;
+  readonly isFork: boolean;
+  readonly family: Set<StatefulPython>;
+}
+
+/** What a fork tells its executor. */
+export type ForkEvents = Pick<StatefulOptions, "onLost">;
+
+/** A session in which variables of Python survive from block to block. */
+export class StatefulSession implements BackendSession {
+  readonly #inner: InterpretingSession;
+  readonly #options: StatefulOptions;
+  readonly #displays: DisplayBoard;
+  readonly #python: StatefulPython;
+  /** It is in a place that belongs to another session. */
+  readonly #isFork: boolean;
+  /** All that are in this place. */
+  readonly #family: Set<StatefulPython>;
+
+  private constructor(
+    inner: InterpretingSession,
+    options: StatefulOptions,
+    parts: SessionParts & { readonly python?: StatefulPython },
+  ) {
+    this.#inner = inner;
+    this.#options = options;
+    this.#displays = parts.displays;
+    this.#isFork = parts.isFork;
+    this.#python = parts.python ?? new StatefulPython(pythonSettings(inner, options, parts));
+    this.#family = parts.family.add(this.#python);
+  }
+
+  /** @throws BackendUnavailableError if Python does not start there; `inner` is then closed. */
+  static async open(
+    inner: InterpretingSession,
+    options: StatefulOptions,
+    signal: AbortSignal,
+  ): Promise<StatefulSession> {
+    try {
+      return await StatefulSession.#open(inner, options, signal, { isFork: false, family: new Set() });
+    } catch (error) {
+      await inner.close();
+      throw error;
+    }
+  }
+
+  static async #open(
+    inner: InterpretingSession,
+    options: StatefulOptions,
+    signal: AbortSignal,
+    parts: Omit<SessionParts, "displays">,
+  ): Promise<StatefulSession> {
+    const displays = await DisplayBoard.open(options.outputDir, options.bound);
+    const session = new StatefulSession(inner, options, { ...parts, displays });
+    try {
+      await session.#python.start(signal);
+      return session;
+    } catch (error) {
+      parts.family.delete(session.#python);
+      await displays.close();
+      throw error;
+    }
+  }
+
+  get capabilities(): Partial<ExecutorCapabilities> {
+    return { ...this.#inner.capabilities, stateful: true, displays: this.#python.displays };
+  }
+
+  get missing(): ReadonlyMap<string, string> {
+    return this.#inner.missing ?? new Map();
+  }
+
+  get files(): BackendFiles {
+    return this.#inner.files;
+  }
+
+  functionPlaces(): Omit<FunctionPlaces, "owner"> | Promise<Omit<FunctionPlaces, "owner">> {
+    return this.#inner.functionPlaces();
+  }
+
+  openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    return this.#inner.openHostCalls(accept);
+  }
+
+  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    if (block.language !== "python") return yield* this.#inner.run(block);
+    const modules = await this.#modules(block);
+    return yield* this.#inner.run(block, (env, signal) => this.#python.run({ ...block, env, modules, signal }));
+  }
+
+  runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    return this.#inner.runProgram(program);
+  }
+
+  get workspacePath(): string {
+    return this.#inner.workspacePath;
+  }
+
+  get ports(): ReadonlyMap<number, number> {
+    return this.#inner.ports ?? new Map();
+  }
+
+  async repair(signal: AbortSignal): Promise<void> {
+    await this.#inner.repair?.(signal);
+  }
+
+  async reset(signal: AbortSignal): Promise<void> {
+    if (this.#isFork) {
+      await this.#python.end();
+    } else {
+      this.#python.forget();
+      await this.#inner.reset(signal);
+    }
+    await this.#python.start(signal);
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#displays.close();
+    } finally {
+      if (this.#isFork) await this.#python.end();
+      else await this.#closePlace();
+      this.#family.delete(this.#python);
+    }
+  }
+
+  async #closePlace(): Promise<void> {
+    this.#python.forget();
+    try {
+      await this.#inner.close();
+    } finally {
+      for (const each of this.#family) each.forget();
+    }
+  }
+
+  /**
+   * Forks the session, between two blocks: the fork has the same variables, in the same place.
+   *
+   * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
+   */
+  async fork(events: ForkEvents, signal: AbortSignal): Promise<StatefulSession> {
+    const options = { ...this.#options, ...events };
+    const displays = await DisplayBoard.open(options.outputDir, options.bound);
+    const parts = { displays, isFork: true, family: this.#family };
+    try {
+      const python = await this.#python.fork(pythonSettings(this.#inner, options, parts), signal);
+      return new StatefulSession(this.#inner, options, { ...parts, python });
+    } catch (error) {
+      await displays.close();
+      throw error;
+    }
+  }
+
+  /** Opens a session without variables in the same place, as a fork does when it starts again. */
+  openBeside(events: ForkEvents, signal: AbortSignal): Promise<StatefulSession> {
+    return StatefulSession.#open(this.#inner, { ...this.#options, ...events }, signal, {
+      isFork: true,
+      family: this.#family,
+    });
+  }
+
+  /** Where a block finds functions; `null` if there are none. */
+  async #modules({ hostCalls, setup }: BlockRun): Promise<FunctionModules | null> {
+    const { functionsModule, hasFunctions } = this.#options;
+    const { python: root, pythonPackages: packages } = await this.functionPlaces();
+    if ((!hasFunctions && !hostCalls && !setup) || root === undefined || packages === undefined) return null;
+    const directory = hostCalls?.variant === undefined ? root : `${root}/${hostCalls.variant}`;
+    return { root, directory, packages, names: [functionsModule, `_${functionsModule}_host`] };
+  }
+}
+
+function pythonSettings(
+  inner: InterpretingSession,
+  { onLost }: StatefulOptions,
+  { displays, isFork }: SessionParts,
+): ConstructorParameters<typeof StatefulPython>[0] {
+  return { place: (signal) => inner.interpreterPlace(signal), displays, onLost, tellsOfPlace: isFork };
+}

@@ -1,0 +1,69 @@
+import type { MimeBundle } from "@fenced/core";
+import { blockEnvironment } from "@fenced/executor-kit";
+import { DisplayBoard } from "@fenced/executor-kit/displays";
+import { StatefulPython } from "@fenced/executor-kit/supervisor";
+import { onTestFinished } from "vitest";
+import { openPythonPlace, type PythonPlace } from "./python-place.ts";
+
+/** What a block came to. */
+export interface StatefulOutcome {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly displays: readonly MimeBundle[];
+  readonly exitCode: number;
+  readonly stateLost: boolean;
+}
+
+type Settings = ConstructorParameters<typeof StatefulPython>[0];
+
+/** A session of Python below a supervisor of this test's own. */
+export class StatefulPlace {
+  readonly place: PythonPlace;
+  readonly losses: { readonly reason: string; readonly reported: boolean }[] = [];
+  readonly settings: Settings;
+  readonly python: StatefulPython;
+
+  constructor(place: PythonPlace, displays: DisplayBoard) {
+    this.place = place;
+    const program = { command: [place.python], env: blockEnvironment, commands: "/nowhere", preload: ["decimal"] };
+    this.settings = {
+      place: () => Promise.resolve({ supervisor: place.supervisor, program }),
+      displays,
+      onLost: (reason, { reported }) => this.losses.push({ reason, reported }),
+    };
+    this.python = new StatefulPython(this.settings);
+  }
+
+  async run(
+    code: string,
+    { python = this.python, signal = new AbortController().signal, ...more }: RunOptions = {},
+  ): Promise<StatefulOutcome> {
+    const texts = { stdout: "", stderr: "" };
+    const displays: MimeBundle[] = [];
+    const block = { code, env: { ...blockEnvironment, ...more.env }, modules: null, signal };
+    for (const events = python.run({ ...block, ...(more.stdin !== undefined && { stdin: more.stdin }) }); ;) {
+      const { value, done } = await events.next();
+      if (done === true) return { ...texts, displays, exitCode: value.exitCode, stateLost: value.stateLost === true };
+      if (value.type === "stdout" || value.type === "stderr") texts[value.type] += String(value.data);
+      else if (value.type === "display") displays.push(value.display.data);
+    }
+  }
+
+  async fork(from: StatefulPython = this.python, signal = new AbortController().signal): Promise<StatefulPython> {
+    return from.fork(this.settings, signal);
+  }
+}
+
+interface RunOptions {
+  readonly python?: StatefulPython;
+  readonly signal?: AbortSignal;
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function openStatefulPlace(): Promise<StatefulPlace> {
+  const place = await openPythonPlace();
+  const displays = await DisplayBoard.open(undefined, undefined);
+  onTestFinished(() => displays.close());
+  return new StatefulPlace(place, displays);
+}
