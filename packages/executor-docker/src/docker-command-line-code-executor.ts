@@ -8,8 +8,8 @@ import {
 import { checkOptions } from "@fenced/core/options";
 import { readConnection } from "@fenced/docker-daemon";
 import {
-  BaseCodeExecutor,
   commandLineCapabilities,
+  ForkableCodeExecutor,
   hostFunctionLanguages,
   languageTable,
   type BackendSession,
@@ -27,7 +27,7 @@ import { DockerSession } from "./docker-session.ts";
  * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
  * console.log(result.output); // "42\n"
  */
-export class DockerCommandLineCodeExecutor extends BaseCodeExecutor {
+export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
   static readonly component: Component<DockerCommandLineCodeExecutor> = defineComponent({
     provider: "@fenced/executor-docker:DockerCommandLineCodeExecutor",
     componentType: "code_executor",
@@ -47,6 +47,7 @@ export class DockerCommandLineCodeExecutor extends BaseCodeExecutor {
     const languages = Object.keys(this.#table);
     this.offered = {
       ...commandLineCapabilities(languages),
+      ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
       isolation: "container",
@@ -63,7 +64,7 @@ export class DockerCommandLineCodeExecutor extends BaseCodeExecutor {
     return DockerCommandLineCodeExecutor.component.dump({ ...this.#options });
   }
 
-  protected openSession(signal: AbortSignal): Promise<BackendSession> {
+  protected async openSession(signal: AbortSignal): Promise<BackendSession> {
     const request = {
       options: this.#options,
       id: this.id,
@@ -75,6 +76,8 @@ export class DockerCommandLineCodeExecutor extends BaseCodeExecutor {
       onReplaced: () => this.forgetFunctions(),
       onLost: (reason: string) => this.sessionLost(reason),
     };
-    return DockerSession.open(request, signal);
+    const session = await DockerSession.open(request, signal);
+    if (this.#options.stateful !== true) return session;
+    return this.makeStateful(session, { outputDir: this.#options.outputDir, bound: session.boundDirectory }, signal);
   }
 }

@@ -11,7 +11,6 @@ import {
   Leash,
   programsOf,
   SessionDirectories,
-  type BackendSession,
   type BlockEvent,
   type BlockOutcome,
   type BlockRun,
@@ -19,13 +18,22 @@ import {
   type PlaceLanguages,
   type ProgramRun,
 } from "@fenced/executor-kit";
-import { type ProgramEnd, PublishedPorts, SessionNetwork } from "@fenced/executor-kit/supervisor";
+import {
+  type InterpretBlock,
+  type InterpretingSession,
+  outcomeOf,
+  type ProgramEnd,
+  PublishedPorts,
+  SessionNetwork,
+  type StatefulPlace,
+} from "@fenced/executor-kit/supervisor";
 import { defaultImage, memorySentence, ownerLabel, workspacePath } from "./container/container-options.ts";
 import { leaveContainer, type UsedContainer } from "./container/leave-container.ts";
 import { openContainer, type OpenContainer } from "./container/open-container.ts";
 import { containerNetwork, enterNetwork } from "./network/container-network.ts";
 import { blockCommand, blockVariables, sessionMark } from "./run/block-program.ts";
 import type { BlockRunner } from "./run/exec-runner.ts";
+import { interpreterPlace } from "./run/interpreter-place.ts";
 import { keepWarm } from "./run/keep-warm.ts";
 import { openCalls } from "./run/open-calls.ts";
 import { runProgram } from "./run/run-program.ts";
@@ -42,8 +50,11 @@ interface ReadyContainer extends UsedContainer {
   readonly networkVariables: Readonly<Record<string, string>>;
 }
 
+/** That of a block which runs from memory. */
+const noFile: BlockFile = { inContainer: "" };
+
 /** Everything that exists while the executor is started. The next block replaces a container that broke down. */
-export class DockerSession implements BackendSession {
+export class DockerSession implements InterpretingSession {
   readonly #request: SessionRequest;
   readonly #directories: SessionDirectories;
   readonly #leash: Leash;
@@ -129,26 +140,29 @@ export class DockerSession implements BackendSession {
     return openCalls(container.runner, accept);
   }
 
-  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async *run(block: BlockRun, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const { options } = this.#request;
     const ready = await this.#ready(block.signal);
     const language = ready.languages.found.get(block.language);
     if (!language) {
       throw new InvalidInputError(`No command runs ${block.language}`, { remedy: "Restart the executor." });
     }
-    const file = await writeBlock(ready.workspace, block, language.extension);
+    const needsFile = interpret === undefined || block.filename !== undefined;
+    const file = needsFile ? await writeBlock(ready.workspace, block, language.extension) : noFile;
+    const env = blockVariables(block, this.#request, {
+      network: ready.networkVariables,
+      places: this.functionPlaces(),
+    });
     const refusals = this.#network?.collect();
     let network: readonly NetworkDecision[] | undefined;
     let end: ProgramEnd;
     let endedAt: number;
     let problem: string | undefined;
     try {
-      end = yield* ready.container.runner.run({
-        argv: blockCommand(language, file.inContainer, options.initCommand),
-        env: blockVariables(block, this.#request, { network: ready.networkVariables, places: this.functionPlaces() }),
-        ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
-        signal: block.signal,
-      });
+      const argv = blockCommand(language, file.inContainer, options.initCommand);
+      const stdin = block.stdin === undefined ? {} : { stdin: block.stdin };
+      const { signal } = block;
+      end = yield* interpret?.(env, signal) ?? ready.container.runner.run({ argv, env, ...stdin, signal });
     } finally {
       // Do not count copying files back towards the block's time.
       endedAt = performance.now();
@@ -158,7 +172,7 @@ export class DockerSession implements BackendSession {
     if (end.outOfMemory) yield { type: "stderr", data: memorySentence(options) };
     if (problem !== undefined) yield { type: "stderr", data: problem };
     return {
-      exitCode: end.exitCode,
+      ...outcomeOf(end),
       endedAt,
       ...(network && { network }),
       ...(file.onHost !== undefined && { codeFile: file.onHost }),
@@ -171,12 +185,27 @@ export class DockerSession implements BackendSession {
     return yield* runProgram(ready, { ...program, env: blockVariables(program, this.#request, places) }, this.#request);
   }
 
+  async interpreterPlace(signal: AbortSignal): Promise<StatefulPlace> {
+    const { container, languages, networkVariables } = await this.#ready(signal);
+    const places = { network: networkVariables, places: this.functionPlaces() };
+    const env = blockVariables({ env: this.#request.options.env ?? {} }, this.#request, places);
+    return interpreterPlace(
+      { container, languages },
+      { options: this.#request.options, env, directory: this.#directory },
+    );
+  }
+
   get ports(): ReadonlyMap<number, number> {
     return this.#published?.ports ?? new Map();
   }
 
   get workspacePath(): string {
     return workspacePath;
+  }
+
+  /** The work directory on this host, which code may be able to change. */
+  get boundDirectory(): string {
+    return this.#directories.workDirectory;
   }
 
   async repair(signal: AbortSignal): Promise<void> {
@@ -236,7 +265,8 @@ export class DockerSession implements BackendSession {
     block: BlockRun,
   ): Promise<string | undefined> {
     if (container.lost) return undefined;
-    const temporary = block.filename === undefined && (this.#request.options.cleanupTempFiles ?? true);
+    const temporary =
+      block.filename === undefined && file !== noFile && (this.#request.options.cleanupTempFiles ?? true);
     if (temporary) await workspace.removeBlock(file).catch(() => {});
     return workspace.settle();
   }

@@ -7,8 +7,8 @@ import {
 } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import {
-  BaseCodeExecutor,
   commandLineCapabilities,
+  ForkableCodeExecutor,
   hostFunctionLanguages,
   languageTable,
   type BackendSession,
@@ -26,7 +26,7 @@ import { KubernetesSession } from "./kubernetes-session.ts";
  * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
  * console.log(result.output); // "42\n"
  */
-export class KubernetesCommandLineCodeExecutor extends BaseCodeExecutor {
+export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
   static readonly component: Component<KubernetesCommandLineCodeExecutor> = defineComponent({
     provider: "@fenced/executor-kubernetes:KubernetesCommandLineCodeExecutor",
     componentType: "code_executor",
@@ -47,6 +47,7 @@ export class KubernetesCommandLineCodeExecutor extends BaseCodeExecutor {
     const languages = Object.keys(this.#table);
     this.offered = {
       ...commandLineCapabilities(languages),
+      ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
       isolation: "container",
@@ -76,6 +77,8 @@ export class KubernetesCommandLineCodeExecutor extends BaseCodeExecutor {
       },
       signal,
     );
-    return this.#session;
+    const { stateful, outputDir } = this.#options;
+    if (stateful !== true) return this.#session;
+    return this.makeStateful(this.#session, { outputDir, bound: undefined }, signal);
   }
 }

@@ -5,7 +5,6 @@ import { untilAborted, within } from "@fenced/core/abort";
 import { EgressProxy } from "@fenced/egress";
 import {
   type BackendFiles,
-  type BackendSession,
   blockEnvironment,
   blockSource,
   type BlockEvent,
@@ -21,7 +20,17 @@ import {
   programsOf,
   RemoteFiles,
 } from "@fenced/executor-kit";
-import { type ProgramEnd, SessionNetwork, SupervisedFiles, warmPrograms } from "@fenced/executor-kit/supervisor";
+import {
+  type InterpretBlock,
+  type InterpretingSession,
+  interpreterProgram,
+  outcomeOf,
+  type ProgramEnd,
+  SessionNetwork,
+  type StatefulPlace,
+  SupervisedFiles,
+  warmPrograms,
+} from "@fenced/executor-kit/supervisor";
 import { ApiClient } from "./cluster/api-client.ts";
 import { findCluster } from "./cluster/kubeconfig.ts";
 import { openPod } from "./pod/open-pod.ts";
@@ -47,7 +56,7 @@ const sweepMs = 2000;
 const sessionMark = "FENCED_SESSION";
 
 /** Everything that exists while the executor is started. A pod that is lost is replaced for the next block, by an empty one. */
-export class KubernetesSession implements BackendSession {
+export class KubernetesSession implements InterpretingSession {
   readonly #request: SessionRequest;
   readonly #api: ApiClient;
   readonly #client: PodClient;
@@ -122,7 +131,7 @@ export class KubernetesSession implements BackendSession {
     return pod.supervisor.openCalls(accept);
   }
 
-  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async *run(block: BlockRun, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const ready = await this.#ready(block.signal);
     const { pod, languages, files } = ready;
     const language = languages.found.get(block.language);
@@ -138,18 +147,22 @@ export class KubernetesSession implements BackendSession {
     let network: readonly NetworkDecision[] | undefined;
     let end: ProgramEnd;
     try {
-      end = yield* pod.supervisor.run({
-        argv: [...language.command, `${workspacePath}/${name}`],
-        env: this.#variables(block, ready.networkVariables),
-        ...(filename === undefined ? { file: { name, content, keep } } : {}),
-        ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
-        signal: block.signal,
-      });
+      const env = this.#variables(block, ready.networkVariables);
+      end = yield* (
+        interpret?.(env, block.signal) ??
+          pod.supervisor.run({
+            argv: [...language.command, `${workspacePath}/${name}`],
+            env,
+            ...(filename === undefined ? { file: { name, content, keep } } : {}),
+            ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
+            signal: block.signal,
+          })
+      );
     } finally {
       network = refusals?.();
     }
     if (end.outOfMemory) yield { type: "stderr", data: memorySentence(this.#request.options) };
-    return { exitCode: end.exitCode, endedAt: performance.now(), ...(network && { network }) };
+    return { ...outcomeOf(end), endedAt: performance.now(), ...(network && { network }) };
   }
 
   async *runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
@@ -157,6 +170,14 @@ export class KubernetesSession implements BackendSession {
     const end = yield* pod.supervisor.run({ ...program, env: this.#variables(program, networkVariables) });
     if (end.outOfMemory) yield { type: "stderr", data: memorySentence(this.#request.options) };
     return { exitCode: end.exitCode };
+  }
+
+  async interpreterPlace(signal: AbortSignal): Promise<StatefulPlace> {
+    const { pod, languages, networkVariables } = await this.#ready(signal);
+    const { warm, env = {} } = this.#request.options;
+    const variables = this.#variables({ env }, networkVariables);
+    const settings = { env: variables, commands: `${this.#directory}/bin`, warm };
+    return { supervisor: pod.supervisor, program: interpreterProgram(languages, settings) };
   }
 
   get workspacePath(): string {
@@ -266,7 +287,9 @@ export class KubernetesSession implements BackendSession {
   }
 
   #keepWarm({ pod, languages, networkVariables }: ReadyPod): void {
-    const { warm, env = {} } = this.#request.options;
+    const { warm, stateful, env = {} } = this.#request.options;
+    // Hostile code in an interpreter that lives on could wait for those that wait.
+    if (stateful === true) return;
     const settings = warmPrograms(languages, warm, this.#variables({ env }, networkVariables));
     if (settings) pod.supervisor.keepWarm(settings);
   }

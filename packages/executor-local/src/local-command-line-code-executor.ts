@@ -1,5 +1,6 @@
 import path from "node:path";
 import {
+  BackendUnavailableError,
   canonicalLanguage,
   type Component,
   type ComponentModel,
@@ -9,8 +10,8 @@ import {
 import { checkOptions } from "@fenced/core/options";
 import {
   type BackendSession,
-  BaseCodeExecutor,
   commandLineCapabilities,
+  ForkableCodeExecutor,
   hostFunctionLanguages,
   type LanguageCommand,
   languageTable,
@@ -32,7 +33,7 @@ import { findVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
  * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
  * console.log(result.output); // "42\n"
  */
-export class LocalCommandLineCodeExecutor extends BaseCodeExecutor {
+export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   static readonly component: Component<LocalCommandLineCodeExecutor> = defineComponent({
     provider: "@fenced/executor-local:LocalCommandLineCodeExecutor",
     componentType: "code_executor",
@@ -55,6 +56,7 @@ export class LocalCommandLineCodeExecutor extends BaseCodeExecutor {
     const seatbelt = checked.isolation === "os-sandbox" && process.platform === "darwin";
     this.offered = {
       ...commandLineCapabilities(languages),
+      ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: seatbelt ? [] : hostFunctionLanguages(languages),
       processes: process.platform !== "win32",
       isolation: checked.isolation ?? "none",
@@ -85,17 +87,26 @@ export class LocalCommandLineCodeExecutor extends BaseCodeExecutor {
     return this.offered.isolation === "none" ? LocalSession.open(settings) : this.#openSandbox(settings, signal);
   }
 
-  #openSandbox(settings: LocalSessionSettings, signal: AbortSignal): Promise<BackendSession> {
+  async #openSandbox(settings: LocalSessionSettings, signal: AbortSignal): Promise<BackendSession> {
     const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit, warm } = this.#options;
+    const { stateful = false, outputDir } = this.#options;
     const sandbox = { readable, writable, network, memoryBytes, pidsLimit, warm };
+    if (stateful && process.platform !== "linux") throw statelessSystem();
     if (process.platform === "darwin") return LocalSession.open({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();
     const events = {
       onReplaced: () => this.forgetFunctions(),
       onLost: (reason: string) => this.sessionLost(reason),
     };
-    return SandboxSession.open({ ...settings, ...sandbox, ...events }, signal);
+    const session = await SandboxSession.open({ ...settings, ...sandbox, ...events, stateful }, signal);
+    return stateful ? this.makeStateful(session, { outputDir, bound: session.workspacePath }, signal) : session;
   }
+}
+
+function statelessSystem(): BackendUnavailableError {
+  return new BackendUnavailableError(`There are no stateful sandboxes on ${process.platform}`, {
+    remedy: "Leave `stateful` out, or use @fenced/executor-docker, @fenced/executor-jupyter or @fenced/executor-wasm.",
+  });
 }
 
 let warned = false;

@@ -63,10 +63,30 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    * `isolation: "os-sandbox"`, on Linux.
    */
   readonly warm?: false | WarmOptions;
+  /**
+   * Run Python blocks in one interpreter, so that variables survive from block to block, and the value of the last expression is
+   * shown; `fork()` then makes a second executor with the same variables. Calls run one after another. Blocks in other
+   * languages remain processes of their own. Needs `isolation: "os-sandbox"`, on Linux. Default: false.
+   */
+  readonly stateful?: boolean;
+  /**
+   * The directory on this host where rich outputs of a stateful session are saved as files. Default: a temporary one, deleted by
+   * `stop()`.
+   */
+  readonly outputDir?: string;
 }
 
 /** Options that apply only to a sandbox. */
-const sandboxOnly = ["network", "readable", "writable", "memoryBytes", "pidsLimit", "warm"] as const;
+const sandboxOnly = [
+  "network",
+  "readable",
+  "writable",
+  "memoryBytes",
+  "pidsLimit",
+  "warm",
+  "stateful",
+  "outputDir",
+] as const;
 const leastMemory = 33_554_432;
 const leastPids = 16;
 
@@ -91,6 +111,8 @@ export const localExecutorOptions: z.ZodType<LocalExecutorOptions> = optionsSche
   memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
   pidsLimit: wholeNumberOption({ from: leastPids }).exactOptional(),
   warm: warmOption.exactOptional(),
+  stateful: z.boolean().exactOptional(),
+  outputDir: z.string().min(1).exactOptional(),
 } satisfies OptionSchemas<LocalExecutorOptions>).check(({ value, issues }) => {
   const refuse = (name: string, input: unknown, message: string): void => {
     issues.push({ code: "custom", path: [name], input, message });

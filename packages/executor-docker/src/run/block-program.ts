@@ -14,8 +14,12 @@ export const sessionMark = "FENCED_SESSION";
 
 /** The command that runs a block's file: the language's command, after `initCommand` in the same shell. */
 export function blockCommand({ command }: LanguageCommand, file: string, initCommand: string | undefined): string[] {
-  const words = [...command, file];
-  return initCommand === undefined ? words : ["sh", "-c", `{ ${initCommand}\n} && exec "$@"`, "fenced", ...words];
+  return commandAfterInit([...command, file], initCommand);
+}
+
+/** A command after `initCommand` in the same shell. */
+export function commandAfterInit(words: readonly string[], initCommand: string | undefined): string[] {
+  return initCommand === undefined ? [...words] : ["sh", "-c", `{ ${initCommand}\n} && exec "$@"`, "fenced", ...words];
 }
 
 /** The variables of a block; the caller's override those that tell programs where the proxy is. */

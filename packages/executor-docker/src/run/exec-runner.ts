@@ -26,6 +26,12 @@ export interface BlockRunner extends Pick<Supervisor, "direct" | "reset" | "fail
   readonly connect?: Supervisor["connect"];
   /** Keeps interpreters waiting; absent without a supervisor. */
   readonly keepWarm?: Supervisor["keepWarm"];
+  /** Starts interpreters that live from block to block; absent without a supervisor. */
+  readonly openInterpreter?: Supervisor["openInterpreter"];
+  /** Asks whether it is there; absent without a supervisor. */
+  readonly ping?: Supervisor["ping"];
+  /** Forks them; absent without a supervisor. */
+  readonly forkInterpreter?: Supervisor["forkInterpreter"];
 }
 
 /** A container without a supervisor. */

@@ -9,12 +9,15 @@ interface WarmPlace {
   readonly languages: PlaceLanguages;
 }
 
-/** Keeps interpreters waiting for blocks, if the options ask for it and `initCommand` need not run before each block. */
+/**
+ * Keeps interpreters waiting for blocks, if the options ask for it, `initCommand` need not run before each block, and no
+ * interpreter lives on in which hostile code could wait for them.
+ */
 export function keepWarm(
   { container, languages }: WarmPlace,
-  { warm, initCommand }: DockerExecutorOptions,
+  { warm, initCommand, stateful }: DockerExecutorOptions,
   env: Readonly<Record<string, string>>,
 ): void {
-  const settings = initCommand === undefined ? warmPrograms(languages, warm, env) : undefined;
+  const settings = initCommand === undefined && stateful !== true ? warmPrograms(languages, warm, env) : undefined;
   if (settings) container.runner.keepWarm?.(settings);
 }

@@ -8,7 +8,11 @@ export function createExecutor(options: DockerExecutorOptions = {}): DockerComma
 }
 
 /** The result of one block. */
-export async function run(executor: DockerCommandLineCodeExecutor, language: string, code: string) {
+export async function run(
+  executor: Pick<DockerCommandLineCodeExecutor, "executeCodeBlocks">,
+  language: string,
+  code: string,
+) {
   return executor.executeCodeBlocks([{ language, code }]);
 }
 

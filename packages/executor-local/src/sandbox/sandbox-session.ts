@@ -18,7 +18,6 @@ import {
   programsOf,
   removeOwnFile,
   SessionDirectories,
-  type BackendSession,
   type BlockEvent,
   type BlockOutcome,
   type BlockRun,
@@ -28,7 +27,17 @@ import {
   type PlaceLanguages,
   type ProgramRun,
 } from "@fenced/executor-kit";
-import { type ProgramEnd, SessionNetwork, type WarmOptions, warmPrograms } from "@fenced/executor-kit/supervisor";
+import {
+  type InterpretBlock,
+  type InterpretingSession,
+  interpreterProgram,
+  outcomeOf,
+  type ProgramEnd,
+  SessionNetwork,
+  type StatefulPlace,
+  type WarmOptions,
+  warmPrograms,
+} from "@fenced/executor-kit/supervisor";
 import { writeBlock } from "../write-block.ts";
 import { LimitGroups, type SandboxLimits, type WantedLimits } from "./limit-groups.ts";
 import { prepareSandbox, type PreparedSandbox, type SandboxWishes } from "./prepare-sandbox.ts";
@@ -45,6 +54,8 @@ export interface SandboxSettings extends SandboxWishes, WantedLimits {
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
   readonly warm: false | WarmOptions | undefined;
+  /** Python blocks run in an interpreter that lives from block to block. */
+  readonly stateful: boolean;
   /** Called when the sandbox was lost and replaced: everything in it except the work directory is gone. */
   readonly onReplaced: () => void;
   /** Called when the sandbox can no longer be used. */
@@ -61,7 +72,7 @@ interface SessionParts {
 }
 
 /** A Linux sandbox in which all blocks run, and its directories. A lost sandbox is replaced for the next block. */
-export class SandboxSession implements BackendSession {
+export class SandboxSession implements InterpretingSession {
   readonly files: DirectoryFiles;
   readonly #settings: SandboxSettings;
   readonly #parts: SessionParts;
@@ -134,33 +145,35 @@ export class SandboxSession implements BackendSession {
     return supervisor.openCalls(accept);
   }
 
-  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async *run(block: BlockRun, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const sandbox = await this.#ready(block.signal);
     const language = this.#languages.found.get(block.language);
     if (!language) {
       throw new InvalidInputError(`No command runs ${block.language}`, { remedy: "Restart the executor." });
     }
-    const codeFile = await writeBlock(this.#parts.directories, this.files, block, language.extension);
+    const needsFile = interpret === undefined || block.filename !== undefined;
+    const codeFile = needsFile
+      ? await writeBlock(this.#parts.directories, this.files, block, language.extension)
+      : undefined;
     const temporary = block.filename === undefined && this.#settings.cleanupTempFiles;
     const refusals = this.#parts.network?.collect();
     let network: readonly NetworkDecision[] | undefined;
     let end: ProgramEnd;
     let endedAt: number;
     try {
-      end = yield* sandbox.supervisor.run({
-        argv: [...language.command, codeFile],
-        env: this.#environment(block),
-        ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
-        signal: block.signal,
-      });
+      const env = this.#environment(block);
+      const argv = [...language.command, codeFile ?? ""];
+      const stdin = block.stdin === undefined ? {} : { stdin: block.stdin };
+      const { signal } = block;
+      end = yield* interpret?.(env, signal) ?? sandbox.supervisor.run({ argv, env, ...stdin, signal });
     } finally {
       endedAt = performance.now();
       network = refusals?.();
       // The block may have replaced the file or locked the directory; its result counts all the same.
-      if (temporary) await removeOwnFile(codeFile);
+      if (temporary && codeFile !== undefined) await removeOwnFile(codeFile);
     }
     if (end.outOfMemory) yield { type: "stderr", data: this.#memorySentence() };
-    return { exitCode: end.exitCode, endedAt, ...(network && { network }), codeFile };
+    return { ...outcomeOf(end), endedAt, ...(network && { network }), ...(codeFile !== undefined && { codeFile }) };
   }
 
   async *runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
@@ -168,6 +181,13 @@ export class SandboxSession implements BackendSession {
     const end = yield* supervisor.run({ ...program, env: this.#environment(program) });
     if (end.outOfMemory) yield { type: "stderr", data: this.#memorySentence() };
     return { exitCode: end.exitCode };
+  }
+
+  async interpreterPlace(signal: AbortSignal): Promise<StatefulPlace> {
+    const { supervisor } = await this.#ready(signal);
+    const { warm, env } = this.#settings;
+    const settings = { env: this.#environment({ env }), commands: this.functionPlaces().commands ?? "", warm };
+    return { supervisor, program: interpreterProgram(this.#languages, settings) };
   }
 
   get workspacePath(): string {
@@ -223,7 +243,9 @@ export class SandboxSession implements BackendSession {
   }
 
   #keepWarm(): void {
-    const { warm, env } = this.#settings;
+    const { warm, stateful, env } = this.#settings;
+    // Hostile code in an interpreter that lives on could wait for those that wait.
+    if (stateful) return;
     const programs = warmPrograms(this.#languages, warm, this.#environment({ env }));
     if (programs) this.#started.sandbox.supervisor.keepWarm(programs);
   }

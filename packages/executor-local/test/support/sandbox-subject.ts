@@ -24,7 +24,11 @@ export const sandboxSubject: ExecutorSubject = {
 /** The processes of bubblewrap on this host that hold the executor's sandbox. */
 export async function bubblewrapsOf(executor: CodeExecutor): Promise<number[]> {
   const result = await executor.executeCodeBlocks([{ language: "sh", code: "echo $FENCED_SESSION" }]);
-  const session = result.stdout.trim();
+  return bubblewrapsWith(result.stdout.trim());
+}
+
+/** Those whose sandbox belongs to the executor with this id. */
+export async function bubblewrapsWith(session: string): Promise<number[]> {
   const pids: number[] = [];
   for (const { pid } of await listProcesses()) {
     if (!hasVariable(pid, "FENCED_SESSION", session)) continue;

@@ -1,0 +1,19 @@
+import { randomUUID } from "node:crypto";
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { needs, place } from "@fenced/test-support";
+import { afterAll, describe, it } from "vitest";
+import { DockerCommandLineCodeExecutor } from "../src/index.ts";
+import { dockerSubject } from "./support/docker-subject.ts";
+import { pythonImage } from "./support/images.ts";
+
+describe("Docker Engine", needs("docker"), () => {
+  const image = `${pythonImage}-${randomUUID()}`;
+  testCodeExecutor(
+    { describe, it, afterAll },
+    {
+      ...dockerSubject("stateful", pythonImage, image),
+      create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true, ...options }),
+    },
+    place(),
+  );
+});

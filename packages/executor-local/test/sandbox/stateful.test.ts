@@ -1,0 +1,44 @@
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { needs, variant } from "@fenced/test-support";
+import { afterAll, describe, expect, it } from "vitest";
+import { bubblewrapsWith, sandboxSubject } from "../support/sandbox-subject.ts";
+
+/** Can be found without a block, which would have to wait for its turn. */
+class StatefulSandbox extends LocalCommandLineCodeExecutor {
+  get sandbox(): string {
+    return this.id;
+  }
+}
+
+describe("a stateful session in a sandbox", needs("python3", "bash", "node", "bubblewrap"), () => {
+  testCodeExecutor(
+    { describe, it, afterAll },
+    {
+      ...sandboxSubject,
+      name: "LocalCommandLineCodeExecutor, in an OS sandbox, stateful,",
+      create: (options) => new StatefulSandbox({ ...options, isolation: "os-sandbox", stateful: true }),
+      breakPlace: async (executor) => {
+        if (!(executor instanceof StatefulSandbox)) throw new Error("another executor");
+        for (const pid of await bubblewrapsWith(executor.sandbox)) process.kill(pid, "SIGKILL");
+      },
+    },
+    variant("state", "host functions", "timeout", "abort", "life cycle", "lost session", "leaks"),
+  );
+
+  it("forks, and the fork ends with its original", async () => {
+    const executor = new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", stateful: true });
+    const printed = async (code: string, from: Pick<LocalCommandLineCodeExecutor, "executeCodeBlocks"> = executor) =>
+      (await from.executeCodeBlocks([{ language: "python", code }])).output;
+    await printed("x = [1]");
+    await using fork = await executor.fork();
+    expect(await printed("x.append(2); print(x)", fork)).toBe("[1, 2]\n");
+    expect(await printed("print(x)")).toBe("[1]\n");
+    await executor[Symbol.asyncDispose]();
+    await expect(printed("print(x)", fork)).rejects.toThrow("The executor is stopped");
+  });
+
+  it("needs a sandbox", () => {
+    expect(() => new LocalCommandLineCodeExecutor({ stateful: true })).toThrow('It needs `isolation: "os-sandbox"`');
+  });
+});
