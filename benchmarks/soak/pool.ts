@@ -6,6 +6,8 @@
  *
  *     npx tsx --conditions=@fenced/source benchmarks/soak/pool.ts --leases 1000 --callers 50 --max 8
  *     npx tsx --conditions=@fenced/source benchmarks/soak/pool.ts --restart-daemon "systemctl restart docker"
+ *
+ * Set `DOCKER_HOST` to a daemon of its own, so that a restart disturbs nobody.
  */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";

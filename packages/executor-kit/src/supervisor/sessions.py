@@ -73,7 +73,10 @@ def start(number, words):
     ours, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     status, said = None, os.pipe()
     nothing = os.open("/dev/null", os.O_RDWR)
-    high = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, LOWEST) for each in (nothing, nothing, nothing, other.fileno(), said[1])]
+    high = [
+        fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, LOWEST)
+        for each in (nothing, nothing, nothing, other.fileno(), said[1])
+    ]
     session = Session(number, ours, None, b"FENCED_BLOCK=" + environ["FENCED_BLOCK"].encode())
     try:
         # Nothing of the work directory is imported before there is a block.
@@ -161,7 +164,9 @@ def run(number, which, mark, credit):
     sent = send(session, b"run", (source, given, out[1], err[1], rich[1], status[1]))
     for each in (source, given, out[1], err[1], rich[1], status[1]):
         os.close(each)
-    block = blocks.Block(number, mark, credit, session.shepherd, status[0], {out[0]: STDOUT, err[0]: STDERR, rich[0]: RICH})
+    block = blocks.Block(
+        number, mark, credit, session.shepherd, status[0], {out[0]: STDOUT, err[0]: STDERR, rich[0]: RICH}
+    )
     block.session, session.block, blocks.blocks[number] = session, block, block
     for end in block.pipes:
         os.set_blocking(end, False)
@@ -259,7 +264,9 @@ def below(session, spared=()):
 def kill_step(block):
     """Kills the interpreter, and what the block has started: not what earlier ones left running."""
     session = block.session
-    marked = {pid for pid in processes.processes() if pid not in (1, processes.SELF) and processes.has_mark(pid, block.mark)}
+    marked = {
+        pid for pid in processes.processes() if pid not in (1, processes.SELF) and processes.has_mark(pid, block.mark)
+    }
     if kill_once(block, below(session, session.earlier) | marked):
         end(session, KILLED)
         finish(session, block, KILLED)

@@ -1,0 +1,24 @@
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { needs, variant } from "@fenced/test-support";
+import { afterAll, describe, expect, it } from "vitest";
+import { createExecutor } from "./support/cluster.ts";
+import { kubernetesSubject } from "./support/kubernetes-subject.ts";
+
+describe("Kubernetes, with a stateful session", needs("kubernetes"), () => {
+  testCodeExecutor(
+    { describe, it, afterAll },
+    kubernetesSubject(", stateful,", (options) => createExecutor({ stateful: true, ...options })),
+    variant("state", "host functions", "lost session"),
+  );
+
+  it("forks: each has variables of its own, in one pod", async () => {
+    await using executor = createExecutor({ stateful: true });
+    await executor.executeCodeBlocks([{ language: "python", code: "x = [1]" }]);
+    await using fork = await executor.fork();
+    const code = "import socket\nx.append(2)\nprint(x, socket.gethostname())";
+    const outputs = [fork, executor].map(
+      async (each) => (await each.executeCodeBlocks([{ language: "python", code }])).output,
+    );
+    expect(await Promise.all(outputs)).toEqual(Array(2).fill(`[1, 2] ${executor.podName}\n`));
+  });
+});
