@@ -159,7 +159,13 @@ def run(number, which, mark, credit):
         return
     for each in (source, given):
         os.lseek(each, 0, os.SEEK_SET)
-    out, err, rich, status = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+    try:
+        out, err, rich, status = open_pipes(4)
+    except OSError as error:
+        os.close(source)
+        os.close(given)
+        blocks.report(number, None, None, False, blocks.no_process(error.errno))
+        return
     widen(out[1], blocks.READ)
     sent = send(session, b"run", (source, given, out[1], err[1], rich[1], status[1]))
     for each in (source, given, out[1], err[1], rich[1], status[1]):
@@ -176,6 +182,20 @@ def run(number, which, mark, credit):
     if not sent:
         # It does not listen any more.
         session.ending = True
+
+
+def open_pipes(count):
+    """All of them, or none."""
+    opened = []
+    try:
+        for _ in range(count):
+            opened.append(os.pipe())
+    except OSError:
+        for each in opened:
+            os.close(each[0])
+            os.close(each[1])
+        raise
+    return opened
 
 
 def send(session, verb, descriptors):
@@ -313,8 +333,12 @@ def fork(number, old):
     if old is None or old.ended or old.ending or old.block is not None:
         channel.send(SESSION_TOLD, number, b"gone")
         return
-    ours, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-    status, said = os.pipe(), os.pipe()
+    try:
+        ours, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        status, said = open_pipes(2)
+    except OSError:
+        channel.send(SESSION_TOLD, number, b"failed")
+        return
     ours.setblocking(False)
     made = Session(number, ours, status[0], old.mark)
     sent = send(old, b"fork", (other.fileno(), status[1], said[1]))
