@@ -4,6 +4,7 @@ import { needs, place } from "@fenced/test-support";
 import { afterAll, describe, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { dockerSubject } from "./support/docker-subject.ts";
+import { hostCommand } from "./support/host-command.ts";
 import { pythonImage } from "./support/images.ts";
 
 describe("Docker Engine", needs("docker"), () => {
@@ -12,6 +13,7 @@ describe("Docker Engine", needs("docker"), () => {
     { describe, it, afterAll },
     {
       ...dockerSubject("stateful", pythonImage, image),
+      hostCommand: [...hostCommand(image), "", "stateful"],
       create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true, ...options }),
     },
     place(),

@@ -18,6 +18,7 @@ describe("a stateful session in a sandbox", needs("python3", "bash", "node", "bu
       ...sandboxSubject,
       name: "LocalCommandLineCodeExecutor, in an OS sandbox, stateful,",
       create: (options) => new StatefulSandbox({ ...options, isolation: "os-sandbox", stateful: true }),
+      hostCommand: [...sandboxSubject.hostCommand, "stateful"],
       breakPlace: async (executor) => {
         if (!(executor instanceof StatefulSandbox)) throw new Error("another executor");
         for (const pid of await bubblewrapsWith(executor.sandbox)) process.kill(pid, "SIGKILL");
