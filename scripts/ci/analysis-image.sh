@@ -14,7 +14,8 @@ up() {
 
 # Where a build reaches no index but this machine does: the same packages, downloaded here for the image's Python.
 from_wheels() {
-  local context version
+  local version
+  # Not of this function alone: it is removed at the end of the program.
   context=$(mktemp --directory)
   trap 'rm -rf "$context"' EXIT
   version=$(docker run --rm fenced-test:python python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
