@@ -68,13 +68,13 @@ console.log(`${packages.length} packages are described in ${apiFolder}.`);
 
 /**
  * Keeps what users call apart from hooks for authors: the protected members of a base class get a group of their own, at the
- * end of its page, and the pages of finished classes leave them out.
+ * end of its page, and the pages of classes that inherit them leave them out.
  */
 function separateHooks(converted: ProjectReflection): void {
   const classes = converted.getReflectionsByKind(ReflectionKind.Class).filter((each) => each.isDeclaration());
   for (const each of classes) {
     for (const member of (each.children ?? []).filter(({ flags }) => flags.isProtected)) {
-      if (each.flags.isAbstract) groupAsHook(member);
+      if (each.flags.isAbstract && !member.inheritedFrom) groupAsHook(member);
       else converted.removeReflection(member);
     }
   }

@@ -9,6 +9,7 @@ import { CredentialDoor } from "./credentials/credential-door.ts";
 import { Gatekeeper } from "./destination/gatekeeper.ts";
 import { Refusal } from "./destination/refusal.ts";
 import { resolveHost } from "./destination/resolve-host.ts";
+import { Download, LargeBuffers } from "./download.ts";
 import { egressProxyOptions, type EgressProxyOptions } from "./egress-proxy-options.ts";
 import { refuseStream } from "./http/answer.ts";
 import { HttpDoor } from "./http/http-door.ts";
@@ -51,6 +52,7 @@ export class EgressProxy implements AsyncDisposable {
   readonly #gatekeeper: Gatekeeper;
   readonly #http: HttpDoor;
   readonly #secrets: CredentialDoor;
+  readonly #largeBuffers = new LargeBuffers();
   readonly #visitors = new Set<Visitor>();
   readonly #servers = new Set<Server>();
   readonly #ports = new Set<number>();
@@ -185,9 +187,10 @@ export class EgressProxy implements AsyncDisposable {
       await this.#secrets.enter(visitor, place, credentials);
       return;
     }
-    const upstream = await this.#gatekeeper.open(place, visit);
+    const download = new Download(this.#largeBuffers);
+    const upstream = await this.#gatekeeper.open(place, visit, download.onread);
     if (visitor.stream.destroyed) return void upstream.destroy();
     established();
-    joinStreams(visitor.stream, upstream, this.#settings.idleTimeoutMs);
+    joinStreams(visitor.stream, upstream, download, this.#settings.idleTimeoutMs);
   }
 }

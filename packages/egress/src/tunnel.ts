@@ -1,6 +1,7 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
+import type { Download } from "./download.ts";
 
 /** Milliseconds within which the last bytes must leave, once one side has ended. */
 const lastWordsMs = 30_000;
@@ -9,10 +10,11 @@ const lastWordsMs = 30_000;
  * Carries bytes in both directions, each at the pace of its slower side, until both sides have ended; a side that has
  * ended still receives.
  *
+ * @param download - that `upstream` was opened with.
  * @param idleMs - milliseconds of silence in both directions, or of a client that does not read, before the tunnel is
  * closed.
  */
-export function joinStreams(client: Duplex, upstream: Socket, idleMs: number): void {
+export function joinStreams(client: Duplex, upstream: Socket, download: Download, idleMs: number): void {
   upstream.setTimeout(idleMs, () => upstream.destroy());
   upstream.on("error", () => reset(client));
   client.on("error", () => reset(upstream));
@@ -25,7 +27,7 @@ export function joinStreams(client: Duplex, upstream: Socket, idleMs: number): v
     return;
   }
   client.pipe(upstream);
-  upstream.pipe(client);
+  download.passTo(client, upstream);
 }
 
 /** Flushes written data, then closes the stream. Drops data that arrives meanwhile. */

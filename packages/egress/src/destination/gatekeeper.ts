@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, type OnReadOpts, type Socket, type TcpSocketConnectOpts } from "node:net";
 import type { NetworkDecision } from "@fenced/core";
 import { canonicalHost, isAddress } from "@fenced/core/network";
 import { AllowList, type Place } from "./allow-list.ts";
@@ -61,14 +61,15 @@ export class Gatekeeper {
   /**
    * Connects to an admitted place. Looks its name up once, and dials the address that it checked.
    *
+   * @param onread - of the connection, as for `connect`. Default: it is read like any stream.
    * @throws Refusal
    */
-  async open(place: Place, visit: Visit): Promise<Socket> {
+  async open(place: Place, visit: Visit, onread?: OnReadOpts): Promise<Socket> {
     const signal = AbortSignal.any([visit.signal, AbortSignal.timeout(this.#options.connectTimeoutMs)]);
     const found = await this.#lookUp(place, signal);
     const addresses = this.#watched(place, visit, () => this.#dialable(place, found));
     this.#report({ allowed: true, ...about(visit), ...place, address: addresses[0] ?? place.host });
-    return dialFirst(addresses, place, signal);
+    return dialFirst(addresses, place, { signal, onread });
   }
 
   async #lookUp({ host }: Place, signal: AbortSignal): Promise<readonly string[]> {
@@ -128,13 +129,17 @@ function about({ protocol, method }: Visit): Pick<NetworkDecision, "protocol" | 
 }
 
 /** Tries addresses one after another, each for its share of the time. */
-async function dialFirst(addresses: readonly string[], { host, port }: Place, signal: AbortSignal): Promise<Socket> {
+async function dialFirst(
+  addresses: readonly string[],
+  { host, port }: Place,
+  { signal, onread }: { readonly signal: AbortSignal; readonly onread: OnReadOpts | undefined },
+): Promise<Socket> {
   let failure: unknown;
   for (const [index, address] of addresses.entries()) {
     const last = index === addresses.length - 1;
     const patience = last ? signal : AbortSignal.any([signal, AbortSignal.timeout(firstPatienceMs)]);
     try {
-      return await dial(address, port, patience);
+      return await dial({ host: address, port, ...(onread && { onread }) }, patience);
     } catch (error) {
       failure = error;
       if (signal.aborted) break;
@@ -146,10 +151,10 @@ async function dialFirst(addresses: readonly string[], { host, port }: Place, si
 
 const firstPatienceMs = 2500;
 
-function dial(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+function dial(to: TcpSocketConnectOpts, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    const socket = connect({ ...to, allowHalfOpen: true, noDelay: true });
     const abort = (): void => void socket.destroy(new Error("the connection took too long"));
     signal.addEventListener("abort", abort, { once: true });
     socket.once("error", reject);
