@@ -174,6 +174,8 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     const first = await place.warm();
     const left = await place.run("import subprocess\nprint(subprocess.Popen(['sleep', '300'], stdout=-3).pid)");
     process.kill(first, "SIGKILL");
+    // Until it is dead, what it has forked for the next program is still good.
+    await expect.poll(() => isAlive(first)).toBe(false);
     for (let turn = 0; turn < 5; turn += 1) expect(await place.isWarm()).toBe(false);
     process.kill(Number(left.stdout), "SIGKILL");
     await place.awaitWarm({}, first);
