@@ -152,7 +152,8 @@ export class CaseContext implements AsyncDisposable {
     const outcomes = [...removals, ...(await this.#giveBack())];
     const stops = [...this.#executors].map((executor) => this.within("stop() after the case", executor.stop()));
     outcomes.push(...(await Promise.allSettled(stops)));
-    await Promise.all(this.#directories.map((path) => rm(path, { recursive: true, force: true })));
+    // Programs that should be dead may still write into them.
+    await Promise.all(this.#directories.map((path) => rm(path, { recursive: true, force: true, maxRetries: 20 })));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
