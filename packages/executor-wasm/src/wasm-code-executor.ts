@@ -69,7 +69,7 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
   }
 
   protected async openSession(signal: AbortSignal): Promise<WasmSession> {
-    const use = await chooseOsSandbox(this.#options.osSandbox ?? false);
+    const use = await chooseOsSandbox(this.#options.osSandbox ?? "auto");
     this.#osSandbox = use;
     return WasmSession.open(
       {

@@ -29,7 +29,7 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
   readonly cacheDirectory?: string;
   /**
    * Runs the interpreters' processes inside an OS sandbox as well, a third wall, which on Linux bubblewrap makes. `true`: it
-   * must work, or the start fails. `"auto"`: where it works; `executor.osSandbox` says whether. Default: `false`.
+   * must work, or the start fails. `"auto"`: where it works; `executor.osSandbox` says whether. Default: `"auto"`.
    */
   readonly osSandbox?: boolean | "auto";
 }
