@@ -29,14 +29,14 @@ async function failure(executor: KubernetesCommandLineCodeExecutor): Promise<str
   return String(error);
 }
 
-describe("a warm pool of agent-sandbox", needs("kubernetes"), () => {
+describe("a warm pool of agent-sandbox", { ...needs("kubernetes"), timeout: 120_000 }, () => {
   beforeAll(applyResources);
 
   it("gives a session one of its pods, and gets another one", async () => {
     await using space = await TestNamespace.make();
     await using _ = new AgentSandbox(space.name);
     await makePool(space.name);
-    await expect.poll(() => space.pods(), { timeout: 30_000 }).toEqual(["python-1"]);
+    await expect.poll(() => space.pods(), { timeout: 60_000 }).toEqual(["python-1"]);
     await using executor = claiming(space.name, { labels: { tenant: "42" } });
     expect(await printed(executor, "print(6 * 7)")).toBe("42");
     expect(executor.podName).toBe("python-1");
@@ -49,7 +49,7 @@ describe("a warm pool of agent-sandbox", needs("kubernetes"), () => {
     expect(await namesOf(claims)).toHaveLength(1);
     await executor.stop();
     expect(await namesOf(claims)).toEqual([]);
-    await expect.poll(() => space.pods(), { timeout: 30_000 }).toEqual(["python-2"]);
+    await expect.poll(() => space.pods(), { timeout: 60_000 }).toEqual(["python-2"]);
   });
 
   it("gives a session a pod that is cut off from every network", needs("root"), async () => {
@@ -78,7 +78,7 @@ print(socket.socket().connect_ex((os.environ["KUBERNETES_SERVICE_HOST"], int(os.
     const first = executor.podName ?? "";
     await ask("DELETE", `/api/v1/namespaces/${space.name}/pods/${first}?gracePeriodSeconds=0`);
     // Until its node has ended it, the pod that is deleted still runs blocks.
-    await expect.poll(() => reason, { timeout: 30_000 }).toMatch(/is lost.*deleted/);
+    await expect.poll(() => reason, { timeout: 60_000 }).toMatch(/is lost.*deleted/);
     const next = await executor.executeCodeBlocks([{ language: "python", code: "print('next')" }]);
     expect(next).toMatchObject({ output: "next\n", stateLost: true });
     expect(executor.podName).not.toBe(first);

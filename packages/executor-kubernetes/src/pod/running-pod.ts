@@ -9,7 +9,7 @@ import type { PodSource } from "./pod-source.ts";
 import { type Pod, whyEnded } from "./pod-state.ts";
 
 /** Milliseconds for which the API is watched for why a pod ended: what it knows comes from the node, a little later. */
-const explainMs = 3000;
+const explainMs = 6000;
 /** Milliseconds that a supervisor gets to end its blocks when the executor stops: code may have stopped it. */
 const hurryMs = 1000;
 /** Milliseconds for the deletion of a pod: a server that does not answer must not hold up an end. */

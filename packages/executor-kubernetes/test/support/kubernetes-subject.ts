@@ -9,6 +9,12 @@ import { hostCommand } from "./host-command.ts";
 import { ownCluster } from "./node.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
 
+/** As by default, but with a small request: the suites side by side have more pods than the tests' node has room for otherwise. */
+const small = {
+  requests: { cpu: "20m", memory: "64Mi" },
+  limits: { cpu: "1", memory: "1Gi", "ephemeral-storage": "2Gi" },
+};
+
 /**
  * Executors for the kit on the cluster of the tests, where network policies are enforced. For the `describe` around it.
  *
@@ -25,7 +31,7 @@ export function kubernetesSubject(
   afterAll(() => enforcer?.[Symbol.asyncDispose]());
   return {
     name: `KubernetesCommandLineCodeExecutor${what}`,
-    create: (options) => create({ labels: { "fenced-test": label }, ...options }),
+    create: (options) => create({ labels: { "fenced-test": label }, resources: small, ...options }),
     load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../../src/index.ts") }),
     takesWorkDir: false,
     takesNetworkPolicy: true,
