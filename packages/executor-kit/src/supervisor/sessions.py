@@ -37,7 +37,7 @@ class Session:
         # The block that runs in it, and the processes that the blocks before have left running.
         self.block = None
         self.earlier = set()
-        self.ended = self.ending = False
+        self.ended = self.ending = self.announced = False
         self.stopped = set()
         self.empty = 0
 
@@ -248,6 +248,7 @@ def hear_shepherd(session):
         end(session, KILLED)
     if session.block is not None and not session.block.killing:
         finish(session, session.block, KILLED)
+    announce(session)
     sessions.pop(session.number, None)
     try:
         os.waitpid(session.shepherd, os.WNOHANG)
@@ -261,9 +262,17 @@ def end(session, code):
     session.ended = True
     session.control.close()
     tell(session.number, "failed")
-    channel.send(SESSION_ENDED, session.number)
+    if not session.ending:
+        announce(session)
     if session.block is not None and not session.block.killing and not session.ending:
         finish(session, session.block, code)
+
+
+def announce(session):
+    """Tells the host that it has ended, once: one that is being ended has when nothing is left of it."""
+    if not session.announced:
+        session.announced = True
+        channel.send(SESSION_ENDED, session.number)
 
 
 def below(session, spared=()):
@@ -296,6 +305,7 @@ def end_step(session):
     if kill_once(session, below(session)):
         session.ending = False
         end(session, KILLED)
+        announce(session)
         if session.block is not None:
             finish(session, session.block, KILLED)
 
