@@ -1,6 +1,8 @@
 // Starts a server in the workspace, talks to it from a block, and ends it; then a program that answers what is written to it.
 // needs: python3
 import assert from "node:assert/strict";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 
 await using executor = new LocalCommandLineCodeExecutor();
@@ -29,15 +31,15 @@ assert.equal(result.output, "hello from the workspace\n");
 const counting = ["python3", "-c", "import sys\nfor line in sys.stdin: print(len(line.split()), flush=True)"] as const;
 await using counter = await executor.processes.start({ command: counting, stdin: true });
 const input = counter.stdin.getWriter();
-const answers = counter.stdout.pipeThrough(new TextDecoderStream()).getReader();
-const answered: (string | undefined)[] = [];
+const answers = createInterface({ input: Readable.fromWeb(counter.stdout) })[Symbol.asyncIterator]();
+const answered: string[] = [];
 for (const line of ["to be or not to be", "that is the question"]) {
   await input.write(new TextEncoder().encode(`${line}\n`)); // waits if the program does not read
-  answered.push((await answers.read()).value);
+  answered.push(((await answers.next()) as { value: string }).value);
 }
-console.log(answered); // [ "6\n", "4\n" ]
+console.log(answered); // [ "6", "4" ]
 await input.close(); // the end of its input, and so of the program
 console.log(await counter.wait()); // { exitCode: 0 }
 // #endregion
 
-assert.deepEqual(answered, ["6\n", "4\n"]);
+assert.deepEqual(answered, ["6", "4"]);

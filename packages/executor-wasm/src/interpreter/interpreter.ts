@@ -120,11 +120,14 @@ export class Interpreter {
       (error: unknown) => output.fail(error),
     );
     try {
-      return yield* output.events({ taken: () => room.open(), left: () => room.openForGood() });
+      const outcome = yield* output.events({ taken: () => room.open(), left: () => room.openForGood() });
+      return block.signal.aborted ? { ...outcome, stateLost: true } : outcome;
     } finally {
       await followed;
-      this.#busy = false;
       block.signal.removeEventListener("abort", kill);
+      // The block may have ended just before: the next one must not run in what is about to die.
+      if (block.signal.aborted) await this.kill();
+      this.#busy = false;
     }
   }
 
