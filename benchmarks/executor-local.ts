@@ -8,11 +8,14 @@ import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { byTurns, memoryGrowth, report, timed } from "./measure.ts";
 
 const directory = await mkdtemp(join(tmpdir(), "fenced-bench-"));
 await using executor = new LocalCommandLineCodeExecutor({ timeoutMs: 300_000 });
+await using warm = new LocalCommandLineCodeExecutor({ warm: {} });
+await using stateful = new LocalCommandLineCodeExecutor({ stateful: true });
 const [python = ""] = (await run("python", "import sys; print(sys.executable)")).stdout.split("\n");
 
 const gigabyte = `
@@ -24,8 +27,8 @@ for _ in range(16384):
         left = left[os.write(1, left):]
 `;
 
-async function run(language: string, code: string) {
-  const result = await executor.executeCodeBlocks([{ language, code }]);
+async function run(language: string, code: string, on: LocalCommandLineCodeExecutor = executor) {
+  const result = await on.executeCodeBlocks([{ language, code }]);
   if (result.exitCode !== 0) throw new Error(result.output);
   return result;
 }
@@ -39,6 +42,17 @@ async function bare(program: string, code: string): Promise<void> {
   child.stderr.resume();
   await once(child, "close");
 }
+
+/** A block with time before it for the next interpreter, against a bare start of the same one. */
+const waited = (program: string, language: string, code: string, on: LocalCommandLineCodeExecutor) =>
+  byTurns(
+    40,
+    () => timed(() => bare(program, code)),
+    async () => {
+      await sleep(300);
+      return timed(() => run(language, code, on));
+    },
+  );
 
 /** The fastest reader of a pipe there is on the machine. */
 async function toCat(): Promise<void> {
@@ -71,6 +85,24 @@ report("Local executor against a bare spawn", [
       () => timed(() => run("python", "print(1)")),
     )),
     goal: "< 3 ms over raw",
+  },
+  {
+    what: "warm python block, `print(1)`",
+    unit: "ms",
+    ...(await waited(python, "python", "print(1)", warm)),
+    goal: "ratio at most 0.3",
+  },
+  {
+    what: "warm javascript block, `console.log(1)`",
+    unit: "ms",
+    ...(await waited(process.execPath, "javascript", "console.log(1)", warm)),
+    goal: "",
+  },
+  {
+    what: "stateful python block, `print(1)`",
+    unit: "ms",
+    ...(await waited(python, "python", "print(1)", stateful)),
+    goal: "at most 5 ms",
   },
   {
     what: "1 GB of output, against `| cat > /dev/null`",

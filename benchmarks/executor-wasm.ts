@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import path from "node:path";
 import { listProcesses } from "@fenced/executor-kit";
 import { WasmCodeExecutor, type WasmExecutorOptions } from "@fenced/executor-wasm";
 import { loadPyodide } from "pyodide";
@@ -11,7 +12,9 @@ import { QuickJS } from "quickjs-wasi";
 import { byTurns, report, timed } from "./measure.ts";
 
 const pyodide = await loadPyodide();
-const engine = await readFile(createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm"));
+const { resolve } = createRequire(import.meta.url);
+const wheels = path.join(resolve("@fenced/executor-wasm/package.json"), "../vendor");
+const engine = await readFile(resolve("quickjs-wasi/quickjs.wasm"));
 const quickJs = await QuickJS.create({ wasm: engine });
 await using executor = new WasmCodeExecutor();
 await executor.start();
@@ -61,6 +64,16 @@ report("WASM executor against Pyodide and QuickJS in this process", [
       () => timed(() => startAndStop({ languages: ["python"] })),
     )),
     goal: "at most 1 s",
+  },
+  {
+    what: "start of Python with a package, against one without",
+    unit: "ms",
+    ...(await byTurns(
+      5,
+      () => timed(() => startAndStop({ languages: ["python"] })),
+      () => timed(() => startAndStop({ languages: ["python"], packages: { wheels, install: ["packaging"] } })),
+    )),
+    goal: "at most 100 ms more",
   },
   {
     what: "start of JavaScript",

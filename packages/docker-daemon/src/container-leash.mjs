@@ -16,7 +16,7 @@ import tls from "node:tls";
 
 const [, order = "", phase] = process.argv;
 const { transport, label, end } = JSON.parse(order);
-/** Milliseconds after which a daemon that does not answer, or a container that does not go, is given up. */
+/** Milliseconds after which it gives up on a daemon that does not answer, or a container that does not end. */
 const patienceMs = 90_000;
 const answerMs = 20_000;
 
@@ -69,7 +69,7 @@ async function ask(method, target) {
   }
 }
 
-/** Ends what has to end; returns how many containers that were, and whether one may still appear. */
+/** Ends the containers; returns how many there were, and whether one may still appear. */
 async function endContainers() {
   const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
   const { status, body } = await ask("GET", `/containers/json?all=1&filters=${filters}`);
@@ -93,7 +93,7 @@ const giveUp = performance.now() + patienceMs;
 for (let pause = 50; performance.now() < giveUp; pause = Math.min(pause * 1.5, 2000)) {
   const count = await endContainers().catch(() => 1);
   if (count === 0 && !awaited) break;
-  // One creation was under way, not more.
+  // At most one container was being created.
   if (count > 0) awaited = false;
   await sleep(pause);
 }

@@ -57,7 +57,7 @@ async function fetched(client: Duplex, port: number, { number, slow }: { number:
   return hash.digest("hex");
 }
 
-/** A connection that is no socket, and may keep what is written to it. */
+/** A connection other than a socket; it may keep a reference to what is written to it. */
 function withoutSocket({ proxy }: TestProxy): Duplex {
   const [near, far] = duplexPair({ highWaterMark: 4_194_304 });
   proxy.handle(far);

@@ -98,7 +98,7 @@ export class PumpRun extends SessionRun {
       code,
       env: { ...blockEnvironment, ...env, ...variables },
       functions,
-      modules: { functions: python, directory, names },
+      modules: { root: python, directory, names },
     };
   }
 

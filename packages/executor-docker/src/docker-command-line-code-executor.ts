@@ -1,10 +1,4 @@
-import {
-  canonicalLanguage,
-  defineComponent,
-  type Component,
-  type ComponentModel,
-  type ExecutorCapabilities,
-} from "@fenced/core";
+import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import { readConnection } from "@fenced/docker-daemon";
 import {
@@ -65,17 +59,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   protected async openSession(signal: AbortSignal): Promise<BackendSession> {
-    const request = {
-      options: this.#options,
-      id: this.id,
-      containerName: this.containerName,
-      functions: this.functions,
-      functionsModule: this.functionsModule,
-      table: this.#table,
-      givenLanguages: new Set(Object.keys(this.#options.languages ?? {}).map(canonicalLanguage)),
-      onReplaced: () => this.forgetFunctions(),
-      onLost: (reason: string) => this.sessionLost(reason),
-    };
+    const request = { ...this.sessionRequest(this.#options, this.#table), containerName: this.containerName };
     const session = await DockerSession.open(request, signal);
     if (this.#options.stateful !== true) return session;
     return this.makeStateful(session, { outputDir: this.#options.outputDir, bound: session.boundDirectory }, signal);

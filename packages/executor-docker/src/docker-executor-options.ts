@@ -21,7 +21,13 @@ import {
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
 } from "@fenced/executor-kit";
-import { warmOption, type WarmOptions } from "@fenced/executor-kit/supervisor";
+import {
+  checkStateful,
+  type StatefulExecutorOptions,
+  statefulOptions,
+  warmOption,
+  type WarmOptions,
+} from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 
 /** Host devices to give a container, mostly GPUs, in the terms of the Docker API. */
@@ -47,7 +53,8 @@ export interface VolumeMount {
 }
 
 /** Options of `DockerCommandLineCodeExecutor`; all are optional. */
-export interface DockerExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, ContainerLimits {
+export interface DockerExecutorOptions
+  extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions, ContainerLimits {
   /** The image; it needs `sh`, and is fastest with `python3`. Default: `python:3-slim`. */
   readonly image?: string;
   /** When to pull the image. Default: `"missing"`. */
@@ -112,17 +119,6 @@ export interface DockerExecutorOptions extends BaseExecutorOptions, CommandLineE
    * time to import large modules such as pandas. See "Warm Python" in the README. Default: false.
    */
   readonly warm?: false | WarmOptions;
-  /**
-   * Run Python blocks in one interpreter, so that variables survive from block to block, and the value of the last expression is
-   * shown; `fork()` then makes a second executor with the same variables. Calls run one after another. Blocks in other
-   * languages remain processes of their own. See "A stateful session" in the README. Default: false.
-   */
-  readonly stateful?: boolean;
-  /**
-   * The directory on this host where rich outputs of a stateful session are saved as files. Default: a temporary one, deleted by
-   * `stop()`.
-   */
-  readonly outputDir?: string;
   /** `user`, `uid` or `uid:gid` in the container. Default: see "Who the code runs as" in the README. */
   readonly user?: string;
   /**
@@ -181,13 +177,11 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
   dockerNetwork: text.exactOptional(),
   dockerPorts: z.array(wholeNumberOption({ from: 1, to: 65_535 })).exactOptional(),
   warm: warmOption.exactOptional(),
-  stateful: z.boolean().exactOptional(),
-  outputDir: text.exactOptional(),
+  ...statefulOptions,
   user: text.exactOptional(),
   docker: dockerConnection.exactOptional(),
-} satisfies OptionSchemas<DockerExecutorOptions>).check(({ value, issues }) => {
+} satisfies OptionSchemas<DockerExecutorOptions>).check(checkStateful, ({ value, issues }) => {
   const { reuse, containerName, bindDir, workDir, hardened, network, dockerNetwork, extraVolumes = {} } = value;
-  const { stateful, outputDir } = value;
   const refuse = (names: string[], input: unknown, message: string) =>
     issues.push({ code: "custom", path: names, input, message });
   if (reuse === true && containerName === undefined) {
@@ -195,9 +189,6 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
   }
   if (bindDir !== undefined && workDir === undefined) {
     refuse(["bindDir"], bindDir, "needs `workDir`: name the directory here");
-  }
-  if (outputDir !== undefined && stateful !== true) {
-    refuse(["outputDir"], outputDir, "needs `stateful: true`: only a stateful session shows rich outputs");
   }
   if (dockerNetwork === "none") {
     refuse(["dockerNetwork"], dockerNetwork, 'must be the name of a network; for none, set `network: "none"`');

@@ -1,16 +1,21 @@
 import {
+  canonicalLanguage,
   type CodeExecutor,
   ComponentError,
   type ComponentModel,
   type ExecutorCapabilities,
+  type FunctionWithRequirements,
   InvalidInputError,
 } from "@fenced/core";
 import { checkOptions, optionsSchema, type OptionSchemas, signalOption } from "@fenced/core/options";
 import type * as z from "zod";
 import type { BackendSession } from "./backend-session.ts";
 import { BaseCodeExecutor, type SharedParts } from "./base-code-executor.ts";
+import type { CommandLineExecutorOptions } from "./base-executor-config.ts";
 import type { BaseExecutorOptions } from "./base-executor-options.ts";
-import { type ForkEvents, type InterpretingSession, StatefulSession } from "./supervisor/stateful-session.ts";
+import type { LanguageCommand } from "./languages/command-languages.ts";
+import { type ForkEvents, StatefulSession } from "./supervisor/stateful-session.ts";
+import type { SupervisedSession } from "./supervisor/supervised-session.ts";
 
 /** Options of `fork()`. */
 export interface ForkOptions {
@@ -21,6 +26,22 @@ export interface ForkOptions {
 const forkOptions: z.ZodType<ForkOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<ForkOptions>);
+
+/** What the session of an executor of command-line languages is opened for. */
+export interface CommandLineSessionRequest<Options> {
+  readonly options: Options;
+  /** The executor's id. */
+  readonly id: string;
+  readonly functions: readonly FunctionWithRequirements[];
+  readonly functionsModule: string;
+  readonly table: Readonly<Record<string, LanguageCommand>>;
+  /** Languages whose command the user gave. */
+  readonly givenLanguages: ReadonlySet<string>;
+  /** Called when the place broke down and was replaced: everything in it that was not kept elsewhere is gone. */
+  readonly onReplaced: () => void;
+  /** Called when the place can no longer be used: everything in it that was not kept elsewhere is gone. */
+  readonly onLost: (reason: string) => void;
+}
 
 /** An executor that can be forked, if its session is a `StatefulSession`. */
 export abstract class ForkableCodeExecutor<
@@ -35,13 +56,34 @@ export abstract class ForkableCodeExecutor<
   }
 
   /**
+   * What to open a session for.
+   *
+   * @param table - the command of each language, with those that `options` gives.
+   */
+  protected sessionRequest<Options extends Pick<CommandLineExecutorOptions, "languages">>(
+    options: Options,
+    table: Readonly<Record<string, LanguageCommand>>,
+  ): CommandLineSessionRequest<Options> {
+    return {
+      options,
+      id: this.id,
+      functions: this.functions,
+      functionsModule: this.functionsModule,
+      table,
+      givenLanguages: new Set(Object.keys(options.languages ?? {}).map(canonicalLanguage)),
+      onReplaced: () => this.forgetFunctions(),
+      onLost: (reason) => this.sessionLost(reason),
+    };
+  }
+
+  /**
    * Makes a session stateful that has just been opened.
    *
    * @param places - `outputDir`: where rich outputs are saved; `bound`: a directory of this host that the code can change.
    * @throws BackendUnavailableError if Python does not start there; the session is then closed.
    */
   protected makeStateful(
-    session: InterpretingSession,
+    session: SupervisedSession,
     places: { readonly outputDir: string | undefined; readonly bound: string | undefined },
     signal: AbortSignal,
   ): Promise<StatefulSession> {

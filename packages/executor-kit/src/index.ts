@@ -6,7 +6,12 @@ export {
   type CommandLineExecutorOptions,
 } from "./base-executor-config.ts";
 export type { BaseExecutorOptions } from "./base-executor-options.ts";
-export { ForkableCodeExecutor, type ForkedExecutor, type ForkOptions } from "./forkable-code-executor.ts";
+export {
+  type CommandLineSessionRequest,
+  ForkableCodeExecutor,
+  type ForkedExecutor,
+  type ForkOptions,
+} from "./forkable-code-executor.ts";
 export { errorCode, PinnedDirectory } from "./workspace/pinned-directory.ts";
 export { removeTree } from "./workspace/walk-tree.ts";
 export { formatFunctions, functionStub, type OfferedHostFunctions } from "./functions/format-functions.ts";
@@ -33,13 +38,14 @@ export { bundleSize } from "./output/bundle-size.ts";
 export type { StreamName } from "./output/kept-output.ts";
 export { OutputCollector } from "./output/output-collector.ts";
 export { ControlGroup } from "./processes/control-group.ts";
+export { Heartbeat, type HeartbeatOptions } from "./processes/heartbeat.ts";
 export { killProcesses, type ProcessFamily } from "./processes/kill-processes.ts";
 export { Leash, type LeashOptions } from "./processes/leash.ts";
 export { hasVariable, listProcesses, type ProcessInfo } from "./processes/process-table.ts";
 export { runChild, type ChildProgram } from "./processes/run-child.ts";
 export { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun, type ProgramRun } from "./run/block-run.ts";
 export { feedProgram, isLiveInput } from "./run/feed-program.ts";
-export { networkVariables } from "./supervisor/network-variables.ts";
+export { networkVariables } from "./supervisor/session-network.ts";
 export { OutputQueue } from "./run/output-queue.ts";
 export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";
 export { DirectoryFiles, type DirectoryFilesOptions } from "./workspace/directory-files.ts";

@@ -1,10 +1,4 @@
-import {
-  canonicalLanguage,
-  defineComponent,
-  type Component,
-  type ComponentModel,
-  type ExecutorCapabilities,
-} from "@fenced/core";
+import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import {
   commandLineCapabilities,
@@ -64,19 +58,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   protected async openSession(signal: AbortSignal): Promise<BackendSession> {
-    this.#session = await KubernetesSession.open(
-      {
-        options: this.#options,
-        id: this.id,
-        functions: this.functions,
-        functionsModule: this.functionsModule,
-        table: this.#table,
-        givenLanguages: new Set(Object.keys(this.#options.languages ?? {}).map(canonicalLanguage)),
-        onReplaced: () => this.forgetFunctions(),
-        onLost: (reason) => this.sessionLost(reason),
-      },
-      signal,
-    );
+    this.#session = await KubernetesSession.open(this.sessionRequest(this.#options, this.#table), signal);
     const { stateful, outputDir } = this.#options;
     if (stateful !== true) return this.#session;
     return this.makeStateful(this.#session, { outputDir, bound: undefined }, signal);

@@ -13,7 +13,13 @@ import {
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
 } from "@fenced/executor-kit";
-import { warmOption, type WarmOptions } from "@fenced/executor-kit/supervisor";
+import {
+  checkStateful,
+  type StatefulExecutorOptions,
+  statefulOptions,
+  warmOption,
+  type WarmOptions,
+} from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 
 /** What a pod asks for and may use, in Kubernetes' quantities: `{ limits: { cpu: "500m", memory: "1Gi" } }`. */
@@ -31,7 +37,8 @@ export interface WarmPoolOptions {
 }
 
 /** Settings of `KubernetesCommandLineCodeExecutor`; none is required. */
-export interface KubernetesExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions {
+export interface KubernetesExecutorOptions
+  extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
   /** The image; needs `sh` and Python 3.8 or later. Default: `python:3-slim`. */
   readonly image?: string;
   /** When the node downloads it. Default: the cluster's own rule, which is `"Always"` for `:latest`, else `"IfNotPresent"`. */
@@ -89,17 +96,6 @@ export interface KubernetesExecutorOptions extends BaseExecutorOptions, CommandL
    * JavaScript, if Node is there, which becomes the next block. Default: false.
    */
   readonly warm?: false | WarmOptions;
-  /**
-   * Run Python blocks in one interpreter, so that variables survive from block to block, and the value of the last expression is
-   * shown; `fork()` then makes a second executor with the same variables. Calls run one after another. Blocks in other
-   * languages remain processes of their own. Default: false.
-   */
-  readonly stateful?: boolean;
-  /**
-   * The directory on this host where rich outputs of a stateful session are saved as files. Default: a temporary one, deleted by
-   * `stop()`.
-   */
-  readonly outputDir?: string;
 }
 
 const text = z.string().min(1);
@@ -137,13 +133,8 @@ export const kubernetesExecutorOptions: z.ZodType<KubernetesExecutorOptions> = o
   startTimeoutMs: timeLimitOption.exactOptional(),
   waitForNodes: z.boolean().exactOptional(),
   warm: warmOption.exactOptional(),
-  stateful: z.boolean().exactOptional(),
-  outputDir: text.exactOptional(),
-} satisfies OptionSchemas<KubernetesExecutorOptions>).check(({ value, issues }) => {
-  if (value.outputDir !== undefined && value.stateful !== true) {
-    const message = "needs `stateful: true`: only a stateful session shows rich outputs";
-    issues.push({ code: "custom", path: ["outputDir"], input: value.outputDir, message });
-  }
+  ...statefulOptions,
+} satisfies OptionSchemas<KubernetesExecutorOptions>).check(checkStateful, ({ value, issues }) => {
   if (!value.warmPool) return;
   for (const name of decidedByPool.filter((each) => value[each] !== undefined)) {
     const message = "belongs into the SandboxTemplate of the warm pool, which decides it";

@@ -10,6 +10,7 @@ import { ask, createExecutor, namespace, phaseOf, printed } from "./support/clus
 import { KubeconfigFiles, kubeconfigOf, role, ServiceAccount, testCluster } from "./support/kubeconfig-files.ts";
 import { containersOf, ownCluster, statesIn } from "./support/node.ts";
 import { PolicyEnforcer } from "./support/policy-enforcer.ts";
+import { stopsSupervisor } from "./support/stops-supervisor.ts";
 import { TestNamespace } from "./support/test-namespace.ts";
 
 /** Milliseconds in which a node takes the object of a pod away whose containers it has ended: seen to be up to 34 s. */
@@ -76,19 +77,9 @@ describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 
     if (ownCluster === undefined) skip("the processes of another cluster's nodes cannot be seen");
     await using _ = new PolicyEnforcer();
     await using executor = createExecutor({ network: "none" });
-    const code = `
-import os, signal, time
-def parent(pid):
-    return int(open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[1])
-supervisor = os.getppid()
-while parent(supervisor) not in (0, 1):
-    supervisor = parent(supervisor)
-os.kill(supervisor, signal.SIGSTOP)
-time.sleep(600)
-`;
     await executor.start();
     const pod = executor.podName ?? "";
-    const block = executor.executeCodeBlocks([{ language: "python", code }]).catch(String);
+    const block = executor.executeCodeBlocks([{ language: "python", code: stopsSupervisor }]).catch(String);
     await expect.poll(() => statesIn(pod), { timeout: 30_000 }).toMatch(/^T/m);
     const stopped = executor.stop().then(() => "stopped");
     // An executor that goes on waits ten seconds for the end of a block.

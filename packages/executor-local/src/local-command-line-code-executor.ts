@@ -16,6 +16,8 @@ import {
   type LanguageCommand,
   languageTable,
 } from "@fenced/executor-kit";
+import { HostSession, type HostSessionSettings } from "./host-session.ts";
+import { findProgram } from "./languages/find-languages.ts";
 import { localExecutorOptions, type LocalExecutorOptions } from "./local-executor-options.ts";
 import { LocalSession, type LocalSessionSettings } from "./local-session.ts";
 import { unsupportedSystem } from "./sandbox/sandbox-problems.ts";
@@ -84,28 +86,49 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       functions: this.functions,
       functionsModule: this.functionsModule,
     };
-    return this.offered.isolation === "none" ? LocalSession.open(settings) : this.#openSandbox(settings, signal);
+    return this.offered.isolation === "none" ? this.#openHost(settings, signal) : this.#openSandbox(settings, signal);
+  }
+
+  async #openHost(settings: LocalSessionSettings, signal: AbortSignal): Promise<BackendSession> {
+    const { warm = false, stateful = false } = this.#options;
+    if (warm === false && !stateful) return LocalSession.open(settings);
+    if (process.platform !== "linux") throw unsupervisedSystem(stateful ? "stateful" : "warm");
+    // Without Python nothing can wait, and blocks of other languages need nothing that does.
+    if (!stateful && !hasPython()) return LocalSession.open(settings);
+    return this.#supervised(await HostSession.open({ ...settings, ...this.#events(), warm, stateful }, signal), signal);
   }
 
   async #openSandbox(settings: LocalSessionSettings, signal: AbortSignal): Promise<BackendSession> {
     const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit, warm } = this.#options;
-    const { stateful = false, outputDir } = this.#options;
+    const { stateful = false } = this.#options;
     const sandbox = { readable, writable, network, memoryBytes, pidsLimit, warm };
-    if (stateful && process.platform !== "linux") throw statelessSystem();
+    if (stateful && process.platform !== "linux") throw unsupervisedSystem("stateful");
     if (process.platform === "darwin") return LocalSession.open({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();
-    const events = {
-      onReplaced: () => this.forgetFunctions(),
-      onLost: (reason: string) => this.sessionLost(reason),
-    };
-    const session = await SandboxSession.open({ ...settings, ...sandbox, ...events, stateful }, signal);
+    const all = { ...settings, ...sandbox, ...this.#events(), stateful };
+    return this.#supervised(await SandboxSession.open(all, signal), signal);
+  }
+
+  async #supervised(session: HostSession | SandboxSession, signal: AbortSignal): Promise<BackendSession> {
+    const { stateful = false, outputDir } = this.#options;
     return stateful ? this.makeStateful(session, { outputDir, bound: session.workspacePath }, signal) : session;
+  }
+
+  #events(): Pick<HostSessionSettings, "onReplaced" | "onLost"> {
+    return { onReplaced: () => this.forgetFunctions(), onLost: (reason) => this.sessionLost(reason) };
   }
 }
 
-function statelessSystem(): BackendUnavailableError {
-  return new BackendUnavailableError(`There are no stateful sandboxes on ${process.platform}`, {
-    remedy: "Leave `stateful` out, or use @fenced/executor-docker, @fenced/executor-jupyter or @fenced/executor-wasm.",
+function hasPython(): boolean {
+  return ["python3", "python"].some((name) => findProgram(name, process.env["PATH"] ?? "") !== undefined);
+}
+
+function unsupervisedSystem(option: "warm" | "stateful"): BackendUnavailableError {
+  return new BackendUnavailableError(`\`${option}\` needs Linux; this is ${process.platform}`, {
+    remedy:
+      option === "stateful"
+        ? "Leave it out, or use @fenced/executor-docker, @fenced/executor-jupyter or @fenced/executor-wasm."
+        : "Leave it out, or use a container, with @fenced/executor-docker.",
   });
 }
 

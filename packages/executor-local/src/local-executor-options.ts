@@ -6,12 +6,18 @@ import {
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
 } from "@fenced/executor-kit";
-import { warmOption, type WarmOptions } from "@fenced/executor-kit/supervisor";
+import {
+  checkStateful,
+  type StatefulExecutorOptions,
+  statefulOptions,
+  warmOption,
+  type WarmOptions,
+} from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 import { unshareable } from "./sandbox/shared-paths.ts";
 
 /** Options of `LocalCommandLineCodeExecutor`; all are optional. */
-export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions {
+export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
   /**
    * The blocks' working directory; created if missing, never deleted. Default: a temporary one that `stop()` deletes.
    */
@@ -57,36 +63,21 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    */
   readonly pidsLimit?: number;
   /**
-   * Keep a Python interpreter waiting in the sandbox, with modules already imported, and fork Python blocks from it; and one of
+   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it; and one of
    * JavaScript, if Node is there, which becomes the next block. This saves the time to start them, and to import large modules such
-   * as pandas. Default: false. Only with
-   * `isolation: "os-sandbox"`, on Linux.
+   * as pandas. Only on Linux: elsewhere the start fails. Without `python3` (3.8 or later), nothing waits, and blocks start as
+   * they do without `warm`. Default: false.
    */
   readonly warm?: false | WarmOptions;
   /**
-   * Run Python blocks in one interpreter, so that variables survive from block to block, and the value of the last expression is
-   * shown; `fork()` then makes a second executor with the same variables. Calls run one after another. Blocks in other
-   * languages remain processes of their own. Needs `isolation: "os-sandbox"`, on Linux. Default: false.
+   * As in Docker: Python blocks run in one interpreter, variables survive from block to block, and `fork()` makes a second
+   * executor with the same variables. Needs Linux and Python 3.8 or later, or the start fails. Default: false.
    */
   readonly stateful?: boolean;
-  /**
-   * The directory on this host where rich outputs of a stateful session are saved as files. Default: a temporary one, deleted by
-   * `stop()`.
-   */
-  readonly outputDir?: string;
 }
 
 /** Options that apply only to a sandbox. */
-const sandboxOnly = [
-  "network",
-  "readable",
-  "writable",
-  "memoryBytes",
-  "pidsLimit",
-  "warm",
-  "stateful",
-  "outputDir",
-] as const;
+const sandboxOnly = ["network", "readable", "writable", "memoryBytes", "pidsLimit"] as const;
 const leastMemory = 33_554_432;
 const leastPids = 16;
 
@@ -111,18 +102,15 @@ export const localExecutorOptions: z.ZodType<LocalExecutorOptions> = optionsSche
   memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
   pidsLimit: wholeNumberOption({ from: leastPids }).exactOptional(),
   warm: warmOption.exactOptional(),
-  stateful: z.boolean().exactOptional(),
-  outputDir: z.string().min(1).exactOptional(),
-} satisfies OptionSchemas<LocalExecutorOptions>).check(({ value, issues }) => {
+  ...statefulOptions,
+} satisfies OptionSchemas<LocalExecutorOptions>).check(checkStateful, ({ value, issues }) => {
   const refuse = (name: string, input: unknown, message: string): void => {
     issues.push({ code: "custom", path: [name], input, message });
   };
   if (value.isolation !== "os-sandbox") {
     for (const name of sandboxOnly) {
       if (value[name] !== undefined) {
-        const reason =
-          name === "warm" ? "no interpreter waits without a sandbox" : "without a sandbox nothing is held back";
-        refuse(name, value[name], `needs \`isolation: "os-sandbox"\`: ${reason}`);
+        refuse(name, value[name], 'needs `isolation: "os-sandbox"`: without a sandbox nothing is held back');
       }
     }
     return;

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type net from "node:net";
 import path from "node:path";
 import type { Duplex } from "node:stream";
@@ -11,16 +10,13 @@ import {
 import {
   blockEnvironment,
   commandLineCapabilities,
-  ControlGroup,
   functionVariables,
   hostEnvironment,
   hostFunctionLanguages,
-  killProcesses,
-  Leash,
   listenForCalls,
   programsOf,
   removeOwnFile,
-  SessionDirectories,
+  type SessionDirectories,
   type BackendSession,
   type BlockEvent,
   type BlockOutcome,
@@ -30,11 +26,12 @@ import {
   type LanguageCommand,
   type ProgramRun,
 } from "@fenced/executor-kit";
+import { HostGround } from "./host-ground.ts";
 import { findLanguages, type FoundLanguages } from "./languages/find-languages.ts";
 import { PipeSupply } from "./processes/pipes.ts";
 import { runProcess } from "./processes/run-process.ts";
 import { prepareSeatbelt, type Seatbelt, type SeatbeltWishes } from "./sandbox/prepare-seatbelt.ts";
-import type { VirtualEnv } from "./virtual-env.ts";
+import { inVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
 import { writeBlock } from "./write-block.ts";
 
 /** The settings of a session. */
@@ -60,11 +57,8 @@ export interface LocalSessionSettings {
 
 /** The resources of a session. */
 interface SessionParts {
-  readonly directories: SessionDirectories;
+  readonly ground: HostGround;
   readonly pipes: PipeSupply;
-  readonly leash: Leash;
-  /** Absent if this process may not create one. */
-  readonly group: ControlGroup | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly languages: FoundLanguages;
   readonly seatbelt: Seatbelt | undefined;
@@ -94,26 +88,18 @@ export class LocalSession implements BackendSession {
       hostFunctions: parts.seatbelt ? [] : hostFunctionLanguages(languages),
     };
     this.missing = parts.languages.missing;
-    this.files = parts.directories.files();
+    this.files = parts.ground.directories.files();
   }
 
   /** @throws BackendUnavailableError if the work directory cannot be created. */
   static async open(settings: LocalSessionSettings): Promise<LocalSession> {
-    const directories = await SessionDirectories.plan(settings);
-    const planned = await ControlGroup.plan(`fenced-${randomUUID()}`);
-    // Before there is anything to remove, since this program may die at any moment.
-    const leash = new Leash({
-      mark: markOf(settings),
-      ...(planned ? { controlGroup: planned } : {}),
-      ...directories.leashed,
-    });
+    const ground = await HostGround.open(settings);
+    const { directories } = ground;
     const pipes = new PipeSupply(directories.sessionDirectory);
     const given = { ...hostEnvironment(settings.inheritEnv), ...blockEnvironment, ...settings.env };
     try {
-      await directories.make();
       const seatbelt = await makeSeatbelt(settings, directories, given["PATH"]);
       const env = { ...given, ...seatbelt?.env };
-      const group = (await planned?.make()) === true ? planned : undefined;
       const search = {
         env: inVirtualEnv(env, settings.virtualEnv),
         cwd: directories.workDirectory,
@@ -121,17 +107,15 @@ export class LocalSession implements BackendSession {
         ...(seatbelt ? { wrap: seatbelt.wrap } : {}),
       };
       const [languages] = await Promise.all([findLanguages(settings.table, search), pipes.fill()]);
-      return new LocalSession(settings, { directories, leash, group, pipes, env, languages, seatbelt });
+      return new LocalSession(settings, { ground, pipes, env, languages, seatbelt });
     } catch (error) {
-      await planned?.remove();
-      await directories.remove().catch(() => {});
-      await leash.release();
+      await ground.release();
       throw error;
     }
   }
 
   functionPlaces(): Omit<FunctionPlaces, "owner"> {
-    const { sessionDirectory, workDirectory } = this.#parts.directories;
+    const { sessionDirectory, workDirectory } = this.#parts.ground.directories;
     const packages = path.join(sessionDirectory, "packages");
     return {
       python: path.join(sessionDirectory, "functions"),
@@ -143,22 +127,22 @@ export class LocalSession implements BackendSession {
   }
 
   async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
-    const { directories, seatbelt } = this.#parts;
+    const { ground, seatbelt } = this.#parts;
     if (seatbelt) {
       throw new FunctionSetupError("Code in the macOS sandbox cannot call host functions", {
         remedy: "Leave them out, or use @fenced/executor-docker.",
       });
     }
-    directories.claimFunctionsPackage();
-    this.#calls ??= await listenForCalls(directories.sessionDirectory, accept);
+    ground.directories.claimFunctionsPackage();
+    this.#calls ??= await listenForCalls(ground.directories.sessionDirectory, accept);
     return this.#calls.address;
   }
 
   async *run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const { directories, languages } = this.#parts;
+    const { ground, languages } = this.#parts;
     const language = languages.found.get(run.language);
     if (!language) throw new InvalidInputError(`No command runs ${run.language}`, { remedy: "Restart the executor." });
-    const codeFile = await writeBlock(directories, this.files, run, language.extension);
+    const codeFile = await writeBlock(ground.directories, this.files, run, language.extension);
     const temporary = run.filename === undefined && this.#settings.cleanupTempFiles;
     try {
       return { ...(yield* this.#run([...language.command, codeFile], run)), codeFile };
@@ -173,26 +157,23 @@ export class LocalSession implements BackendSession {
   }
 
   get workspacePath(): string {
-    return this.#parts.directories.workDirectory;
+    return this.#parts.ground.directories.workDirectory;
   }
 
   async reset(): Promise<void> {
-    const family = { mark: markOf(this.#settings), endedRoots: this.#started };
-    await Promise.all([this.#parts.group?.kill(), killProcesses(family)]);
+    await this.#parts.ground.endProcesses({ endedRoots: this.#started });
     this.#started.clear();
     for (const socket of this.#leftOpen) socket.destroy();
   }
 
   async close(): Promise<void> {
-    const { pipes, directories, group, leash } = this.#parts;
+    const { pipes, ground } = this.#parts;
     await this.reset();
     this.#calls?.server.close();
     try {
-      await group?.remove();
       await pipes.settle();
-      await directories.remove();
     } finally {
-      await leash.release();
+      await ground.release();
     }
   }
 
@@ -200,8 +181,8 @@ export class LocalSession implements BackendSession {
     command: readonly [string, ...string[]],
     run: Omit<ProgramRun, "argv"> & Pick<BlockRun, "hostCalls">,
   ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const { directories, pipes, env, seatbelt, group } = this.#parts;
-    const mark = markOf(this.#settings);
+    const { ground, pipes, env, seatbelt } = this.#parts;
+    const { directories, group, mark } = ground;
     const variables = inVirtualEnv({ ...env, ...run.env }, this.#settings.virtualEnv);
     const spec = {
       command: seatbelt?.wrap(command) ?? command,
@@ -237,20 +218,4 @@ async function makeSeatbelt(
 ): Promise<Seatbelt | undefined> {
   if (!seatbelt) return undefined;
   return prepareSeatbelt({ ...seatbelt, virtualEnv }, { programs: programsOf(table), searchPath }, directories);
-}
-
-/** The variable that identifies every process that a session started, wherever it went. */
-function markOf({ id }: LocalSessionSettings): { readonly name: string; readonly value: string } {
-  return { name: "FENCED_SESSION", value: id };
-}
-
-/** Takes precedence even over a `PATH` that the user gave. */
-function inVirtualEnv(
-  env: Readonly<Record<string, string>>,
-  virtualEnv: VirtualEnv | undefined,
-): Readonly<Record<string, string>> {
-  if (!virtualEnv) return env;
-  const { bin, directory } = virtualEnv;
-  const searchPath = [bin, ...(env["PATH"] === undefined ? [] : [env["PATH"]])];
-  return { ...env, VIRTUAL_ENV: directory, PATH: searchPath.join(path.delimiter) };
 }

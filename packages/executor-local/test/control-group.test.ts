@@ -61,39 +61,45 @@ const exists = async (place: string): Promise<boolean> =>
     () => false,
   );
 
-describe("a program that forks for ever, without environment and in sessions of its own", needs("python3"), () => {
-  it.skipIf(!made)("is ended by stop(), with its control group", async () => {
-    const executor = new LocalCommandLineCodeExecutor();
-    await executor.executeCodeBlocks([{ language: "python", code: relay("relay-stop") }]);
-    const group = await groupOf("relay-stop");
-    await executor.stop();
-    expect(await isGone("relay-stop")).toBe(true);
-    expect(await exists(group)).toBe(false);
-  });
+const inSystem = process.platform === "linux" ? [{}, { warm: {} }] : [{}];
 
-  it.skipIf(!made)("is ended by the time limit, and nothing of other blocks is", async () => {
-    await using executor = new LocalCommandLineCodeExecutor();
-    await executor.executeCodeBlocks([{ language: "python", code: relay("relay-other") }]);
-    const code = `${relay("relay-limit")}\nwhile True: pass`;
-    const result = await executor.executeCodeBlocks([{ language: "python", code }], { timeoutMs: 2000 });
-    expect(result.timedOut).toBe(true);
-    expect(await isGone("relay-limit")).toBe(true);
-    expect(await isGone("relay-other")).toBe(false);
-  });
-
-  it.skipIf(!made)("is ended when this program is killed", async () => {
-    const file = join(import.meta.dirname, "fixtures/runs-a-block.ts");
-    const words = ["--conditions=@fenced/source", "--import", "tsx", file];
-    const temporary = await temporaryDirectory();
-    const host = spawn(process.execPath, [...words, relay("relay-death")], {
-      env: { ...process.env, FENCED_TEST_TMPDIR: temporary },
-      stdio: ["ignore", "pipe", "inherit"],
+describe.each(inSystem)(
+  "with %j, a program that forks for ever, without environment and in sessions of its own,",
+  needs("python3"),
+  (options) => {
+    it.skipIf(!made)("is ended by stop(), with its control group", async () => {
+      const executor = new LocalCommandLineCodeExecutor(options);
+      await executor.executeCodeBlocks([{ language: "python", code: relay("relay-stop") }]);
+      const group = await groupOf("relay-stop");
+      await executor.stop();
+      expect(await isGone("relay-stop")).toBe(true);
+      expect(await exists(group)).toBe(false);
     });
-    await once(host.stdout, "data");
-    const group = await groupOf("relay-death");
-    host.kill("SIGKILL");
-    await expect.poll(() => isGone("relay-death"), { timeout: 20_000 }).toBe(true);
-    await expect.poll(() => exists(group), { timeout: 20_000 }).toBe(false);
-    await expect.poll(() => readdir(temporary), { timeout: 20_000 }).toEqual([]);
-  });
-});
+
+    it.skipIf(!made)("is ended by the time limit, and nothing of other blocks is", async () => {
+      await using executor = new LocalCommandLineCodeExecutor(options);
+      await executor.executeCodeBlocks([{ language: "python", code: relay("relay-other") }]);
+      const code = `${relay("relay-limit")}\nwhile True: pass`;
+      const result = await executor.executeCodeBlocks([{ language: "python", code }], { timeoutMs: 2000 });
+      expect(result.timedOut).toBe(true);
+      expect(await isGone("relay-limit")).toBe(true);
+      expect(await isGone("relay-other")).toBe(false);
+    });
+
+    it.skipIf(!made)("is ended when this program is killed", async () => {
+      const file = join(import.meta.dirname, "fixtures/runs-a-block.ts");
+      const words = ["--conditions=@fenced/source", "--import", "tsx", file];
+      const temporary = await temporaryDirectory();
+      const host = spawn(process.execPath, [...words, relay("relay-death"), JSON.stringify(options)], {
+        env: { ...process.env, FENCED_TEST_TMPDIR: temporary },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      await once(host.stdout, "data");
+      const group = await groupOf("relay-death");
+      host.kill("SIGKILL");
+      await expect.poll(() => isGone("relay-death"), { timeout: 20_000 }).toBe(true);
+      await expect.poll(() => exists(group), { timeout: 20_000 }).toBe(false);
+      await expect.poll(() => readdir(temporary), { timeout: 20_000 }).toEqual([]);
+    });
+  },
+);

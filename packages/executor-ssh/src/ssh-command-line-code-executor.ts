@@ -1,8 +1,8 @@
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import {
-  BaseCodeExecutor,
   commandLineCapabilities,
+  ForkableCodeExecutor,
   hostFunctionLanguages,
   languageTable,
   type BackendSession,
@@ -10,6 +10,7 @@ import {
 } from "@fenced/executor-kit";
 import { sshExecutorOptions, type SshExecutorOptions } from "./ssh-executor-options.ts";
 import { SshSession } from "./ssh-session.ts";
+import { SupervisedSshSession } from "./supervised-ssh-session.ts";
 
 /**
  * Runs blocks on another host, over the system's `ssh`: each in a new process, in the work directory there, as the
@@ -21,7 +22,7 @@ import { SshSession } from "./ssh-session.ts";
  * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
  * console.log(result.output); // "42\n"
  */
-export class SshCommandLineCodeExecutor extends BaseCodeExecutor {
+export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
   static readonly component: Component<SshCommandLineCodeExecutor> = defineComponent({
     provider: "@fenced/executor-ssh:SshCommandLineCodeExecutor",
     componentType: "code_executor",
@@ -40,6 +41,7 @@ export class SshCommandLineCodeExecutor extends BaseCodeExecutor {
     this.#table = languageTable(checked.languages);
     this.offered = {
       ...commandLineCapabilities(Object.keys(this.#table)),
+      ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(Object.keys(this.#table)),
       processes: true,
       isolation: "remote",
@@ -50,16 +52,20 @@ export class SshCommandLineCodeExecutor extends BaseCodeExecutor {
     return SshCommandLineCodeExecutor.component.dump({ ...this.#options });
   }
 
-  protected openSession(signal: AbortSignal): Promise<BackendSession> {
+  protected async openSession(signal: AbortSignal): Promise<BackendSession> {
     const request = {
       options: this.#options,
       owner: this.id,
       functionsModule: this.functionsModule,
-      offersFunctions: this.functions.length > 0,
+      functions: this.functions,
       table: this.#table,
       onReplaced: () => this.forgetFunctions(),
       onLost: (reason: string) => this.sessionLost(reason),
     };
-    return SshSession.open(request, signal);
+    const { warm = false, stateful = false, outputDir } = this.#options;
+    const session = await SshSession.open(request, signal);
+    if (!stateful && (warm === false || !session.hasPython)) return session;
+    const supervised = await SupervisedSshSession.open(session, request, signal);
+    return stateful ? this.makeStateful(supervised, { outputDir, bound: undefined }, signal) : supervised;
   }
 }

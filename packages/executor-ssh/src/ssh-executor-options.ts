@@ -5,10 +5,17 @@ import {
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
 } from "@fenced/executor-kit";
+import {
+  checkStateful,
+  type StatefulExecutorOptions,
+  statefulOptions,
+  warmOption,
+  type WarmOptions,
+} from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 
 /** Settings of `SshCommandLineCodeExecutor`. */
-export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions {
+export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
   /** The host, as `ssh` takes it: a name, an address, or an alias of its configuration. It must run Linux. */
   readonly host: string;
   /** The account to log in to. Default: what ssh's configuration says, else this program's user. */
@@ -29,6 +36,12 @@ export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExec
    * missing, never deleted. Default: a temporary one, deleted by `stop()`.
    */
   readonly workDir?: string;
+  /**
+   * Keep a Python interpreter waiting on the host, with modules that it has imported already, and fork Python blocks from it; and
+   * one of JavaScript, if Node is there, which becomes the next block. It needs Python 3.8 or later there: without any Python,
+   * blocks start as they do without `warm`, and with an older one, starting fails. Default: false.
+   */
+  readonly warm?: false | WarmOptions;
 }
 
 /** A word of ssh's command line: not an option, and a single line. */
@@ -92,4 +105,6 @@ export const sshExecutorOptions: z.ZodType<SshExecutorOptions> = optionsSchema({
   configFile: word.exactOptional(),
   options: sshOptions.exactOptional(),
   workDir: word.exactOptional(),
-} satisfies OptionSchemas<SshExecutorOptions>);
+  warm: warmOption.exactOptional(),
+  ...statefulOptions,
+} satisfies OptionSchemas<SshExecutorOptions>).check(checkStateful);

@@ -103,6 +103,12 @@ export class SshLink {
     return this.connection.greeting.directory;
   }
 
+  /** The interpreter there for programs of the session, in Python; `undefined` if there is none. */
+  get python(): string | undefined {
+    const { programs } = this.connection.greeting.inventory;
+    return programs.get("python3") ?? programs.get("python");
+  }
+
   /** The work directory there. */
   get workspace(): string {
     return this.connection.greeting.workspace;

@@ -22,10 +22,11 @@ import { SshLink, type LinkRequest } from "./ssh-link.ts";
 
 /** What a session is made for. */
 export interface SessionRequest extends Omit<LinkRequest, "ready"> {
-  readonly offersFunctions: boolean;
+  /** The functions that travel to the code. */
+  readonly functions: readonly unknown[];
   /** The connection broke and was replaced: everything on the host except the work directory is gone. */
   readonly onReplaced: () => void;
-  /** The connection broke: everything on the host except the work directory is gone. */
+  /** The connection broke, or code ended the supervisor: everything on the host except the work directory is gone. */
   readonly onLost: (reason: string) => void;
 }
 
@@ -52,13 +53,13 @@ export class SshSession implements BackendSession {
    */
   static async open(request: SessionRequest, signal: AbortSignal): Promise<SshSession> {
     const session = new SshSession(request);
-    await session.#ready(signal);
+    await session.ready(signal);
     return session;
   }
 
   get capabilities(): Partial<ExecutorCapabilities> {
     const names = [...this.#current.languages.found.keys()];
-    const hostFunctions = this.#python === undefined ? [] : hostFunctionLanguages(names);
+    const hostFunctions = this.#current.python === undefined ? [] : hostFunctionLanguages(names);
     return { ...commandLineCapabilities(names), hostFunctions };
   }
 
@@ -70,7 +71,7 @@ export class SshSession implements BackendSession {
     return this.#current.files;
   }
 
-  functionPlaces(): Omit<FunctionPlaces, "owner"> {
+  functionPlaces(): Required<Omit<FunctionPlaces, "owner">> {
     const { directory, workspace } = this.#current;
     return {
       python: `${directory}/functions`,
@@ -82,9 +83,8 @@ export class SshSession implements BackendSession {
 
   async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
     const { signal } = this.#closing;
-    const { connection } = await this.#ready(signal);
+    const { connection, python } = await this.ready(signal);
     if (this.#calls?.carrier.isOpen === true) return this.#calls.address;
-    const python = this.#python;
     if (python === undefined) {
       throw new FunctionSetupError("Code on this remote host cannot call host functions", {
         remedy: "Install Python 3.8 or later there, or leave the functions out.",
@@ -134,8 +134,18 @@ export class SshSession implements BackendSession {
     return this.#current.workspace;
   }
 
+  /** The session's own directory on the host. */
+  get directory(): string {
+    return this.#current.directory;
+  }
+
+  /** There is a Python there. */
+  get hasPython(): boolean {
+    return this.#current.python !== undefined;
+  }
+
   async repair(signal: AbortSignal): Promise<void> {
-    await this.#ready(signal);
+    await this.ready(signal);
     // Code may have ended the carrier of calls: the next call gets another.
     if (this.#calls?.carrier.isOpen !== false) return;
     this.#calls = undefined;
@@ -146,7 +156,7 @@ export class SshSession implements BackendSession {
     // Code may have stopped the carrier.
     this.#calls?.carrier.close();
     this.#calls = undefined;
-    await (await this.#ready(signal)).connection.reset();
+    await (await this.ready(signal)).connection.reset();
   }
 
   async close(): Promise<void> {
@@ -161,7 +171,8 @@ export class SshSession implements BackendSession {
     throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
   }
 
-  async #ready(signal: AbortSignal): Promise<SshLink> {
+  /** The connection, a new one if the last one broke. */
+  async ready(signal: AbortSignal): Promise<SshLink> {
     if (this.#closing.signal.aborted) throw stopped();
     if (this.#link && !this.#link.connection.lost) return this.#link;
     this.#connecting ??= this.#connect(AbortSignal.any([signal, this.#closing.signal])).finally(() => {
@@ -173,7 +184,7 @@ export class SshSession implements BackendSession {
   async #connect(signal: AbortSignal): Promise<SshLink> {
     const broken = this.#link;
     await broken?.close();
-    const ready = (): Promise<SshLink> => this.#ready(this.#closing.signal);
+    const ready = (): Promise<SshLink> => this.ready(this.#closing.signal);
     this.#link = await SshLink.open({ ...this.#request, ready }, signal);
     this.#link.connection.whenLost(this.#request.onLost);
     this.#calls = undefined;
@@ -181,14 +192,8 @@ export class SshSession implements BackendSession {
     return this.#link;
   }
 
-  /** The interpreter for the carrier of calls, a Python program. */
-  get #python(): string | undefined {
-    const { programs } = this.#current.connection.greeting.inventory;
-    return programs.get("python3") ?? programs.get("python");
-  }
-
   #functionVariables(link: SshLink, { env, hostCalls }: Pick<BlockRun, "env" | "hostCalls">): Record<string, string> {
-    if (!this.#request.offersFunctions && !hostCalls) return {};
+    if (this.#request.functions.length === 0 && !hostCalls) return {};
     const { path } = link.connection.greeting;
     return functionVariables(this.functionPlaces(), hostCalls, { PATH: path, ...env }, ":");
   }

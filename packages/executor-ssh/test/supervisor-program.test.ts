@@ -50,6 +50,19 @@ describe("the program on the remote host", needs("bash"), () => {
     child.stdin.destroy();
   });
 
+  it("then also ends a supervisor of blocks, whose variables nobody may read", needs("python3"), async () => {
+    const code =
+      "import ctypes, time\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\nprint('hidden', flush=True)\ntime.sleep(300)";
+    const hidden = spawn("python3", ["-c", code], { stdio: ["ignore", "pipe", "inherit"], detached: true });
+    const died = once(hidden, "exit");
+    await once(hidden.stdout, "data");
+    const child = supervisor(1);
+    child.stdin.write(`leader supervisor1 ${hidden.pid}\n`);
+    child.stdout.resume();
+    expect(await died).toEqual([null, "SIGKILL"]);
+    child.stdin.destroy();
+  });
+
   it("leaves nothing behind, however soon it is ended", { timeout: 120_000 }, async () => {
     const seconds = randomInt(1_000_000, 9_000_000);
     for (let round = 0; round < 20; round += 1) {

@@ -41,7 +41,7 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
     this.offered = {
       languages,
       stateful: true,
-      displays: false,
+      displays: languages.includes("python"),
       functions: languages.filter((each) => each !== "typescript"),
       hostFunctions: languages,
       stdin: true,
@@ -80,6 +80,8 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
         memoryBytes: this.#options.memoryBytes ?? 512 * mebibyte,
         storageBytes: this.#options.storageBytes ?? 256 * mebibyte,
         cacheDirectory: this.#options.cacheDirectory,
+        packages: this.#options.packages,
+        outputDir: this.#options.outputDir,
         onLost: (reason, options) => this.sessionLost(reason, options),
         functions: { forget: () => this.forgetFunctions(), setUpAgain: () => this.setUpFunctionsAgain() },
       },

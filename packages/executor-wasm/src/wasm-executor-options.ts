@@ -1,6 +1,7 @@
 import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
 import * as z from "zod";
+import { wasmPackages, type WasmPackages } from "./packages/package-options.ts";
 
 /** A language that runs in WebAssembly. */
 export type WasmLanguage = "python" | "javascript" | "typescript";
@@ -27,6 +28,13 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
    * in the user's cache directory. A directory that others may write to is not used.
    */
   readonly cacheDirectory?: string;
+  /** Packages of Python beside its standard library. They are installed before the first block. Default: none. */
+  readonly packages?: WasmPackages;
+  /**
+   * Directory on this host where pictures and other rich outputs of Python blocks are saved, created if it is missing.
+   * Default: a temporary one, deleted when the executor stops.
+   */
+  readonly outputDir?: string;
   /**
    * Runs the interpreters' processes inside an OS sandbox as well, a third wall, which on Linux bubblewrap makes. `true`: it
    * must work, or the start fails. `"auto"`: where it works; `executor.osSandbox` says whether. Default: `"auto"`.
@@ -52,5 +60,13 @@ export const wasmExecutorOptions: z.ZodType<WasmExecutorOptions> = optionsSchema
     .string()
     .regex(/^(?:\/|[A-Za-z]:[\\/])/, "must be an absolute path")
     .exactOptional(),
+  packages: wasmPackages.exactOptional(),
+  outputDir: z.string().min(1).exactOptional(),
   osSandbox: z.union([z.boolean(), z.literal("auto")]).exactOptional(),
-} satisfies OptionSchemas<WasmExecutorOptions>);
+} satisfies OptionSchemas<WasmExecutorOptions>).superRefine(({ languages, packages, outputDir }, { issues }) => {
+  if (languages === undefined || languages.includes("python")) return;
+  for (const [name, input] of Object.entries({ packages, outputDir })) {
+    const message = "needs python among the `languages`: only Python has packages and rich outputs";
+    if (input !== undefined) issues.push({ code: "custom", path: [name], input, message });
+  }
+});

@@ -9,10 +9,13 @@ import {
   type BlockOutcome,
   type BlockRun,
 } from "@fenced/executor-kit";
+import { DisplayBoard, RichEvents } from "@fenced/executor-kit/displays";
 import { TreeAccess } from "./files/tree-access.ts";
 import { Tree } from "./files/tree.ts";
 import { hostCallsPath } from "./interpreter/call-connections.ts";
 import { Interpreter, pythonFunctions, type Engine } from "./interpreter/interpreter.ts";
+import type { WasmPackages } from "./packages/package-options.ts";
+import { SessionPackages } from "./packages/session-packages.ts";
 import type { WasmLanguage } from "./wasm-executor-options.ts";
 
 /** Options of a session; see `WasmExecutorOptions`. */
@@ -24,6 +27,8 @@ export interface WasmSessionOptions {
   readonly functionsModule: string;
   readonly storageBytes: number;
   readonly cacheDirectory: string | undefined;
+  readonly packages: WasmPackages | undefined;
+  readonly outputDir: string | undefined;
   /** Whether interpreters are inside an OS sandbox as well. */
   readonly sandboxed: boolean;
   /** Called when variables of earlier blocks are gone. `reported`: a block's outcome says so. */
@@ -39,20 +44,26 @@ export class WasmSession implements BackendSession {
   readonly #tree: Tree;
   readonly #mark: { readonly name: string; readonly value: string };
   readonly #leash: Leash;
+  readonly #displays: DisplayBoard;
+  readonly #packages: SessionPackages | undefined;
   readonly #interpreters = new Map<Engine, Interpreter>();
   #acceptCalls: (connection: Duplex) => void = (connection) => connection.destroy();
 
-  private constructor(options: WasmSessionOptions) {
+  private constructor(options: WasmSessionOptions, displays: DisplayBoard) {
     this.#options = options;
+    this.#displays = displays;
     this.#tree = new Tree(options.storageBytes);
     this.files = new RemoteFiles(new TreeAccess(this.#tree));
     this.#mark = { name: "FENCED_SESSION", value: options.id };
     this.#leash = new Leash({ mark: this.#mark, remove: [] });
+    const { packages } = options;
+    this.#packages = packages && new SessionPackages({ ...options, packages, mark: this.#mark });
   }
 
   static async open(options: WasmSessionOptions, signal: AbortSignal): Promise<WasmSession> {
-    const session = new WasmSession(options);
+    const session = new WasmSession(options, await DisplayBoard.open(options.outputDir, undefined));
     try {
+      await session.#packages?.open(signal);
       await session.#startFirst(signal);
       return session;
     } catch (error) {
@@ -80,9 +91,13 @@ export class WasmSession implements BackendSession {
     if (block.filename !== undefined) await this.files.write(block.filename, block.code);
     const engine = engineOf(block.language);
     const interpreter = this.#interpreters.get(engine) ?? (await this.#start(engine, block.signal));
-    const outcome = yield* interpreter.run(block);
+    const forged = new AbortController();
+    const signal = AbortSignal.any([block.signal, forged.signal]);
+    const displays = this.#displays.forBlock();
+    const events = new RichEvents(displays, () => forged.abort());
+    const outcome = yield* events.of(interpreter.run({ ...block, signal }), { exitCode: 137, stateLost: true });
     if (outcome.stateLost === true) this.#tellLoss(engine, block.signal);
-    return outcome;
+    return displays.truncated ? { ...outcome, truncated: true } : outcome;
   }
 
   async reset(signal: AbortSignal): Promise<void> {
@@ -92,6 +107,8 @@ export class WasmSession implements BackendSession {
 
   async close(): Promise<void> {
     await this.#killAll();
+    this.#packages?.close();
+    await this.#displays.close();
     await this.#leash.release();
   }
 
@@ -122,6 +139,9 @@ export class WasmSession implements BackendSession {
         ...this.#options,
         engine,
         mark: this.#mark,
+        packages: this.#packages?.descriptor,
+        installs: this.#options.packages?.installFromCode === true,
+        requests: async (fields, _bytes, blockSignal) => this.#packages?.answer(fields, blockSignal),
         tree: this.#tree,
         acceptCalls: (connection) => this.#acceptCalls(connection),
         onLost: () => this.#options.onLost(reason, { reported: false }),

@@ -1,4 +1,4 @@
-"""What IPython understands besides Python, as far as code in sessions uses it: `!command` and `%magic` (Python 3.8 or later)."""
+"""What IPython understands besides Python, as far as code in sessions needs it: `!command` and `%magic` (Python 3.8 or later)."""
 
 import ast
 import os
@@ -19,7 +19,7 @@ class UsageError(Exception):
 
 
 def translate(code):
-    """Python for a cell. A line is looked at only where Python refuses it, so that a `%` or `!` inside a text stays."""
+    """Translates a cell to Python. Only lines that Python rejects are translated, so a `%` or `!` inside a string stays."""
     if code.lstrip().startswith("%%"):
         return "get_ipython().run_cell_magic(%r)\n" % code.lstrip()
     lines = code.split("\n")
@@ -48,7 +48,7 @@ def rewrite(indent, target, mark, rest):
 
 
 class Events:
-    """What is called after each cell."""
+    """The callbacks to call after each cell."""
 
     def __init__(self):
         self.callbacks = {"post_execute": []}
@@ -67,7 +67,7 @@ class Shell:
         return translate(code)
 
     def fill_in(self, text):
-        """Replaces `{expression}` and `$name` by their values."""
+        """Replaces `{expression}` and `$name` with their values."""
 
         def value(match):
             try:

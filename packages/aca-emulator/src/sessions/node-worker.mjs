@@ -1,5 +1,5 @@
 /**
- * The process that runs a NodeLTS session's code, with `require`, top-level `await` and variables that stay. It reads
+ * The process that runs a NodeLTS session's code, with `require`, top-level `await` and variables that persist. It reads
  * tasks from file descriptor 3 and answers on 4.
  */
 import { createReadStream, writeSync } from "node:fs";
@@ -9,7 +9,7 @@ import { start, Recoverable } from "node:repl";
 import { PassThrough } from "node:stream";
 import { inspect } from "node:util";
 
-/** The most that a value may take in an answer, in characters. */
+/** The most characters of a value in an answer. */
 const largestValue = 16 * 1024 * 1024;
 
 const server = start({ input: new PassThrough(), output: new PassThrough(), prompt: "", useGlobal: true });
@@ -47,7 +47,7 @@ async function run(code) {
 }
 
 /**
- * An error with its stack, but for the frames of this program.
+ * An error with its stack, without this program's frames.
  *
  * @param {unknown} error
  */

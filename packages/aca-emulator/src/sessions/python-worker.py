@@ -14,7 +14,7 @@ import traceback
 import types
 import warnings
 
-# The most that a value may take in an answer.
+# The most characters of a value in an answer.
 LARGEST_VALUE = 16 * 1024 * 1024
 
 
@@ -74,7 +74,7 @@ class Cells:
         if len(text) > LARGEST_VALUE:
             return text[: LARGEST_VALUE // 2] + "..."
         try:
-            # Numbers, for one: what is printed is JSON by itself.
+            # Numbers, for example, print as JSON.
             return json.loads(text, parse_constant=lambda word: word)
         except (ValueError, RecursionError):
             return text
@@ -105,7 +105,7 @@ class Cells:
 
 
 class Publisher:
-    """Takes what code displays: a cell's pictures are part of its answer, and text is printed."""
+    """Takes what code displays: pictures become part of the cell's answer, and text is printed."""
 
     def __init__(self, cells):
         self.cells = cells
@@ -118,7 +118,7 @@ class Publisher:
 
 
 def own_part(trace):
-    """A traceback from the first frame of the code itself."""
+    """A traceback that begins with the code's first frame."""
     while trace and not trace.tb_frame.f_code.co_filename.startswith("<cell "):
         trace = trace.tb_next
     return trace
@@ -169,7 +169,7 @@ def offer_display(cells):
 
 
 def work(tasks, replies, magics):
-    """Runs task after task, until there are no more."""
+    """Runs tasks one after another, until there are no more."""
     warnings.filterwarnings("ignore", message=".*non-interactive.*")
     sys.stdin = open(0, encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
@@ -189,7 +189,7 @@ def work(tasks, replies, magics):
             continue
         except BaseException as error:
             reply = {"status": "Failed", "error": {"code": "ExecutionFailed", "message": repr(error)[:4000]}}
-        # A child that the code forked ends here, or it would take the session's next task for itself.
+        # A child that the code forked exits here; otherwise it would take the session's next task.
         if os.getpid() != own:
             os._exit(0)
         replies.write(json.dumps(reply).encode() + b"\n")

@@ -1,7 +1,7 @@
 """
 A session's supervisor (Python 3.8 or later, standard library only). It takes one task after another from standard input
 as lines of JSON, has a worker run it, captures what the worker and its children write, and answers on standard output.
-When its input ends, which it does when the emulator dies in whatever way, it kills everything that the session started.
+When its input ends, which happens however the emulator dies, it kills everything that the session started.
 """
 
 import json
@@ -12,12 +12,12 @@ import sys
 import time
 import types
 
-# The most that a worker may answer, in bytes: more comes only from code that writes in its place.
+# The longest answer of a worker, in bytes: only code that writes in the worker's place sends more.
 LARGEST_REPLY = 64 * 1024 * 1024
 
 
 class Capture:
-    """What arrives on one output stream, at most so many bytes of it."""
+    """Collects one output stream, up to a number of bytes."""
 
     def __init__(self):
         self.source, self.sink = os.pipe()
@@ -141,7 +141,7 @@ class Session:
                 self.end({"status": str(code)})
 
     def reset(self):
-        """Starts a new worker; the old one's end is expected."""
+        """Replaces the worker. The end of the old one is not a failure of the session."""
         if self.config["kind"] != "shell":
             send(-self.pid, signal.SIGKILL)
             os.close(self.reply)
@@ -149,7 +149,7 @@ class Session:
 
 
 def read_answer(line):
-    """What a worker says; code can write in its place."""
+    """Reads what a worker says, or what code writes in its place."""
     try:
         answer = json.loads(line)
         if isinstance(answer, dict) and isinstance(answer.get("status"), str):
@@ -193,7 +193,7 @@ def send(pid, number):
 
 
 def become_subreaper():
-    """Orphans of the session become this process's children, so that they can be found."""
+    """Makes orphans of the session children of this process, so that it finds them."""
     try:
         import ctypes
 

@@ -1,6 +1,6 @@
 """
-Runs blocks in a thread of the session's interpreter (Python 3.8 or later, Linux), so that short executions, the steps, can fetch what
-they print, bring answers to calls of host functions, and end them. The scribe, a process beside the interpreter, keeps the bytes.
+Runs blocks in a thread of the session's interpreter (Python 3.8 or later, Linux). Short executions, the steps, fetch what they print,
+bring answers to calls of host functions, and end them. The scribe, a process beside the interpreter, keeps the bytes.
 """
 
 import base64
@@ -17,6 +17,7 @@ import time
 import traceback
 
 import __fenced_tools__ as tools
+import _fenced_block_surroundings as surroundings
 
 EXIT, WAKE = 19, 27
 STREAMS = {1: "stdout", 2: "stderr"}
@@ -67,11 +68,11 @@ class Pump:
         theirs.close()
         self.socket = ours
         self.streams = [tools.stream_to(descriptor) for descriptor in (self.out, self.err)]
-        # What loses its parent becomes a child of this process, where `kill` finds it (PR_SET_CHILD_SUBREAPER).
+        # A process that loses its parent becomes a child of this one, where `kill` finds it (PR_SET_CHILD_SUBREAPER).
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 
     def close(self):
-        """Another pump takes over. The scribe ends with its socket."""
+        """Ends this pump; another one may take over. The scribe ends when its socket closes."""
         if not self.block.ended:
             self.stop()
         if not self.block.ended:
@@ -81,11 +82,11 @@ class Pump:
         self.socket.close()
 
     def step(self, text):
-        """One exchange with the host; all that it asks for may be asked twice."""
+        """One exchange with the host. The same step may come twice."""
         order = json.loads(text)
         self.check(order["secret"])
         begins = order.get("start")
-        # The service may carry out late what the host has given up: a block never begins after its end.
+        # The service may run a step late, after the host has given it up: a block never begins after its end.
         if begins and begins["number"] > self.block.number:
             self.begin(begins, order["taken"])
         if order.get("stop", 0) > self.block.number:
@@ -120,7 +121,7 @@ class Pump:
                 return offset, taken, piece
 
     def receive(self, count):
-        """Leaves the bytes where they are, for a step that is interrupted in between."""
+        """Leaves the bytes in the buffer, because the step may be interrupted before it has them all."""
         while len(self.received) < count:
             piece = self.socket.recv(1048576)
             if not piece:
@@ -135,7 +136,7 @@ class Pump:
             raise RuntimeError("fenced: an earlier block does not end")
         session = sys.modules["__fenced__"]
         session.prepare(start["env"], start["functions"])
-        session.choose_modules(**start["modules"])
+        surroundings.choose_modules(**start["modules"])
         try:
             self.exchange({"taken": taken}, 0, begins=start["number"])
         except (OSError, RuntimeError) as error:
@@ -154,7 +155,7 @@ class Pump:
         try:
             exit_code = self.outcome(block, code)
         except BaseException:
-            # An interrupt that came late.
+            # A late interrupt.
             exit_code = 130
         if os.getpid() != own:
             # A child that the block forked ends here, or it would end the block.
@@ -186,7 +187,7 @@ class Pump:
 
     def end(self, block, exit_code):
         for stream in (sys.__stdout__, sys.__stderr__):
-            # What went past Python's own streams may wait there.
+            # They may still buffer what went past the streams of blocks.
             try:
                 stream.flush()
             except (AttributeError, OSError, ValueError):
@@ -218,7 +219,7 @@ class Pump:
                 left = left[os.write(self.messages, left) :]
 
     def stop(self):
-        """Ends what can be ended: child processes, and threads as soon as they run Python."""
+        """Ends child processes, and threads as soon as they run Python."""
         deadline, again = time.monotonic() + PATIENCE, 0
         while time.monotonic() < deadline:
             for pid, _ in tools.descendants(self.block.processes):
@@ -290,7 +291,7 @@ set_handler = signal.signal
 
 
 def start(secret, scribe, journal, mark, directory):
-    """Makes the pump of this session. The directory for the socket is nobody else's."""
+    """Makes the pump of this session. The directory for the socket must belong to this user."""
     os.makedirs(directory, mode=0o700, exist_ok=True)
     if os.path.islink(directory) or os.stat(directory).st_uid != os.getuid():
         raise RuntimeError("fenced: %s belongs to somebody else" % directory)

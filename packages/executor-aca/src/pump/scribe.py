@@ -1,9 +1,9 @@
 """
 Keeps what blocks print until the host has it, and carries connections of programs to the host. Python 3.8 or later, Linux.
 
-It is a process of its own beside the session's interpreter: nothing is lost when that dies, and nothing waits while it is busy in
-native code. The interpreter's steps ask it for bytes from an offset on, and bring the host's bytes; the same step may come twice.
-What the host has not taken for a while, or when the interpreter is gone, is in the journal, a file that the host can read.
+It is a separate process beside the session's interpreter: nothing is lost when that dies, and nothing waits while it is busy in
+native code. The interpreter's steps ask for bytes from an offset, and bring the host's bytes; the same step may come twice. What
+the host has not taken for a while, or by the time the interpreter is gone, is in the journal, a file that the host can read.
 
 Arguments: the descriptors of standard output, of standard error and of the interpreter's messages; the journal's path and its mark;
 the directory for the socket of host functions. Standard input is a socket to the interpreter.
@@ -28,7 +28,7 @@ STREAMS = {OUT: channels.STDOUT, ERR: channels.STDERR}
 STEP, ANSWER = struct.Struct(">IQQIIIBI"), struct.Struct(">IQQI")
 # Bytes that wait for the host; programs that print more have to wait. What is read at once when a block ends.
 LIMIT, MOST_AT_END = 1048576, 4194304
-# Seconds for more to come along with the first bytes, and until what was not fetched is written down.
+# Seconds to wait for more after the first bytes, and until bytes that were not fetched go to the journal.
 GATHERING, PATIENCE = 0.002, 2
 LONGEST_MESSAGE = 33554432
 
@@ -54,7 +54,7 @@ orders = {
 def send(kind, number, payload=b""):
     global outgoing, urgent, urgent_since
     outgoing += struct.pack(">IBI", len(payload) + 5, kind, number) + payload
-    # A program that has taken an answer says more soon.
+    # A program that has taken an answer soon sends more.
     if kind != channels.TUNNEL_TAKEN:
         if urgent <= base or not is_urgent():
             urgent_since = time.monotonic()
@@ -67,7 +67,7 @@ def is_urgent():
 
 
 def hold_back():
-    """Programs are not read while too much waits for the host."""
+    """Stops reading from programs while too much waits for the host."""
     global paused
     if not paused and len(outgoing) > LIMIT:
         paused = True
@@ -78,7 +78,7 @@ def hold_back():
 
 
 def read_output(descriptor):
-    """Whether there was something."""
+    """Reads a piece of output; returns whether there was any."""
     try:
         chunk = os.read(descriptor, 65536)
     except BlockingIOError:
@@ -92,7 +92,7 @@ def read_output(descriptor):
 
 
 def forget(epoll, descriptor):
-    """Nothing more comes there."""
+    """Stops watching a descriptor that has reached its end."""
     try:
         epoll.unregister(descriptor)
     except OSError:
@@ -100,7 +100,7 @@ def forget(epoll, descriptor):
 
 
 def drain():
-    """What was printed until now comes before what follows."""
+    """Reads what has been printed until now, so that it comes before what follows."""
     for descriptor in STREAMS:
         left = MOST_AT_END
         try:
@@ -111,7 +111,7 @@ def drain():
 
 
 def read_messages():
-    """The interpreter tells what a block shows, and that it has ended."""
+    """Takes what the interpreter says: what a block displays, and that it has ended."""
     global messages, block
     try:
         chunk = os.read(MESSAGES, 1048576)
@@ -193,7 +193,7 @@ def obey(frames):
 
 
 def answer():
-    """Answers the step that waits, if its time has come."""
+    """Answers the step that waits, if it is due."""
     global pending, fetched
     if pending is None:
         return
@@ -232,7 +232,7 @@ def write_journal():
 
 
 def end():
-    """The interpreter is gone."""
+    """Saves what is left, because the interpreter is gone."""
     read_messages()
     drain()
     if outgoing:
@@ -263,7 +263,7 @@ def serve(descriptor):
 
 
 def timeout():
-    """Seconds until something is to be done although nothing comes; `-1`: nothing is."""
+    """Seconds until there is something to do even if nothing arrives; `-1` for never."""
     now = time.monotonic()
     if pending is not None:
         return max(0.0, (min(due, urgent_since + GATHERING) if is_urgent() else due) - now)

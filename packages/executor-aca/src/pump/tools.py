@@ -10,6 +10,8 @@ import os
 import signal
 import sys
 
+from _fenced_process_table import read_processes
+
 # The kind of message that shows something.
 SHOWN = 20
 # The most that a block may show at once, in bytes.
@@ -17,7 +19,7 @@ LONGEST_SHOWN = 16777216
 
 
 def stream_to(descriptor):
-    # Text goes through at once, to the same pipe as what child processes print.
+    # Text goes through at once, into the pipe that child processes print to.
     raw = io.FileIO(descriptor, "w", closefd=False)
     return io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", write_through=True)
 
@@ -58,7 +60,7 @@ def find_shell():
 
 
 def shell_for(pump):
-    """IPython's shell, which hands what a block displays to the pump; `None` if there is none."""
+    """Makes IPython's shell hand what a block displays to the pump; returns the shell, or `None` if there is none."""
     shell = find_shell()
     publisher = getattr(shell, "display_pub", None)
     if publisher is None:
@@ -77,7 +79,7 @@ def shell_for(pump):
 
 
 def bundle(data):
-    """What is displayed, by type, as the host reads it."""
+    """Encodes what is displayed, by type, for the host."""
     texts = {}
     for kind, content in data.items():
         texts[kind] = base64.b64encode(content).decode() if isinstance(content, bytes) else content
@@ -94,17 +96,10 @@ def figure_callbacks():
 
 
 def descendants(known):
-    """The children of this process and theirs, each with its time of birth, except those that are known, and what they started."""
+    """The descendants of this process with their start times, except those in `known` and what these started."""
     children = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/stat" % name, "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        # A process whose first thread has ended looks like a zombie, but its other threads run on.
-        if fields[0] not in (b"Z", b"X") or int(fields[17]) > 1:
-            children.setdefault(int(fields[1]), []).append((int(name), int(fields[19])))
+    for pid, (parent, born) in read_processes().items():
+        children.setdefault(parent, []).append((pid, born))
     found, look = [], list(children.get(os.getpid(), []))
     while look:
         each = look.pop()

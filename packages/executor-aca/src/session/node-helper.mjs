@@ -1,9 +1,9 @@
-/** Makes a session of a NodeLTS pool ready: it is there as long as the session's process lives. */
+/** Prepares a session of a NodeLTS pool; its object exists as long as the session's process lives. */
 (() => {
   const mark = Symbol.for("fenced.session");
   /** @type {{ saved: Map<string, string | undefined> } | undefined} */
   const before = Reflect.get(globalThis, mark);
-  // What another executor's last block was given is taken back, too.
+  // Also undoes the variables of another executor's last block.
   const saved = before?.saved ?? new Map();
   /** @param {string} name @param {string | undefined} value */
   const put = (name, value) => {
@@ -13,7 +13,7 @@
   Reflect.set(globalThis, mark, {
     saved,
     /**
-     * Prepares a block: sets its environment variables, and takes those of the block before back.
+     * Prepares a block: undoes the environment variables of the block before, and sets its own.
      *
      * @param {Record<string, string>} variables
      */

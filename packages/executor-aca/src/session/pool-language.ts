@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ExecutorCapabilities } from "@fenced/core";
 import { blockEnvironment } from "@fenced/executor-kit";
+import { sharedModules } from "@fenced/executor-kit/supervisor";
 import type { PoolType } from "../api/pool-metadata.ts";
 
 /** The executor's functions in a session. */
@@ -102,12 +103,15 @@ export const poolLanguages: Readonly<Record<PoolType, PoolLanguage>> = {
 /** Python code that makes the helper a module of the session, and leaves no names behind. */
 function installPython(): string {
   return `
-def _fenced_install(source):
-    import types
+def _fenced_install(shared, source):
+    import sys, types
+    for name, text in shared.items():
+        module = sys.modules[name] = types.ModuleType(name)
+        exec(compile(text, "<fenced>", "exec"), module.__dict__)
     module = types.ModuleType("__fenced__")
     exec(source, module.__dict__)
     module.install(module)
-_fenced_install(${JSON.stringify(pythonHelper)})
+_fenced_install(${JSON.stringify(sharedModules)}, ${JSON.stringify(pythonHelper)})
 del _fenced_install
 `;
 }

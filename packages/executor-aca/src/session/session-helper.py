@@ -1,6 +1,6 @@
 """
-The module by which a session is recognized (Python 3.8 or later): it is there as long as the session's process lives. It
-writes down what blocks print, in order and uncut, sets a block's environment variables, and makes functions global.
+The module by which a session is recognized (Python 3.8 or later): it exists as long as the session's process lives. It
+logs what blocks print, in order and uncut, sets a block's environment variables, and makes functions global.
 """
 
 import importlib
@@ -8,8 +8,10 @@ import json
 import os
 import sys
 
+import _fenced_block_surroundings as surroundings
+
 NAME = "__fenced__"
-# Bytes that a log holds.
+# The most bytes in a log.
 LIMIT = 134217728
 
 
@@ -121,31 +123,15 @@ def begin(path, variables, functions):
 
 def prepare(variables, functions):
     """Prepares a block: its environment variables, the functions as globals."""
-    for name, value in saved.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+    surroundings.restore_variables(saved)
     saved.clear()
-    for name, value in variables.items():
-        saved[name] = os.environ.get(name)
-        os.environ[name] = value
+    saved.update(surroundings.set_variables(variables))
     importlib.invalidate_caches()
     offer(**functions)
 
 
-def choose_modules(functions, directory, names):
-    """Has the block import modules of functions from `directory`, in or below `functions`, and not those that another call had."""
-    sys.path[:] = [each for each in sys.path if os.path.dirname(each) != functions and each != directory]
-    sys.path.insert(0, directory)
-    for name in names:
-        file = getattr(sys.modules.get(name), "__file__", None) or ""
-        if file.startswith(functions + os.sep) and os.path.dirname(file) != directory:
-            del sys.modules[name]
-
-
 def offer(module, directory, names):
-    """Makes functions global once they are set up. Once only: a block may give their names to something else."""
+    """Makes functions global after they are set up, and only once: a block may assign something else to their names."""
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if module in offered or file is None or os.path.dirname(file) != directory:
@@ -157,7 +143,7 @@ def offer(module, directory, names):
 
 
 def leave():
-    """The executor goes, and the session stays."""
+    """Stops the pump, because the executor leaves the session."""
     global pump
     if pump is not None:
         pump.close()
@@ -165,7 +151,7 @@ def leave():
 
 
 def packages():
-    """Prints the names of the installed packages, one a line."""
+    """Prints the names of the installed packages, one per line."""
     import importlib.metadata
 
     print("\n".join(str(each.metadata["Name"]) for each in importlib.metadata.distributions()))

@@ -14,9 +14,9 @@ import {
   type ContainerCreateOptions,
   type Daemon,
 } from "@fenced/docker-daemon";
+import { Heartbeat } from "@fenced/executor-kit";
 import { connectSupervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
 import { ExecRunner, type BlockRunner } from "../run/exec-runner.ts";
-import { Heartbeat } from "./heartbeat.ts";
 
 /** How to reach a container's supervisor. */
 export interface ContainerEntry {
@@ -189,6 +189,8 @@ export class RunningContainer {
     if (this.#lost) throw this.#lost;
     if (runner.direct) return;
     this.#heartbeat = new Heartbeat({
+      name: "the Docker daemon",
+      tickMs: 1000,
       ping: () => this.#daemon.docker.ping(),
       patience: this.#daemon.transport.kind !== "socket" ? remotePatience : patience,
       onLost: (cause) => this.#lose(new Error(dockerReason(cause), { cause }), "silent"),

@@ -1,7 +1,6 @@
 import { type AllowedNetwork, InvalidInputError, packageIndexes } from "@fenced/core";
-import type { SessionNetwork } from "@fenced/executor-kit/supervisor";
+import type { SessionNetwork, Supervisor } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import type { BlockRunner } from "../run/exec-runner.ts";
 
 /** A container's network, as the options define it. */
 export interface ContainerNetwork {
@@ -32,7 +31,7 @@ export function containerNetwork(options: DockerExecutorOptions): ContainerNetwo
  */
 export async function enterNetwork(
   network: SessionNetwork,
-  runner: BlockRunner,
+  runner: Partial<Pick<Supervisor, "openNetwork">>,
   options: DockerExecutorOptions,
 ): Promise<Readonly<Record<string, string>>> {
   const openNetwork = runner.openNetwork?.bind(runner);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
 import { answered, dockerReason, OutputDemultiplexer, type Container, type Exec } from "@fenced/docker-daemon";
 import { feedProgram, isLiveInput, OutputQueue, type BlockEvent } from "@fenced/executor-kit";
-import type { ProgramEnd, SupervisedProgram, Supervisor } from "@fenced/executor-kit/supervisor";
+import type { PlaceRunner, ProgramEnd, SupervisedProgram, Supervisor } from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "../container/container-options.ts";
 
 const startProgram: string = readFileSync(new URL("./start-block.sh", import.meta.url), "utf8");
@@ -13,26 +13,12 @@ const killProgram: string = readFileSync(new URL("./kill-processes.sh", import.m
 const countProgram: string = readFileSync(new URL("./count-oom-kills.sh", import.meta.url), "utf8");
 
 /** A program as far as the daemon's `exec` can run it, too: its file is there already. */
-export type ExecutedProgram = Omit<SupervisedProgram, "file">;
+type ExecutedProgram = Omit<SupervisedProgram, "file">;
 
-/** Starts and ends blocks in one container. */
-export interface BlockRunner extends Pick<Supervisor, "direct" | "reset" | "fail"> {
-  run(program: ExecutedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void>;
-  /** Connects programs in the container with this one; not there without a supervisor. */
-  readonly openCalls?: Supervisor["openCalls"];
-  /** Connects programs in the container with a proxy in this process; absent without a supervisor. */
-  readonly openNetwork?: Supervisor["openNetwork"];
-  /** Connects this process with a port in the container; absent without a supervisor. */
-  readonly connect?: Supervisor["connect"];
-  /** Keeps interpreters waiting; absent without a supervisor. */
-  readonly keepWarm?: Supervisor["keepWarm"];
-  /** Starts interpreters that live from block to block; absent without a supervisor. */
-  readonly openInterpreter?: Supervisor["openInterpreter"];
-  /** Asks whether it is there; absent without a supervisor. */
-  readonly ping?: Supervisor["ping"];
-  /** Forks them; absent without a supervisor. */
-  readonly forkInterpreter?: Supervisor["forkInterpreter"];
-}
+/** Runs the programs of one container. What is optional is absent without a supervisor. */
+export type BlockRunner = PlaceRunner &
+  Pick<Supervisor, "direct" | "fail"> &
+  Partial<Pick<Supervisor, "openNetwork" | "connect">>;
 
 /** A container without a supervisor. */
 export interface ExecContext {

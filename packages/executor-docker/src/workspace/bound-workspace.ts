@@ -1,7 +1,8 @@
 import path from "node:path";
 import { removeOwnFile, type DirectoryFiles, type SessionDirectories } from "@fenced/executor-kit";
+import type { BlockFile } from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "../container/container-options.ts";
-import type { BlockFile, ContainerWorkspace } from "./container-workspace.ts";
+import type { ContainerWorkspace } from "../container/container-place.ts";
 
 /** A work directory that host and container share. */
 export class BoundWorkspace implements ContainerWorkspace {
@@ -17,7 +18,7 @@ export class BoundWorkspace implements ContainerWorkspace {
     if (filename !== undefined) await this.files.write(filename, source);
     const name = filename ?? this.#directories.writeOwn(source, extension);
     return {
-      inContainer: path.posix.join(workspacePath, name),
+      path: path.posix.join(workspacePath, name),
       onHost: path.join(this.#directories.workDirectory, name),
     };
   }

@@ -9,11 +9,12 @@ import {
   type FileContent,
   type SessionDirectories,
 } from "@fenced/executor-kit";
+import type { BlockFile } from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "../container/container-options.ts";
+import type { ContainerWorkspace } from "../container/container-place.ts";
 import type { RunningContainer } from "../container/running-container.ts";
 import { ArchiveAccess, belowTop, removeInContainer } from "./archive-access.ts";
 import { ContainerArchive, type ArchiveEntry } from "./container-archive.ts";
-import type { BlockFile, ContainerWorkspace } from "./container-workspace.ts";
 
 /**
  * A work directory that this host cannot see: a volume of a remote daemon. Files travel as tar archives. If the user
@@ -85,15 +86,15 @@ export class VolumeWorkspace implements ContainerWorkspace {
         [Symbol.asyncIterator]: () => Readable.from([bytes])[Symbol.asyncIterator](),
       };
       await this.#archive.put(workspacePath, [{ name, content }]);
-      return { inContainer: `${workspacePath}/${name}` };
+      return { path: `${workspacePath}/${name}` };
     }
     await this.files.write(filename, source);
     const onHost = path.join(this.#directories.workDirectory, filename);
-    return { inContainer: `${workspacePath}/${filename}`, ...(this.#directories.given ? { onHost } : {}) };
+    return { path: `${workspacePath}/${filename}`, ...(this.#directories.given ? { onHost } : {}) };
   }
 
-  async removeBlock({ inContainer }: BlockFile): Promise<void> {
-    await removeInContainer(this.#running, inContainer);
+  async removeBlock({ path: file }: BlockFile): Promise<void> {
+    await removeInContainer(this.#running, file);
   }
 
   async settle(): Promise<string | undefined> {

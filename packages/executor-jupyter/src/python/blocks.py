@@ -9,6 +9,8 @@ import tempfile
 import threading
 import time
 
+import _fenced_block_surroundings as surroundings
+
 home = functions = None
 outer_env = []
 shell_exit = 0
@@ -18,37 +20,22 @@ def push_env(env, calls=None):
     """Sets a block's variables. `calls`: how it can call host functions: from which modules, and by which commands."""
     if calls is not None:
         env = dict(env)
-        choose_modules(calls["modules"], calls["names"])
+        surroundings.choose_modules(functions, calls["modules"], calls["names"])
         env["PYTHONPATH"] = os.pathsep.join(
             filter(None, [calls["modules"], env.get("PYTHONPATH", outer("PYTHONPATH"))])
         )
         env["PATH"] = os.pathsep.join(filter(None, [calls["commands"], env.get("PATH", outer("PATH"))]))
-    outer_env.append({name: os.environ.get(name) for name in env})
-    os.environ.update(env)
+    outer_env.append(surroundings.set_variables(env))
 
 
 def pop_env(calls=None):
     if calls is not None:
-        choose_modules(functions, calls["names"])
-    for name, value in (outer_env.pop() if outer_env else {}).items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+        surroundings.choose_modules(functions, functions, calls["names"])
+    surroundings.restore_variables(outer_env.pop() if outer_env else {})
 
 
 def outer(name):
     return os.environ.get(name, "")
-
-
-def choose_modules(directory, names):
-    """Makes the cell import function modules from this directory, not those of an earlier call."""
-    sys.path[:] = [each for each in sys.path if os.path.dirname(each) != functions and each != directory]
-    sys.path.insert(0, directory)
-    for name in names:
-        file = getattr(sys.modules.get(name), "__file__", None) or ""
-        if file.startswith(functions + os.sep) and os.path.dirname(file) != directory:
-            del sys.modules[name]
 
 
 def shell(program, code, stdin):
@@ -59,7 +46,7 @@ def shell(program, code, stdin):
             file.write(code)
         shell_exit = run_script([program, script], stdin)
     finally:
-        # The block may have removed or replaced it.
+        # The block may have removed it.
         try:
             os.unlink(script)
         except OSError:

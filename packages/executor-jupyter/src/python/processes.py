@@ -5,6 +5,8 @@ import signal
 import threading
 import time
 
+from _fenced_process_table import read_processes
+
 began = started = 0
 
 
@@ -30,23 +32,11 @@ def processes():
         import psutil
 
         return {each.pid: (each.ppid(), each.create_time()) for each in psutil.Process().children(recursive=True)}
-    table = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open("/proc/%s/stat" % name, "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        # A process whose first thread has ended looks like a zombie, but its other threads run on.
-        if fields[0] not in (b"Z", b"X") or int(fields[17]) > 1:
-            table[int(name)] = (int(fields[1]), int(fields[19]))
-    return table
+    return read_processes()
 
 
 def descendants(since):
-    """The processes that started later, except children of processes that did not."""
+    """The descendants that started at `since` or later, without those below a process that started earlier."""
     table = processes()
     children = {}
     for pid, (parent, _) in table.items():
@@ -61,7 +51,7 @@ def descendants(since):
 
 
 def kill(everything=False):
-    """Ends all processes that this cell, or the kernel, has started; returns whether none are left."""
+    """Kills all processes that this cell, or the kernel, has started; returns whether none are left."""
     since = began if everything else started
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline:

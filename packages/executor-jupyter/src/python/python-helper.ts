@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { untilAborted, within } from "@fenced/core/abort";
+import { sharedModules } from "@fenced/executor-kit/supervisor";
 import { field, textField, texts } from "../fields.ts";
 import type { KernelRequest } from "../kernel/kernel-request.ts";
 import type { Kernel } from "../kernel/kernel.ts";
@@ -14,6 +15,7 @@ const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url)
 
 /** The modules of the helper, in the order in which they import each other. */
 const helperModules: Readonly<Record<string, string>> = {
+  ...sharedModules,
   _fenced_processes: processesProgram,
   _fenced_files: filesProgram,
   _fenced_blocks: blocksProgram,

@@ -22,7 +22,7 @@ leash_pipe = None
 
 
 class Reply:
-    """An expression that is evaluated after a cell returns it as JSON."""
+    """The result of an expression that is evaluated after a cell; the kernel sends it as JSON."""
 
     def __init__(self, value):
         self.value = value

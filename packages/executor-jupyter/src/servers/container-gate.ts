@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { BackendUnavailableError, type NetworkDecision, type NetworkPolicy } from "@fenced/core";
-import type { Container } from "@fenced/docker-daemon";
+import type * as DockerDaemon from "@fenced/docker-daemon";
 import { EgressProxy } from "@fenced/egress";
 import {
   connectSupervisor,
@@ -9,7 +9,9 @@ import {
   type Supervisor,
   supervisorCommand,
 } from "@fenced/executor-kit/supervisor";
-import type { DaemonPackage } from "./jupyter-container.ts";
+
+/** `@fenced/docker-daemon`, which is loaded only when it is needed. */
+export type DaemonPackage = typeof DockerDaemon;
 
 /** What to open in a container without a network. */
 export interface GateSettings {
@@ -57,7 +59,11 @@ export class ContainerGate {
   }
 
   /** @throws BackendUnavailableError if the container has no Python; the daemon's error. */
-  static async open(loaded: DaemonPackage, container: Container, settings: GateSettings): Promise<ContainerGate> {
+  static async open(
+    loaded: DaemonPackage,
+    container: DockerDaemon.Container,
+    settings: GateSettings,
+  ): Promise<ContainerGate> {
     const { policy, innerPort, port, onLost } = settings;
     const directory = `/tmp/fenced-${randomUUID().slice(0, 8)}`;
     const stream = await loaded.execProgram(container, supervisorCommand({ directory, workspace: "/tmp" }));

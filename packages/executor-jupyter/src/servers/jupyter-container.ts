@@ -9,9 +9,8 @@ import {
   type NetworkPolicy,
   packageIndexes,
 } from "@fenced/core";
-import type * as DockerDaemon from "@fenced/docker-daemon";
 import type { Container, ContainerCreateOptions, ContainerLeash, Daemon } from "@fenced/docker-daemon";
-import { ContainerGate } from "./container-gate.ts";
+import { ContainerGate, type DaemonPackage } from "./container-gate.ts";
 import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 
 /** How to start a container, in addition to the user's options. */
@@ -22,9 +21,6 @@ export interface ContainerSettings {
   /** The host directory that is bound to `/workspace`: its name on the daemon's host, and its owner. */
   readonly bind?: { readonly source: string; readonly owner: { readonly uid: number; readonly gid: number } };
 }
-
-/** `@fenced/docker-daemon`, which is loaded only when it is needed. */
-export type DaemonPackage = typeof DockerDaemon;
 
 const startProgram: string = readFileSync(new URL("./start-container.sh", import.meta.url), "utf8");
 

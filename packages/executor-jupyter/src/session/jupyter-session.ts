@@ -105,12 +105,12 @@ export class JupyterSession implements BackendSession {
     const refusals = slot.collectRefusals();
     try {
       const prepared = await this.#answer(this.#prepare(live, run, { env, calls }), live, run.signal);
-      if (!prepared) return { exitCode: 1, stateLost: this.#takeStateLost(run) };
+      if (!prepared) return { exitCode: 1, network: refusals(), stateLost: this.#takeStateLost(run) };
       const outcome = yield* runCell(run, { slot, live, interruptGraceMs: this.#settings.interruptGraceMs });
       return { ...outcome, network: refusals(), stateLost: this.#takeStateLost(run) };
     } catch (error) {
       if (!(error instanceof KernelLostError)) throw error;
-      return yield* this.#afterLoss(error, live);
+      return { ...(yield* this.#afterLoss(error, live)), network: refusals() };
     } finally {
       refusals();
       if (env && live.helper && !live.kernel.end) {

@@ -1,1 +1,2 @@
 export { BlockDisplays, DisplayBoard, type RichOutput } from "./display-board.ts";
+export { RichEvents, type RichPiece } from "./rich-events.ts";

@@ -1,7 +1,7 @@
-"""Installs missing packages, writes the functions' module, imports it and reports. Python 3.8 or later.
+"""Installs missing packages, writes the functions' module, imports it and reports how that went. Python 3.8 or later.
 
-It runs as a block, and so works wherever Python blocks run; every name is local to one function, which leaves nothing behind in a
-session that keeps variables.
+It runs as a block, so it works wherever Python blocks run. All names are local to one function, so a session that keeps variables
+stays clean.
 """
 
 
@@ -67,7 +67,7 @@ def _fenced_set_up(plan):
         return None if done.returncode == 0 else done.stdout.decode("utf-8", "replace")
 
     def write(directory, name, text):
-        """Never half a file: a block may import it at the same time."""
+        """Replaces the file as a whole: a block may be importing it."""
         os.makedirs(directory, exist_ok=True)
         place = os.path.join(directory, name)
         with open(place + "~", "w", encoding="utf-8", newline="\n") as file:

@@ -13,7 +13,7 @@ interface Offer {
 }
 
 /**
- * The input of a program while it runs: a stream for whoever started it, and the pieces that its session pulls from that.
+ * The input of a running program: a stream for the caller, and the pieces that the session pulls from it.
  * A write resolves when the session asks for more, so that nothing is kept but one piece.
  */
 export class ProgramInput {

@@ -1,4 +1,4 @@
-"""Files of the host's own, which blocks run, in the workspace. Python 3.8 or later, standard library only."""
+"""The files in the workspace that the host writes and blocks run. Python 3.8 or later, standard library only."""
 
 import os
 
@@ -6,7 +6,7 @@ files = {}
 
 
 def write(number, workspace, payload):
-    """The first piece for a block begins with whether its file is kept, and its name."""
+    """Takes a piece of a block's file. The first piece begins with whether the file is kept, and its name."""
     if number not in files:
         head, payload = payload.split(b"\0", 1)
         files[number] = BlockFile(workspace, head)
@@ -18,7 +18,7 @@ def take(number):
 
 
 class BlockFile:
-    """What a block runs, in the workspace: a new file, or none, whatever code has put there."""
+    """The file that a block runs. It is always new: code may have put something else in its place."""
 
     def __init__(self, workspace, head):
         kept, name = head.split(b":", 1)
@@ -44,7 +44,7 @@ class BlockFile:
             os.close(self.descriptor)
 
     def remove(self):
-        """Only what this made: something else may have been there before."""
+        """Removes only what this program created: something else may have been there before."""
         try:
             if self.descriptor is not None and not self.kept:
                 os.unlink(self.place)

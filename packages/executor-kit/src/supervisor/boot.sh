@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Becomes the supervisor ($1, Python) where there is Python, else what answers in its place ($2, shell). Both get the other
+# Becomes the supervisor ($1) if there is Python, else the shell program that answers in its place ($2). Both get the other
 # arguments. -I -S keeps files of the work directory and of the image from being imported.
 supervisor=$1 inventory=$2
 shift 2

@@ -1,6 +1,6 @@
-"""Carries connections of programs to the host over standard streams, and does nothing else. Python 3.8 or later.
+"""Carries connections of programs to the host over the standard streams, and does nothing else. Python 3.8 or later.
 
-Arguments: the directory for the socket, and what to say before the first frame.
+Arguments: the directory for the socket, and a line to print before the first frame.
 """
 
 import os
@@ -24,7 +24,7 @@ def take_frames():
         os._exit(0)
     for kind, number, payload in frames:
         if kind == channels.LISTEN:
-            # One that was killed leaves its socket behind.
+            # A carrier that was killed leaves its socket behind, so each has a name of its own.
             place = os.path.join(sys.argv[1], "calls-%d" % os.getpid())
             channel.send(channels.LISTENING, 0, os.fsencode(tunnels.listen_for_calls(place)))
         elif kind in orders:

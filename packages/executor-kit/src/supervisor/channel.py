@@ -1,4 +1,4 @@
-"""Frames to and from the host, and what waits for something to read. Python 3.8 or later, standard library only."""
+"""Frames to and from the host, and the descriptors that are waited for. Python 3.8 or later, standard library only."""
 
 import fcntl
 import os
@@ -21,12 +21,12 @@ MAGIC = b"FENCED-HOST\n"
 READ = 262144
 CAPACITY = 1048576
 
-# What ends, starts and orders; and, apart, the output of blocks, which is not read while the host does not take it.
+# Starts, ends and orders; and, separately, the output of blocks, which is not read while the host does not take it.
 events, data = select.epoll(), select.epoll()
 
 
 class Channel:
-    """To the host: by the standard streams, or by a socket in place of them. While output waits, blocks are not read."""
+    """The connection to the host: the standard streams, or a socket that replaces them. While output waits here, blocks are not read."""
 
     def __init__(self):
         self.source, self.sink = 0, 1
@@ -82,7 +82,7 @@ class Channel:
         events.register(data.fileno(), select.EPOLLIN)
 
     def receive(self):
-        """The whole frames that are here now; `None`: the host is gone."""
+        """The frames that have arrived completely; `None` if the host is gone."""
         chunk = os.read(self.source, READ)
         if not chunk:
             return None
@@ -107,7 +107,7 @@ class Channel:
 
 
 def widen(pipe, size):
-    """Programs that write much are woken less often. A refusal costs nothing but that."""
+    """Enlarges a pipe, so that programs that write a lot are woken less often. It does not matter if the kernel refuses."""
     try:
         fcntl.fcntl(pipe, 1031, size)
     except OSError:

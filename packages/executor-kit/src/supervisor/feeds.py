@@ -1,6 +1,6 @@
-"""Input that comes while a program runs, handed on as the program reads. Python 3.8 or later.
+"""Passes on input that comes while a program runs, as the program reads it. Python 3.8 or later.
 
-The host sends no more than a window that the program has not taken, and learns at once when the program closes its end.
+The host sends at most a window more than the program has read, and learns at once when the program closes its end.
 """
 
 import os
@@ -9,7 +9,7 @@ import struct
 
 from _fenced_channel import FED, channel, events
 
-# By the block's number, and by the end of the pipe that is written to.
+# The feeds by their block's number, and by the descriptor that is written to.
 feeds, writers = {}, {}
 
 
@@ -26,13 +26,13 @@ def begin(number):
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     feeds[number] = writers[writing] = Feed(number, writing)
-    # Nothing but the other end's closing.
+    # Reports only that the program has closed its end.
     events.register(writing, 0)
     return reading
 
 
 def write(number, payload):
-    """What the host says, or that it has said everything."""
+    """Takes input from the host; empty input is its end."""
     feed = feeds.get(number)
     if feed is None:
         return

@@ -1,8 +1,8 @@
 """Answers one request for a file of the workspace. Python 3.8 or later, standard library only.
 
-Arguments: the workspace; `list`, `stat`, `content`, `put`, `drop` or `remove`; a path in it; what else the request has. Says why it
-fails on standard error: the system's name of the error, and its text. The workspace is hostile: code may swap what is in it at any
-time. So a path is resolved first, and then gone down step by step, following no link; trees are walked without recursion.
+Arguments: the workspace; `list`, `stat`, `content`, `put`, `drop` or `remove`; a path in it; further words of the request. On failure, it
+prints the system's name of the error and its text on standard error. The workspace is hostile: code may swap what is in it at any
+time. So a path is resolved first and then opened directory by directory, without following links. Trees are walked without recursion.
 """
 
 import errno
@@ -20,7 +20,7 @@ def fail(code):
 
 
 def resolve():
-    """The parts of the path without links; one that leads out, or to nothing, is refused."""
+    """Resolves a path to its parts, which contain no links; refuses one that leads out of the workspace or does not exist."""
     real = os.path.realpath(root)
     place = os.path.join(real, path)
     found = os.path.realpath(place)
@@ -74,7 +74,7 @@ def say_status():
 
 
 def send_content():
-    # A named pipe must not be waited for.
+    # Opening a named pipe must not block.
     file = open_found(os.O_RDONLY | os.O_NONBLOCK)
     if kind_of(os.fstat(file)) == "directory":
         fail(errno.EISDIR)
@@ -93,7 +93,7 @@ def write(descriptor, piece):
 
 
 def put():
-    """Adds the input to a file of the host's own; the last piece takes its place at the path, if all is there."""
+    """Appends standard input to a partial file. The last piece moves the file to its path, if it is complete."""
     part, first, size = words
     top = os.open(root, FOLDER)
     made = os.O_CREAT | os.O_EXCL if first == b"first" else os.O_APPEND
@@ -131,7 +131,7 @@ def drop():
 
 
 def entries(folder):
-    """The names in a directory, and whether they are directories."""
+    """The names in a directory, each with whether it is a directory."""
     with os.scandir(folder) as found:
         return [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in found]
 
@@ -175,7 +175,7 @@ def remove():
 
 
 def remove_tree(name, above):
-    """From the deepest directory up; each is held open until it is empty."""
+    """Removes a tree from the deepest directory up; each directory stays open until it is empty."""
     stack = [(name, above, os.open(name, FOLDER, dir_fd=above))]
     while stack:
         name, above, folder = stack[-1]
@@ -194,7 +194,7 @@ def remove_tree(name, above):
 
 
 def raise_limit():
-    """A directory is held open for each level of a tree."""
+    """Allows as many open directories as possible: a removal holds one open for each level of a tree."""
     try:
         import resource
 

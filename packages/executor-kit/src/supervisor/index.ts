@@ -5,8 +5,8 @@ export {
   type SupervisorInventory,
   type SupervisorStreams,
 } from "./connect-supervisor.ts";
+export { carrierText, sharedModules } from "./python-programs.ts";
 export {
-  carrierText,
   pythonCommand,
   supervisorCommand,
   supervisorLoader,
@@ -15,23 +15,28 @@ export {
 } from "./supervisor-command.ts";
 export { PublishedPorts } from "./published-ports.ts";
 export { type NetworkProxy, type NetworkProxyClass, SessionNetwork } from "./session-network.ts";
-export { SupervisedFiles, type SupervisedPlace } from "./supervised-files.ts";
-export {
-  outcomeOf,
-  type ProgramEnd,
-  type ProgramFile,
-  type SupervisedProgram,
-  type WarmPrograms,
-} from "./supervised-program.ts";
-export type { Supervisor } from "./supervisor.ts";
-export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
-export { warmOption, type WarmOptions, warmPrograms } from "./warm-options.ts";
-export { encodeFrame, hostMagic, type FrameConsumer, FrameReader } from "./wire.ts";
+export { SupervisedFiles, type SupervisedFilesSettings } from "./supervised-files.ts";
+export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
+export type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
 export {
   type InterpretBlock,
-  type InterpretingSession,
-  StatefulSession,
-  type StatefulOptions,
-} from "./stateful-session.ts";
+  outcomeOf,
+  sessionMark,
+  type SupervisedFunctionPlaces,
+  SupervisedSession,
+  type SupervisedSettings,
+} from "./supervised-session.ts";
+export type { Supervisor } from "./supervisor.ts";
+export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
+export {
+  checkStateful,
+  interpreterProgram,
+  type StatefulExecutorOptions,
+  statefulOptions,
+  warmOption,
+  type WarmOptions,
+  warmPrograms,
+} from "./interpreter-options.ts";
+export { encodeFrame, hostMagic, type FrameConsumer, FrameReader } from "./wire.ts";
+export { StatefulSession, type StatefulOptions } from "./stateful-session.ts";
 export { type StatefulPlace, StatefulPython } from "./stateful-python.ts";
-export { interpreterProgram } from "./stateful-place.ts";

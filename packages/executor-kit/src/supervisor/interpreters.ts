@@ -1,13 +1,10 @@
-import { readFileSync } from "node:fs";
 import { BackendUnavailableError } from "@fenced/core";
 import { afterMs, within } from "@fenced/core/abort";
 import type { OutputPiece } from "../run/output-queue.ts";
+import { interpreterProgram, sessionsProgram } from "./python-programs.ts";
 import { type RunningPrograms, type Send, windowBytes } from "./running-programs.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 import { frameType, type OutputName } from "./wire.ts";
-
-const sessionsProgram: string = readFileSync(new URL("./sessions.py", import.meta.url), "utf8");
-const interpreterProgram: string = readFileSync(new URL("./interpreter.py", import.meta.url), "utf8");
 
 const piece = 262_144;
 /** How long an interpreter may take to start, or to fork, in milliseconds. */
@@ -46,7 +43,8 @@ export interface FunctionModules {
   readonly root: string;
   /** That of this call. */
   readonly directory: string;
-  readonly packages: string;
+  /** That of the packages that functions require; `null` if they are in the Python environment itself. */
+  readonly packages: string | null;
   /** The modules that differ from call to call. */
   readonly names: readonly string[];
 }

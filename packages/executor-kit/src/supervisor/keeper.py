@@ -1,4 +1,4 @@
-"""Who ends this place once the supervisor has ended, or has not heard from the host for a while. Python 3.8 or later."""
+"""The connection to the keeper, which ends this place once the supervisor has ended or has not heard from the host for a while. Python 3.8 or later."""
 
 import select
 
@@ -6,7 +6,7 @@ connection = None
 
 
 def find(name):
-    """Connects to an abstract socket, if there is a name. Whoever listens may have only just been started."""
+    """Connects to the keeper's abstract socket, if it has a name. The keeper may still be starting."""
     global connection
     if not name:
         return

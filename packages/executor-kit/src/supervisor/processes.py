@@ -1,6 +1,8 @@
-"""Questions to the system about processes, and signals. Python 3.8 or later, standard library only."""
+"""Finds processes, and sends them signals. Python 3.8 or later, standard library only."""
 
 import os
+
+from _fenced_process_table import read_processes
 
 try:
     import _signal as signal
@@ -15,6 +17,8 @@ except Exception:
     prctl = None
 
 SELF = os.getpid()
+# Whether blocks may not trace this program and the interpreter that waits.
+hidden = True
 
 
 def set_process(option, value):
@@ -26,29 +30,18 @@ def set_process(option, value):
 
 
 def adopt_orphans():
-    """What loses its parent below this process becomes its child (PR_SET_CHILD_SUBREAPER)."""
+    """Makes processes that lose their parent, anywhere below this one, its children (PR_SET_CHILD_SUBREAPER)."""
     set_process(36, 1)
 
 
 def protect(dumpable):
-    """0: blocks can neither trace this process nor read its memory (PR_SET_DUMPABLE)."""
+    """With 0, blocks can neither trace this process nor read its memory (PR_SET_DUMPABLE)."""
     set_process(4, dumpable)
 
 
 def processes():
     """The living processes and their parents."""
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open("/proc/" + name + "/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            # A process whose first thread has ended looks like a zombie, but its other threads run on.
-            if fields[0] not in (b"Z", b"X") or int(fields[17]) > 1:
-                found[int(name)] = int(fields[1])
-    return found
+    return {pid: parent for pid, (parent, _) in read_processes().items()}
 
 
 def has_mark(pid, mark):
@@ -60,20 +53,24 @@ def has_mark(pid, mark):
 
 
 def members(shepherd, mark):
-    """The processes below a shepherd, and those that carry the mark, with all that they started."""
+    """The processes below a shepherd, those that carry the mark, and everything that any of them started."""
     table = processes()
+    marked = {pid for pid in table if pid not in (1, SELF, shepherd) and has_mark(pid, mark)}
+    return marked | below(marked | {shepherd}, table)
+
+
+def below(pids, table=None):
+    """All that these processes have started, without this one."""
     children = {}
-    for pid, parent in table.items():
+    for pid, parent in (table or processes()).items():
         children.setdefault(parent, []).append(pid)
-    queue = list(children.get(shepherd, ()))
-    queue += [pid for pid in table if pid not in (1, SELF, shepherd) and has_mark(pid, mark)]
-    found = set()
+    queue, found = list(pids), {SELF}
     while queue:
-        pid = queue.pop()
-        if pid not in found and pid != SELF:
-            found.add(pid)
-            queue += children.get(pid, ())
-    return found
+        for child in children.get(queue.pop(), ()):
+            if child not in found:
+                found.add(child)
+                queue.append(child)
+    return found - {SELF}
 
 
 def stop(pids):
@@ -92,14 +89,28 @@ def send_signal(pids, number):
             pass
 
 
+def kill_step(target, alive):
+    """Takes the next step to kill these processes of `target`, which keeps where it is in `stopped` and `empty`: stops those that
+    were not there in the last step or, if all are stopped, kills them. Returns whether none was found several times in a row."""
+    fresh = alive - target.stopped
+    if fresh:
+        stop(fresh)
+        target.stopped |= fresh
+        return False
+    target.stopped = set()
+    kill(alive)
+    target.empty = 0 if alive else target.empty + 1
+    return target.empty > 2
+
+
 def default_signals():
-    """Python ignores these; programs do not expect that."""
+    """Restores the signals that Python ignores: programs do not expect them to be ignored."""
     for each in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(each, signal.SIG_DFL)
 
 
 def oom_kills():
-    """How often the kernel ended a process here for want of memory; `None` if it does not tell."""
+    """How many processes here the kernel has killed because memory ran out; `None` if that is unknown."""
     for file in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
         try:
             with open(file) as lines:

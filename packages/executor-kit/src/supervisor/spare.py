@@ -1,7 +1,7 @@
-"""Keeps one interpreter of JavaScript started, which waits for its block. Python 3.8 or later, standard library only.
+"""Keeps one JavaScript interpreter started, which waits for a block. Python 3.8 or later, standard library only.
 
-Others can read and change its memory, unlike that of a template. So it never lives while a process of another block does: it starts
-when there is none, and ends before a block starts that does not take it.
+Unlike the template of Python, it cannot close its memory to other processes. So it never lives beside a process of another block: it
+starts when there is none, and is killed before a block starts that does not use it.
 """
 
 import os
@@ -11,16 +11,18 @@ import _fenced_blocks as blocks
 import _fenced_processes as processes
 import _socket
 from _fenced_channel import READ, widen
+from _fenced_greeting import own_variables
+from _fenced_launch import fork_shepherd
 
 LONGEST = 32768
 WAIT = 2
-# Others may act when Node starts, as `NODE_OPTIONS` does.
+# Other variables may take effect when Node starts, as `NODE_OPTIONS` does.
 KNOWN = ("ENV", "PATH", "EXTRA_CA_CERTS", "NO_WARNINGS", "USE_ENV_PROXY")
 
 program = ""
 command = []
 settled = spare = None
-# Whether the last block was one for it.
+# Whether the last block was in JavaScript.
 wanted = True
 
 
@@ -34,7 +36,7 @@ class Spare:
 
 
 def configure(payload):
-    """The program that waits, the words before it, and the variables that blocks mostly have."""
+    """Takes the program that waits, the command before it, and the variables that most blocks have."""
     global program, command, settled, wanted
     program, count, *words = [os.fsdecode(each) for each in payload.split(b"\0")]
     command, given = words[: int(count)], words[int(count) :]
@@ -44,7 +46,7 @@ def configure(payload):
 
 
 def suitable(variables):
-    """Whether nothing of them has Node run or read files of others before there is a block: they may be those of the last block."""
+    """Whether none of these variables makes Node run or read files before it has a block: the last block may have written those files."""
     for name in variables:
         if name.startswith("NODE_") and name[5:] not in KNOWN:
             return False
@@ -79,10 +81,8 @@ def start():
         widen(given[0], READ)
         opened.append(os.open("/dev/null", os.O_RDONLY))
         mark = "FENCED_BLOCK=" + os.urandom(16).hex()
-        # The host, too, finds processes by what the session has of these.
-        common = {name: value for name, value in blocks.environment.items() if name.startswith("FENCED_")}
-        variables = dict(common, **dict([mark.split("=")], **settled))
-        shepherd, status = blocks.fork_shepherd((command + [file], variables), (opened[-1],) + given)
+        variables = dict(own_variables(), **dict([mark.split("=")], **settled))
+        shepherd, status = fork_shepherd((command + [file], variables), (opened[-1],) + given, blocks.workspace)
     except OSError:
         wanted = False
         for each in opened:
@@ -95,7 +95,7 @@ def start():
 
 
 def take(argv, variables, has_input):
-    """Has it run a block; returns its shepherd, where that one tells of its end, the outputs, and the mark, or `None`."""
+    """Makes it run a block; returns its `Spare`, or `None` if it cannot run this one."""
     global spare, settled, wanted
     wanted = argv[:-1] == command
     if wanted:
@@ -125,19 +125,19 @@ def send(words):
 
 
 def has_begun():
-    """It answers before it runs the block. If it does not, it is killed first, so that a block never runs twice."""
+    """Waits for its answer, which it gives before it runs the block. Without one it is killed, so that a block never runs twice."""
     if not select.select([spare.way], [], [], WAIT)[0]:
         processes.kill(processes.members(spare.shepherd, spare.mark))
     return bool(select.select([spare.way], [], [], WAIT)[0]) and spare.way.recv(1) == b"1"
 
 
 def end():
-    """Kills it. It has started nothing, and has run nothing of anybody's."""
+    """Kills it. It has started no processes and run no block."""
     global spare
     if spare is None:
         return
     old, spare = spare, None
-    # Once it has ended, the shepherd has, too, and something else may have its number.
+    # Once it has ended, so has its shepherd, whose process id may belong to something else by now.
     shepherd = set() if select.select([old.status], [], [], 0)[0] else {old.shepherd}
     processes.stop(shepherd)
     processes.kill(processes.members(old.shepherd, old.mark) | shepherd)

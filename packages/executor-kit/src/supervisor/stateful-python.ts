@@ -1,8 +1,8 @@
 import { ExecutorStoppedError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
-import type { BlockDisplays, DisplayBoard } from "../displays/display-board.ts";
+import type { DisplayBoard } from "../displays/display-board.ts";
+import { RichEvents } from "../displays/rich-events.ts";
 import { type BlockEvent, type BlockRun, timeIsUp } from "../run/block-run.ts";
-import { DisplayMessages, ForgedDisplay } from "./display-messages.ts";
 import type { FunctionModules, Interpreter, InterpreterProgram } from "./interpreters.ts";
 import { InterpreterGone } from "./running-programs.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
@@ -94,7 +94,7 @@ export class StatefulPython {
     for (let again = true; ; again = false) {
       const interpreter = await this.start(request.signal);
       try {
-        return yield* events.of(interpreter.run(request));
+        return yield* events.of(interpreter.run(request), { exitCode: 137, outOfMemory: false });
       } catch (error) {
         // It ended before the block began, which thus runs in the next one; its end has been told.
         if (!(error instanceof InterpreterGone) || !again) throw error;
@@ -159,59 +159,4 @@ const idleEnd = "The Python session ended; its variables are gone.";
 /** Nobody learns how an aborted call ended. */
 function isReported({ aborted, reason }: AbortSignal): boolean {
   return !aborted || reason === timeIsUp;
-}
-
-/** Turns what an interpreter says beside its output into displays. */
-class RichEvents {
-  readonly #displays: BlockDisplays;
-  readonly #end: () => void;
-  readonly #messages = new DisplayMessages();
-  #clearsAtNext = false;
-
-  /** @param end - called if what it says is nothing that it would say, so that the code does. */
-  constructor(displays: BlockDisplays, end: () => void) {
-    this.#displays = displays;
-    this.#end = end;
-  }
-
-  async *of(pieces: ReturnType<Interpreter["run"]>): AsyncGenerator<BlockEvent, ProgramEnd, void> {
-    let forged = false;
-    try {
-      for (;;) {
-        const { value, done } = await pieces.next();
-        if (done === true) return value;
-        const { type, data } = value;
-        if (type !== "rich") {
-          yield* this.#cleared([{ type, data }]);
-        } else if (!forged) {
-          try {
-            yield* await this.#shown(data);
-          } catch (error) {
-            if (!(error instanceof ForgedDisplay)) throw error;
-            forged = true;
-            yield { type: "stderr", data: `${error.message}: the Python session is ended.\n` };
-            this.#end();
-          }
-        }
-      }
-    } finally {
-      await pieces.return({ exitCode: 137, outOfMemory: false });
-    }
-  }
-
-  async #shown(data: Uint8Array): Promise<BlockEvent[]> {
-    const events: BlockEvent[] = [];
-    for (const message of this.#messages.push(data)) {
-      if (!("clear" in message)) events.push(...this.#cleared(await this.#displays.events(message, { printed: true })));
-      else if (message.wait) this.#clearsAtNext = true;
-      else events.push({ type: "clear" });
-    }
-    return events;
-  }
-
-  #cleared(events: BlockEvent[]): BlockEvent[] {
-    if (!this.#clearsAtNext || events.length === 0) return events;
-    this.#clearsAtNext = false;
-    return [{ type: "clear" }, ...events];
-  }
 }

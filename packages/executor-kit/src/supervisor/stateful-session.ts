@@ -2,35 +2,14 @@ import type { Duplex } from "node:stream";
 import type { ExecutorCapabilities } from "@fenced/core";
 import type { BackendSession } from "../backend-session.ts";
 import { DisplayBoard } from "../displays/display-board.ts";
-import type { FunctionPlaces } from "../functions/function-setup.ts";
 import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import type { FunctionModules } from "./interpreters.ts";
-import { StatefulPython, type StatefulPlace } from "./stateful-python.ts";
-import type { ProgramEnd } from "./supervised-program.ts";
+import { StatefulPython } from "./stateful-python.ts";
+import type { SupervisedFunctionPlaces, SupervisedSession } from "./supervised-session.ts";
 
-/** Runs a block in an interpreter that lives on, in place of a process of its own. */
-export type InterpretBlock = (
-  env: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-) => AsyncGenerator<BlockEvent, ProgramEnd, void>;
-
-/** What such a session has in any case. */
-type SupervisedSession = BackendSession &
-  Required<Pick<BackendSession, "functionPlaces" | "openHostCalls" | "runProgram" | "workspacePath">>;
-
-/** A session that has a supervisor, and whose Python blocks can run in an interpreter that lives on. */
-export interface InterpretingSession extends SupervisedSession {
-  /**
-   * The place as it is now, and what to start there.
-   *
-   * @throws BackendUnavailableError if it cannot run Python.
-   */
-  interpreterPlace(signal: AbortSignal): Promise<StatefulPlace>;
-
-  /** @param interpret - runs the block, with its variables, instead of a process that the session starts. */
-  run(block: BlockRun, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void>;
-}
+/** The session that it stands on. */
+type Inner = SupervisedSession & Pick<BackendSession, "ports" | "stopping">;
 
 /** What a stateful session does not know by itself. */
 export interface StatefulOptions {
@@ -56,7 +35,7 @@ export type ForkEvents = Pick<StatefulOptions, "onLost">;
 
 /** A session in which variables of Python survive from block to block. */
 export class StatefulSession implements BackendSession {
-  readonly #inner: InterpretingSession;
+  readonly #inner: Inner;
   readonly #options: StatefulOptions;
   readonly #displays: DisplayBoard;
   readonly #python: StatefulPython;
@@ -66,7 +45,7 @@ export class StatefulSession implements BackendSession {
   readonly #family: Set<StatefulPython>;
 
   private constructor(
-    inner: InterpretingSession,
+    inner: Inner,
     options: StatefulOptions,
     parts: SessionParts & { readonly python?: StatefulPython },
   ) {
@@ -79,11 +58,7 @@ export class StatefulSession implements BackendSession {
   }
 
   /** @throws BackendUnavailableError if Python does not start there; `inner` is then closed. */
-  static async open(
-    inner: InterpretingSession,
-    options: StatefulOptions,
-    signal: AbortSignal,
-  ): Promise<StatefulSession> {
+  static async open(inner: Inner, options: StatefulOptions, signal: AbortSignal): Promise<StatefulSession> {
     try {
       return await StatefulSession.#open(inner, options, signal, { isFork: false, family: new Set() });
     } catch (error) {
@@ -93,7 +68,7 @@ export class StatefulSession implements BackendSession {
   }
 
   static async #open(
-    inner: InterpretingSession,
+    inner: Inner,
     options: StatefulOptions,
     signal: AbortSignal,
     parts: Omit<SessionParts, "displays">,
@@ -115,14 +90,14 @@ export class StatefulSession implements BackendSession {
   }
 
   get missing(): ReadonlyMap<string, string> {
-    return this.#inner.missing ?? new Map();
+    return this.#inner.missing;
   }
 
   get files(): BackendFiles {
     return this.#inner.files;
   }
 
-  functionPlaces(): Omit<FunctionPlaces, "owner"> | Promise<Omit<FunctionPlaces, "owner">> {
+  functionPlaces(): SupervisedFunctionPlaces {
     return this.#inner.functionPlaces();
   }
 
@@ -132,7 +107,7 @@ export class StatefulSession implements BackendSession {
 
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     if (block.language !== "python") return yield* this.#inner.run(block);
-    const modules = await this.#modules(block);
+    const modules = this.#modules(block);
     return yield* this.#inner.run(block, (env, signal) => this.#python.run({ ...block, env, modules, signal }));
   }
 
@@ -149,7 +124,7 @@ export class StatefulSession implements BackendSession {
   }
 
   async repair(signal: AbortSignal): Promise<void> {
-    await this.#inner.repair?.(signal);
+    await this.#inner.repair(signal);
   }
 
   async reset(signal: AbortSignal): Promise<void> {
@@ -160,6 +135,10 @@ export class StatefulSession implements BackendSession {
       await this.#inner.reset(signal);
     }
     await this.#python.start(signal);
+  }
+
+  stopping(): void {
+    if (!this.#isFork) this.#inner.stopping?.();
   }
 
   async close(): Promise<void> {
@@ -208,17 +187,17 @@ export class StatefulSession implements BackendSession {
   }
 
   /** Where a block finds functions; `null` if there are none. */
-  async #modules({ hostCalls, setup }: BlockRun): Promise<FunctionModules | null> {
+  #modules({ hostCalls, setup }: BlockRun): FunctionModules | null {
     const { functionsModule, hasFunctions } = this.#options;
-    const { python: root, pythonPackages: packages } = await this.functionPlaces();
-    if ((!hasFunctions && !hostCalls && !setup) || root === undefined || packages === undefined) return null;
+    if (!hasFunctions && !hostCalls && !setup) return null;
+    const { python: root, pythonPackages: packages = null } = this.functionPlaces();
     const directory = hostCalls?.variant === undefined ? root : `${root}/${hostCalls.variant}`;
     return { root, directory, packages, names: [functionsModule, `_${functionsModule}_host`] };
   }
 }
 
 function pythonSettings(
-  inner: InterpretingSession,
+  inner: Inner,
   { onLost }: StatefulOptions,
   { displays, isFork }: SessionParts,
 ): ConstructorParameters<typeof StatefulPython>[0] {

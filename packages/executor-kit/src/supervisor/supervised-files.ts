@@ -25,7 +25,7 @@ const longestEntry = 1_048_576;
 const longestStatus = 200;
 
 /** Where a supervisor's files are, and how to get at them. */
-export interface SupervisedPlace {
+export interface SupervisedFilesSettings {
   /** The directory in which programs run. Absolute path there. */
   readonly workspace: string;
   /** Python 3.8 or later: one of the `programs` that the inventory names. */
@@ -40,10 +40,10 @@ export interface SupervisedPlace {
 export class SupervisedFiles implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
-  readonly #place: SupervisedPlace;
+  readonly #settings: SupervisedFilesSettings;
 
-  constructor(place: SupervisedPlace) {
-    this.#place = place;
+  constructor(settings: SupervisedFilesSettings) {
+    this.#settings = settings;
   }
 
   async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
@@ -75,7 +75,7 @@ export class SupervisedFiles implements RemoteFileAccess {
   }
 
   async put(file: string, content: FileContent): Promise<void> {
-    const part = `${this.#place.filePrefix}${randomUUID().slice(0, 12)}.part`;
+    const part = `${this.#settings.filePrefix}${randomUUID().slice(0, 12)}.part`;
     let sent = 0;
     const send = async (stdin: Uint8Array, last: boolean): Promise<void> => {
       const words = ["put", file, part, sent === 0 ? "first" : "next", last ? String(content.size) : "-"];
@@ -120,9 +120,9 @@ export class SupervisedFiles implements RemoteFileAccess {
   }
 
   async *#ask({ words, stdin, limitMs = quietMs }: FileRequest): AsyncGenerator<Uint8Array, void, void> {
-    const { python, workspace } = this.#place;
+    const { python, workspace } = this.#settings;
     const [, file = "."] = words;
-    const supervisor = await this.#place.supervisor();
+    const supervisor = await this.#settings.supervisor();
     const ending = new AbortController();
     const events = supervisor.run({
       argv: [python, "-I", "-S", "-X", "utf8", "-c", filesProgram, workspace, ...words],

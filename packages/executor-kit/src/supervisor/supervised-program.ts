@@ -1,5 +1,3 @@
-import type { BlockOutcome } from "../run/block-run.ts";
-
 /** A program to run where the supervisor is. */
 export interface SupervisedProgram {
   /** The program and its arguments; it is looked for on the `PATH` of `env`, else of where the supervisor runs. */
@@ -51,9 +49,4 @@ export interface ProgramEnd {
   readonly stateLost?: boolean;
   /** Displays were left out. Default: false. */
   readonly truncated?: boolean;
-}
-
-/** The outcome of a block that ended like this. */
-export function outcomeOf({ exitCode, stateLost, truncated }: ProgramEnd): BlockOutcome {
-  return { exitCode, ...(stateLost === true && { stateLost }), ...(truncated === true && { truncated }) };
 }

@@ -1,49 +1,10 @@
 import { readFileSync } from "node:fs";
+import { supervisorProgram } from "./python-programs.ts";
 
 const bootProgram: string = readFileSync(new URL("./boot.sh", import.meta.url), "utf8");
 const inventoryProgram: string = readFileSync(new URL("./inventory.sh", import.meta.url), "utf8");
 const loadProgram: string = readFileSync(new URL("./load.py", import.meta.url), "utf8");
 const pythonProgram: string = readFileSync(new URL("./python.sh", import.meta.url), "utf8");
-const channelProgram: string = readFileSync(new URL("./channel.py", import.meta.url), "utf8");
-const processesProgram: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
-const tunnelsProgram: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
-const feedsProgram: string = readFileSync(new URL("./feeds.py", import.meta.url), "utf8");
-const relayProgram: string = readFileSync(new URL("./relay.py", import.meta.url), "utf8");
-const keeperProgram: string = readFileSync(new URL("./keeper.py", import.meta.url), "utf8");
-const blockFilesProgram: string = readFileSync(new URL("./block_files.py", import.meta.url), "utf8");
-const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
-const mainProgram: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");
-
-/** The supervisor's modules, in the order in which they import each other. */
-const modules: Readonly<Record<string, string>> = {
-  _fenced_channel: channelProgram,
-  _fenced_processes: processesProgram,
-  _fenced_tunnels: tunnelsProgram,
-  _fenced_relay: relayProgram,
-  _fenced_keeper: keeperProgram,
-  _fenced_block_files: blockFilesProgram,
-  _fenced_feeds: feedsProgram,
-  _fenced_blocks: blocksProgram,
-  _fenced_supervisor: mainProgram,
-};
-
-const carrierProgram: string = readFileSync(new URL("./carrier.py", import.meta.url), "utf8");
-
-/**
- * The text of a Python program that only carries programs' connections to the host, over its standard streams, for
- * places where something else runs the blocks. It needs Python 3.8 or later on Linux, and takes two arguments: the
- * directory for the socket, and a line to print before the first frame. It waits for `hostMagic`, then exchanges frames
- * with `Tunnels`.
- *
- * @param program - another Python program that uses the same modules, `_fenced_channel` and `_fenced_tunnels`.
- */
-export function carrierText(program: string = carrierProgram): string {
-  return withModules({
-    _fenced_channel: channelProgram,
-    _fenced_tunnels: tunnelsProgram,
-    _fenced_carrier: program,
-  });
-}
 
 /** Settings of a supervisor. */
 export interface SupervisorConfig {
@@ -63,6 +24,12 @@ export interface SupervisorConfig {
    * supervisor and the first one, and the supervisor leaves clean-up to the end of the place. Default: false.
    */
   readonly alone?: boolean;
+  /**
+   * The place is this host, and the user that of this program: programs get exactly the variables that they are given, apart from those
+   * of the supervisor that start with `FENCED_`, and by these the supervisor's own processes can be found, too, if it cannot end them
+   * itself. So programs of the same user can trace them. Not with `alone`. Default: false.
+   */
+  readonly onHost?: boolean;
   /**
    * Absolute path of a file in the workspace. The supervisor reports its content and appends an `r`, which tells the
    * host whether it sees the same directory. The supervisor also listens on a socket with this path and `.sock` added.
@@ -122,17 +89,8 @@ export function pythonCommand(program: string): [string, ...string[]] {
 /** Digits before what `load.py` reads. */
 const sizeDigits = 10;
 
-function wordsOf({ directory, workspace, programs = [], path = "", alone, probe = "", keeper = "" }: SupervisorConfig) {
-  return [directory, workspace, probe, path, alone === true ? "alone" : "", keeper, ...programs];
+function wordsOf(config: SupervisorConfig): string[] {
+  const { directory, workspace, programs = [], path = "", alone, onHost, probe = "", keeper = "" } = config;
+  const kind = alone === true ? "alone" : onHost === true ? "host" : "";
+  return [directory, workspace, probe, path, kind, keeper, ...programs];
 }
-
-/** A program that creates modules from texts and runs them in this order. Their JSON is also valid Python. */
-function withModules(programs: Readonly<Record<string, string>>): string {
-  return `import sys, types
-for name, program in ${JSON.stringify(programs)}.items():
-    module = sys.modules[name] = types.ModuleType(name)
-    exec(compile(program, "<" + name + ">", "exec"), module.__dict__)
-`;
-}
-
-const supervisorProgram = withModules(modules);

@@ -6,14 +6,12 @@ import { isLiveInput } from "../run/feed-program.ts";
 import type { SharedMemory } from "../run/output-queue.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters.ts";
 import { ProgramFeed } from "./program-feed.ts";
+import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
 import { RunningPrograms, windowBytes } from "./running-programs.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels.ts";
 import { encodeFrame, frameType, hostMagic, type OutputName } from "./wire.ts";
 
-const warmProgram: string = readFileSync(new URL("./warm.py", import.meta.url), "utf8");
-const templateProgram: string = readFileSync(new URL("./template.py", import.meta.url), "utf8");
-const spareProgram: string = readFileSync(new URL("./spare.py", import.meta.url), "utf8");
 const waitingProgram: string = readFileSync(new URL("./waiting.cjs", import.meta.url), "utf8");
 
 /** Bytes for tunnels that a supervisor may leave unread; an honest one never gets that many. */

@@ -1,8 +1,8 @@
-"""Connections of programs here, each handed on to the host in frames. Python 3.8 or later.
+"""Carries connections of programs here to the host, in frames. Python 3.8 or later.
 
-There are three kinds: calls of functions of the host, over a socket of the session's own; the network, over a port of the
-loopback interface at which the host's proxy answers; and ports, which the host connects to, of programs here. Both directions have a window: neither the host nor a program sends more
-than the other has taken.
+There are three kinds: calls of host functions, over a socket of the session; the network, over a port of the loopback interface
+behind which the host's proxy answers; and ports, on which programs here listen and to which the host connects. Both directions have a
+window: neither the host nor a program sends more than the other has room for.
 """
 
 import errno
@@ -23,7 +23,7 @@ from _fenced_channel import (
 )
 
 CALLS, NETWORK, PORT = 0, 1, 2
-# Of each kind, so that a program that opens many of one does not take the other's.
+# For each kind, so that a program that opens many connections of one kind leaves those of the others alone.
 MOST = {CALLS: 128, NETWORK: 256, PORT: 128}
 WINDOW = 262144
 
@@ -40,7 +40,7 @@ class Tunnel:
         self.descriptor = descriptor
         self.credit = WINDOW
         self.reading = True
-        # The program has said everything; the host has.
+        # Whether the program has sent everything, and whether the host has.
         self.heard = False
         self.ending = False
         self.waiting = bytearray()
@@ -54,12 +54,12 @@ def listen(kind, made):
 
 
 def listener(kind):
-    """The socket of this kind, if it is there."""
+    """The listening socket of this kind, if there is one."""
     return next((made for each, made in listeners.values() if each == kind), None)
 
 
 def listen_for_calls(place):
-    """Makes the socket for calls, once; returns the answer for the host."""
+    """Creates the socket for calls, once; returns the answer for the host."""
     if listener(CALLS) is not None:
         return "socket " + place
     try:
@@ -88,7 +88,7 @@ def accept(door):
         os.close(descriptor)
         return
     os.set_blocking(descriptor, False)
-    # The host numbers its own from the other half.
+    # The host takes the numbers of its connections from the other half.
     last = last % 0x7FFFFFFE + 1
     begin(last, kind, descriptor)
     channel.send(TUNNEL_OPEN, last, bytes([kind]))
@@ -104,7 +104,7 @@ def begin(number, kind, descriptor):
 
 
 def connect(number, payload):
-    """Connects the host to a port of the loopback interface, where a program listens, or not."""
+    """Connects the host to a port of the loopback interface, if a program listens there."""
     import _socket
 
     port = struct.unpack(">H", payload)[0]
@@ -142,7 +142,7 @@ def read(descriptor):
 
 
 def heard_all(tunnel):
-    """On the network a program that has said everything may still wait for the answer."""
+    """A program that has sent everything may still wait for an answer from the network."""
     if tunnel.kind == CALLS or (tunnel.ending and not tunnel.waiting):
         finish(tunnel)
         return
@@ -181,7 +181,7 @@ def write(number, payload):
 
 
 def hand_on(tunnel, payload):
-    """The number of bytes that the program takes now; `None`: it is gone."""
+    """How many bytes the program takes now; `None` if it is gone."""
     try:
         sent = os.write(tunnel.descriptor, payload)
     except BlockingIOError:
@@ -208,7 +208,7 @@ def flush(descriptor):
 
 
 def end(number, _):
-    """The host has said everything: the program learns that once it has it."""
+    """The host has sent everything; the program sees the end once it has read all of it."""
     tunnel = numbers.get(number)
     if tunnel is None:
         return
@@ -240,7 +240,7 @@ def drop(number, _):
     if tunnel is None:
         return
     if tunnel.kind != CALLS:
-        # Breaks off, or the program would take what it has for all there is.
+        # Resets the connection; otherwise the program would take what it has for everything.
         import _socket
 
         connection = _socket.socket(fileno=tunnel.descriptor)

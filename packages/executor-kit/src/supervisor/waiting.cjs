@@ -1,4 +1,4 @@
-// Waits until there is a program to run, and becomes what it would be in an interpreter of its own. Node 18 or later.
+// Waits until there is a program to run, and runs it as an interpreter of its own would. Node 18 or later.
 "use strict";
 const { closeSync, readFileSync, writeSync } = require("node:fs");
 const { runMain } = require("node:module");
@@ -6,7 +6,7 @@ const { runMain } = require("node:module");
 const request = 3;
 const [file = "", ...variables] = readFileSync(request, "utf8").split("\0");
 if (file === "") process.exit(0);
-// Without this answer, the program is run by another.
+// Without this answer, another interpreter runs the program.
 writeSync(request, "1");
 closeSync(request);
 for (const each of variables) {
@@ -15,5 +15,5 @@ for (const each of variables) {
 }
 process.argv[1] = file;
 delete require.cache[__filename];
-// When this module is left: the program is nobody's child.
+// After this module has returned, so that the program has no parent module.
 process.nextTick(() => runMain());

@@ -1,7 +1,7 @@
 """Keeps an interpreter waiting from which Python blocks are forked, and replaces it. Python 3.8 or later, standard library only.
 
-It starts only while nothing runs that a block has started, so that no hostile program sees it before it has closed its memory to
-others. What it cannot do, or not in time, is done cold.
+It starts only while nothing that a block started is running, so no hostile program sees it before it has closed its memory to other
+processes. A block that it cannot serve, or not in time, starts an interpreter of its own: it runs cold.
 """
 
 import fcntl
@@ -12,13 +12,14 @@ import struct
 import _fenced_blocks as blocks
 import _fenced_processes as processes
 import _socket
+from _fenced_block_process import BEGUN
 from _fenced_channel import events
+from _fenced_greeting import own_variables
 
 START = 'exec(__import__("sys").argv[1], {"__name__": "_fenced_template"})'
 LONGEST = 65536
 WAIT = 2000
-BEGUN = 1 << 30
-# Others may have the interpreter say or do something when it starts, or hold settings that are read only then.
+# The other variables may make the interpreter print or do something when it starts, or are read only then.
 KNOWN = ("UNBUFFERED", "UTF8", "PATH", "HASHSEED", "IOENCODING", "DONTWRITEBYTECODE", "NOUSERSITE", "USERBASE")
 
 program = python = ""
@@ -33,12 +34,12 @@ class Template:
         self.pid = pid
         self.control = control
         self.served = False
-        # A fork of it that waits for a block: its shepherd, where that one tells of its end, and the way to it.
+        # A fork that waits for a block: its shepherd, the pipe on which that reports the end, and the socket for the request.
         self.spare = None
 
 
 def configure(payload):
-    """What blocks will mostly be like: their interpreter, the modules to import, and their variables."""
+    """Takes what most blocks will need: their interpreter, the modules to import, and their variables."""
     global program, python, preload, settled, failures
     program, python, count, *words = [os.fsdecode(each) for each in payload.split(b"\0")]
     preload, given = words[: int(count)], words[int(count) :]
@@ -53,13 +54,13 @@ def suitable(variables):
             return False
         if name.startswith(("LD_", "MALLOC_", "GLIBC_")):
             return False
-    # It starts in another directory than blocks do.
+    # The interpreter starts in a different directory than blocks do.
     places = variables.get("PYTHONPATH", "/").split(":") + [variables.get("PYTHONUSERBASE", "/")]
     return all(place.startswith("/") for place in places)
 
 
 def keep():
-    """Starts an interpreter if there should be one and none is there."""
+    """Starts an interpreter if one is wanted and none is there."""
     if template is None and failures < 2 and settled is not None and suitable(settled):
         if not blocks.blocks and not blocks.left_running():
             start()
@@ -88,7 +89,7 @@ def start():
 
 
 def become(control):
-    """Its streams are of the kinds that those of blocks are: Python looks at them when it starts."""
+    """Gives it streams of the same kinds as those of blocks, because Python looks at them when it starts."""
     os.setsid()
     nothing, (reading, writing) = os.open("/dev/null", os.O_RDONLY), os.pipe()
     kept = [fcntl.fcntl(each, fcntl.F_DUPFD, 16) for each in (nothing, writing, writing, control, reading)]
@@ -96,13 +97,15 @@ def become(control):
         os.dup2(source, target)
     os.closerange(len(kept), kept[-1] + 256)
     processes.default_signals()
-    # Where nobody can put a module.
+    # A directory in which nobody can put a module.
     os.chdir("/proc")
-    os.execvpe(python, [python, "-c", START, program, blocks.workspace] + preload, settled)
+    traceable = "0" if processes.hidden else "1"
+    variables = dict(own_variables(), **settled)
+    os.execvpe(python, [python, "-c", START, program, blocks.workspace, traceable] + preload, variables)
 
 
 def hear():
-    """What the interpreter says: that it is ready, or that it cannot do this here; or that it has ended."""
+    """Takes what the interpreter says: that it is ready, that it cannot work here, or that it has ended."""
     global settled, failures
     try:
         word, rights, _, _ = template.control.recvmsg(16, _socket.CMSG_SPACE(8))
@@ -127,7 +130,7 @@ def hear():
 
 
 def order():
-    """Has the interpreter fork, so that the next block need not wait for that."""
+    """Makes the interpreter fork ahead of the next block."""
     try:
         template.control.send(b"fork")
     except OSError:
@@ -135,7 +138,7 @@ def order():
 
 
 def end():
-    """Kills the interpreter, and what it has started that no block is known of."""
+    """Kills the interpreter, and those of its forks that are not known as blocks."""
     global template
     if template is None:
         return
@@ -167,15 +170,15 @@ def strays(pid, known):
 
 
 def fork(argv, variables, given):
-    """Has a fork of the interpreter become a block with these descriptors; returns its shepherd, and where that one tells
-    of its end, or `None` if nothing was started."""
+    """Makes a fork of the interpreter a block with these descriptors. Returns its shepherd and the pipe on which that reports the
+    end, or `None` if nothing was started."""
     global settled, last
     if settled is None or len(argv) != 2 or argv[0] != python:
         return None
     wanted = blocks.lasting(variables)
     if wanted != settled:
         if wanted == last:
-            # Twice the same: they will mostly be like this from now on.
+            # The same variables twice in a row: most blocks will have them from now on.
             settled = wanted
             end()
         last = wanted
@@ -191,7 +194,7 @@ def fork(argv, variables, given):
     elif request(way, words, given) and has_begun(status):
         order()
         return shepherd, status
-    # It has ended, was stopped, or hangs, and is killed; if it has begun nevertheless, its block has run.
+    # It has ended, was stopped, or hangs. It is killed; if it has begun after all, its block counts as run.
     processes.stop([shepherd])
     processes.kill(strays(shepherd, ()) | {shepherd})
     end()
@@ -202,7 +205,7 @@ def fork(argv, variables, given):
 
 
 def has_spare():
-    """Other blocks may have taken one just now, and the next is on its way."""
+    """Waits for the next fork, if another block has just taken the last one."""
     while template is not None and template.spare is None:
         if not select.select([template.control], [], [], WAIT / 1000)[0]:
             end()
@@ -212,7 +215,7 @@ def has_spare():
 
 
 def is_well(shepherd):
-    """Whether it will be there to tell of the block's end: the block before may have stopped it, or sent it what ends it."""
+    """Whether it will be able to report the block's end: an earlier block may have stopped it, or sent it a signal that ends it."""
     try:
         os.kill(shepherd, processes.signal.SIGCONT)
         with open("/proc/%d/status" % shepherd) as file:

@@ -57,7 +57,7 @@ export function encodeFrame(type: number, number: number, payload: Uint8Array = 
   return frame;
 }
 
-/** The kinds of what a block says; `rich` is what it displays, see `readDisplays`. */
+/** The kinds of what a block says; `rich` is what it displays, see `DisplayMessages`. */
 export type OutputName = "stdout" | "stderr" | "rich";
 
 const outputNames: ReadonlyMap<number, OutputName> = new Map([

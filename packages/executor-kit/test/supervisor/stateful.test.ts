@@ -228,7 +228,7 @@ describe.skipIf(process.platform !== "linux")("a fork of a session", needs("pyth
     process.kill(pid, "SIGSTOP");
     await expect(place.fork(place.python, AbortSignal.timeout(200))).rejects.toThrow("aborted due to timeout");
     process.kill(pid, "SIGCONT");
-    // It comes to the order that is no longer one, and then to the block.
+    // It handles the cancelled order first, then the block.
     expect((await place.run("import os; os.getpid()")).stdout).toBe(`${pid}\n`);
     while ((await processes()) !== before) await sleep(20);
   });

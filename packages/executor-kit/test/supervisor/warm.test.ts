@@ -81,6 +81,17 @@ describe.skipIf(process.platform !== "linux")("programs forked from a waiting in
     expect(await place.run(code("no_such_module"))).toMatchObject({ stdout: "False\n", exitCode: 1 });
   });
 
+  it("import from directories that did not exist when the interpreter started", async () => {
+    const place = await openPythonPlace();
+    const modules = path.join(place.directory, "modules");
+    const env = { ...blockEnvironment, PYTHONPATH: modules };
+    await place.warm({ env });
+    await mkdir(modules);
+    await writeFile(path.join(modules, "late.py"), "VALUE = 5");
+    expect((await place.run("import late\nprint(late.VALUE)", { env })).stdout).toBe("5\n");
+    expect(await place.isWarm({ env })).toBe(true);
+  });
+
   it("are killed with all that they started, however it hides", async () => {
     const place = await openPythonPlace();
     await place.warm();

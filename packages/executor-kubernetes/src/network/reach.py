@@ -1,7 +1,7 @@
-"""Which addresses this pod reaches: prints those that answer, one a line. Python 3.8 or later, standard library only.
+"""Prints which addresses answer this pod, one per line. Python 3.8 or later, standard library only.
 
-Arguments: seconds to wait for an answer; addresses as `tcp ADDRESS PORT` or `dns ADDRESS PORT` in one word each; none: those that
-every cluster has, which are its API server and its name servers.
+Arguments: seconds to wait for an answer; addresses, each `tcp ADDRESS PORT` or `dns ADDRESS PORT` in one word. Without addresses, it
+tries those that every cluster has: its API server and its name servers.
 """
 
 import os
@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 
-# A question for the root of all names, which every name server answers, if only by a refusal.
+# A query for the DNS root, which every name server answers, if only to refuse it.
 QUESTION = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x01"
 
 
@@ -31,7 +31,7 @@ def usual():
 
 
 def ask(target):
-    """A socket on its way to the target; None if there is no way."""
+    """Starts to connect to the target; `None` if there is no route."""
     kind, host, port = target.split(" ")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM)
@@ -49,7 +49,7 @@ def ask(target):
 
 
 def answers(target, made):
-    """Whether what has happened at the socket is an answer of the target, and not a refusal on the way."""
+    """Whether the target itself answered, and not something on the way that refused."""
     try:
         if target.startswith("dns"):
             return len(made.recv(4096)) > 0

@@ -1,7 +1,8 @@
 """The main process of a pod: ends it when its supervisor has ended, or has not heard from the host for a while.
 
-Arguments: the abstract socket at which the supervisor connects; the seconds within which it has to, and after which silence is the
-end; `waits` if it may take any time to connect, since nobody has claimed the pod yet. Only the first one that connects is heard: it comes before any code does. Python 3.8 or later, standard library only.
+Arguments: the abstract socket that the supervisor connects to; the seconds within which it has to connect, and for which it may
+be silent; `waits` if it may take any time to connect, because nobody has claimed the pod yet. Only the first connection counts: it is
+made before any code runs. Python 3.8 or later, standard library only.
 """
 
 import os
@@ -13,7 +14,7 @@ import time
 
 
 def protect():
-    """Code can neither trace this process nor take its connection (PR_SET_DUMPABLE)."""
+    """Keeps code from tracing this process and taking its connection (PR_SET_DUMPABLE)."""
     try:
         import ctypes
 
@@ -24,9 +25,9 @@ def protect():
 
 def main(name, patience, waits):
     protect()
-    # The first process of a container gets no signal that it does not ask for.
+    # The first process of a container gets only signals that it handles.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    # Who loses its parent is left to this process, whose children leave nothing behind.
+    # Orphans become this process's children; with SIGCHLD ignored, they leave no zombies.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind("\0" + name)

@@ -1,6 +1,3 @@
-import { ClaimClient } from "../claim/claim-client.ts";
-import { claimedPod } from "../claim/claimed-pod.ts";
-import type { ApiClient } from "../cluster/api-client.ts";
 import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.ts";
 import type { DeleteOptions, PodClient } from "./pod-client.ts";
 import { podManifest } from "./pod-manifest.ts";
@@ -17,16 +14,12 @@ export interface PodSource {
   readonly remove: (options?: DeleteOptions) => Promise<void>;
 }
 
-/** The pod that these options ask for: one of a warm pool, or one of the session's own. */
-export function podSource(
+/** A pod that is made for the session. */
+export function ownPod(
   client: PodClient,
   options: KubernetesExecutorOptions,
-  { api, name, owner }: { readonly api: ApiClient; readonly name: string; readonly owner: string },
+  { name, owner }: { readonly name: string; readonly owner: string },
 ): PodSource {
-  if (options.warmPool) {
-    const pool = options.warmPool.name;
-    return claimedPod(new ClaimClient(api, client.namespace), options, { name, owner, pool });
-  }
   return {
     keeper: name,
     request: (signal) => client.create(podManifest(options, { name, owner }), signal),

@@ -1,9 +1,9 @@
 import { BackendUnavailableError } from "@fenced/core";
+import { Heartbeat } from "@fenced/executor-kit";
 import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
 import type { WebSocket } from "ws";
 import { streamsOf, type ExecStreams } from "../cluster/exec-socket.ts";
 import { closePodNetwork } from "../network/pod-network.ts";
-import { Heartbeat } from "./heartbeat.ts";
 import type { PodClient } from "./pod-client.ts";
 import type { PodSource } from "./pod-source.ts";
 import { type Pod, whyEnded } from "./pod-state.ts";
@@ -44,10 +44,14 @@ export class RunningPod {
     this.#streams = streams;
     this.inventory = inventory;
     this.supervisor = supervisor;
-    this.#heartbeat = new Heartbeat(
-      () => supervisor.ping(),
-      (reason) => this.#lose(reason),
-    );
+    this.#heartbeat = new Heartbeat({
+      name: "it",
+      // One that is lost has been reported already.
+      ping: () => supervisor.ping().catch(() => {}),
+      tickMs: 5000,
+      patience: 4,
+      onLost: (error) => this.#lose(error instanceof Error ? error.message : String(error)),
+    });
   }
 
   /**

@@ -127,7 +127,7 @@ function startProcess(
 }
 
 /** The id by which to find a child's family; once the child has been reaped, another process may have its number. */
-function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily, "mark"> {
+export function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily, "mark"> {
   if (pid === undefined) return {};
   return exitCode === null && signalCode === null ? { root: pid } : { endedRoots: [pid] };
 }

@@ -33,6 +33,11 @@ export interface PreparedSandbox {
   readonly blockEnvironment: Readonly<Record<string, string>>;
 }
 
+/** The session's own directory in the sandbox of an executor with this id. */
+export function sandboxDirectory(id: string): string {
+  return `/tmp/fenced-${id.slice(0, 8)}`;
+}
+
 /** This program's variables that mean nothing, or something else, in a sandbox. */
 const ownVariables: readonly string[] = ["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP"];
 const userName = "sandbox";
@@ -57,7 +62,7 @@ export async function prepareSandbox(
   const installed = await findInstallations({ programs, searchPath, virtualEnv: wishes.virtualEnv, untrusted });
   const bubblewrap = findProgram("bwrap", installed.trustedPath);
   if (bubblewrap === undefined) throw noBubblewrap();
-  const directory = `/tmp/fenced-${wishes.id.slice(0, 8)}`;
+  const directory = sandboxDirectory(wishes.id);
   const variables = blockVariables(wishes, installed, searchPath, directory);
   const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const settings = path.join(directories.sessionDirectory, "etc");

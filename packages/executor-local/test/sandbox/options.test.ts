@@ -31,8 +31,10 @@ describe("options of a sandbox", () => {
     [{ network: { allow: ["pypi.org"] } }, 'needs `isolation: "os-sandbox"`: without a sandbox nothing is held back'],
     [{ isolation: "os-sandbox", network: "bridge" }, 'must be "none", "open" or `{ allow: [hosts] }`'],
     [{ isolation: "os-sandbox", network: { allow: ["https://x"] } }, '"network.allow[0]"'],
-    [{ warm: {} }, 'needs `isolation: "os-sandbox"`: no interpreter waits without a sandbox'],
+    [{ warm: { preload: ["no module"] } }, "must be the name of a Python module"],
     [{ isolation: "os-sandbox", warm: { preload: "numpy" } }, '"warm'],
+    [{ outputDir: "plots" }, "needs `stateful: true`"],
+    [{ isolation: "os-sandbox", outputDir: "plots" }, "needs `stateful: true`"],
     [{ isolation: "sandbox" }, 'must be "none" or "os-sandbox"'],
   ])("are checked: %j", (options, message) => {
     expect(() => {

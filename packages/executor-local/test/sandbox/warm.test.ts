@@ -7,9 +7,9 @@ import { needs, variant } from "@fenced/test-support";
 import { forkerCode } from "@fenced/test-support/warm-python";
 import { afterAll, describe, expect, it } from "vitest";
 import { bubblewrapsOf, sandboxSubject } from "../support/sandbox-subject.ts";
-import { WarmSandbox } from "../support/warm-sandbox.ts";
+import { WarmExecutor } from "../support/warm-executor.ts";
 
-async function printed(executor: WarmSandbox, code: string): Promise<string> {
+async function printed(executor: WarmExecutor, code: string): Promise<string> {
   const result = await executor.executeCodeBlocks([{ language: "python", code }]);
   return result.output.trim();
 }
@@ -20,17 +20,17 @@ describe("warm Python in a sandbox", needs("python3", "bash", "node", "bubblewra
     {
       ...sandboxSubject,
       name: "LocalCommandLineCodeExecutor, in an OS sandbox with warm Python,",
-      create: (options) => new WarmSandbox({ ...options, isolation: "os-sandbox", warm: {} }),
+      create: (options) => new WarmExecutor({ ...options, isolation: "os-sandbox", warm: {} }),
     },
     variant("python functions", "background processes", "lost session"),
   );
   // Otherwise the suite has shown nothing.
   afterAll(() => {
-    if (WarmSandbox.sessions === 0) throw new Error("No session had an interpreter that waits.");
+    if (WarmExecutor.sessions === 0) throw new Error("No session had an interpreter that waits.");
   });
 
   it("runs blocks that cannot reach it, each with variables of its own, and imports in advance", async () => {
-    await using executor = new WarmSandbox({ isolation: "os-sandbox", warm: { preload: ["decimal"] } });
+    await using executor = new WarmExecutor({ isolation: "os-sandbox", warm: { preload: ["decimal"] } });
     const [template, isWarm] = (await printed(executor, forkerCode)).split(" ");
     expect(isWarm).toBe("True");
     const code = `
@@ -57,7 +57,7 @@ x = 1
   });
 
   it("waits again in the sandbox that replaces a lost one", async () => {
-    await using executor = new WarmSandbox({
+    await using executor = new WarmExecutor({
       isolation: "os-sandbox",
       warm: {},
       functions: [FunctionWithRequirements.fromString("def twice(x: int) -> int:\n    return 2 * x\n")],

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { carrierText } from "@fenced/executor-kit/supervisor";
+import { carrierText, supervisorLoader } from "@fenced/executor-kit/supervisor";
 
 /** The shell program that keeps a session on the remote host. */
 const supervisorProgram: string = readFileSync(new URL("./supervisor.sh", import.meta.url), "utf8");
@@ -8,6 +8,9 @@ export const callProgram: string = readFileSync(new URL("./call.sh", import.meta
 
 /** The shell program that starts the carrier of calls, a Python program. */
 const carryProgram: string = readFileSync(new URL("./carry.sh", import.meta.url), "utf8");
+
+/** The shell program that starts the supervisor of blocks, a Python program. */
+const superviseProgram: string = readFileSync(new URL("./supervise.sh", import.meta.url), "utf8");
 
 /** Settings of a supervisor. */
 export interface SupervisorConfig {
@@ -60,6 +63,24 @@ export function remoteProgram(name: string, program: string, words: readonly str
 /** The program that carries connections of programs there to this one, run by a Python there. */
 export function carrierFor(python: string, directory: string, greeting: string): RemoteProgram {
   return remoteProgram("calls", carryProgram, [python, carrierText(), directory, greeting]);
+}
+
+/**
+ * The program that starts and ends blocks in place of `call.sh`, run by the Python there.
+ *
+ * @param greeting - what it prints before its id and all else.
+ * @param place - `directory`: one of its own, which it makes and removes; `path`: the `PATH` on which Python is, if not ssh's.
+ */
+export function blockSupervisorFor(
+  greeting: string,
+  {
+    directory,
+    workspace,
+    path = "",
+  }: { readonly directory: string; readonly workspace: string; readonly path?: string | undefined },
+): RemoteProgram & { readonly content: Uint8Array } {
+  const { command, program } = supervisorLoader({ directory, workspace });
+  return { ...remoteProgram("blocks", superviseProgram, [greeting, workspace, path, ...command]), content: program };
 }
 
 /** The supervisor, as a program with its arguments. */

@@ -3,8 +3,8 @@
 # Keeps a session on the remote host: creates its directory, reports what is installed, ends blocks on request, and ends
 # and deletes everything when its standard input ends, as it does when the connection breaks.
 #
-# Reads lines from standard input: `beat` (the other side is alive), `leader CALL PID` (the leader of a block's session),
-# `kill CALL`, `reset` (end all blocks). Answers the last two with `done LINE`.
+# Reads lines from standard input: `beat` (the other side is alive), `leader CALL PID` (the leader of a block's session, or a
+# supervisor of blocks), `kill CALL`, `reset` (end all blocks). Answers the last two with `done LINE`.
 #
 # Code runs as the same user and may change every file of the session. So all state is kept in variables, and only the
 # names of files are used: creating or removing a directory neither blocks nor follows a link.
@@ -138,6 +138,13 @@ watch() {
   clean_up
 }
 
+# Starts the watch, again with what is known now: no mark tells of a supervisor of blocks.
+start_watch() {
+  [ -z "$watch" ] || { kill -KILL "$watch" && wait "$watch"; } 2>/dev/null
+  watch "$$" </dev/null >/dev/null 2>&1 &
+  watch=$!
+}
+
 problem() {
   [ -z "$directory" ] || rm -rf "$directory"
   printf 'problem %s\n' "$(printf %s "$1" | head -c 600 | tr '\n' ' ')"
@@ -198,12 +205,14 @@ main() {
   check_host
   make_directories
   greet "$@"
-  watch "$$" </dev/null >/dev/null 2>&1 &
-  watch=$!
+  start_watch
   while read -r verb call pid; do
     case $verb in
     beat) mkdir "$directory/beat" 2>/dev/null ;;
-    leader) remember "$call" "$pid" ;;
+    leader)
+      remember "$call" "$pid"
+      case $call in supervisor*) start_watch ;; esac
+      ;;
     kill) { kill_call "$call"; printf 'done kill %s\n' "$call"; } & ;;
     reset)
       end "FENCED_SSH_CALL=$id.block" "$(leaders_of block)"

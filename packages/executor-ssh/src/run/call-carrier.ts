@@ -5,12 +5,11 @@ import { untilAborted } from "@fenced/core/abort";
 import { encodeFrame, FrameReader, hostMagic, Tunnels } from "@fenced/executor-kit/supervisor";
 import type { SshConnection } from "../connection/ssh-connection.ts";
 import type { SshProcess } from "../connection/ssh-process.ts";
+import { untilGreeting } from "../connection/until-greeting.ts";
 import { carrierFor } from "../remote/remote-program.ts";
 
 /** Milliseconds within which the carrier must open its socket. */
 const openingMs = 30_000;
-/** Bytes that a login shell may print before the carrier speaks. */
-const longestNoise = 262_144;
 
 /**
  * Carries connections of programs on the remote host to this one, over one more session of the connection, which sshd
@@ -21,13 +20,10 @@ export class CallCarrier {
   readonly #process: SshProcess;
   readonly #tunnels: Tunnels;
   readonly #reader: FrameReader;
-  readonly #greeting: Buffer;
-  #noise: Buffer | undefined = Buffer.alloc(0);
   #ended = false;
 
   private constructor(process: SshProcess, greeting: string) {
     this.#process = process;
-    this.#greeting = Buffer.from(`${greeting}\n`);
     const { child } = process;
     this.#tunnels = new Tunnels((type, number, payload) => child.stdin.write(encodeFrame(type, number, payload)));
     this.#reader = new FrameReader({
@@ -37,7 +33,10 @@ export class CallCarrier {
       report: (type, number, payload) => this.#tunnels.report(type, number, payload),
     });
     child.stdin.write(hostMagic);
-    child.stdout.on("data", (bytes: Buffer) => this.#take(bytes));
+    untilGreeting(child.stdout, greeting).then(
+      () => child.stdout.on("data", (bytes: Buffer) => this.#take(bytes)).resume(),
+      (error: unknown) => this.#end(String(error)),
+    );
     child.stdin.on("drain", () => this.#tunnels.resume());
     child.stderr.resume();
     child.on("error", (error) => this.#end(String(error)));
@@ -87,18 +86,10 @@ export class CallCarrier {
   #take(bytes: Buffer): void {
     if (this.#ended) return;
     try {
-      const frames = this.#noise ? this.#skipNoise(Buffer.concat([this.#noise, bytes])) : bytes;
-      if (frames) this.#reader.push(frames);
+      this.#reader.push(bytes);
     } catch {
       this.#end("something else speaks in its place");
     }
-  }
-
-  #skipNoise(bytes: Buffer): Buffer | undefined {
-    const at = bytes.indexOf(this.#greeting);
-    if (at < 0 && bytes.length > longestNoise) throw new Error("it sent no greeting");
-    this.#noise = at < 0 ? bytes : undefined;
-    return at < 0 ? undefined : bytes.subarray(at + this.#greeting.length);
   }
 
   #end(reason: string): void {

@@ -132,7 +132,7 @@ def _no_system(command):
     raise OSError(errno.ENOTSUP, "There are no programs here to run")
 
 
-def prepare(env):
+def prepare(env, installs):
     """Called when the interpreter has started, before the first block."""
     global _sleep_device, _host_device
     os.environ.clear()
@@ -147,6 +147,8 @@ def prepare(env):
     _main.__builtins__ = builtins
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
+    if installs:
+        sys.modules["micropip"] = sys.modules["_fenced_micropip"]
     # There is nothing behind these that helps a program, and much that a hostile one would look at first.
     for name in ("js", "pyodide_js"):
         sys.modules[name] = None
@@ -176,7 +178,12 @@ def run(source, file, stdin, env, functions):
     if offered is not None:
         _choose_modules(offered, offered["directory"])
     try:
-        return _execute(source, name)
+        code = _execute(source, name)
+        try:
+            sys.modules["_fenced_displays"].finish()
+        except BaseException:
+            _report()
+        return code
     finally:
         if offered is not None:
             _choose_modules(offered, offered["root"])
@@ -216,10 +223,12 @@ def _leave_environment(outer):
 def _execute(source, name):
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     try:
-        code = compile(source, name, "exec", flags=_compile_flags, dont_inherit=True)
-        result = eval(code, _main.__dict__)
-        if inspect.iscoroutine(result):
-            _event_loop().run_until_complete(result)
+        tree = compile(source, name, "exec", flags=_compile_flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) and not _is_quiet(source) else None
+        _evaluate(compile(tree, name, "exec", flags=_compile_flags, dont_inherit=True))
+        if last is not None:
+            last = compile(ast.Expression(last.value), name, "eval", flags=_compile_flags, dont_inherit=True)
+            sys.modules["_fenced_displays"].show(_evaluate(last))
         return 0
     except SystemExit as end:
         return _exit_code(end.code)
@@ -229,6 +238,18 @@ def _execute(source, name):
     except BaseException:
         _report()
         return 1
+
+
+def _is_quiet(source):
+    """Whether the last line ends as it does in notebooks for its value not to be shown."""
+    return source.rstrip().endswith(";")
+
+
+def _evaluate(code):
+    value = eval(code, _main.__dict__)
+    if code.co_flags & inspect.CO_COROUTINE and inspect.iscoroutine(value):
+        return _event_loop().run_until_complete(value)
+    return value
 
 
 def _event_loop():

@@ -4,6 +4,7 @@ const wire: string = readFileSync(new URL("./wire.mjs", import.meta.url), "utf8"
 const harden: string = readFileSync(new URL("./harden.mjs", import.meta.url), "utf8");
 const limitMemory: string = readFileSync(new URL("./limit-memory.mjs", import.meta.url), "utf8");
 const hostFileSystem: string = readFileSync(new URL("./host-file-system.mjs", import.meta.url), "utf8");
+const packageFiles: string = readFileSync(new URL("./package-files.mjs", import.meta.url), "utf8");
 const python: string = readFileSync(new URL("./python.mjs", import.meta.url), "utf8");
 const paths: string = readFileSync(new URL("./paths.mjs", import.meta.url), "utf8");
 const scripts: string = readFileSync(new URL("./scripts.mjs", import.meta.url), "utf8");
@@ -17,14 +18,23 @@ const guestFiles: string = readFileSync(new URL("./guest/files.mjs", import.meta
 const guestModules: string = readFileSync(new URL("./guest/modules.mjs", import.meta.url), "utf8");
 const guest: string = readFileSync(new URL("./guest/guest.mjs", import.meta.url), "utf8");
 
-/** The Python program that runs blocks. */
-export const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
+const micropip: string = readFileSync(new URL("./micropip.py", import.meta.url), "utf8");
+const displays: string = readFileSync(new URL("./displays.py", import.meta.url), "utf8");
+const plots: string = readFileSync(new URL("./plots.py", import.meta.url), "utf8");
+const blocks: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
+
+/** The Python programs that run blocks, by the names of their modules, in the order in which they are loaded. */
+export const pythonPrograms: Readonly<Record<string, string>> = {
+  _fenced: blocks,
+  _fenced_displays: `${displays}\nprepare(${JSON.stringify(plots)})\n`,
+  _fenced_micropip: micropip,
+};
 
 /**
  * The program of the Python interpreter's process, as a single module, since that process may not read any of our
  * files.
  */
-export const pythonProcess: string = asOneModule([wire, harden, limitMemory, hostFileSystem, python]);
+export const pythonProcess: string = asOneModule([wire, harden, limitMemory, hostFileSystem, packageFiles, python]);
 
 /** The same for the interpreter of JavaScript. */
 export const javaScriptProcess: string = asOneModule([

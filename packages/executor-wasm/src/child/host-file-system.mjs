@@ -1,7 +1,7 @@
 import { ask } from "./wire.mjs";
 
 /** The most that is read or written at once; the host takes no more. */
-const pieceBytes = 524_288;
+export const pieceBytes = 524_288;
 
 /**
  * A file system for Emscripten whose files the host keeps: each operation is one question to it. Emscripten keeps the

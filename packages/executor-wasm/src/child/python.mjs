@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import disk from "node:fs";
 import { harden, hardenAgain } from "./harden.mjs";
-import { forgetNodes, hostFileSystem } from "./host-file-system.mjs";
+import { forgetNodes, hostFileSystem, pieceBytes } from "./host-file-system.mjs";
 import { limitMemory } from "./limit-memory.mjs";
+import { packageFiles } from "./package-files.mjs";
 import { ask, frameType, packed, receive, send, sendAll, unpacked } from "./wire.mjs";
 
 /**
@@ -12,17 +13,22 @@ import { ask, frameType, packed, receive, send, sendAll, unpacked } from "./wire
  * @typedef {object} Plan
  * @property {string} directory - where the interpreter's files are.
  * @property {number} memoryBytes
- * @property {string} program - `blocks.py`.
+ * @property {Readonly<Record<string, string>>} programs - of Python, by the names of their modules.
  * @property {Readonly<Record<string, string>>} env - the environment of the Python program, which is not this process's.
  * @property {boolean} snapshot - descriptor 4 is a snapshot, behind the SHA-256 of it.
+ * @property {boolean} packages - descriptor 6 is a file with packages.
+ * @property {boolean} installs - code can install more of them.
  */
 
 const snapshotFile = 4;
+const packagesFile = 6;
+const sitePackages = "/lib/python3.14/site-packages";
 const digestBytes = 32;
 /** The exit code of this process when the snapshot is not what was once written. */
 const badSnapshot = 86;
 const workspace = "/workspace";
 const exit = process.exit.bind(process);
+const { fstatSync, readSync: readAt } = disk;
 
 /** @type {Plan} */
 const plan = JSON.parse(process.argv[1] ?? "");
@@ -45,26 +51,34 @@ if (snapshot) serve();
 else makeSnapshot();
 
 function readSnapshot() {
-  const bytes = Buffer.alloc(disk.fstatSync(snapshotFile).size);
-  // By its position: other processes read the same open file.
-  for (let at = 0; at < bytes.length;) {
-    const count = disk.readSync(snapshotFile, bytes, at, bytes.length - at, at);
-    if (count === 0) break;
+  const bytes = readFrom(snapshotFile, 0, fstatSync(snapshotFile).size);
+  return { digest: bytes.subarray(0, digestBytes), content: bytes.subarray(digestBytes) };
+}
+
+/**
+ * Reads by position: other processes read the same open file.
+ *
+ * @param {number} file
+ * @param {number} start
+ * @param {number} length
+ */
+function readFrom(file, start, length) {
+  const bytes = Buffer.alloc(length);
+  for (let at = 0; at < length;) {
+    const count = readAt(file, bytes, at, length - at, start + at);
+    if (count === 0) return bytes.subarray(0, at);
     at += count;
   }
-  return { digest: bytes.subarray(0, digestBytes), content: bytes.subarray(digestBytes) };
+  return bytes;
 }
 
 /** Sends what the host keeps: the interpreter's memory, with everything imported that runs blocks. */
 function makeSnapshot() {
-  python.runPython(
-    [
-      "import sys, types",
-      'sys.modules["_fenced"] = types.ModuleType("_fenced")',
-      `exec(compile(${JSON.stringify(plan.program)}, "<fenced>", "exec"), sys.modules["_fenced"].__dict__)`,
-      "del sys, types",
-    ].join("\n"),
-  );
+  const lines = Object.entries(plan.programs).flatMap(([name, text]) => [
+    `sys.modules["${name}"] = types.ModuleType("${name}")`,
+    `exec(compile(${JSON.stringify(text)}, "<fenced>", "exec"), sys.modules["${name}"].__dict__)`,
+  ]);
+  python.runPython(["import sys, types", ...lines, "del sys, types"].join("\n"));
   const made = python.makeMemorySnapshot();
   sendAll(frameType.snapshot, hash.update(made).digest());
   sendAll(frameType.snapshot, made);
@@ -78,9 +92,12 @@ function serve() {
   FS.mkdirTree(workspace);
   const files = hostFileSystem(FS, python.ERRNO_CODES);
   FS.mount(files, {}, workspace);
+  if (plan.packages) {
+    mountPackages(fstatSync(packagesFile).size, (at, length) => readFrom(packagesFile, at, length));
+  }
   FS.chdir(workspace);
   const blocks = python.pyimport("_fenced");
-  blocks.prepare(JSON.stringify(plan.env));
+  blocks.prepare(JSON.stringify(plan.env), plan.installs);
   const { run } = blocks;
   hardenAgain();
   send(frameType.ready);
@@ -99,6 +116,33 @@ function serve() {
       ),
     );
   }
+}
+
+/**
+ * @param {number} size - of the file with the packages.
+ * @param {(at: number, length: number) => Buffer} read
+ */
+function mountPackages(size, read) {
+  const { FS } = python;
+  if (FS.lookupPath(sitePackages).node.mount.mountpoint === sitePackages) FS.unmount(sitePackages);
+  FS.mount(packageFiles(FS, python.ERRNO_CODES, size, read), {}, sitePackages);
+}
+
+/**
+ * Reads from the file with the packages that the code has just installed.
+ *
+ * @param {number} start
+ * @param {number} length
+ */
+function readInstalled(start, length) {
+  const bytes = Buffer.alloc(length);
+  for (let at = 0; at < length;) {
+    const piece = ask({ op: "packaged", at: start + at, length: Math.min(length - at, pieceBytes) }).bytes;
+    if (piece.length === 0) return bytes.subarray(0, at);
+    piece.copy(bytes, at);
+    at += piece.length;
+  }
+  return bytes;
 }
 
 /**
@@ -154,7 +198,9 @@ function connectCalls(FS) {
   const requested = (/** @type {Buffer} */ request) => {
     try {
       const { fields, bytes } = unpacked(request);
-      return ask(fields, bytes);
+      const given = ask(fields, bytes);
+      if (given.fields.packages !== undefined) mountPackages(given.fields.packages, readInstalled);
+      return given;
     } catch {
       // Programs can write anything to the device.
       return { fields: { error: "EINVAL" }, bytes: Buffer.alloc(0) };

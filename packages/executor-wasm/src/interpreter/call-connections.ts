@@ -15,7 +15,8 @@ const request = z.discriminatedUnion("op", [
   z.object({ op: z.literal("wait"), milliseconds: z.number().min(0).max(86_400_000).exactOptional() }),
 ]);
 
-interface Answer {
+/** An answer to a request. */
+export interface Answer {
   readonly fields: object;
   readonly bytes?: Uint8Array;
 }

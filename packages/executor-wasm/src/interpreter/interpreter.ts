@@ -2,14 +2,16 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { killProcesses, OutputQueue, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import { killProcesses, OutputQueue, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import type { RichPiece } from "@fenced/executor-kit/displays";
 import * as z from "zod";
 import { FileRequests } from "../files/file-requests.ts";
 import { workspacePath } from "../files/tree-access.ts";
 import { Tree } from "../files/tree.ts";
-import { CallConnections } from "./call-connections.ts";
+import { CallConnections, type Answer } from "./call-connections.ts";
 import { FrameChannel, frameType, ProtocolError, unpack, type Frame } from "./frames.ts";
 import { watchMemory } from "./memory-watch.ts";
+import { Room } from "./room.ts";
 import { forgetSnapshot, openSnapshot } from "./snapshot.ts";
 import { startJavaScript, startPython, type StartedProcess } from "./start-process.ts";
 
@@ -27,6 +29,10 @@ const killed = 137;
 const noMark = { name: "FENCED_INTERPRETER", value: "none" };
 
 const end = z.object({ exitCode: z.int().min(0).max(255), over: z.literal(true).exactOptional() });
+
+/** The bytes with it are of displays, see `DisplayMessages` of the kit. */
+const isDisplay = z.object({ op: z.literal("display") });
+type Output = OutputQueue<BlockOutcome, RichPiece["type"]>;
 
 /** An interpreter: of Python, or of JavaScript and TypeScript. */
 export type Engine = "Python" | "JavaScript";
@@ -47,6 +53,12 @@ export interface InterpreterOptions {
   readonly storageBytes: number;
   /** Takes connections of programs that call functions of the host. */
   readonly acceptCalls: ((connection: Duplex) => void) | undefined;
+  /** Answers what only some interpreters may ask; `undefined`: it is none of that. */
+  readonly requests?: (fields: unknown, bytes: Uint8Array, signal: AbortSignal) => Promise<Answer | undefined>;
+  /** Descriptor of the file with its packages. */
+  readonly packages: number | undefined;
+  /** Whether its code can install packages. */
+  readonly installs?: boolean;
   /** Called when it ends while no block is running. */
   readonly onLost: () => void;
 }
@@ -60,6 +72,7 @@ export class Interpreter {
   readonly #connections: CallConnections;
   readonly #memoryBytes: number;
   readonly #functionsModule: string;
+  readonly #special: NonNullable<InterpreterOptions["requests"]>;
   readonly #exited: Promise<unknown>;
   #ended = false;
   #busy = false;
@@ -75,6 +88,7 @@ export class Interpreter {
     this.#connections = new CallConnections(options.acceptCalls);
     this.#memoryBytes = options.memoryBytes;
     this.#functionsModule = options.functionsModule;
+    this.#special = options.requests ?? (() => Promise.resolve(undefined));
     this.#exited = child.exitCode === null && child.signalCode === null ? once(child, "exit") : Promise.resolve();
     const noteEnd = (): void => {
       const idle = !this.#ended && !this.#busy;
@@ -104,8 +118,8 @@ export class Interpreter {
   }
 
   /** Runs a block; `stateLost` in the outcome says that the interpreter ended with it. */
-  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const output = new OutputQueue<BlockOutcome>();
+  async *run(block: BlockRun): AsyncGenerator<RichPiece, BlockOutcome, void> {
+    const output: Output = new OutputQueue();
     const room = new Room();
     const kill = (): void => {
       this.#child.kill("SIGKILL");
@@ -140,7 +154,7 @@ export class Interpreter {
     this.#requests.end();
   }
 
-  async #runToEnd(block: BlockRun, output: OutputQueue<BlockOutcome>, room: Room): Promise<BlockOutcome> {
+  async #runToEnd(block: BlockRun, output: Output, room: Room): Promise<BlockOutcome> {
     const finished = new AbortController();
     const watch = this.#watchMemory(finished.signal);
     try {
@@ -152,7 +166,7 @@ export class Interpreter {
         language: block.language,
         functions: this.#modulesOf(block),
       });
-      const outcome = await this.#follow(output, room);
+      const outcome = await this.#follow(block, output, room);
       if (outcome) return outcome;
     } finally {
       finished.abort();
@@ -175,12 +189,12 @@ export class Interpreter {
    * Passes on what the process sends until the block ends. Returns `undefined` if the process ended, or sent something
    * that it never sends by itself.
    */
-  async #follow(output: OutputQueue<BlockOutcome>, room: Room): Promise<BlockOutcome | undefined> {
+  async #follow(block: BlockRun, output: Output, room: Room): Promise<BlockOutcome | undefined> {
     try {
       for (let frame = await this.#channel.next(); frame; frame = await this.#channel.next()) {
         if (frame.type === frameType.stdout) output.push("stdout", frame.body);
         else if (frame.type === frameType.stderr) output.push("stderr", frame.body);
-        else if (frame.type === frameType.request) await this.#answer(frame);
+        else if (frame.type === frameType.request) await this.#answer(frame, block, output);
         else if (frame.type === frameType.done) return await this.#outcome(frame);
         else return undefined;
         while (output.waiting > readAheadBytes && !room.forGood) await room.opens();
@@ -191,10 +205,16 @@ export class Interpreter {
     return undefined;
   }
 
-  async #answer(frame: Frame): Promise<void> {
+  async #answer(frame: Frame, { signal }: BlockRun, output: Output): Promise<void> {
     const asked = unpack(frame.body);
+    if (isDisplay.safeParse(asked.fields).success) {
+      output.push("rich", asked.bytes);
+      return this.#channel.send(frameType.answer, {});
+    }
     const { fields, bytes } =
-      (await this.#connections.answer(asked.fields, asked.bytes)) ?? this.#requests.answer(asked.fields, asked.bytes);
+      (await this.#connections.answer(asked.fields, asked.bytes)) ??
+      (await this.#special(asked.fields, asked.bytes, signal)) ??
+      this.#requests.answer(asked.fields, asked.bytes);
     await this.#channel.send(frameType.answer, fields, bytes);
   }
 
@@ -221,28 +241,6 @@ interface Started extends Pick<StartedProcess, "child" | "pid"> {
   readonly channel: FrameChannel;
 }
 
-/** Room for more output; reading the process's frames waits for it. */
-class Room {
-  /** Nobody reads any more: take what arrives without waiting. */
-  forGood = false;
-  #wake: () => void = () => {};
-
-  opens(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-
-  open(): void {
-    this.#wake();
-  }
-
-  openForGood(): void {
-    this.forGood = true;
-    this.#wake();
-  }
-}
-
 /** What an interpreter finds beside the session's files, which are in the last of these directories. */
 function ownTree(maxBytes: number): Tree {
   const tree = new Tree(maxBytes);
@@ -254,7 +252,7 @@ async function startEngine(options: InterpreterOptions, signal: AbortSignal): Pr
   if (options.engine === "JavaScript") return startJavaScript(options);
   const snapshot = await openSnapshot(options.cacheDirectory);
   signal.throwIfAborted();
-  return startPython(options, snapshot);
+  return startPython(options, { snapshot, packages: options.packages, installs: options.installs === true });
 }
 
 async function startOnce(options: InterpreterOptions, signal: AbortSignal): Promise<Started | "bad snapshot"> {

@@ -6,7 +6,7 @@ import { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { BackendUnavailableError } from "@fenced/core";
 import { blockEnvironment } from "@fenced/executor-kit";
-import { blocksProgram, guestProgram, javaScriptProcess, pythonProcess } from "../child/child-program.ts";
+import { guestProgram, javaScriptProcess, pythonProcess, pythonPrograms } from "../child/child-program.ts";
 import { infoDescriptor, inOsSandbox } from "./os-sandbox.ts";
 
 /** Megabytes of JavaScript heap for an interpreter's process, besides the interpreter's memory. */
@@ -31,14 +31,22 @@ export interface StartedProcess {
   readonly pid: Promise<number | undefined>;
 }
 
+/** The descriptors that a Python interpreter reads: the snapshot that it starts from, and the file with its packages. */
+export interface PythonFiles {
+  readonly snapshot: number;
+  readonly packages: number | undefined;
+  /** Whether code can install more of them. */
+  readonly installs: boolean;
+}
+
 /** The process of an interpreter: its program, what that is told, and what it may read. */
 interface ProcessPlan {
   readonly program: string;
   readonly plan: object;
   readonly directories: readonly string[];
   readonly flags: readonly string[];
-  /** A descriptor that it inherits as its fourth. */
-  readonly inherited: number | undefined;
+  /** Descriptors that it inherits as its fourth, and as its sixth. */
+  readonly inherited: readonly [fourth?: number | undefined, sixth?: number | undefined];
   readonly options: ProcessOptions;
 }
 
@@ -52,32 +60,38 @@ function directoryOf(module: string): string {
 /** What a snapshot depends on, besides the version of Node. */
 export function snapshotInputs(): readonly string[] {
   const manifest: unknown = load("pyodide/package.json");
-  return [JSON.stringify(manifest), blocksProgram, pythonProcess];
+  return [JSON.stringify(manifest), JSON.stringify(pythonPrograms), pythonProcess];
 }
 
 /**
  * Starts the process of a Python interpreter.
  *
- * @param snapshot - descriptor of the snapshot; without it, the process creates one and ends.
+ * @param files - without them, the process creates a snapshot and ends.
  */
-export function startPython(options: ProcessOptions, snapshot?: number): StartedProcess {
+export function startPython(options: ProcessOptions, files?: PythonFiles): StartedProcess {
   const { memoryBytes } = options;
   const directory = directoryOf("pyodide/package.json");
   const env = {
     ...blockEnvironment,
     HOME: "/home/pyodide",
+    MPLBACKEND: "module://_fenced_plots",
     PATH: "/",
     LANG: "C.UTF-8",
     TMPDIR: "/tmp",
     USER: "web_user",
   };
-  const plan = { directory, memoryBytes, env, program: blocksProgram, snapshot: snapshot !== undefined };
+  const given = {
+    snapshot: files !== undefined,
+    packages: files?.packages !== undefined,
+    installs: files?.installs === true,
+  };
+  const plan = { directory, memoryBytes, env, programs: pythonPrograms, ...given };
   return startProcess({
     program: pythonProcess,
     plan,
     directories: [directory],
     flags: [],
-    inherited: snapshot,
+    inherited: [files?.snapshot, files?.packages],
     options,
   });
 }
@@ -110,7 +124,7 @@ export function startJavaScript(options: ProcessOptions): StartedProcess {
     plan: { memoryBytes, guest: guestProgram, files, libraries },
     directories: [engine, ...new Set(read)],
     flags: [`--stack-size=${stackKilobytes}`],
-    inherited: undefined,
+    inherited: [],
     options,
   });
 }
@@ -134,7 +148,12 @@ function startProcess({ program, plan, directories, flags, inherited, options }:
   const child = spawn(first, rest, {
     cwd: directories[0],
     env: mark ? { [mark.name]: mark.value } : {},
-    stdio: ["ignore", "ignore", "ignore", "pipe", inherited ?? "ignore", sandboxed ? "pipe" : "ignore"],
+    stdio: [
+      ...(["ignore", "ignore", "ignore", "pipe"] as const),
+      inherited[0] ?? "ignore",
+      sandboxed ? "pipe" : "ignore",
+      inherited[1] ?? "ignore",
+    ],
   });
   // After an error the stream ends, which is where it is noticed.
   child.on("error", () => {});

@@ -1,6 +1,6 @@
 """Calls functions of the host from a block, or from any process that a block started. Python 3.8 or later, standard library only.
 
-One connection a process, opened by the first call; answers find their callers by number, so threads and tasks call side by side.
+Each process has one connection, opened by the first call. Calls are numbered, so threads and tasks can call at the same time.
 As a program: `NAME JSON` prints what the function returns; `-` in place of the JSON reads it from standard input.
 """
 
@@ -23,7 +23,7 @@ class HostFunctionError(Exception):
 
 
 class Files:
-    """A connection in files of the working directory, which the host looks for: for places where nothing else reaches it."""
+    """A connection made of files in the working directory, which the host looks for: for places from which nothing else reaches it."""
 
     def __init__(self, place):
         self.base = find(place)
@@ -43,7 +43,7 @@ class Files:
             return False
 
     def put(self, name, data):
-        """Never half a file."""
+        """Writes a file as a whole: the host may be reading it."""
         place = "%s-%s" % (self.base, name)
         with open(place + "~", "wb") as file:
             file.write(data)
@@ -70,7 +70,7 @@ class Files:
         return piece
 
     def take(self, place):
-        """Reads the next file if it is there, and whole."""
+        """Reads the next file if it is there and complete."""
         try:
             with open(place, "rb") as file:
                 data = file.read()
@@ -91,20 +91,20 @@ class Files:
 
 
 def find(place):
-    """The files are where blocks begin, which is the working directory or one above it."""
+    """Finds the directory in which blocks begin: the working directory, or one above it."""
     directory = os.getcwd()
     while not os.path.exists(os.path.join(directory, place)):
         if directory == os.path.dirname(directory):
             raise OSError("the block's working directory is not here or above")
         directory = os.path.dirname(directory)
     found = os.path.join(directory, place)
-    # Processes that this one starts may work elsewhere.
+    # Processes that this one starts may have another working directory.
     os.environ["FENCED_HOST_CALLS"] = "files:" + found
     return found
 
 
 class Connection:
-    """A connection of this process, and the calls that wait for an answer over it."""
+    """The connection of this process, and the calls that wait for an answer."""
 
     def __init__(self, address, token):
         import socket
@@ -126,13 +126,13 @@ class Connection:
         self.waiting = {}
         self.last = 0
         self.broken = False
-        # Only for what is sent: who reads must never wait for who writes, or both would wait for the host.
+        # Guards sending only: if the reader waited for a writer, both could end up waiting for the host.
         self.sending = threading.Lock()
         self.send(HELLO, 0, token.encode())
         threading.Thread(target=self.read, name="fenced-host-calls", daemon=True).start()
 
     def is_own(self):
-        """A program may close every descriptor that it finds; another file may then have this one's number."""
+        """Whether the descriptor is still ours: programs may close every descriptor that they find, and another file may get its number."""
         try:
             return self.identity is None or os.fstat(self.socket.fileno())[1:3] == self.identity
         except OSError:
@@ -158,7 +158,7 @@ class Connection:
                 self.send(CANCEL, number, b"")
 
     def let_go(self):
-        """Not closed: the number may be somebody else's by now."""
+        """Detached, not closed: the number may belong to another file by now."""
         self.broken = True
         self.socket.detach()
 
@@ -202,7 +202,7 @@ class Connection:
 
 
 class ThreadlessConnection(Connection):
-    """A connection in an interpreter without sockets and threads: what comes is taken while somebody waits."""
+    """A connection in an interpreter without sockets and threads: answers are read while a caller waits."""
 
     def __init__(self, address, token):
         import _fenced_host
@@ -254,7 +254,7 @@ connecting = threading.Lock()
 
 
 def forget():
-    """A forked process gets a connection of its own: answers must not go to another one."""
+    """Gives a forked process a connection of its own, so that answers go to the process that called."""
     global connection, connecting
     if connection is not None and connection.is_own():
         connection.socket.close()
@@ -270,7 +270,7 @@ def submit(name, arguments):
     global connection
     from concurrent.futures import Future
 
-    # Each time: in a session that keeps variables the next block has another token.
+    # Read for each call: in a session that keeps variables, the next block has another token.
     address, token = os.environ.get("FENCED_HOST_CALLS", ""), os.environ.get("FENCED_HOST_TOKEN", "")
     if not address:
         raise HostFunctionError(
@@ -302,7 +302,7 @@ def result(future):
 
 
 def host_function(name, parameters):
-    """Makes a function that has only a signature and a docstring one that calls the host."""
+    """Turns a function that has only a signature and a docstring into one that calls the host."""
     import functools
 
     def arguments_of(values, named):

@@ -1,0 +1,61 @@
+/** No message is longer; anything longer was written by something else. */
+const longestMessage = 67_108_864;
+
+/** What an interpreter says beside its output. */
+export type DisplayMessage =
+  | { readonly clear: true; readonly wait: boolean }
+  | { readonly data: unknown; readonly displayId?: string; readonly isUpdate: boolean };
+
+/** What a block wrote where only displays go is none. */
+export class ForgedDisplay extends Error {}
+
+/** Reads messages, each with its length before it, from chunks of any size. The code that runs can write anything there. */
+export class DisplayMessages {
+  #chunks: Buffer[] = [];
+  #size = 0;
+  /** Bytes of the message under way, once they are known. */
+  #wanted: number | undefined;
+
+  /**
+   * @returns the messages that are complete now.
+   * @throws ForgedDisplay if the bytes are no messages.
+   */
+  push(chunk: Uint8Array): DisplayMessage[] {
+    this.#chunks.push(Buffer.from(chunk));
+    this.#size += chunk.length;
+    const found: DisplayMessage[] = [];
+    for (;;) {
+      if (this.#wanted === undefined) {
+        if (this.#size < 4) return found;
+        this.#wanted = this.#take(4).readUInt32BE(0);
+        if (this.#wanted > longestMessage) throw new ForgedDisplay("A display is too long");
+      }
+      if (this.#size < this.#wanted) return found;
+      found.push(readMessage(this.#take(this.#wanted)));
+      this.#wanted = undefined;
+    }
+  }
+
+  #take(size: number): Buffer {
+    const [first = Buffer.alloc(0)] = this.#chunks;
+    // Copied once, however many messages are in it.
+    const all = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    this.#chunks = [all.subarray(size)];
+    this.#size -= size;
+    return all.subarray(0, size);
+  }
+}
+
+function readMessage(bytes: Buffer): DisplayMessage {
+  let message: unknown;
+  try {
+    message = JSON.parse(bytes.toString());
+  } catch {
+    throw new ForgedDisplay("A display is not JSON");
+  }
+  if (typeof message !== "object" || message === null) throw new ForgedDisplay("A display is not an object");
+  const field = (name: string): unknown => Reflect.get(message, name);
+  if (field("clear") === true) return { clear: true, wait: field("wait") === true };
+  const id = field("id");
+  return { data: field("data"), isUpdate: field("update") === true, ...(typeof id === "string" && { displayId: id }) };
+}

@@ -1,0 +1,68 @@
+import type { BlockEvent } from "../run/block-run.ts";
+import type { OutputPiece } from "../run/output-queue.ts";
+import type { BlockDisplays } from "./display-board.ts";
+import { DisplayMessages, ForgedDisplay } from "./display-messages.ts";
+
+/** What an interpreter outputs: `rich` is what it says beside its output, see `DisplayMessages`. */
+export type RichPiece = OutputPiece<"stdout" | "stderr" | "rich">;
+
+/** Turns what an interpreter says beside its output into displays. */
+export class RichEvents {
+  readonly #displays: BlockDisplays;
+  readonly #end: () => void;
+  readonly #messages = new DisplayMessages();
+  #clearsAtNext = false;
+
+  /** @param end - called if what it says is nothing that it would say, so that the code does. */
+  constructor(displays: BlockDisplays, end: () => void) {
+    this.#displays = displays;
+    this.#end = end;
+  }
+
+  /**
+   * The events of a block.
+   *
+   * @param pieces - what the interpreter outputs.
+   * @param left - how the block has ended if nobody reads its events to their end.
+   */
+  async *of<End>(pieces: AsyncGenerator<RichPiece, End, void>, left: End): AsyncGenerator<BlockEvent, End, void> {
+    let forged = false;
+    try {
+      for (;;) {
+        const { value, done } = await pieces.next();
+        if (done === true) return value;
+        const { type, data } = value;
+        if (type !== "rich") {
+          yield* this.#cleared([{ type, data }]);
+        } else if (!forged) {
+          try {
+            yield* await this.#shown(data);
+          } catch (error) {
+            if (!(error instanceof ForgedDisplay)) throw error;
+            forged = true;
+            yield { type: "stderr", data: `${error.message}: the Python session is ended.\n` };
+            this.#end();
+          }
+        }
+      }
+    } finally {
+      await pieces.return(left);
+    }
+  }
+
+  async #shown(data: Uint8Array): Promise<BlockEvent[]> {
+    const events: BlockEvent[] = [];
+    for (const message of this.#messages.push(data)) {
+      if (!("clear" in message)) events.push(...this.#cleared(await this.#displays.events(message, { printed: true })));
+      else if (message.wait) this.#clearsAtNext = true;
+      else events.push({ type: "clear" });
+    }
+    return events;
+  }
+
+  #cleared(events: BlockEvent[]): BlockEvent[] {
+    if (!this.#clearsAtNext || events.length === 0) return events;
+    this.#clearsAtNext = false;
+    return [{ type: "clear" }, ...events];
+  }
+}

@@ -1,0 +1,69 @@
+"""Passes on what blocks print, as far as the host has room for it. Python 3.8 or later, standard library only."""
+
+import os
+import select
+
+from _fenced_channel import CAPACITY, READ, RICH, channel, data
+
+# The block of each descriptor: of its outputs, and of the pipe on which its shepherd reports.
+readers = {}
+
+
+def watch(block):
+    for end in block.pipes:
+        os.set_blocking(end, False)
+        readers[end] = block
+        data.register(end, select.EPOLLIN)
+
+
+def read_pipe(block, end):
+    if block.pipes[end] == RICH:
+        # A display keeps its place: what was printed before it goes first.
+        for each, kind in list(block.pipes.items()):
+            if kind != RICH:
+                drain(block, each)
+    try:
+        chunk = os.read(end, READ)
+    except BlockingIOError:
+        return 0
+    if not chunk:
+        forget(block, end)
+        return 0
+    if not block.ended:
+        channel.send(block.pipes[end], block.number, chunk)
+        block.credit -= len(chunk)
+        if block.credit <= 0 and not block.paused:
+            block.paused = True
+            for each in block.pipes:
+                data.unregister(each)
+    return len(chunk)
+
+
+def drain(block, end):
+    """Reads what is in a pipe by now; more may be written to it meanwhile, so there is a limit."""
+    left = CAPACITY
+    while left > 0:
+        count = read_pipe(block, end)
+        if count == 0:
+            break
+        left -= count
+
+
+def forget(block, end):
+    del block.pipes[end], readers[end]
+    if not block.paused:
+        data.unregister(end)
+    os.close(end)
+
+
+def give_credit(block, credit):
+    block.credit += credit
+    if block.credit > 0:
+        resume(block)
+
+
+def resume(block):
+    if block.paused:
+        block.paused = False
+        for end in block.pipes:
+            data.register(end, select.EPOLLIN)

@@ -1,0 +1,30 @@
+"""What a block needs around it in an interpreter that lives from block to block. Python 3.8 or later, standard library only."""
+
+import os
+import sys
+
+
+def set_variables(variables):
+    """Sets a block's environment variables; returns what to hand to `restore_variables` after it."""
+    outer = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    return outer
+
+
+def restore_variables(outer):
+    for name, value in outer.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def choose_modules(root, directory, names, packages=None):
+    """Makes blocks import the functions' modules, `names`, from a directory in or below `root`, not those of an earlier call.
+    `packages`: the directory of the packages that functions require, which is searched next."""
+    sys.path[:] = [each for each in sys.path if each not in (directory, packages) and os.path.dirname(each) != root]
+    sys.path[:0] = [directory] if packages is None else [directory, packages]
+    for name in names:
+        file = getattr(sys.modules.get(name), "__file__", None) or ""
+        if file.startswith(root + os.sep) and os.path.dirname(file) != directory:
+            del sys.modules[name]

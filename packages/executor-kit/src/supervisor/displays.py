@@ -1,0 +1,106 @@
+"""What blocks of a session display: the values of expressions, and what they hand to IPython. Python 3.8 or later."""
+
+import _thread
+import base64
+import builtins
+import fcntl
+import importlib.util
+import json
+import os
+import struct
+import sys
+import termios
+
+# Taken now: libraries replace it for the programs that they run.
+from time import sleep
+
+# The most bytes of one display.
+MOST = 67108864
+# IPython's shell, if IPython is installed; and the pipe for what the block displays, while one runs.
+shell = pipe = None
+displaying = _thread.allocate_lock()
+
+
+def show(value):
+    """Shows a value as interactive Python does or, with IPython, by its rules."""
+    if value is None:
+        return
+    if shell is None:
+        sys.displayhook(value)
+        return
+    shell.user_ns["_"] = value
+    bundle, _ = shell.display_formatter.format(value)
+    if bundle:
+        display(bundle)
+
+
+def display(bundle, display_id=None, update=False):
+    """Displays one thing, in several types. What a terminal would show of it is output, too."""
+    text = next((bundle[kind] for kind in ("text/plain", "text/markdown", "text/latex") if bundle.get(kind)), None)
+    if isinstance(text, str):
+        print(text)
+    tell({"data": bundle, "id": display_id, "update": update})
+
+
+def tell(message):
+    """Sends a message, and waits until it has been taken: so displays and output keep the program's order."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        pass
+    body = json.dumps(message, default=encode).encode()
+    if len(body) > MOST:
+        print("A display of more than %d MiB was left out." % (MOST >> 20), file=sys.stderr)
+        return
+    with displaying:
+        way = pipe
+        if way is None:
+            return
+        try:
+            way.write(struct.pack(">I", len(body)) + body)
+            while struct.unpack("i", fcntl.ioctl(way.descriptor, termios.FIONREAD, b"\0\0\0\0"))[0]:
+                sleep(0.0005)
+        except OSError:
+            pass
+
+
+def encode(value):
+    return base64.b64encode(value).decode() if isinstance(value, (bytes, bytearray)) else repr(value)
+
+
+def finish():
+    """Lets libraries show what they show at the end of a block, such as figures."""
+    if shell is not None:
+        shell.events.trigger("post_execute")
+
+
+def forget():
+    """For a fork of the interpreter: another thread may have held the lock when it was made."""
+    global displaying
+    displaying = _thread.allocate_lock()
+
+
+def start_shell(main):
+    """Starts as much of IPython as programs need that display something. It does not run the blocks."""
+    global shell
+    from IPython.core.displaypub import DisplayPublisher
+    from IPython.core.history import HistoryManager
+    from IPython.core.interactiveshell import InteractiveShell
+
+    class Publisher(DisplayPublisher):
+        def publish(self, data, metadata=None, *, transient=None, update=False, **_):
+            display(data, (transient or {}).get("display_id"), bool(update))
+
+        def clear_output(self, wait=False):
+            tell({"clear": True, "wait": bool(wait)})
+
+    HistoryManager.enabled = False
+    hooks = sys.excepthook, sys.displayhook
+    shell = InteractiveShell.instance(user_module=main, user_ns=vars(main), display_pub_class=Publisher)
+    sys.excepthook, sys.displayhook = hooks
+    for name in ("exit", "quit"):
+        vars(main).pop(name, None)
+    vars(builtins)["get_ipython"] = shell.get_ipython
+    if "MPLBACKEND" not in os.environ and importlib.util.find_spec("matplotlib_inline"):
+        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"

@@ -1,0 +1,65 @@
+"""What the supervisor tells the host about the place that it runs in. Python 3.8 or later, standard library only."""
+
+import os
+
+import _fenced_processes as processes
+
+
+def greeting(directory, probe_file, path, programs):
+    """The lines of the greeting. Creates the session's directory."""
+    path = path or os.environ.get("PATH", os.defpath)
+    places = [(name, processes.which(name, path)) for name in programs]
+    asked = ask_version(dict(places)["node"]) if dict(places).get("node") else None
+    lines = ["self %d" % processes.SELF, "uid %d" % os.getuid(), "gid %d" % os.getgid(), "probe " + probe(probe_file)]
+    lines += ["program %s %s" % each for each in places if each[1]]
+    for name in ("", "home", "functions"):
+        try:
+            os.makedirs(os.path.join(directory, name), 0o700, exist_ok=True)
+        except OSError as error:
+            lines.append("problem " + str(error))
+    if asked:
+        lines.append("node " + os.read(asked[1], 100).decode("utf-8", "replace").strip())
+        os.close(asked[1])
+        os.waitpid(asked[0], 0)
+    return lines
+
+
+def ask_version(program):
+    reading, writing = os.pipe()
+    asked = os.fork()
+    if asked == 0:
+        try:
+            os.dup2(writing, 1)
+            os.execv(program, [program, "--version"])
+        finally:
+            os._exit(1)
+    os.close(writing)
+    return asked, reading
+
+
+def probe(file):
+    """Proves to the host that both see the same work directory, and that the supervisor can write to it."""
+    if not file:
+        return ""
+    try:
+        with open(file, "r+") as opened:
+            question = opened.read(100)
+            opened.write("r")
+            return question.strip()
+    except OSError as error:
+        return os.strerror(error.errno)
+
+
+def own_variables():
+    """Those that this program has from the host, which finds processes by them."""
+    return {name: value for name, value in os.environ.items() if name.startswith("FENCED_")}
+
+
+def block_environment(directory):
+    """The variables of blocks. A user without a home, as those known only by a number mostly are, gets one: pip and others write
+    there."""
+    given = dict(os.environ)
+    if not os.access(given.get("HOME") or "/nowhere", os.W_OK) or given["HOME"] == "/":
+        given["HOME"] = os.path.join(directory, "home")
+    given["PATH"] = given.get("PATH", os.defpath) + ":" + os.path.join(given["HOME"], ".local", "bin")
+    return given

@@ -1,0 +1,71 @@
+"""Starts programs below a shepherd. Python 3.8 or later, standard library only.
+
+The shepherd is a fork of the supervisor and the "subreaper" of everything that the program starts: a process that loses its parent
+becomes the shepherd's child. So the tree below it is the block, however its processes hide, and when it exits, all of them are dead.
+"""
+
+import errno
+import os
+import struct
+
+import _fenced_feeds as feeds
+import _fenced_processes as processes
+from _fenced_block_output import readers
+from _fenced_block_process import FAILED, tend, volunteer_for_oom
+
+
+def fork_shepherd(request, given, directory):
+    """`request`: arguments and variables; `given`: the program's descriptors 0, 1, 2, and so on. Returns the shepherd, and the
+    pipe on which it reports the end."""
+    status, told = os.pipe()
+    try:
+        shepherd = os.fork()
+    except OSError:
+        os.close(status)
+        os.close(told)
+        raise
+    if shepherd == 0:
+        try:
+            herd(request, given, directory, told)
+        finally:
+            os._exit(1)
+    os.close(told)
+    return shepherd, status
+
+
+def herd(request, given, directory, status):
+    keep = sorted(given + (status,))
+    # Including the pipes to other blocks' input: while this process held one open, its block would never see the end of its input.
+    highest = max([keep[-1]] + list(readers) + list(feeds.writers))
+    for lower, upper in zip([-1] + keep, keep + [highest + 256]):
+        os.closerange(lower + 1, upper)
+    processes.adopt_orphans()
+    try:
+        program = os.fork()
+    except OSError as error:
+        os.write(status, struct.pack(">I", FAILED | error.errno))
+        return
+    if program == 0:
+        try:
+            become(request, given, directory)
+        finally:
+            os._exit(127)
+    for end in given:
+        os.close(end)
+    tend(program, status)
+
+
+def become(request, given, directory):
+    os.setsid()
+    for target, source in enumerate(given):
+        os.dup2(source, target)
+    processes.default_signals()
+    processes.protect(1)
+    volunteer_for_oom()
+    argv, environ = request
+    try:
+        os.chdir(directory)
+        os.execvpe(argv[0], argv, environ)
+    except OSError as error:
+        os.write(2, (argv[0] + " could not be started: " + os.strerror(error.errno) + "\n").encode())
+        os._exit(127 if error.errno == errno.ENOENT else 126)

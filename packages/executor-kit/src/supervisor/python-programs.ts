@@ -1,0 +1,130 @@
+import { readFileSync } from "node:fs";
+
+const channel: string = readFileSync(new URL("./channel.py", import.meta.url), "utf8");
+const processTable: string = readFileSync(new URL("./process_table.py", import.meta.url), "utf8");
+const processes: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
+const tunnels: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
+const relay: string = readFileSync(new URL("./relay.py", import.meta.url), "utf8");
+const keeper: string = readFileSync(new URL("./keeper.py", import.meta.url), "utf8");
+const blockFiles: string = readFileSync(new URL("./block_files.py", import.meta.url), "utf8");
+const feeds: string = readFileSync(new URL("./feeds.py", import.meta.url), "utf8");
+const blockProcess: string = readFileSync(new URL("./block_process.py", import.meta.url), "utf8");
+const blockOutput: string = readFileSync(new URL("./block_output.py", import.meta.url), "utf8");
+const launch: string = readFileSync(new URL("./launch.py", import.meta.url), "utf8");
+const blocks: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
+const greeting: string = readFileSync(new URL("./greeting.py", import.meta.url), "utf8");
+const shortcut: string = readFileSync(new URL("./shortcut.py", import.meta.url), "utf8");
+const supervisor: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");
+
+const carrier: string = readFileSync(new URL("./carrier.py", import.meta.url), "utf8");
+
+const warm: string = readFileSync(new URL("./warm.py", import.meta.url), "utf8");
+const spare: string = readFileSync(new URL("./spare.py", import.meta.url), "utf8");
+const templateStart: string = readFileSync(new URL("./template_start.py", import.meta.url), "utf8");
+const cLibrary: string = readFileSync(new URL("./c_library.py", import.meta.url), "utf8");
+const processImage: string = readFileSync(new URL("./process_image.py", import.meta.url), "utf8");
+const quickEnd: string = readFileSync(new URL("./quick_end.py", import.meta.url), "utf8");
+const newInterpreter: string = readFileSync(new URL("./new_interpreter.py", import.meta.url), "utf8");
+const template: string = readFileSync(new URL("./template.py", import.meta.url), "utf8");
+
+const sessionTable: string = readFileSync(new URL("./session_table.py", import.meta.url), "utf8");
+const sessionEnds: string = readFileSync(new URL("./session_ends.py", import.meta.url), "utf8");
+const sessions: string = readFileSync(new URL("./sessions.py", import.meta.url), "utf8");
+const workDirectory: string = readFileSync(new URL("./work_directory.py", import.meta.url), "utf8");
+const descriptors: string = readFileSync(new URL("./descriptors.py", import.meta.url), "utf8");
+const blockSurroundings: string = readFileSync(new URL("./block_surroundings.py", import.meta.url), "utf8");
+const displays: string = readFileSync(new URL("./displays.py", import.meta.url), "utf8");
+const runSource: string = readFileSync(new URL("./run_source.py", import.meta.url), "utf8");
+const interpreterFork: string = readFileSync(new URL("./interpreter_fork.py", import.meta.url), "utf8");
+const interpreter: string = readFileSync(new URL("./interpreter.py", import.meta.url), "utf8");
+
+/** The supervisor, which runs until its host is gone. */
+export const supervisorProgram: string = withModules({
+  _fenced_channel: channel,
+  _fenced_process_table: processTable,
+  _fenced_processes: processes,
+  _fenced_tunnels: tunnels,
+  _fenced_relay: relay,
+  _fenced_keeper: keeper,
+  _fenced_block_files: blockFiles,
+  _fenced_feeds: feeds,
+  _fenced_block_process: blockProcess,
+  _fenced_block_output: blockOutput,
+  _fenced_launch: launch,
+  _fenced_blocks: blocks,
+  _fenced_greeting: greeting,
+  _fenced_shortcut: shortcut,
+  _fenced_supervisor: supervisor,
+});
+
+/** What the supervisor loads to keep an interpreter of Python waiting: `templateProgram`. */
+export const warmProgram: string = withModules({ _fenced_warm: warm });
+
+/** The interpreter that waits, from which Python blocks are forked. */
+export const templateProgram: string = withModules({
+  _fenced_template_start: templateStart,
+  _fenced_block_process: blockProcess,
+  _fenced_c_library: cLibrary,
+  _fenced_process_image: processImage,
+  _fenced_quick_end: quickEnd,
+  _fenced_new_interpreter: newInterpreter,
+  _fenced_template: template,
+});
+
+/** What the supervisor loads to keep an interpreter of JavaScript waiting. */
+export const spareProgram: string = withModules({ _fenced_spare: spare });
+
+/** What the supervisor loads to keep interpreters that live from block to block: `interpreterProgram`. */
+export const sessionsProgram: string = withModules({
+  _fenced_session_table: sessionTable,
+  _fenced_session_ends: sessionEnds,
+  _fenced_sessions: sessions,
+});
+
+/** An interpreter that lives from block to block. */
+export const interpreterProgram: string = withModules({
+  _fenced_work_directory: workDirectory,
+  _fenced_block_process: blockProcess,
+  _fenced_descriptors: descriptors,
+  _fenced_block_surroundings: blockSurroundings,
+  _fenced_displays: displays,
+  _fenced_run_source: runSource,
+  _fenced_interpreter_fork: interpreterFork,
+  _fenced_interpreter: interpreter,
+});
+
+/**
+ * Texts of Python modules for programs of executors that run blocks in an interpreter that lives on: by the names under which they
+ * have to be in `sys.modules`. Python 3.8 or later.
+ *
+ * - `_fenced_block_surroundings`: sets and restores a block's variables, and chooses the modules of functions that it imports;
+ * - `_fenced_process_table`: reads the processes of a Linux system.
+ */
+export const sharedModules: Readonly<Record<"_fenced_block_surroundings" | "_fenced_process_table", string>> = {
+  _fenced_block_surroundings: blockSurroundings,
+  _fenced_process_table: processTable,
+};
+
+/**
+ * The text of a Python program that only carries programs' connections to the host, over its standard streams, for
+ * places where something else runs the blocks. It needs Python 3.8 or later on Linux, and takes two arguments: the
+ * directory for the socket, and a line to print before the first frame. It waits for `hostMagic`, then exchanges frames
+ * with `Tunnels`.
+ *
+ * @param program - another Python program that uses the same modules, `_fenced_channel` and `_fenced_tunnels`.
+ */
+export function carrierText(program: string = carrier): string {
+  return withModules({ _fenced_channel: channel, _fenced_tunnels: tunnels, _fenced_carrier: program });
+}
+
+/**
+ * A program that creates modules from texts and runs them in this order, which is that in which they import each other. It imports
+ * nothing itself, because anything that it imported could come from the work directory. The JSON is also valid Python.
+ */
+function withModules(programs: Readonly<Record<string, string>>): string {
+  return `import sys
+for name, program in ${JSON.stringify(programs)}.items():
+    module = sys.modules[name] = type(sys)(name)
+    exec(compile(program, "<" + name + ">", "exec"), module.__dict__)
+`;
+}

@@ -1,0 +1,134 @@
+"""How sessions and their blocks end, by themselves or killed. Python 3.8 or later, standard library only.
+
+An interpreter reports the end of the block that runs in it; nothing else that it says counts. Its code is hostile and can lie about
+its own blocks, as any program can lie by its exit code, but not about the blocks of others. And it cannot outlive its end.
+"""
+
+import os
+import struct
+
+import _fenced_blocks as blocks
+import _fenced_processes as processes
+from _fenced_block_process import FAILED
+from _fenced_channel import SESSION_ENDED, channel
+from _fenced_session_table import ignore, readers, sessions, tell
+
+KILLED = 128 + processes.signal.SIGKILL
+
+
+def hear_block(session, block):
+    """The interpreter reports the end of a block. If it just closes the pipe, the block has not ended."""
+    try:
+        word = os.read(block.status, 4)
+    except BlockingIOError:
+        return
+    ignore(block.status)
+    if len(word) == 4 and not block.killing and not session.ending:
+        finish(session, block, struct.unpack(">I", word)[0] & 255)
+
+
+def finish(session, block, code):
+    if block.status in readers:
+        ignore(block.status)
+    os.close(block.status)
+    session.block = None
+    del blocks.blocks[block.number]
+    block.code = code
+    blocks.end_block(block)
+    if not session.ended:
+        # Now, while nobody waits for it.
+        session.earlier = below(session) - {session.pid}
+
+
+def hear_shepherd(session):
+    """The shepherd reports the interpreter's end. If it just closes the pipe, it has exited: all below it is dead, or it was killed."""
+    try:
+        word = os.read(session.status, 4)
+    except BlockingIOError:
+        return
+    if word:
+        word = struct.unpack(">I", word.rjust(4, b"\0"))[0]
+        end(session, KILLED if word & FAILED else word & 255)
+        return
+    ignore(session.status)
+    os.close(session.status)
+    if not session.ended:
+        blocks.kill_orphans(session)
+        end(session, KILLED)
+    if session.block is not None and not session.block.killing:
+        finish(session, session.block, KILLED)
+    announce(session)
+    sessions.pop(session.number, None)
+    try:
+        os.waitpid(session.shepherd, os.WNOHANG)
+    except ChildProcessError:
+        pass
+
+
+def end(session, code):
+    if session.ended:
+        return
+    session.ended = True
+    session.control.close()
+    tell(session.number, "failed")
+    if not session.ending:
+        announce(session)
+    if session.block is not None and not session.block.killing and not session.ending:
+        finish(session, session.block, code)
+
+
+def announce(session):
+    """Tells the host, once, that a session has ended. One that is being ended has not until nothing is left of it."""
+    if not session.announced:
+        session.announced = True
+        channel.send(SESSION_ENDED, session.number)
+
+
+def below(session, spared=()):
+    """The processes below its shepherd, except those below the shepherds of its forks."""
+    children = {}
+    for pid, parent in processes.processes().items():
+        children.setdefault(parent, []).append(pid)
+    herds = {each.shepherd for each in sessions.values()}
+    queue, found = list(children.get(session.shepherd, ())), set()
+    while queue:
+        pid = queue.pop()
+        if pid not in found and pid not in herds and pid not in spared and pid != processes.SELF:
+            found.add(pid)
+            queue += children.get(pid, ())
+    return found
+
+
+def kill_step(block):
+    """Takes the next step to kill the interpreter, and what the block has started, but not what earlier blocks left running."""
+    session = block.session
+    marked = {
+        pid for pid in processes.processes() if pid not in (1, processes.SELF) and processes.has_mark(pid, block.mark)
+    }
+    if processes.kill_step(block, below(session, session.earlier) | marked):
+        end(session, KILLED)
+        finish(session, block, KILLED)
+
+
+def end_step(session):
+    if processes.kill_step(session, below(session)):
+        session.ending = False
+        end(session, KILLED)
+        announce(session)
+        if session.block is not None:
+            finish(session, session.block, KILLED)
+
+
+def keep_ending():
+    """Takes the next step with each session that is being ended; returns whether there are any left."""
+    for session in list(sessions.values()):
+        if session.ending:
+            end_step(session)
+    return any(session.ending for session in sessions.values())
+
+
+def end_all():
+    """Takes the next step to end all sessions; returns whether nothing is left of any."""
+    for session in list(sessions.values()):
+        session.ending = session.ending or not session.ended or bool(below(session))
+    return not keep_ending()

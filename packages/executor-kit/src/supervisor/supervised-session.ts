@@ -1,0 +1,288 @@
+import type { Duplex } from "node:stream";
+import {
+  BackendUnavailableError,
+  ExecutorStoppedError,
+  FunctionSetupError,
+  InvalidInputError,
+  type ExecutorCapabilities,
+  type NetworkDecision,
+} from "@fenced/core";
+import type { BackendSession } from "../backend-session.ts";
+import type { FunctionPlaces } from "../functions/function-setup.ts";
+import { functionVariables } from "../functions/function-variables.ts";
+import { blockEnvironment, commandLineCapabilities, hostFunctionLanguages } from "../languages/command-languages.ts";
+import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
+import type { BackendFiles } from "../workspace/backend-files.ts";
+import { interpreterProgram, type WarmOptions, warmPrograms } from "./interpreter-options.ts";
+import type { SessionNetwork } from "./session-network.ts";
+import type { StatefulPlace } from "./stateful-python.ts";
+import type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
+import type { ProgramEnd } from "./supervised-program.ts";
+
+/** The variable that all programs of an executor have; its value is the executor's id. */
+export const sessionMark = "FENCED_SESSION";
+
+/** What all places of a session have in common. */
+export interface SupervisedSettings {
+  /** The executor's id. */
+  readonly id: string;
+  /** The executor's environment variables for blocks. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The functions that travel to the code. */
+  readonly functions: readonly unknown[];
+  readonly warm: false | WarmOptions | undefined;
+  readonly stateful: boolean;
+  /** The work directory, as programs see it. */
+  readonly workspacePath: string;
+  /** The session's own directory, as programs see it. */
+  readonly directory: string;
+  /** Makes another command of the one for a block; nothing is then kept warm. Default: no change. */
+  readonly wrap?: ((command: readonly string[]) => readonly string[]) | undefined;
+  /** The proxy that programs talk to; `undefined` if there is none. */
+  readonly network: SessionNetwork | undefined;
+  /** What a block says whose processes were killed because the place's memory was used up. */
+  readonly memorySentence: string;
+  /** Called when the place was lost and replaced: all that was in it is gone. */
+  readonly onReplaced: () => void;
+  /** Called when the place can no longer be used. */
+  readonly onLost: (reason: string) => void;
+}
+
+/** Where a session stores its function modules. */
+export type SupervisedFunctionPlaces = Omit<FunctionPlaces, "owner"> &
+  Required<Pick<FunctionPlaces, "python" | "commands">>;
+
+/** Runs a block in an interpreter that lives on, in place of a process of its own. */
+export type InterpretBlock = (
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+) => AsyncGenerator<BlockEvent, ProgramEnd, void>;
+
+/**
+ * A session whose programs are run by a supervisor. A place that is lost is replaced for the next block. A backend says how a place
+ * is opened, and how the session is closed.
+ */
+export abstract class SupervisedSession<Place extends SupervisedPlace = SupervisedPlace> implements BackendSession {
+  readonly #settings: SupervisedSettings;
+  readonly #closing = new AbortController();
+  #current: Place | undefined;
+  #opening: Promise<Place> | undefined;
+  /** Processes in it could not be ended. */
+  #unfit: Place | undefined;
+
+  protected constructor(settings: SupervisedSettings) {
+    this.#settings = settings;
+  }
+
+  /**
+   * Opens a place.
+   *
+   * @param old - the one to replace: it is lost, and what is left of it must not disturb the new one.
+   * @throws BackendUnavailableError if it does not open; `signal.reason` if it is aborted first.
+   */
+  protected abstract openPlace(old: Place | undefined, signal: AbortSignal): Promise<Place>;
+
+  /** Ends the place, and all that the session has besides. Called once; no place is opened after that. */
+  protected abstract closeWith(place: Place | undefined): Promise<void>;
+
+  /** Called when functions are to be stored in the workspace, whose files are not to be listed. */
+  protected abstract claimFunctionsPackage(): void;
+
+  /** The place of now; `undefined` before the first one, and at the end. */
+  protected get current(): Place | undefined {
+    return this.#current;
+  }
+
+  /** Aborted when the session closes. */
+  protected get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Returns the place, or a new one if the last one was lost. */
+  protected async ready(signal: AbortSignal): Promise<Place> {
+    if (this.closing.aborted) throw stopped();
+    if (this.#current && !this.#current.lost && this.#current !== this.#unfit) return this.#current;
+    this.#opening ??= this.#open(AbortSignal.any([signal, this.closing])).finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  get capabilities(): Partial<ExecutorCapabilities> {
+    if (!this.#current) return {};
+    const { languages, runner } = this.#current;
+    const names = [...languages.found.keys()];
+    return { ...commandLineCapabilities(names), hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [] };
+  }
+
+  get missing(): ReadonlyMap<string, string> {
+    return this.#current?.languages.missing ?? new Map();
+  }
+
+  get files(): BackendFiles {
+    if (this.#current) return this.#current.files;
+    throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
+  }
+
+  functionPlaces(): SupervisedFunctionPlaces {
+    const { directory, workspacePath } = this.#settings;
+    return {
+      python: `${directory}/functions`,
+      commands: `${directory}/bin`,
+      pythonPackages: `${directory}/packages`,
+      javascript: workspacePath,
+    };
+  }
+
+  async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    const { runner } = await this.ready(this.closing);
+    if (!runner.openCalls) {
+      throw new FunctionSetupError("Host functions need Python where the code runs, and there is none", {
+        remedy: "Use an image that has Python 3.8 or later, or leave the host functions out.",
+      });
+    }
+    this.claimFunctionsPackage();
+    return runner.openCalls(accept);
+  }
+
+  /** @param interpret - runs the block, with its variables, instead of a process that the session starts. */
+  async *run(block: BlockRun, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const place = await this.ready(block.signal);
+    const language = place.languages.found.get(block.language);
+    if (!language) {
+      throw new InvalidInputError(`No command runs ${block.language}`, { remedy: "Restart the executor." });
+    }
+    const needsFile = interpret === undefined || block.filename !== undefined;
+    const file = needsFile ? await place.writeBlock(block, language.extension) : undefined;
+    const { signal, stdin } = block;
+    const env = this.#variables(place, block);
+    const argv = this.#wrap([...language.command, file?.path ?? ""]);
+    const program = {
+      argv,
+      env,
+      signal,
+      ...(stdin !== undefined && { stdin }),
+      ...(file?.sent && { file: file.sent }),
+    };
+    return yield* this.#follow(place, () => interpret?.(env, signal) ?? place.runner.run(program), file);
+  }
+
+  async *runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const place = await this.ready(program.signal);
+    return yield* this.#follow(place, () => place.runner.run({ ...program, env: this.#variables(place, program) }));
+  }
+
+  /** Follows a program to its end, and tidies up after it, however it ends. */
+  async *#follow(
+    place: Place,
+    start: () => AsyncGenerator<BlockEvent, ProgramEnd, void>,
+    file?: BlockFile,
+  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const refusals = this.#settings.network?.collect();
+    let network: readonly NetworkDecision[] | undefined;
+    let end: ProgramEnd;
+    let endedAt: number;
+    let problem: string | undefined;
+    try {
+      end = yield* start();
+    } finally {
+      // Tidying up does not count towards the program's time.
+      endedAt = performance.now();
+      network = refusals?.();
+      problem = await place.settle(file);
+    }
+    if (end.outOfMemory) yield { type: "stderr", data: this.#settings.memorySentence };
+    if (problem !== undefined) yield { type: "stderr", data: problem };
+    const codeFile = file?.onHost;
+    return { ...outcomeOf(end), endedAt, ...(network && { network }), ...(codeFile !== undefined && { codeFile }) };
+  }
+
+  /**
+   * The place as it is now, and which interpreter to start there for a stateful session.
+   *
+   * @throws BackendUnavailableError if it cannot run Python.
+   */
+  async interpreterPlace(signal: AbortSignal): Promise<StatefulPlace> {
+    const place = await this.ready(signal);
+    const { env, warm } = this.#settings;
+    const { commands } = this.functionPlaces();
+    const program = interpreterProgram(place.languages, { env: this.#variables(place, { env }), commands, warm });
+    if (!canInterpret(place.runner)) {
+      throw new BackendUnavailableError("A stateful session needs a Python that the supervisor can run by, too", {
+        remedy: "Use an image that has Python 3.8 or later, or leave `stateful` out.",
+      });
+    }
+    return { supervisor: place.runner, program: { ...program, command: this.#wrap(program.command) } };
+  }
+
+  get workspacePath(): string {
+    return this.#settings.workspacePath;
+  }
+
+  async repair(signal: AbortSignal): Promise<void> {
+    await this.ready(signal);
+  }
+
+  async reset(signal: AbortSignal): Promise<void> {
+    const place = await this.ready(signal);
+    try {
+      await place.runner.reset();
+    } catch {
+      // A new place has no processes either.
+      this.#unfit = place;
+      await place.end().catch(() => {});
+      await this.ready(signal);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(stopped());
+    await this.#opening?.catch(() => {});
+    const current = this.#current;
+    this.#current = undefined;
+    await this.closeWith(current);
+  }
+
+  async #open(signal: AbortSignal): Promise<Place> {
+    const old = this.#current;
+    const place = await this.openPlace(old, signal);
+    this.#current = place;
+    this.#keepWarm(place);
+    place.whenLost(this.#settings.onLost);
+    if (old) this.#settings.onReplaced();
+    return place;
+  }
+
+  #keepWarm(place: Place): void {
+    if (this.#settings.wrap) return;
+    const programs = warmPrograms(place.languages, this.#settings, this.#variables(place, this.#settings));
+    if (programs) place.runner.keepWarm?.(programs);
+  }
+
+  #wrap(command: readonly string[]): readonly string[] {
+    return this.#settings.wrap?.(command) ?? command;
+  }
+
+  #variables(place: Place, { env, hostCalls }: Pick<BlockRun, "env" | "hostCalls">): Record<string, string> {
+    const variables = { ...blockEnvironment, ...(place.variables?.(env) ?? env) };
+    const hasFunctions = this.#settings.functions.length > 0 || hostCalls !== undefined;
+    return {
+      ...variables,
+      ...(hasFunctions ? functionVariables(this.functionPlaces(), hostCalls, variables, ":") : {}),
+      [sessionMark]: this.#settings.id,
+    };
+  }
+}
+
+function canInterpret(runner: PlaceRunner): runner is PlaceRunner & StatefulPlace["supervisor"] {
+  return Boolean(runner.openInterpreter && runner.forkInterpreter && runner.ping);
+}
+
+function stopped(): ExecutorStoppedError {
+  return new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." });
+}
+
+/** The outcome of a block that ended like this. */
+export function outcomeOf({ exitCode, stateLost, truncated }: ProgramEnd): BlockOutcome {
+  return { exitCode, ...(stateLost === true && { stateLost }), ...(truncated === true && { truncated }) };
+}

@@ -1,0 +1,72 @@
+import { randomUUID } from "node:crypto";
+import { type BackendFiles, type BlockRun, blockSource, type PlaceLanguages } from "@fenced/executor-kit";
+import type { BlockFile, Supervisor, SupervisedPlace } from "@fenced/executor-kit/supervisor";
+import { workspacePath } from "./pod-manifest.ts";
+import type { RunningPod } from "./running-pod.ts";
+
+/** What a pod has for blocks. */
+interface PodEquipment {
+  readonly languages: PlaceLanguages;
+  readonly files: BackendFiles;
+  /** What the names of our own files in the workspace begin with. */
+  readonly filePrefix: string;
+  readonly cleanupTempFiles: boolean;
+  /** Variables that tell programs where the proxy is, if there is one. */
+  readonly networkVariables: Readonly<Record<string, string>>;
+}
+
+/** A pod, and all that blocks find in it. */
+export class PodPlace implements SupervisedPlace {
+  readonly pod: RunningPod;
+  readonly #equipment: PodEquipment;
+
+  constructor(pod: RunningPod, equipment: PodEquipment) {
+    this.pod = pod;
+    this.#equipment = equipment;
+  }
+
+  get lost(): Error | undefined {
+    return this.pod.lost;
+  }
+
+  get runner(): Supervisor {
+    return this.pod.supervisor;
+  }
+
+  get languages(): PlaceLanguages {
+    return this.#equipment.languages;
+  }
+
+  get files(): BackendFiles {
+    return this.#equipment.files;
+  }
+
+  /** The caller's override those that tell programs where the proxy is. */
+  variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    return { ...this.#equipment.networkVariables, ...given };
+  }
+
+  /** Sends a file of ours with its program, which the supervisor removes again: that saves a request. */
+  async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<BlockFile> {
+    const content = blockSource(language, code);
+    if (filename !== undefined) {
+      await this.files.write(filename, content);
+      return { path: `${workspacePath}/${filename}` };
+    }
+    const { filePrefix, cleanupTempFiles } = this.#equipment;
+    const name = `${filePrefix}${randomUUID().slice(0, 12)}.${extension}`;
+    return { path: `${workspacePath}/${name}`, sent: { name, content, keep: !cleanupTempFiles } };
+  }
+
+  async settle(): Promise<undefined> {
+    // The supervisor has removed the block's file.
+  }
+
+  whenLost(action: (reason: string) => void): void {
+    this.pod.whenLost(action);
+  }
+
+  end(): Promise<void> {
+    return this.pod.end();
+  }
+}

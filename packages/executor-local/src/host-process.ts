@@ -1,0 +1,46 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+import { BackendUnavailableError } from "@fenced/core";
+import type { HostGround } from "./host-ground.ts";
+import { rootOf } from "./processes/run-process.ts";
+import type { SupervisorProcess } from "./running-supervisor.ts";
+
+/** A supervisor on this host, with no sandbox around it. */
+export class HostProcess implements SupervisorProcess {
+  readonly name: string = "The process that starts the blocks";
+  readonly lostRemedy: string = "Call again to start a new one.";
+  readonly streams: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #ground: HostGround;
+
+  /** @param env - variables of this program that blocks also have. */
+  constructor(command: readonly [string, ...string[]], env: Readonly<Record<string, string>>, ground: HostGround) {
+    this.#ground = ground;
+    const { group, mark } = ground;
+    const variables = { ...env, [mark.name]: mark.value };
+    const [program, ...words] = group?.wrap(command, variables) ?? command;
+    // Away from the terminal of this program, whose Ctrl-C is not for blocks.
+    this.streams = spawn(program, words, { cwd: "/", env: variables, stdio: "pipe", detached: true });
+    // Its streams end, too, which says the same.
+    this.streams.on("error", () => {});
+  }
+
+  async check(): Promise<void> {}
+
+  explain(cause: unknown): Error {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return new BackendUnavailableError(`${this.name} did not start: ${reason}`, {
+      remedy: "It needs Python 3.8 or later, as `python3`; or leave `warm` and `stateful` out.",
+      cause,
+    });
+  }
+
+  kill(): void {
+    void this.end().catch(() => {});
+  }
+
+  /** Does not ask it to end, since a block may have stopped it: all that is below it is killed with it. */
+  async end(): Promise<void> {
+    await this.#ground.endProcesses(rootOf(this.streams));
+    for (const stream of this.streams.stdio) stream?.destroy();
+  }
+}

@@ -1,0 +1,67 @@
+import {
+  type BlockRun,
+  type DirectoryFiles,
+  type PlaceLanguages,
+  removeOwnFile,
+  type SessionDirectories,
+} from "@fenced/executor-kit";
+import type { BlockFile, SupervisedPlace, Supervisor } from "@fenced/executor-kit/supervisor";
+import type { RunningSupervisor } from "./running-supervisor.ts";
+import { writeBlock } from "./write-block.ts";
+
+/** What a place has for blocks. */
+interface PlaceEquipment {
+  readonly languages: PlaceLanguages;
+  readonly directories: SessionDirectories;
+  readonly cleanupTempFiles: boolean;
+  /** All variables of a program that the caller gave these. */
+  readonly variables: (given: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
+}
+
+/** A supervisor on this machine, in a sandbox or not, and all that blocks find there. */
+export class LocalPlace implements SupervisedPlace {
+  readonly files: DirectoryFiles;
+  readonly #running: RunningSupervisor;
+  readonly #equipment: PlaceEquipment;
+
+  constructor(running: RunningSupervisor, equipment: PlaceEquipment) {
+    this.#running = running;
+    this.#equipment = equipment;
+    this.files = equipment.directories.files();
+  }
+
+  get lost(): Error | undefined {
+    return this.#running.lost;
+  }
+
+  get runner(): Supervisor {
+    return this.#running.supervisor;
+  }
+
+  get languages(): PlaceLanguages {
+    return this.#equipment.languages;
+  }
+
+  variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    return this.#equipment.variables(given);
+  }
+
+  async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {
+    const { directories, cleanupTempFiles } = this.#equipment;
+    const file = await writeBlock(directories, this.files, block, extension);
+    return { path: file, onHost: file, temporary: block.filename === undefined && cleanupTempFiles };
+  }
+
+  async settle(file: BlockFile | undefined): Promise<undefined> {
+    // The block may have replaced the file or locked the directory; its result counts all the same.
+    if (file?.temporary === true) await removeOwnFile(file.path);
+  }
+
+  whenLost(action: (reason: string) => void): void {
+    this.#running.whenLost(action);
+  }
+
+  end(): Promise<void> {
+    return this.#running.end();
+  }
+}

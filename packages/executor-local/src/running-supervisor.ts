@@ -1,0 +1,95 @@
+import type { Readable, Writable } from "node:stream";
+import { BackendUnavailableError } from "@fenced/core";
+import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+
+/** A process on this machine that is, or contains, a supervisor; it has just been started. */
+export interface SupervisorProcess {
+  /** What messages call it: "The sandbox". */
+  readonly name: string;
+  /** What to do when it is lost. */
+  readonly lostRemedy: string;
+  readonly streams: { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable };
+
+  /** Called once its supervisor has answered. @throws BackendUnavailableError if it is not what it has to be. */
+  check(): Promise<void>;
+
+  /** Why it does not start, and what to do. */
+  explain(cause: unknown): Error;
+
+  /** Kills it, and all that blocks have started, without waiting for that. */
+  kill(): void;
+
+  /** Ends it and all that blocks have started; resolves when that is dead. */
+  end(): Promise<void>;
+}
+
+/** What answered is not a supervisor. */
+export class NoPython extends Error {}
+
+/** A supervisor that responds, until it is lost. */
+export class RunningSupervisor {
+  readonly inventory: SupervisorInventory;
+  readonly supervisor: Supervisor;
+  readonly #process: SupervisorProcess;
+  #lost: Error | undefined;
+  #onLost: (reason: string) => void = () => {};
+
+  private constructor(started: SupervisorProcess, inventory: SupervisorInventory, supervisor: Supervisor) {
+    this.#process = started;
+    this.inventory = inventory;
+    this.supervisor = supervisor;
+  }
+
+  /**
+   * Waits until the supervisor of a process responds; ends the process if it does not.
+   *
+   * @throws BackendUnavailableError that says why it does not start, and what to do; `signal.reason` if it is aborted first.
+   */
+  static async open(started: SupervisorProcess, signal: AbortSignal): Promise<RunningSupervisor> {
+    let running: RunningSupervisor | undefined;
+    let early: Error | undefined;
+    const onLost = (error: Error): void => {
+      early = error;
+      running?.lose(error);
+    };
+    try {
+      const { inventory, supervisor } = await connectSupervisor(started.streams, { signal, onLost });
+      if (!supervisor) throw new NoPython("there is no `python3` on the PATH");
+      await started.check();
+      running = new RunningSupervisor(started, inventory, supervisor);
+      if (early) running.lose(early);
+      return running;
+    } catch (error) {
+      await started.end();
+      signal.throwIfAborted();
+      throw started.explain(error);
+    }
+  }
+
+  /** Why no block can run by it any more; `undefined` as long as blocks can. */
+  get lost(): Error | undefined {
+    return this.#lost;
+  }
+
+  /** Calls `action` once, as soon as no block can run by it any more. */
+  whenLost(action: (reason: string) => void): void {
+    if (this.#lost) action(this.#lost.message);
+    else this.#onLost = action;
+  }
+
+  /** Ends all processes below it, and waits until they are dead. */
+  async end(): Promise<void> {
+    this.#onLost = () => {};
+    await this.#process.end();
+  }
+
+  /** Fails the running blocks. */
+  lose(cause: Error): void {
+    if (this.#lost) return;
+    const { name, lostRemedy } = this.#process;
+    this.#lost = new BackendUnavailableError(`${name} is lost: ${cause.message}`, { remedy: lostRemedy, cause });
+    this.supervisor.fail(this.#lost);
+    this.#process.kill();
+    this.#onLost(this.#lost.message);
+  }
+}

@@ -1,0 +1,117 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { NoPython, type SupervisorProcess } from "../running-supervisor.ts";
+import { bubblewrapCommand, filterDescriptor, infoDescriptor, type SandboxPlan } from "./bubblewrap-command.ts";
+import { explainStart, unsupportedSystem } from "./sandbox-problems.ts";
+import { systemCallFilter } from "./system-call-filter.ts";
+
+/** Milliseconds that a sandbox may take to end by itself, and once it is killed. */
+const [endMs, killMs] = [2000, 10_000];
+const longestWords = 4000;
+
+/**
+ * The bubblewrap process, which lives as long as the sandbox. The supervisor is the first process in it: when it ends, the kernel kills
+ * all others.
+ */
+export class SandboxProcess implements SupervisorProcess {
+  readonly name: string = "The sandbox";
+  readonly lostRemedy: string = "Call again to start a new one. If it happens again, raise `memoryBytes`.";
+  readonly streams: { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable };
+  readonly #child: ChildProcess;
+  readonly #plan: SandboxPlan;
+  readonly #ended: Promise<void>;
+  #said = "";
+  #info = "";
+
+  /** @param env - environment variables of its first process, which all programs in it can read. */
+  constructor(plan: SandboxPlan, env: Readonly<Record<string, string>>) {
+    if (process.arch !== "x64" && process.arch !== "arm64") throw unsupportedSystem();
+    this.#plan = plan;
+    let command: readonly [string, ...string[]] = bubblewrapCommand(plan);
+    for (const group of plan.limits.groups) command = group.wrap(command, env);
+    const [program, ...words] = command;
+    const stdio = ["pipe", "pipe", "pipe", "pipe", "pipe"] as const;
+    this.#child = spawn(program, words, { cwd: "/", env, stdio: [...stdio], detached: true });
+    this.#ended = new Promise((resolve) => {
+      this.#child.once("exit", () => resolve());
+      this.#child.once("error", (error) => {
+        this.#said += String(error);
+        resolve();
+      });
+    });
+    const { stdin, stdout, stderr, stdio: all } = this.#child;
+    const [filter, info] = [all[filterDescriptor], all[infoDescriptor]];
+    if (!stdin || !stdout || !stderr || !(filter instanceof Writable) || !(info instanceof Readable)) {
+      throw explainStart("");
+    }
+    this.streams = { stdin, stdout, stderr };
+    stderr.on("data", (bytes: Buffer) => {
+      this.#said = (this.#said + bytes.toString()).slice(-longestWords);
+    });
+    info.on("data", (bytes: Buffer) => {
+      this.#info = (this.#info + bytes.toString()).slice(0, longestWords);
+    });
+    for (const stream of [stdin, filter, info]) stream.on("error", () => {});
+    filter.end(systemCallFilter(process.arch));
+  }
+
+  explain(cause: unknown): Error {
+    if (cause instanceof NoPython) return explainStart("execvp python3");
+    const failed = this.#child.exitCode !== null && this.#child.exitCode !== 0;
+    return FencedError.isInstance(cause) && !failed ? cause : explainStart(this.#said, cause);
+  }
+
+  /** @throws BackendUnavailableError if the sandbox is not in the control groups that enforce its limits. */
+  async check(): Promise<void> {
+    for (const { directory } of this.#plan.limits.groups) {
+      const members = await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "");
+      if (members.split("\n").includes(String(this.#child.pid))) continue;
+      throw new BackendUnavailableError(`The sandbox could not enter its control group ${directory}`, {
+        remedy: "Let this program move processes there, or run it where it may not create control groups at all.",
+      });
+    }
+  }
+
+  /** Kills the first process, and with it the whole sandbox. */
+  kill(): void {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const [, first] = /"child-pid": (\d+)/.exec(this.#info) ?? [];
+    try {
+      // Bubblewrap is its parent and waits for it, so no other process can have this number.
+      if (first !== undefined) process.kill(Number(first), "SIGKILL");
+      else this.#child.kill("SIGKILL");
+    } catch {
+      // It is already dead.
+    }
+  }
+
+  /**
+   * Resolves when all processes are dead.
+   *
+   * @throws BackendUnavailableError if the system does not end them.
+   */
+  async end(): Promise<void> {
+    this.streams.stdin.destroy();
+    if (!(await this.#endsWithin(endMs))) this.kill();
+    if (!(await this.#endsWithin(killMs))) throw this.#notEnded();
+    const { stdout, stderr } = this.streams;
+    for (const stream of [stdout, stderr]) stream.destroy();
+  }
+
+  async #endsWithin(milliseconds: number): Promise<boolean> {
+    const late = new AbortController();
+    const ended = this.#ended.then(() => true);
+    const waited = sleep(milliseconds, false, { signal: late.signal }).catch(() => false);
+    return Promise.race([ended, waited]).finally(() => late.abort());
+  }
+
+  #notEnded(): BackendUnavailableError {
+    return new BackendUnavailableError(`The sandbox did not end within ${killMs / 1000} s after it was killed`, {
+      remedy: `Find out what blocks the processes below ${this.#child.pid}; usually that is a device or a network disk.`,
+    });
+  }
+}

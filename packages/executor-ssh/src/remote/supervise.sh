@@ -1,0 +1,11 @@
+# shellcheck shell=sh
+#
+# Becomes the supervisor of blocks, a Python program that comes over standard input: runs the words after $3 in the work
+# directory $2, with the PATH $3 if there is one. Says $1 and its own id first: the supervisor hides its variables from other
+# processes, so only its id finds it.
+greeting=$1 workspace=$2 path=$3
+shift 3
+cd -P "$workspace" || exit
+[ -z "$path" ] || PATH=$path
+printf '%s %s\n' "$greeting" "$$"
+exec "$@"

@@ -1,0 +1,112 @@
+import { BackendUnavailableError } from "@fenced/core";
+import { longestTimer } from "@fenced/core/abort";
+import type { BlockEvent, BlockOutcome, FunctionPlaces, ProgramRun } from "@fenced/executor-kit";
+import { SupervisedSession } from "@fenced/executor-kit/supervisor";
+import { SshPlace } from "./ssh-place.ts";
+import type { SessionRequest, SshSession } from "./ssh-session.ts";
+
+/**
+ * A session whose blocks are run by a supervisor on the remote host, a Python program: it can keep interpreters waiting for
+ * blocks, or have them live on. The connection and the files are those of another session.
+ */
+export class SupervisedSshSession extends SupervisedSession<SshPlace> {
+  readonly #connected: SshSession;
+  readonly #request: SessionRequest;
+  #places = 0;
+
+  private constructor(connected: SshSession, request: SessionRequest) {
+    const { owner: id, options, functions, onReplaced, onLost } = request;
+    const { env = {}, warm, stateful = false } = options;
+    const places = { workspacePath: connected.workspacePath, directory: connected.directory };
+    super({ id, env, functions, warm, stateful, ...places, network: undefined, memorySentence, onReplaced, onLost });
+    this.#connected = connected;
+    this.#request = request;
+  }
+
+  /**
+   * Starts the supervisor.
+   *
+   * @param connected - is closed with this session, or if it does not open.
+   * @throws BackendUnavailableError if it does not start.
+   */
+  static async open(
+    connected: SshSession,
+    request: SessionRequest,
+    signal: AbortSignal,
+  ): Promise<SupervisedSshSession> {
+    const session = new SupervisedSshSession(connected, request);
+    try {
+      await session.ready(signal);
+      return session;
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  override get workspacePath(): string {
+    return this.#connected.workspacePath;
+  }
+
+  override functionPlaces(): Required<Omit<FunctionPlaces, "owner">> {
+    return this.#connected.functionPlaces();
+  }
+
+  override run(...block: Parameters<SupervisedSession["run"]>): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    return keepingAlive(super.run(...block));
+  }
+
+  override runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    return keepingAlive(super.runProgram(program));
+  }
+
+  /** With the supervisor ends everything that blocks have started, whatever they did to it. */
+  override async reset(signal: AbortSignal): Promise<void> {
+    this.stopping();
+    await this.ready(signal);
+  }
+
+  /** Does not wait for a supervisor that code has stopped. */
+  stopping(): void {
+    this.current?.end().catch(() => {});
+  }
+
+  protected override async openPlace(old: SshPlace | undefined, signal: AbortSignal): Promise<SshPlace> {
+    // Nothing that blocks have started may see how the next one starts.
+    await old?.end().catch(() => {});
+    const link = await this.#connected.ready(signal);
+    const { options } = this.#request;
+    if (link.python === undefined) throw noPython(options.host);
+    return SshPlace.open(link, options, `supervisor${(this.#places += 1)}`, signal);
+  }
+
+  protected override async closeWith(place: SshPlace | undefined): Promise<void> {
+    place?.leave();
+    await this.#connected.close();
+  }
+
+  protected override claimFunctionsPackage(): void {
+    // It is never listed.
+  }
+}
+
+const memorySentence =
+  "\nThe block was killed, and so were processes of the host because its memory was used up. Process less data at a time.\n";
+
+/** What runs keeps this program alive, as the connection by itself does not. */
+async function* keepingAlive<Event, Outcome>(
+  events: AsyncGenerator<Event, Outcome, void>,
+): AsyncGenerator<Event, Outcome, void> {
+  const held = setInterval(() => {}, longestTimer);
+  try {
+    return yield* events;
+  } finally {
+    clearInterval(held);
+  }
+}
+
+function noPython(host: string): BackendUnavailableError {
+  return new BackendUnavailableError(`There is no Python on ${host}`, {
+    remedy: "Install python3 there, or leave out `warm` and `stateful`.",
+  });
+}

@@ -1,0 +1,24 @@
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { needs, variant } from "@fenced/test-support";
+import { afterAll, describe, it } from "vitest";
+import { sshSubject } from "./support/ssh-subject.ts";
+import { WarmExecutor } from "./support/warm-executor.ts";
+
+const subject = await sshSubject(
+  "SshCommandLineCodeExecutor, with warm Python,",
+  { warm: {} },
+  (options) => new WarmExecutor(options),
+);
+
+// All blocks run through one more program there, and those of Python are forked from an interpreter that waits.
+describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
+  testCodeExecutor(
+    { describe, it, afterAll },
+    subject,
+    variant("environment", "abort", "background processes", "host functions", "lost session", "leaks"),
+  );
+  // Otherwise the suite has shown nothing.
+  afterAll(() => {
+    if (WarmExecutor.sessions <= 20) throw new Error("Hardly a session had an interpreter that waits.");
+  });
+});

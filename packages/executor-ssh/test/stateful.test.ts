@@ -1,0 +1,39 @@
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { needs, variant } from "@fenced/test-support";
+import { afterAll, describe, expect, it } from "vitest";
+import { create, gone } from "./support/server.ts";
+import { sshSubject } from "./support/ssh-subject.ts";
+
+const subject = await sshSubject("SshCommandLineCodeExecutor, stateful,", { stateful: true });
+
+describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
+  testCodeExecutor({ describe, it, afterAll }, subject, variant("state", "lost session"));
+
+  it("forks: each has variables of its own, over one connection", async () => {
+    const executor = create({ stateful: true });
+    await executor.executeCodeBlocks([{ language: "python", code: "x = [1]" }]);
+    const fork = await executor.fork();
+    const code = "import os\nx.append(2)\nprint(x, os.environ['SSH_CONNECTION'])";
+    const outputs = [fork, executor].map(
+      async (each) => (await each.executeCodeBlocks([{ language: "python", code }])).output,
+    );
+    const [first = "", second] = await Promise.all(outputs);
+    expect(first).toMatch(/^\[1, 2\] \S/);
+    expect(second).toBe(first);
+    await fork.stop();
+    await executor.stop();
+    await gone();
+  });
+
+  it("says that a host has no Python", async () => {
+    const executor = create({ stateful: true, env: { PATH: "/nowhere" } });
+    await expect(executor.start()).rejects.toThrow(
+      /There is no Python on fenced-test.*leave out `warm` and `stateful`/s,
+    );
+    await gone();
+  });
+
+  it("refuses a directory for displays that nothing would use", () => {
+    expect(() => create({ outputDir: "displays" })).toThrow(/"outputDir".*needs `stateful: true`/);
+  });
+});

@@ -1,0 +1,42 @@
+"""A backend of matplotlib: figures are pictures, displayed by `show` or at the end of the block, and then closed."""
+
+import io
+import sys
+
+from matplotlib._pylab_helpers import Gcf
+from matplotlib.backend_bases import FigureManagerBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+
+class FigureManager(FigureManagerBase):
+    """Shows figures by displaying them."""
+
+    @classmethod
+    def pyplot_show(cls, *, block=None):
+        show()
+
+    def show(self):
+        show_figure(self.canvas.figure)
+
+
+class FigureCanvas(FigureCanvasAgg):
+    """Draws with Agg, into memory."""
+
+    manager_class = FigureManager
+
+
+def show(*, block=None):
+    """Displays all open figures, and closes them."""
+    try:
+        for manager in Gcf.get_all_fig_managers():
+            show_figure(manager.canvas.figure)
+    finally:
+        Gcf.destroy_all()
+
+
+def show_figure(figure):
+    if not figure.axes and not figure.lines and not figure.texts:
+        return
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", bbox_inches="tight")
+    sys.modules["_fenced_displays"].publish({"image/png": picture.getvalue(), "text/plain": repr(figure)})
