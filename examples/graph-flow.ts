@@ -26,5 +26,5 @@ const { messages, stopReason } = await team.run({ task: "One sentence about why 
 
 const order = messages.map(({ source }) => source).join(" ");
 assert.match(order, /^user writer (facts style|style facts) editor writer (facts style|style facts) editor printer$/);
-assert.equal(stopReason, "The graph has come to its end.");
+assert.equal(stopReason, "The graph has reached its end.");
 assert.match(messages.slice(-1).map(messageToText).join(), /scatter/);

@@ -5,7 +5,7 @@ import type { CodeExecutionOutput } from "./code-execution-output.ts";
 export function toModelOutput(output: CodeExecutionOutput, imagesToModel: boolean): ToolResultPart["output"] {
   // A stored chat may hold a call that was cut off while it ran.
   if (output.status === "running") {
-    return { type: "text", value: `The code did not come to its end. Its last output was:\n${output.output}` };
+    return { type: "text", value: `The code did not finish. Its last output was:\n${output.output}` };
   }
   const { text, images } = output;
   if (images.length === 0) return { type: "text", value: text };

@@ -28,7 +28,7 @@ describe("images", () => {
     const { text, steps } = await generateText({ model, tools, stopWhen, prompt: "Draw." });
     expect(text).toBe("done");
     const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
-    const told = { type: "text", text: "one\ntwo\nthree\n\n1 image was made that is not shown here." };
+    const told = { type: "text", text: "one\ntwo\nthree\n\n1 image was created that is not shown here." };
     expect(server.requests[1]).toMatchObject({
       messages: [{}, {}, { content: [{ type: "tool_result", tool_use_id: "call-1", content: [told, image, image] }] }],
     });
@@ -48,7 +48,7 @@ describe("images", () => {
     await using server = await startOpenAIServer([callWith("one", "draw"), { text: "done" }]);
     const tools = { execute_code: codeExecutionTool(pictureExecutor(), { maxImageBytes: pixel.length - 1 }) };
     await generateText({ model: modelOf(server), tools, stopWhen, prompt: "Draw." });
-    expect(toolMessage(server)).toBe("one\n\n1 image was made that is not shown here.");
+    expect(toolMessage(server)).toBe("one\n\n1 image was created that is not shown here.");
   });
 });
 
@@ -66,7 +66,7 @@ describe("a stored chat", () => {
       { tools },
     );
     expect(messages[1]).toMatchObject({
-      content: [{ output: { value: "The code did not come to its end. Its last output was:\nso far\n" } }],
+      content: [{ output: { value: "The code did not finish. Its last output was:\nso far\n" } }],
     });
   });
 });

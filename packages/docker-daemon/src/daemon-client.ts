@@ -186,12 +186,12 @@ export function connectionReason(error: unknown, transport: DaemonTransport["kin
   if (transport === "tls" && (broken || code.startsWith("ERR_SSL_"))) {
     // OpenSSL adds the location in its source code.
     const said = /SSL routines:[^:]*:([^:]+):/.exec(reason)?.[1] ?? reason;
-    return `it refused the TLS connection (${said}); see that cert.pem and key.pem are there, signed by its authority`;
+    return `it refused the TLS connection (${said}); check that cert.pem and key.pem exist and are signed by its authority`;
   }
   if (/CERT|UNABLE_TO_|SELF_SIGNED/.test(code)) {
-    return `its certificate is not accepted (${reason}); see that ca.pem is of the authority that signed it, for this name`;
+    return `its certificate is not trusted (${reason}); check that ca.pem belongs to the authority that signed it, and that it names this host`;
   }
-  if (transport === "tcp" && broken) return `${reason}; if it speaks TLS, say where the certificates are`;
+  if (transport === "tcp" && broken) return `${reason}; if it uses TLS, give the directory of the certificates`;
   return reason;
 }
 

@@ -80,7 +80,7 @@ export class PumpRun extends SessionRun {
 
   async #replace(session: RemoteSession): Promise<void> {
     const { place } = this.pool;
-    if (place.holds(session)) place.onLost("The session of the pool was given up: its interpreter obeys no more");
+    if (place.holds(session)) place.onLost("The pool's session was abandoned: its interpreter no longer responds");
     await place.replace(session);
   }
 
@@ -193,7 +193,7 @@ export class PumpRun extends SessionRun {
     }
     this.stateLost = true;
     await this.#replace(session);
-    return "The session was given up while the block ran: code in it damaged what the executor needs in its interpreter";
+    return "The session was abandoned while the block ran: code damaged the interpreter's state, which the executor needs";
   }
 
   async #events(printed: readonly Printed[]): Promise<BlockEvent[]> {
@@ -213,13 +213,13 @@ function lineOf({ line }: RemoteSession): PumpLine {
 
 function asBroken(error: unknown): unknown {
   if (error instanceof PumpLostError) {
-    return new BackendUnavailableError("Something else answers in the place of the session's pump", {
+    return new BackendUnavailableError("Something other than the session's pump is answering", {
       remedy: "Code in the session has changed it. The next block runs in a new session, which has the files.",
       cause: error,
     });
   }
   if (!isSessionGone(error)) return error;
-  return new BackendUnavailableError("The session of the pool disappeared while it ran the block", {
+  return new BackendUnavailableError("The pool's session disappeared while it was running the block", {
     remedy: "Check the pool's cooldown, and what the block did, before you run it again: part of it has run.",
     cause: error,
   });

@@ -138,7 +138,7 @@ export abstract class SessionRun {
     this.stateLost = true;
     if (this.pool.place.holds(session)) {
       this.pool.place.onLost(
-        "The session of the pool was given up to end what ran in it; its files are in another one",
+        "The pool's session was abandoned to end what ran in it; its files were moved to a new one",
       );
     }
     let printed: readonly BlockEvent[] = [];

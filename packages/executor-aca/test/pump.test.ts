@@ -250,7 +250,7 @@ ${damage}
 time.sleep(60)`;
       const damaged = await follow(executor, code, () => executor.files.write(signal, "on"), { timeoutMs: 30_000 });
       const { exitCode, stdout, stderr, stateLost } = damaged ?? {};
-      const message = expect.stringContaining("The session was given up while the block ran");
+      const message = expect.stringContaining("The session was abandoned while the block ran");
       expect([what, exitCode, stdout, stderr, stateLost]).toEqual([what, 1, "printed\n", message, true]);
       const after = await run(executor, `print(open('${signal}').read(), 'pump' in globals())`);
       expect([what, after.output, after.stateLost]).toEqual([what, "on False\n", false]);

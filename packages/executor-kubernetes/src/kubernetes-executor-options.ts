@@ -137,7 +137,7 @@ export const kubernetesExecutorOptions: z.ZodType<KubernetesExecutorOptions> = o
 } satisfies OptionSchemas<KubernetesExecutorOptions>).check(checkStateful, ({ value, issues }) => {
   if (!value.warmPool) return;
   for (const name of decidedByPool.filter((each) => value[each] !== undefined)) {
-    const message = "belongs into the SandboxTemplate of the warm pool, which decides it";
+    const message = "belongs in the SandboxTemplate of the warm pool: set it there";
     issues.push({ code: "custom", path: [name], input: value[name], message });
   }
 });

@@ -112,7 +112,7 @@ describe("a network policy that the cluster", needs("kubernetes"), () => {
     await using space = await TestNamespace.make();
     const [unenforced, unseen] = await Promise.all([failure(space), failure(space, { podTemplate: alone })]);
     expect(unenforced).toMatch(/does not enforce NetworkPolicy.*reaches tcp 10\.222\.0\.1 443.*network plugin/s);
-    expect(unseen).toMatch(/cannot be seen.*neither the API server nor a name server.*denies everything/s);
+    expect(unseen).toMatch(/Cannot tell.*neither the API server nor a name server.*denies everything/s);
     await expect.poll(() => space.pods(), { timeout: goneMs }).toEqual([]);
 
     const policy = { podSelector: {}, policyTypes: ["Ingress", "Egress"] };

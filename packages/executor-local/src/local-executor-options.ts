@@ -110,7 +110,7 @@ export const localExecutorOptions: z.ZodType<LocalExecutorOptions> = optionsSche
   if (value.isolation !== "os-sandbox") {
     for (const name of sandboxOnly) {
       if (value[name] !== undefined) {
-        refuse(name, value[name], 'needs `isolation: "os-sandbox"`: without a sandbox nothing is held back');
+        refuse(name, value[name], 'needs `isolation: "os-sandbox"`: without a sandbox it cannot be enforced');
       }
     }
     return;

@@ -80,7 +80,7 @@ export async function createVirtualEnv(directory: string, options: CreateVirtual
 
 async function installPackages(packages: readonly string[], python: string, uv: string | undefined): Promise<void> {
   if (packages.length === 0) return;
-  const remedy = "Correct the requirement, or see whether the package index can be reached.";
+  const remedy = "Correct the requirement, or check whether the package index can be reached.";
   const pip = await run(python, ["-m", "pip", "--version"]).then(
     () => true,
     () => false,
@@ -110,7 +110,7 @@ async function makeEnvironment(
   const withVenv = python === undefined ? Promise.reject(new Error("no Python")) : run(python, ["-m", "venv", root]);
   const made = uv === undefined ? withVenv : withVenv.catch(async () => run(uv, uvWords(root, given)));
   try {
-    await orUnavailable(made, `No virtual environment could be made in ${root}`, remedy);
+    await orUnavailable(made, `The virtual environment could not be created in ${root}`, remedy);
   } catch (error) {
     // Otherwise the next attempt would mistake the half-made environment for an existing one.
     await rm(path.join(root, "pyvenv.cfg"), { force: true });

@@ -83,7 +83,7 @@ const sshOptions: z.ZodType<Record<string, string>> = z.record(z.string(), z.str
 const shellEnvironment: z.ZodType<Record<string, string>> = environmentOption.check(({ value, issues }) => {
   for (const [name, input] of Object.entries(value)) {
     if (/^[A-Za-z_]\w*$/.test(name)) continue;
-    const message = "cannot be set by a shell: use letters, digits and `_`, and no digit in front";
+    const message = "cannot be set in a shell: use letters, digits and `_`, and do not begin with a digit";
     issues.push({ code: "custom", path: [name], input, message });
   }
 });

@@ -128,7 +128,7 @@ export class SshPlace implements SupervisedPlace {
 
   #lose({ message }: Error): void {
     if (this.#ended) return;
-    const problem = `The supervisor of blocks on ${this.#options.host} is lost: ${message}`;
+    const problem = `The supervisor on ${this.#options.host} was lost: ${message}`;
     const remedy =
       "Call again to start a new one. If it happens again, find out what ends programs of the account there.";
     this.#ended = this.#end(new BackendUnavailableError(problem, { remedy }));
@@ -186,7 +186,7 @@ async function startSupervisor(
 
 function notStarted(host: string, cause: unknown, said: string): BackendUnavailableError {
   const reason = `${cause instanceof Error ? cause.message : String(cause)} ${said.trim()}`.trim();
-  return new BackendUnavailableError(`No supervisor of blocks could be started on ${host}: ${reason}`, {
+  return new BackendUnavailableError(`The supervisor could not be started on ${host}: ${reason}`, {
     remedy:
       "Install Python 3.8 or later there, and let sshd open one more session (MaxSessions); or leave out `warm` and `stateful`.",
     cause,

@@ -91,7 +91,7 @@ export class SupervisedSshSession extends SupervisedSession<SshPlace> {
 }
 
 const memorySentence =
-  "\nThe block was killed, and so were processes of the host because its memory was used up. Process less data at a time.\n";
+  "\nThe block was killed, and the host has killed processes because it was out of memory. Process less data at a time.\n";
 
 /** What runs keeps this program alive, as the connection by itself does not. */
 async function* keepingAlive<Event, Outcome>(

@@ -125,7 +125,7 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
     await chmod(path.join(programs, "python3"), 0o755);
     const executor = warm({ env: { PATH: `${programs}:/usr/bin:/bin` } });
     await expect(executor.start()).rejects.toThrow(
-      /No supervisor of blocks could be started on fenced-test: .*this Python is broken.*Python 3\.8 or later/s,
+      /The supervisor could not be started on fenced-test: .*this Python is broken.*Python 3\.8 or later/s,
     );
     await gone();
   });
@@ -163,7 +163,7 @@ time.sleep(300)`;
     await expect(python(executor, code)).rejects.toThrow(BackendUnavailableError);
     expect(await commandsWith(`sleep ${word}`)).toEqual([]);
     expect(await commandsWith(`sleep ${left}`)).toEqual([]);
-    expect(lost).toEqual([expect.stringMatching(/The supervisor of blocks on fenced-test is lost/)]);
+    expect(lost).toEqual([expect.stringMatching(/The supervisor on fenced-test was lost/)]);
     expect(await bash(executor, "ls kept")).toMatchObject({ exitCode: 0, output: "kept\n", stateLost: true });
     await expect.poll(() => waiting(executor), { timeout: 30_000 }).toBeGreaterThan(0);
     await executor.stop();

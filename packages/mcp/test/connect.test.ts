@@ -96,7 +96,7 @@ describe("tools of other servers", needs("python3"), () => {
       "notes_search(query='fox')",
       "mail_search(query='hen')",
     );
-    const ended = `BackendUnavailableError: The MCP server <path> has ended. Its functions are back once the server that you talk to is started again.`;
+    const ended = `BackendUnavailableError: The MCP server <path> has ended. Its functions are available again once this MCP server is restarted.`;
     const wrong = expect.stringMatching(/^ArgumentError: notes_add_numbers: "a": /);
     const failed = "Error: no such thing";
     expect(found).toEqual(["{'sum': 3}", "fox in notes", "fox in mail", wrong, failed, ended, ended, "hen in mail"]);
@@ -121,7 +121,7 @@ describe("tools of other servers", needs("python3"), () => {
       "fox in notes",
       "removed 1",
       "NotApprovedError: The call was not approved: The user gave no clear answer.",
-      "NotApprovedError: The call was not approved: The user refused it. Ask what they want.",
+      "NotApprovedError: The call was not approved: The user refused the call. Ask what they want.",
       "removed 4",
       "removed 5",
     ]);

@@ -25,7 +25,7 @@ describe("createMcpServer", () => {
     const client = await connect(new PictureExecutor({}), { maxImages: 1 });
     const result = await call(client, "run_code", { language: "draw", code: "one\ntwo" });
     expect(result.content).toEqual([
-      { type: "text", text: "one\ntwo\n\n1 image was made that is not shown here." },
+      { type: "text", text: "one\ntwo\n\n1 image was created that is not shown here." },
       { type: "image", mimeType: "image/png", data: pixel.toString("base64") },
     ]);
     expect(result.structuredContent).toMatchObject({ images: 1, output: "one\ntwo\n" });

@@ -103,7 +103,7 @@ async function route({ chat, files }: Site, call: Call): Promise<Reply | undefin
     case "POST /answer": {
       const { id, approved } = await bodyOf(request);
       const known = typeof id === "string" && typeof approved === "boolean" && chat.answer(id, approved);
-      return known ? done : { status: 409, message: "This question is not open any more." };
+      return known ? done : { status: 409, message: "This question is no longer open." };
     }
     case "POST /stop":
       await chat.stop();

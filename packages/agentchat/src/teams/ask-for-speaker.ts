@@ -63,7 +63,7 @@ function fillPrompt({ prompt, participants, candidates, history }: AskForSpeaker
 function problemWith(mentioned: readonly string[], { candidates, notAgain }: AskForSpeakerOptions): string | undefined {
   const choice = `Answer with one of: ${JSON.stringify(candidates)}.`;
   const [name, ...more] = mentioned;
-  if (name === undefined) return `That names nobody who takes part. ${choice}`;
+  if (name === undefined) return `That is not the name of a participant. ${choice}`;
   if (more.length > 0) return `Exactly one name is needed, not several. ${choice}`;
   if (name === notAgain) return `${name} spoke last and may not speak again now. ${choice}`;
   return candidates.includes(name) ? undefined : `${name} may not speak now. ${choice}`;

@@ -65,8 +65,8 @@ function shortenBlock(block: BlockResult, limit: number): BlockResult {
 
 function imagesLeftOut(count: number): string {
   return count === 1
-    ? "1 image was made that is not shown here."
-    : `${count} images were made that are not shown here.`;
+    ? "1 image was created that is not shown here."
+    : `${count} images were created that are not shown here.`;
 }
 
 /** The head and tail of a text longer than `limit` characters, with a line between them that marks the cut. */

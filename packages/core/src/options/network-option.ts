@@ -18,7 +18,7 @@ const credential: z.ZodType<NetworkCredential> = optionsSchema({
   header: z
     .string()
     .regex(headerName, 'must be the name of a header, e.g. "authorization"')
-    .refine((name) => !framing.test(name), "must not be a header that says how a message is sent"),
+    .refine((name) => !framing.test(name), "must not be a header that controls how the message is sent"),
   value: callbackOption<() => string | Promise<string>>(),
   ca: z.string().includes("-----BEGIN CERTIFICATE-----", "must be a certificate as PEM").exactOptional(),
 } satisfies OptionSchemas<NetworkCredential>);

@@ -39,10 +39,10 @@ describe("codeResultForModel", () => {
     const result = codeResult({ output: "ok\n", displays: [png(1), png(2), png(3), png(11), png(4)] });
     const { images, text } = codeResultForModel(result, 1, { maxImages: 2, maxImageBytes: 10 });
     expect(images.map(({ bytes }) => bytes.length)).toEqual([3, 4]);
-    expect(text).toBe("ok\n\n3 images were made that are not shown here.");
+    expect(text).toBe("ok\n\n3 images were created that are not shown here.");
     expect(codeResultForModel(codeResult({ displays: [png(1)] }), 1, { maxImages: 0 })).toMatchObject({
       images: [],
-      text: "The code ran and printed nothing (exit code 0).\n\n1 image was made that is not shown here.",
+      text: "The code ran and printed nothing (exit code 0).\n\n1 image was created that is not shown here.",
     });
   });
 });

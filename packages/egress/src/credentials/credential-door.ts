@@ -130,7 +130,7 @@ function pathOf({ url = "", method }: IncomingMessage, host: string): string {
   if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return url;
   const target = URL.canParse(url) ? new URL(url) : undefined;
   if (target?.protocol !== "https:" || target.host !== host) {
-    throw new Refusal(421, `this connection is for ${host} alone`);
+    throw new Refusal(421, `this connection is for ${host} only`);
   }
   return `${target.pathname}${target.search}`;
 }

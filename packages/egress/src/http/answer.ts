@@ -5,7 +5,7 @@ import { endSoon } from "../tunnel.ts";
 
 /** What the client learns about a failure; nothing about an unexpected one. */
 export function refusalOf(error: unknown): Refusal {
-  return error instanceof Refusal ? error : new Refusal(502, "the proxy could not pass the request on");
+  return error instanceof Refusal ? error : new Refusal(502, "the proxy could not forward the request");
 }
 
 /** Answers a request with the reason in the status line, which most clients show, and in the body. */

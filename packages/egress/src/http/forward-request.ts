@@ -57,7 +57,7 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
     // sending.
     request.pipe(outgoing);
   } catch {
-    fail(new Refusal(400, "the request has a path, a method or a header that cannot be passed on"));
+    fail(new Refusal(400, "the request has a path, a method or a header that cannot be forwarded"));
   }
 }
 
@@ -73,7 +73,7 @@ function sendBack(answer: IncomingMessage, response: ServerResponse): void {
     response.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwarded(answer.rawHeaders));
   } catch {
     answer.destroy();
-    refuse(response, new Refusal(502, "the answer has a header that cannot be passed on"));
+    refuse(response, new Refusal(502, "the answer has a header that cannot be forwarded"));
     return;
   }
   pipeline(answer, response, () => {});
@@ -86,6 +86,6 @@ export function checkFraming({ rawHeaders, httpVersion }: IncomingMessage): void
   if (encodings.length === 0 && lengths.length <= 1) return;
   const plain = encodings.length === 1 && encodings[0]?.trim().toLowerCase() === "chunked";
   if (!plain || lengths.length > 0 || httpVersion !== "1.1") {
-    throw new Refusal(400, "the request's Transfer-Encoding and Content-Length do not say one thing");
+    throw new Refusal(400, "the request's Transfer-Encoding and Content-Length contradict each other");
   }
 }

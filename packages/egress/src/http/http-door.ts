@@ -96,10 +96,10 @@ export function requestServer(handle: (request: IncomingMessage, response: Serve
 /** The address of a plain request; the `Host` header plays no part in it. */
 function targetOf({ url = "" }: IncomingMessage): URL {
   if (url.startsWith("/") || url === "*") {
-    throw new Refusal(400, "this is a proxy: ask it for whole addresses, such as http://example.com/");
+    throw new Refusal(400, "this is a proxy: send absolute URLs, such as http://example.com/");
   }
   const target = URL.canParse(url) ? new URL(url) : undefined;
-  if (target?.protocol !== "http:") throw new Refusal(400, "the proxy takes http:// addresses, and CONNECT for others");
+  if (target?.protocol !== "http:") throw new Refusal(400, "the proxy accepts http:// addresses, and CONNECT for everything else");
   return target;
 }
 
@@ -112,7 +112,7 @@ function checkSecret({ rawHeaders }: IncomingMessage, { secret }: Visitor): void
     .toString()
     .replace(/^[^:]*:/, "");
   if (others.length === 0 && isSame(password, secret)) return;
-  throw new Refusal(407, "the proxy needs the user and password of its address");
+  throw new Refusal(407, "the proxy needs the user name and password from its address");
 }
 
 /** Compares in constant time, which reveals nothing about the secret. */

@@ -154,7 +154,7 @@ export class PumpLine {
       const reply = typeof answer.result === "string" ? replyForm.exec(answer.result) : null;
       if (reply && answer.succeeded) return this.#take(reply, bytes.length);
       if (!answer.succeeded) throw asLost(answer);
-      if (attempt >= mostForeign) throw new PumpLostError("forged", "What answers is not the session's pump");
+      if (attempt >= mostForeign) throw new PumpLostError("forged", "Something other than the session's pump answered");
     }
   }
 
@@ -216,7 +216,7 @@ export class PumpLine {
     const dropped = Number(taken) - this.#sent;
     const fits = Number(offset) === this.#received && dropped >= 0 && dropped <= sent;
     if (!isSame(secret, this.place.secret) || !fits) {
-      throw new PumpLostError("forged", "What answers is not the session's pump");
+      throw new PumpLostError("forged", "Something other than the session's pump answered");
     }
     const [first] = this.#outgoing;
     if (first && dropped > 0) this.#outgoing.splice(0, 1, ...(dropped < first.length ? [first.subarray(dropped)] : []));
@@ -231,7 +231,7 @@ export class PumpLine {
     try {
       this.#reader.push(bytes);
     } catch (error) {
-      this.fail("something else speaks in its place");
+      this.fail("something else answered in its place");
       throw new PumpLostError("forged", error instanceof Error ? error.message : String(error));
     }
   }

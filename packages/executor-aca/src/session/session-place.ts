@@ -52,7 +52,7 @@ export class SessionPlace {
     if (this.holds(lost)) {
       this.#session = new RemoteSession(this.#settings, newIdentifier());
       this.functionsMissing = true;
-      this.onLost("The session of the pool is gone, and another one takes its place");
+      this.onLost("The pool's session is gone; a new one replaces it");
       this.#become(this.#prepare(signal));
     }
     await this.session(signal);

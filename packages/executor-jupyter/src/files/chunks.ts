@@ -30,7 +30,7 @@ export async function* chunksOf(content: FileContent, size: number): AsyncGenera
     }
   }
   if (total !== content.size) {
-    throw new InvalidInputError(`The file has ${total} bytes and not ${content.size}: it changed during the upload`, {
+    throw new InvalidInputError(`The uploaded file has ${total} bytes instead of ${content.size}: it changed during the upload`, {
       remedy: "Upload it again; the file in the workspace is unchanged.",
     });
   }

@@ -222,7 +222,7 @@ class ContentsAccess implements RemoteFileAccess {
     if (await hasContents(this.#client())) {
       return new BackendUnavailableError(`The server refuses ${name}: ${refusal.message}`, {
         remedy:
-          "Its contents API takes no hidden files, unless it was started with --ContentsManager.allow_hidden=True. " +
+          "Its contents API does not accept hidden files, unless it was started with --ContentsManager.allow_hidden=True. " +
           "Without a trash it deletes only empty directories, unless --FileContentsManager.always_delete_dir=True, and no links to directories.",
         cause: refusal,
       });

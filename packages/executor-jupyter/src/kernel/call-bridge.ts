@@ -79,7 +79,7 @@ export class CallBridge {
     this.#tunnels = tunnels;
     this.#reader = new FrameReader({
       output: () => {
-        throw new Error("this is not a frame of a connection");
+        throw new Error("it sent an invalid frame");
       },
       report: (type, number, payload) => tunnels.report(type, number, payload),
     });
@@ -105,10 +105,10 @@ export class CallBridge {
     if (pieces.length > 0) this.#taken += 1;
     try {
       this.#arrived = this.#countOf(content);
-      if (this.#taken > this.#told + mostMessages) throw new Error("this message was not asked for");
+      if (this.#taken > this.#told + mostMessages) throw new Error("it sent a message that was not requested");
       for (const piece of pieces) this.#reader.push(bytesOf(piece));
     } catch {
-      this.#end("something else speaks in the helper's place");
+      this.#end("something other than the helper answered");
     }
     this.#sendSoon();
   }

@@ -117,7 +117,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
       if (response?.ok === true) return;
       await sleep(100);
     }
-    const reason = container.ended ?? `it does not answer after ${timeoutMs} ms`;
+    const reason = container.ended ?? `it did not answer within ${timeoutMs} ms`;
     throw new BackendUnavailableError(
       `The Jupyter server in Docker did not start: ${reason}\n${await container.log()}\n`,
       {

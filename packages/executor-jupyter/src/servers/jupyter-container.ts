@@ -167,7 +167,7 @@ export class JupyterContainer {
   async #lostGate(reason: string): Promise<void> {
     await sleep(lastWordsMs, undefined, { ref: false });
     const running = await this.#isRunning();
-    this.#end(running ? `nothing passes between it and this host any more: ${reason}` : undefined);
+    this.#end(running ? `the connection to it is broken: ${reason}` : undefined);
   }
 
   /** False if the daemon does not say. */

@@ -62,7 +62,7 @@ export class LauncherProcess {
     const port = await started.#announcedPort(settings.startTimeoutMs);
     if (port === undefined) {
       if (started.#ended !== undefined) await within(1000, started.#logRead);
-      const reason = started.#ended ?? `it does not listen after ${settings.startTimeoutMs} ms`;
+      const reason = started.#ended ?? `it was not listening after ${settings.startTimeoutMs} ms`;
       throw new BackendUnavailableError(`The Jupyter server did not start: ${reason}\n${started.#lastLines()}\n`, {
         remedy: `Check whether this works: ${settings.python} -m jupyter_server --version`,
       });

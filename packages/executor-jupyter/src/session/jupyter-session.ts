@@ -137,7 +137,7 @@ export class JupyterSession implements BackendSession {
 
   /** The kernel was replaced after the call began, so the block would not find its functions. */
   async *#callsLost(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const message = "The kernel was replaced, and functions of the host are not there before the next call.\n";
+    const message = "The kernel was replaced; host functions are available again from the next call on.\n";
     yield { type: "stderr", data: message };
     return { exitCode: 1, stateLost: this.#takeStateLost(run) };
   }

@@ -170,7 +170,7 @@ print("done")`;
     expect(result).toMatchObject({ exitCode: 0, truncated: true, stdout: "done\n" });
     expect(result.displays).toHaveLength(10_000);
     expect(result.stderr).toMatch(
-      /^A block may show 10000 rich outputs of 256 MiB together; the rest is left out\.\n$/,
+      /^A block may show at most 10000 rich outputs, 256 MiB in total; the rest is left out\.\n$/,
     );
   });
 

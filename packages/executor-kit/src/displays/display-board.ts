@@ -160,7 +160,7 @@ export class BlockDisplays {
   #leaveOut(): BlockEvent[] {
     if (this.#truncated) return [];
     this.#truncated = true;
-    const reason = `A block may show ${mostDisplays} rich outputs of ${mostBytes / 2 ** 20} MiB together`;
+    const reason = `A block may show at most ${mostDisplays} rich outputs, ${mostBytes / 2 ** 20} MiB in total`;
     return [{ type: "stderr", data: `${reason}; the rest is left out.\n` }];
   }
 }

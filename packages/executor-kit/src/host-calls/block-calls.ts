@@ -275,7 +275,7 @@ function errorFrame(error: HostCallError): Omit<CallFrame, "id"> {
 
 function refusal(what: "calls" | "arguments" | "result", limit: number): HostCallError {
   const messages = {
-    calls: `A block may call functions of the host ${limit} times: do the rest in the next block`,
+    calls: `A block may call host functions at most ${limit} times: do the rest in the next block`,
     arguments: `The arguments take more than ${limit} bytes: write them to a file in the working directory, and pass its name`,
     result: `The result takes more than ${limit} bytes: ask for less, or for a file`,
   };

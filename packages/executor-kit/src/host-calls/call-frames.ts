@@ -51,7 +51,7 @@ export async function* readCallFrames(stream: Readable): AsyncGenerator<CallFram
  */
 function withRoom(header: Buffer, longest: number): Buffer<ArrayBuffer> {
   const length = header.readUInt32BE(0);
-  if (length < headerSize - 4 || length > longest + headerSize - 4) throw new Error("this is not a frame of a call");
+  if (length < headerSize - 4 || length > longest + headerSize - 4) throw new Error("this is not a valid call frame");
   const frame = Buffer.allocUnsafe(length + 4);
   header.copy(frame);
   return frame;

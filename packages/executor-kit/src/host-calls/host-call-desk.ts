@@ -72,7 +72,7 @@ export class HostCallDesk {
       await calls.serve(connection, frames);
       connection.destroy();
     } else {
-      const message = "The block that may call functions of the host has ended, or this is not one";
+      const message = "The block that could call host functions has ended, or this is not that block";
       const error = JSON.stringify({ name: "NotConnectedError", message });
       connection.end(encodeFrame(callFrame.error, 0, Buffer.from(error)));
     }

@@ -62,7 +62,7 @@ export class Tunnels {
   async openCalls(accept: (connection: Duplex) => void): Promise<string> {
     const answer = await this.#listen(kinds.calls, accept);
     const [, what, place = ""] = /^(socket|address) (.+)$/s.exec(answer) ?? [];
-    if (what === undefined) throw notListening("The socket for functions of the host", answer);
+    if (what === undefined) throw notListening("The socket for host functions", answer);
     return what === "socket" ? `unix:${place}` : place;
   }
 

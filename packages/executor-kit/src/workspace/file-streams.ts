@@ -114,7 +114,7 @@ export function writableInto(open: () => Promise<FileWriter>, signal: () => Abor
 
 function asBytes(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
-  throw new InvalidInputError("writeStream: what was written is not a Uint8Array", {
+  throw new InvalidInputError("writeStream: only a Uint8Array can be written", {
     remedy: "Encode text first: `textStream.pipeThrough(new TextEncoderStream())`.",
   });
 }

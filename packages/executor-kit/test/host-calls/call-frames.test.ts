@@ -40,8 +40,8 @@ it("a frame longer than one may be is an error before it is read, the first one 
     header.writeUInt32BE(length, 0);
     return header;
   };
-  await expect(read([claim(262)])).rejects.toThrow("this is not a frame of a call");
-  await expect(read([claim(4)])).rejects.toThrow("this is not a frame of a call");
-  await expect(read([hello, claim(1_048_576 + 262)])).rejects.toThrow("this is not a frame of a call");
+  await expect(read([claim(262)])).rejects.toThrow("this is not a valid call frame");
+  await expect(read([claim(4)])).rejects.toThrow("this is not a valid call frame");
+  await expect(read([hello, claim(1_048_576 + 262)])).rejects.toThrow("this is not a valid call frame");
   expect(await read([hello, claim(1_048_576 + 261)])).toEqual(["1 0 token"]);
 });

@@ -72,7 +72,7 @@ async function reached(
   signal.throwIfAborted();
   if (step.value.exitCode === 0) return said.stdout.split("\n").filter((line) => line !== "");
   throw new BackendUnavailableError(
-    `Whether the pod's network is closed could not be seen: ${said.stderr.trim().slice(-500)}`,
+    `Could not check whether the pod's network is closed: ${said.stderr.trim().slice(-500)}`,
     { remedy: 'Use an image whose Python has the standard library, or set `network` to "open".' },
   );
 }
@@ -96,10 +96,10 @@ function notEnforced(targets: readonly string[]): BackendUnavailableError {
 
 function notSeen(): BackendUnavailableError {
   return new BackendUnavailableError(
-    "Whether this cluster enforces NetworkPolicy cannot be seen: the pod reached neither the API server nor a name server before it was cut off",
+    "Cannot tell whether this cluster enforces NetworkPolicy: the pod reached neither the API server nor a name server before it was cut off",
     {
       remedy:
-        'If that is meant to be so, apply a NetworkPolicy to the namespace that denies everything (docs/kubernetes.md has one). Otherwise mend the network of its pods, or set `network` to "open".',
+        'If that is intended, apply a NetworkPolicy to the namespace that denies everything (docs/kubernetes.md has one). Otherwise fix the network of its pods, or set `network` to "open".',
     },
   );
 }

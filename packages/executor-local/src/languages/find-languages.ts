@@ -130,7 +130,7 @@ async function ask(
 
 function missingSentence(language: string, command: readonly string[]): string {
   const remedy = remedies[language] ?? `install "${command[0]}"`;
-  return `"${language}" cannot run here: "${command[0]}" was not found or cannot do it; ${remedy}, then stop() and start() the executor`;
+  return `"${language}" cannot run here: "${command[0]}" was not found or cannot run it; ${remedy}, then stop() and start() the executor`;
 }
 
 function pairOf<Key, Value>(map: ReadonlyMap<Key, Value>, key: Key): [Key, Value][] {

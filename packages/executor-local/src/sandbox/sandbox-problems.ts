@@ -88,7 +88,7 @@ function namespaceProblem(said: string): Explanation {
     };
   }
   return {
-    problem: "the system does not let bubblewrap make its namespaces",
+    problem: "the system does not let bubblewrap create its namespaces",
     remedy:
       "Find out which security module or system call filter this program runs under, and allow it user namespaces.",
   };

@@ -27,10 +27,10 @@ const trees: readonly string[] = ["/proc", "/sys", "/dev"];
 export function unshareable(place: string): string | undefined {
   const absolute = path.resolve(place);
   if (whole.includes(absolute)) {
-    return `must not be ${absolute}, of which the sandbox has its own: name a directory in it`;
+    return `must not be ${absolute}: the sandbox has its own; name a directory inside it`;
   }
   const tree = trees.find((each) => isWithin(absolute, each));
-  return tree === undefined ? undefined : `must not be in ${tree}, of which the sandbox has its own`;
+  return tree === undefined ? undefined : `must not be in ${tree}: the sandbox has its own`;
 }
 
 /** True if a path is a directory or lies in it. Both must be absolute. */
@@ -63,7 +63,7 @@ async function resolveShare(given: string, option: "readable" | "writable"): Pro
   try {
     return { source: await realpath(place), place, mode: option === "readable" ? "read" : "write" };
   } catch (cause) {
-    throw notShared(place, String(cause), `Correct the option \`${option}\`, or make the file or directory first.`);
+    throw notShared(place, String(cause), `Correct the option \`${option}\`, or create the file or directory first.`);
   }
 }
 

@@ -189,7 +189,7 @@ export class SshConnection {
     }
     const [, said] = this.#text.split(`\u001Efenced-${this.nonce}:hello\n`);
     if (said !== undefined && /^(?:ready|problem .*)\n/m.test(said)) this.#welcome(said);
-    else if (this.#text.length > longestGreeting) this.#lose(notAnswered("The host said something else", openMs));
+    else if (this.#text.length > longestGreeting) this.#lose(notAnswered("The host sent an unexpected answer", openMs));
   }
 
   #welcome(said: string): void {

@@ -5,7 +5,7 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED/,
     (host) =>
-      `The host key is another one than before: find out why. If the change is meant, run: ssh-keygen -R ${host}, and connect once by hand.`,
+      `The host key has changed: find out why. If the change is intended, run: ssh-keygen -R ${host}, and connect once by hand.`,
   ],
   [
     /Host key verification failed|No \S+ host key is known/,
@@ -15,13 +15,13 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
   [
     /Permission denied/,
     () =>
-      "Give an `identityFile` or a `user`, or load the key with ssh-add; the key must be in the host's authorized_keys. Nobody is asked for a password.",
+      "Give an `identityFile` or a `user`, or load the key with ssh-add; the key must be in the host's authorized_keys. Password prompts are not supported.",
   ],
   [/Too many authentication failures/, () => "Give an `identityFile`, and set the option IdentitiesOnly to yes."],
   [/Could not resolve hostname/, () => "Check `host`, and the network's name service."],
   [
     /Connection refused|No route to host|Network is unreachable|timed out|port 65535/,
-    () => "Check that the host is up, that sshd listens there on the `port`, and that no firewall stands between.",
+    () => "Check that the host is up, that sshd listens there on the `port`, and that no firewall blocks the connection.",
   ],
   [
     /Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/,

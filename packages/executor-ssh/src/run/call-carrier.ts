@@ -28,7 +28,7 @@ export class CallCarrier {
     this.#tunnels = new Tunnels((type, number, payload) => child.stdin.write(encodeFrame(type, number, payload)));
     this.#reader = new FrameReader({
       output: () => {
-        throw new Error("this is not a frame of a connection");
+        throw new Error("it sent an invalid frame");
       },
       report: (type, number, payload) => this.#tunnels.report(type, number, payload),
     });
@@ -62,7 +62,7 @@ export class CallCarrier {
     const process = connection.run("calls", carrierFor(python, connection.greeting.directory, greeting));
     process.child.stdin.uncork();
     const carrier = new CallCarrier(process, greeting);
-    const late = setTimeout(() => carrier.#end(`it has not begun within ${openingMs / 1000} s`), openingMs);
+    const late = setTimeout(() => carrier.#end(`it did not start within ${openingMs / 1000} s`), openingMs);
     try {
       return { carrier, address: await untilAborted(carrier.#tunnels.openCalls(accept), signal) };
     } catch (error) {
@@ -88,7 +88,7 @@ export class CallCarrier {
     try {
       this.#reader.push(bytes);
     } catch {
-      this.#end("something else speaks in its place");
+      this.#end("something else answered in its place");
     }
   }
 

@@ -290,5 +290,5 @@ function notStarted(engine: Engine): BackendUnavailableError {
 
 function tooMuchMemory(memoryBytes: number): string {
   const size = Math.floor((memoryBytes + processBytes) / 1_048_576);
-  return `\nThe program was ended: its process took more than ${size} MiB of memory. Work on less data at a time.\n`;
+  return `\nThe program was ended: its process used more than ${size} MiB of memory. Process less data at a time.\n`;
 }

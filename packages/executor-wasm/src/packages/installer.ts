@@ -117,7 +117,7 @@ async function runProgram(
         if ("data" in value) said = `${said}${value.data.toString()}`.slice(0, mostSaid);
         continue;
       }
-      if (value.stateLost === true) return "What the wheels or the index say broke the interpreter that read it.";
+      if (value.stateLost === true) return "The interpreter that read the wheels and the index broke down.";
       if (value.exitCode !== 0) return said.trim();
       requests.finish();
       return undefined;

@@ -40,6 +40,6 @@ export async function makePackages(installation: Installation, signal: AbortSign
     return present === undefined ? name : undefined;
   });
   const descriptor = made ?? present;
-  if (descriptor === undefined) throw new InstallationError("The file with the packages is gone.");
+  if (descriptor === undefined) throw new InstallationError("The file that holds the packages is gone.");
   return descriptor;
 }

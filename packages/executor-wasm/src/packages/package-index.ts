@@ -110,7 +110,7 @@ export class PackageIndex {
       : { origin: "null", username: "", password: "" };
     if (this.#origins.has(origin) && username === "" && password === "") return;
     throw new IndexError(
-      `The index leads to ${url.slice(0, 1000)}, which is not at ${[...this.#origins].join(" or ")}. ` +
+      `The index links to ${url.slice(0, 1000)}, which is not at ${[...this.#origins].join(" or ")}. ` +
         `If that is right, add its origin to \`fileOrigins\`.`,
     );
   }

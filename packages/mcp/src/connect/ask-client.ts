@@ -43,7 +43,7 @@ export class AskClient {
     };
     const request = { method: "elicitation/create" as const, params };
     const { action, content } = await sendRequest(request, ElicitResultSchema, { signal, timeout: longestTimer });
-    if (action !== "accept") return { approved: false, reason: "The user refused it. Ask what they want." };
+    if (action !== "accept") return { approved: false, reason: "The user refused the call. Ask what they want." };
     if (content?.["allow"] === "session") this.#allowed.add(name);
     const approved = content?.["allow"] === "session" || content?.["allow"] === "once";
     return { approved, ...(approved ? {} : { reason: "The user gave no clear answer." }) };

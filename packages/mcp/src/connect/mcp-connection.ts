@@ -76,7 +76,7 @@ export class McpConnection {
         throw unavailable(
           this.#target,
           "has ended",
-          "Its functions are back once the server that you talk to is started again.",
+          "Its functions are available again once this MCP server is restarted.",
         );
       }
       if (error instanceof McpError) throw error;

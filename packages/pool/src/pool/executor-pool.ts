@@ -56,7 +56,7 @@ export class ExecutorPool implements AsyncDisposable {
     this.#settings = poolSettings(options);
     this.#ready = new ReadyMembers(this.#settings, (idle) => void this.#end(idle, leaseEnded("nobody used it")));
     this.#forgotten = new FinalizationRegistry((record) => {
-      const forgotten = leaseEnded("it was forgotten without a release; use `await using`");
+      const forgotten = leaseEnded("it was garbage-collected without being released; use `await using`");
       void record.end(forgotten, { discard: true });
       this.#settings.onError(forgotten);
     });

@@ -55,7 +55,7 @@ export class GraphFlow extends BaseGroupChat {
 
   readonly #options: GraphFlowOptions;
   readonly #progress: GraphProgress;
-  protected override readonly endReason: string = "The graph has come to its end.";
+  protected override readonly endReason: string = "The graph has reached its end.";
 
   /**
    * @throws InvalidInputError if an option is unknown or wrong, nodes and participants differ, nobody could begin or end, a

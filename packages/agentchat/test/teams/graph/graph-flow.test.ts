@@ -35,7 +35,7 @@ describe("GraphFlow", () => {
   ])("lets agents speak %s", async (_, graph, order) => {
     const team = flow(graph);
     const { stopReason } = await team.run({ task: "go" });
-    expect(stopReason).toBe("The graph has come to its end.");
+    expect(stopReason).toBe("The graph has reached its end.");
     expect(await said(team, "again")).toBe(order);
   });
 

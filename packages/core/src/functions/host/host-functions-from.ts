@@ -121,7 +121,7 @@ function schemaOf(given: unknown, toolName: string): StandardSchema | JsonSchema
   if (isStandardSchema(made)) return made;
   const inner: unknown = isRecord(made) && "jsonSchema" in made ? made["jsonSchema"] : made;
   if (!isRecord(inner) || typeof inner["then"] === "function") {
-    throw new InvalidInputError(`The schema of the tool ${toolName} is a promise, or not a JSON schema`, {
+    throw new InvalidInputError(`The schema of the tool ${toolName} is a promise, or not a JSON Schema`, {
       remedy: "Await it first, or give the tool a zod schema or `jsonSchema({ ... })`.",
     });
   }

@@ -129,7 +129,7 @@ export function makeHostFunction<Input, Output>(
       const value = await outputs.check(result);
       if ("value" in value) return value.value;
       throw new InvalidInputError(`${name} returned what its \`output\` does not allow: ${value.problem}`, {
-        remedy: "The function is wrong, not the call.",
+        remedy: "The error is in the function, not in the call.",
       });
     },
   });

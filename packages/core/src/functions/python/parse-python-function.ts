@@ -64,9 +64,9 @@ function oneFunction(lines: readonly PythonLine[]): number {
 }
 
 function reasonAgainst(keyword: string, isFunction: boolean): string {
-  if (keyword === "import" || keyword === "from") return "an import stands outside of the function";
-  if (keyword === "class") return "a class stands outside of the function";
-  return isFunction ? "there is a second function" : "a statement stands outside of the function";
+  if (keyword === "import" || keyword === "from") return "there is an import outside of the function";
+  if (keyword === "class") return "there is a class outside of the function";
+  return isFunction ? "there is a second function" : "there is a statement outside of the function";
 }
 
 function definitionOf(source: string, lines: readonly PythonLine[], index: number): FunctionDefinition {
@@ -78,7 +78,7 @@ function definitionOf(source: string, lines: readonly PythonLine[], index: numbe
     throw new PythonProblem(name?.from ?? source.length, "the function has no name");
   }
   if (opening?.text !== "(" && opening?.text !== "[") {
-    throw new PythonProblem(opening?.from ?? source.length, "the function has no parameters in brackets");
+    throw new PythonProblem(opening?.from ?? source.length, "the function has no parameter list in parentheses");
   }
   return { name: name.text, source, signature: pythonSignature(head), docstring: docstringOf(body) };
 }
@@ -92,7 +92,7 @@ function headLength(tokens: readonly PythonToken[]): number {
     if (text === ":" && lambdas === 0) return index + 1;
     if (text === ":") lambdas -= 1;
   }
-  throw new PythonProblem(tokens.at(-1)?.to ?? 0, 'there is no ":" behind the head of the function');
+  throw new PythonProblem(tokens.at(-1)?.to ?? 0, 'there is no ":" after the function's signature');
 }
 
 /** The first statement, if it is only a string; parentheses around it do not matter. */

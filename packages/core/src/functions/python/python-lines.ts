@@ -63,13 +63,13 @@ function enterOrLeaveBlocks(
   if (expected && !deeper) throw new PythonProblem(first.from, "an indented block is expected here");
   if (deeper && !expected) throw new PythonProblem(first.from, "unexpected indentation");
   if (deeper) {
-    if (blocks.length >= maximumDepth) throw new PythonProblem(first.from, "too many blocks in blocks");
+    if (blocks.length >= maximumDepth) throw new PythonProblem(first.from, "blocks are nested too deeply");
     blocks.push(indentation);
     return;
   }
   while ((blocks.at(-1)?.wide ?? 0) > indentation.wide) blocks.pop();
   const block = blocks.at(-1);
-  if (block?.wide !== indentation.wide) throw new PythonProblem(first.from, "this indentation matches no block");
+  if (block?.wide !== indentation.wide) throw new PythonProblem(first.from, "this indentation does not match any outer block");
   if (block.narrow !== indentation.narrow) throw mixedTabs(first);
 }
 

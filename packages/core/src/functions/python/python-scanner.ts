@@ -92,12 +92,12 @@ export class PythonScanner {
     const text = this.#text.slice(from, this.#position);
     if (")]}".includes(text)) {
       const open = this.#brackets.pop();
-      if (!open) throw new PythonProblem(from, `nothing is open that "${text}" could close`);
+      if (!open) throw new PythonProblem(from, `"${text}" closes nothing`);
       if (closers.get(open.text) !== text) throw new PythonProblem(from, `"${text}" does not close "${open.text}"`);
     }
     const token = this.#push("operator", from);
     if (closers.has(text)) this.#brackets.push(token);
-    if (this.#brackets.length > maximumDepth) throw new PythonProblem(from, "too many brackets in brackets");
+    if (this.#brackets.length > maximumDepth) throw new PythonProblem(from, "brackets are nested too deeply");
   }
 
   #string(from: number, opening: string): void {
@@ -144,7 +144,7 @@ export class PythonScanner {
   #field(from: number, quote: string): void {
     const start = this.#position + 1;
     this.#fields += 1;
-    if (this.#fields > maximumFields) throw new PythonProblem(from, "too many f-string fields in fields");
+    if (this.#fields > maximumFields) throw new PythonProblem(from, "f-string fields are nested too deeply");
     const inner = new PythonScanner(this.#text, start, this.#fields);
     inner.#skipField();
     this.#position = inner.#position;

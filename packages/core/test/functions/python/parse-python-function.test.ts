@@ -177,16 +177,16 @@ describe("a source that is not one function is refused", () => {
     ["", "there is no function"],
     ["  \n\n", "there is no function"],
     ["# nothing here", "there is no function"],
-    ["x = 1", "a statement stands outside of the function"],
-    ["'doc'\ndef f(): pass", "a statement stands outside of the function"],
-    ["class C: pass", "a class stands outside of the function"],
+    ["x = 1", "there is a statement outside of the function"],
+    ["'doc'\ndef f(): pass", "there is a statement outside of the function"],
+    ["class C: pass", "there is a class outside of the function"],
     ["def f(): pass\ndef g(): pass", "there is a second function"],
     ["def f(): pass\nasync def g(): pass", "there is a second function"],
-    ["def f(): pass\n@a\ndef g(): pass", "a statement stands outside of the function"],
-    ["def f(): pass\nf()", "a statement stands outside of the function"],
-    ["import os\ndef f(): pass", "an import stands outside of the function"],
-    ["def f(): pass\nfrom os import path", "an import stands outside of the function"],
-    ["if x:\n    def f(): pass", "a statement stands outside of the function"],
+    ["def f(): pass\n@a\ndef g(): pass", "there is a statement outside of the function"],
+    ["def f(): pass\nf()", "there is a statement outside of the function"],
+    ["import os\ndef f(): pass", "there is an import outside of the function"],
+    ["def f(): pass\nfrom os import path", "there is an import outside of the function"],
+    ["if x:\n    def f(): pass", "there is a statement outside of the function"],
   ])("%j", (source, reason) => {
     expect(refusal(source)).toContain(`This is not the source of a Python function: ${reason}, at line `);
   });
@@ -213,7 +213,7 @@ describe("the place of a mistake", () => {
 
   test("is that in the given text, not in the dedented one", () => {
     expect(refusal("\n\n        def f():\n            x = 1\n            y = )\n    ")).toContain(
-      'nothing is open that ")" could close, at line 5, column 17: "y = )"',
+      '")" closes nothing, at line 5, column 17: "y = )"',
     );
     expect(refusal("\n\n        def f():\n            return 'x\n    ")).toContain("at line 4, column 20");
   });

@@ -53,7 +53,7 @@ export function javaScriptHostModule(functions: readonly HostFunction[]): {
 }\n`,
   );
   const error =
-    "/** A function of the host failed; `name` is that of its error. */\nexport class HostFunctionError extends Error {}";
+    "/** A host function failed; `name` is the name of its error. */\nexport class HostFunctionError extends Error {}";
   return {
     files: {
       "host-calls.mjs": javaScriptRuntime,
