@@ -81,6 +81,11 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     return this.#directories.workDirectory;
   }
 
+  /** A container that is kept needs its supervisor, to end what blocks have started. */
+  override stopping(): void {
+    if (this.current?.kept !== true) super.stopping();
+  }
+
   protected override claimFunctionsPackage(): void {
     this.#directories.claimFunctionsPackage();
   }

@@ -74,6 +74,8 @@ describe("a daemon behind TLS", needs("docker", "openssl"), () => {
     const trusting = join(directory, "trusting");
     await cp(join(good, "ca.pem"), join(trusting, "ca.pem"), { recursive: true });
     expect(await startFailure({ docker: { host: address, certPath: trusting } })).toMatch(/refused the TLS connection/);
-    expect(await startFailure({ docker: address })).toMatch(/the option `docker`: tcp:.*if it uses TLS, give the directory/);
+    expect(await startFailure({ docker: address })).toMatch(
+      /the option `docker`: tcp:.*if it uses TLS, give the directory/,
+    );
   });
 });

@@ -78,10 +78,6 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
     return this.current?.pod.name;
   }
 
-  stopping(): void {
-    this.current?.pod.hurry();
-  }
-
   protected override claimFunctionsPackage(): void {
     this.#hasPackage = true;
   }

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { AllowedNetwork } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { playHost } from "@fenced/test-support/loopback-hosts";
@@ -8,9 +7,9 @@ import { z } from "zod";
 import type { KubernetesExecutorOptions } from "../src/index.ts";
 import { ask, createExecutor, namespace, phaseOf, printed } from "./support/cluster.ts";
 import { KubeconfigFiles, kubeconfigOf, role, ServiceAccount, testCluster } from "./support/kubeconfig-files.ts";
-import { containersOf, ownCluster, statesIn } from "./support/node.ts";
+import { containersOf, ownCluster } from "./support/node.ts";
 import { PolicyEnforcer } from "./support/policy-enforcer.ts";
-import { stopsSupervisor } from "./support/stops-supervisor.ts";
+import { stopWithStoppedSupervisor } from "./support/stop-with-stopped-supervisor.ts";
 import { TestNamespace } from "./support/test-namespace.ts";
 
 /** Milliseconds in which a node takes the object of a pod away whose containers it has ended: seen to be up to 34 s. */
@@ -79,12 +78,7 @@ describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 
     await using executor = createExecutor({ network: "none" });
     await executor.start();
     const pod = executor.podName ?? "";
-    const block = executor.executeCodeBlocks([{ language: "python", code: stopsSupervisor }]).catch(String);
-    await expect.poll(() => statesIn(pod), { timeout: 30_000 }).toMatch(/^T/m);
-    const stopped = executor.stop().then(() => "stopped");
-    // An executor that goes on waits ten seconds for the end of a block.
-    expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");
-    expect(await block).toContain("The executor was stopped");
+    await stopWithStoppedSupervisor(executor);
     // In this order: between two looks, both may go.
     while (await policyOf(pod)) continue;
     expect(await phaseOf(pod)).toBe("gone");

@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { testCodeExecutor } from "@fenced/executor-testkit";
 import { needs, variant } from "@fenced/test-support";
 import { afterAll, describe, expect, it } from "vitest";
 import { createExecutor } from "./support/cluster.ts";
 import { kubernetesSubject } from "./support/kubernetes-subject.ts";
-import { ownCluster, statesIn } from "./support/node.ts";
-import { stopsSupervisor } from "./support/stops-supervisor.ts";
+import { ownCluster } from "./support/node.ts";
+import { stopWithStoppedSupervisor } from "./support/stop-with-stopped-supervisor.ts";
 
 describe("Kubernetes, with a stateful session", needs("kubernetes"), () => {
   testCodeExecutor(
@@ -29,12 +28,6 @@ describe("Kubernetes, with a stateful session", needs("kubernetes"), () => {
     if (ownCluster === undefined) skip("the processes of another cluster's nodes cannot be seen");
     await using executor = createExecutor({ stateful: true });
     await executor.start();
-    const pod = executor.podName ?? "";
-    const block = executor.executeCodeBlocks([{ language: "python", code: stopsSupervisor }]).catch(String);
-    await expect.poll(() => statesIn(pod), { timeout: 30_000 }).toMatch(/^T/m);
-    const stopped = executor.stop().then(() => "stopped");
-    // An executor that goes on waits ten seconds for the end of a block.
-    expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");
-    expect(await block).toContain("The executor was stopped");
+    await stopWithStoppedSupervisor(executor);
   });
 });

@@ -1,5 +1,6 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FunctionWithRequirements } from "@fenced/core";
 import type { LocalCommandLineCodeExecutor, LocalExecutorOptions } from "@fenced/executor-local";
 import { testCodeExecutor } from "@fenced/executor-testkit";
@@ -31,7 +32,7 @@ print(json.dumps({
     "marks": sorted(name for name in os.environ if name.startswith("FENCED_")),
     "place": [os.getcwd(), sys.path, sys.executable, sys.prefix, os.getuid()],
     "leader": os.getpgrp() == os.getsid(0) == os.getpid(),
-    # Without those that whoever started the tests has left open.
+    # Those above may come from the program that started the tests.
     "descriptors": sorted(name for name in os.listdir("/proc/self/fd") if int(name) < 10),
     "limits": [resource.getrlimit(each) for each in range(16)],
     "signals": [str(signal.getsignal(each)) for each in signal.valid_signals()],
@@ -109,6 +110,20 @@ describe.skipIf(process.platform !== "linux")(
         await expect.poll(() => printed(executor, forkerCode), { timeout: 30_000 }).toMatch(/ True$/);
       },
     );
+
+    it("stops without waiting for a supervisor that code has stopped", async () => {
+      const executor = warmWith();
+      await executor.start();
+      const block = { language: "python", code: "print('runs', flush=True)\nimport time\ntime.sleep(600)" };
+      const events = executor.streamCodeBlocks([block])[Symbol.asyncIterator]();
+      expect(await events.next()).toMatchObject({ value: { text: expect.stringContaining("runs") as string } });
+      process.kill(await supervisorOf(executor.mark), "SIGSTOP");
+      const ended = expect(events.next()).rejects.toThrow("The executor was stopped");
+      const stopped = executor.stop().then(() => "stopped");
+      // An executor that goes on waits ten seconds for the end of a block.
+      expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");
+      await ended;
+    });
 
     it("runs blocks cold where there is no Python, which a stateful session cannot do without", async () => {
       const bin = await temporaryDirectory();

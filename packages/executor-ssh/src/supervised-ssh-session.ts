@@ -62,13 +62,8 @@ export class SupervisedSshSession extends SupervisedSession<SshPlace> {
 
   /** With the supervisor ends everything that blocks have started, whatever they did to it. */
   override async reset(signal: AbortSignal): Promise<void> {
-    this.stopping();
+    await this.current?.end().catch(() => {});
     await this.ready(signal);
-  }
-
-  /** Does not wait for a supervisor that code has stopped. */
-  stopping(): void {
-    this.current?.end().catch(() => {});
   }
 
   protected override async openPlace(old: SshPlace | undefined, signal: AbortSignal): Promise<SshPlace> {

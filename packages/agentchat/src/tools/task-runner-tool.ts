@@ -25,7 +25,9 @@ export interface TaskRunnerToolOptions {
   readonly returnValueAsLastMessage: boolean;
 }
 
-const argumentsSchema = z.object({ task: z.string().describe("What to do, with all the information needed to do it.") });
+const argumentsSchema = z.object({
+  task: z.string().describe("What to do, with all the information needed to do it."),
+});
 
 /** An agent or a team as a tool: calls come one after another, and it remembers from one call to the next. */
 export abstract class TaskRunnerTool implements Tool, AsyncDisposable {

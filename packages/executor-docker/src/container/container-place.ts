@@ -102,17 +102,22 @@ export class ContainerPlace implements SupervisedPlace {
     if (!this.#equipment.foreign) await this.end().catch(() => {});
   }
 
+  /** `leave` leaves it running. */
+  get kept(): boolean {
+    return this.#options.stopContainer === false || this.#equipment.foreign;
+  }
+
   /** Ends and removes the container, or leaves it behind without anything that blocks started, as the options say. */
   async leave(): Promise<void> {
-    const { stopContainer = true, autoRemove = true } = this.#options;
+    const { autoRemove = true } = this.#options;
     const { workspace, foreign } = this.#equipment;
     const container = this.#container;
     if (container.lost) {
-      if (stopContainer && autoRemove && !foreign) await container.end(true);
+      if (autoRemove && !this.kept) await container.end(true);
       return;
     }
     await workspace.settle();
-    if (stopContainer && !foreign) {
+    if (!this.kept) {
       await container.end(autoRemove);
       if (!autoRemove) warnKept(container.name, "is kept, ended");
       return;

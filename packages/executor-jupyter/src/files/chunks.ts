@@ -30,9 +30,12 @@ export async function* chunksOf(content: FileContent, size: number): AsyncGenera
     }
   }
   if (total !== content.size) {
-    throw new InvalidInputError(`The uploaded file has ${total} bytes instead of ${content.size}: it changed during the upload`, {
-      remedy: "Upload it again; the file in the workspace is unchanged.",
-    });
+    throw new InvalidInputError(
+      `The uploaded file has ${total} bytes instead of ${content.size}: it changed during the upload`,
+      {
+        remedy: "Upload it again; the file in the workspace is unchanged.",
+      },
+    );
   }
   yield { bytes: Buffer.concat(waiting), last: true };
 }

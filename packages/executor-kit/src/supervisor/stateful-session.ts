@@ -9,7 +9,7 @@ import { StatefulPython } from "./stateful-python.ts";
 import type { SupervisedFunctionPlaces, SupervisedSession } from "./supervised-session.ts";
 
 /** The session that it stands on. */
-type Inner = SupervisedSession & Pick<BackendSession, "ports" | "stopping">;
+type Inner = SupervisedSession & Pick<BackendSession, "ports">;
 
 /** What a stateful session does not know by itself. */
 export interface StatefulOptions {
@@ -138,7 +138,7 @@ export class StatefulSession implements BackendSession {
   }
 
   stopping(): void {
-    if (!this.#isFork) this.#inner.stopping?.();
+    if (!this.#isFork) this.#inner.stopping();
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,7 @@ import type { ProgramFile } from "./supervised-program.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 /** Runs the programs of a place: its supervisor, or something that does part of what a supervisor does. */
-export type PlaceRunner = Pick<Supervisor, "run" | "reset"> &
+export type PlaceRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
   Partial<Pick<Supervisor, "openCalls" | "keepWarm" | "openInterpreter" | "forkInterpreter" | "ping">>;
 
 /** A block's file. */

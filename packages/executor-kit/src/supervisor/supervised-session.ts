@@ -19,6 +19,9 @@ import type { StatefulPlace } from "./stateful-python.ts";
 import type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 
+/** Milliseconds that the supervisor has, once the executor is stopped, to say how running programs ended: code may have stopped it. */
+const stoppingMs = 1000;
+
 /** The variable that all programs of an executor have; its value is the executor's id. */
 export const sessionMark = "FENCED_SESSION";
 
@@ -67,6 +70,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   readonly #closing = new AbortController();
   #current: Place | undefined;
   #opening: Promise<Place> | undefined;
+  #stopping: NodeJS.Timeout | undefined;
   /** Processes in it could not be ended. */
   #unfit: Place | undefined;
 
@@ -235,7 +239,14 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     }
   }
 
+  /** Waits only a moment for programs to end: `close` ends them. Override it where closing does not end the place. */
+  stopping(): void {
+    const runner = this.#current?.runner;
+    this.#stopping ??= setTimeout(() => runner?.fail(stopped()), stoppingMs);
+  }
+
   async close(): Promise<void> {
+    clearTimeout(this.#stopping);
     this.#closing.abort(stopped());
     await this.#opening?.catch(() => {});
     const current = this.#current;

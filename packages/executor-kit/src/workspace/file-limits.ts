@@ -50,13 +50,10 @@ export async function collectContent(
 
 /** The error for a file that is larger than `maxBytes` and should be read into memory. */
 export function tooLarge(file: string, maxBytes: number): InvalidInputError {
-  return new InvalidInputError(
-    `${JSON.stringify(file)} is larger than ${maxBytes} bytes, the limit of read()`,
-    {
-      remedy:
-        "Use `files.readStream()`, which reads any part of a file of any size, or `files.download()`, which copies it to disk.",
-    },
-  );
+  return new InvalidInputError(`${JSON.stringify(file)} is larger than ${maxBytes} bytes, the limit of read()`, {
+    remedy:
+      "Use `files.readStream()`, which reads any part of a file of any size, or `files.download()`, which copies it to disk.",
+  });
 }
 
 /** Builds the list that `files.list()` returns. */

@@ -10,8 +10,6 @@ import { type Pod, whyEnded } from "./pod-state.ts";
 
 /** Milliseconds for which the API is watched for why a pod ended: what it knows comes from the node, a little later. */
 const explainMs = 6000;
-/** Milliseconds that a supervisor gets to end its blocks when the executor stops: code may have stopped it. */
-const hurryMs = 1000;
 /** Milliseconds for the deletion of a pod: a server that does not answer must not hold up an end. */
 const endMs = 15_000;
 
@@ -28,7 +26,6 @@ export class RunningPod {
   #onLost: (reason: string) => void = () => {};
   #hasPolicy = false;
   #lost: Error | undefined;
-  #hurry: NodeJS.Timeout | undefined;
   #closing = false;
   #explaining = false;
 
@@ -128,11 +125,6 @@ export class RunningPod {
     );
   }
 
-  /** The pod is about to be ended: blocks that have not ended in a moment count as ended, which its deletion makes true. */
-  hurry(): void {
-    this.#hurry ??= setTimeout(() => this.supervisor.fail(new Error(`The pod ${this.name} is deleted`)), hurryMs);
-  }
-
   /** Ends the pod. Does no harm if it is gone. */
   async end(): Promise<void> {
     this.#detach();
@@ -168,7 +160,6 @@ export class RunningPod {
   #detach(): void {
     this.#closing = true;
     this.#heartbeat.stop();
-    clearTimeout(this.#hurry);
     this.#streams.stdin.destroy();
   }
 }

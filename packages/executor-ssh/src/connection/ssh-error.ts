@@ -21,7 +21,8 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
   [/Could not resolve hostname/, () => "Check `host`, and the network's name service."],
   [
     /Connection refused|No route to host|Network is unreachable|timed out|port 65535/,
-    () => "Check that the host is up, that sshd listens there on the `port`, and that no firewall blocks the connection.",
+    () =>
+      "Check that the host is up, that sshd listens there on the `port`, and that no firewall blocks the connection.",
   ],
   [
     /Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/,

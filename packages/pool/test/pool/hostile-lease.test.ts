@@ -104,7 +104,9 @@ describe("a lease", needs("bash"), () => {
       collect();
       expect(pool.counts.leased).toBe(1);
     });
-    expect(String(onError.mock.calls[0]?.[0])).toContain("it was garbage-collected without being released; use `await using`");
+    expect(String(onError.mock.calls[0]?.[0])).toContain(
+      "it was garbage-collected without being released; use `await using`",
+    );
     expect(onError).toHaveBeenCalledOnce();
     await pool.drain({ graceMs: 0 });
     expect(String(await ended)).toContain("The service is shutting down");

@@ -92,7 +92,7 @@ function headLength(tokens: readonly PythonToken[]): number {
     if (text === ":" && lambdas === 0) return index + 1;
     if (text === ":") lambdas -= 1;
   }
-  throw new PythonProblem(tokens.at(-1)?.to ?? 0, 'there is no ":" after the function's signature');
+  throw new PythonProblem(tokens.at(-1)?.to ?? 0, 'there is no ":" at the end of the signature');
 }
 
 /** The first statement, if it is only a string; parentheses around it do not matter. */

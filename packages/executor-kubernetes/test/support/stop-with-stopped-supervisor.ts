@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import type { KubernetesCommandLineCodeExecutor } from "../../src/index.ts";
+import { statesIn } from "./node.ts";
+
+/** Stops the supervisor of its pod, and goes on. */
+const code = `
+import os, signal, time
+def parent(pid):
+    return int(open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[1])
+supervisor = os.getppid()
+while parent(supervisor) not in (0, 1):
+    supervisor = parent(supervisor)
+os.kill(supervisor, signal.SIGSTOP)
+time.sleep(600)
+`;
+
+/** Stops an executor while a block runs that has stopped the supervisor. */
+export async function stopWithStoppedSupervisor(executor: KubernetesCommandLineCodeExecutor): Promise<void> {
+  const block = executor.executeCodeBlocks([{ language: "python", code }]).catch(String);
+  await expect.poll(() => statesIn(executor.podName ?? ""), { timeout: 30_000 }).toMatch(/^T/m);
+  const stopped = executor.stop().then(() => "stopped");
+  // An executor that goes on waits ten seconds for the end of a block.
+  expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");
+  expect(await block).toContain("The executor was stopped");
+}
