@@ -19,8 +19,9 @@ if [[ ${FENCED_SUITE-} == full ]]; then
   done
 else
   export FENCED_SUITE=processes FENCED_REQUIRE=python3,bash,node,typescript
-  # What is in a sandbox, what interpreters of Python do that wait, how a virtual environment is made, and how files carry calls,
-  # does not depend on the Node outside of it.
-  left_out=("**/sandbox/**" "**/supervisor/warm.test.ts" "**/virtual-env.test.ts" "**/host-functions-by-files.test.ts")
+  # What is in a sandbox, what a supervisor and its interpreters of Python do, how a virtual environment is made, and how files carry
+  # calls, does not depend on the Node outside of it.
+  left_out=("**/sandbox/**" "**/supervisor/warm.test.ts" "**/executor-local/test/warm.test.ts" "**/executor-local/test/stateful.test.ts"
+    "**/supervised-hostile.test.ts" "**/virtual-env.test.ts" "**/host-functions-by-files.test.ts")
 fi
 npx -y -p "node@$version" -c "node scripts/test.mjs ${projects[*]/#/--project=} ${left_out[*]/#/--exclude=}"

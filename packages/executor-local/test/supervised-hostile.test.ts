@@ -123,13 +123,17 @@ await group?.remove();
 /** Only a control group then holds what has no variables. */
 const needsGroup = (how: string, what: string): boolean =>
   how !== "stop()" && what === "one that also has no variables";
-const cases = [false, true].flatMap((stateful) =>
-  users.flatMap((user) =>
-    Object.entries(ends).flatMap(([how, end]) =>
-      Object.entries(attacks)
-        .filter(([what]) => !needsGroup(how, what) || (hasGroups && user === 0))
-        .map(([what, attack]) => ({ stateful, user, how, end, what, attack })),
-    ),
+/** Every night all of them, otherwise each kind of session and each user once. */
+const sessions = [false, true]
+  .flatMap((stateful) => users.map((user) => ({ stateful, user })))
+  .filter(
+    ({ stateful, user }) => process.env.FENCED_SUITE === "full" || users.length === 1 || stateful === (user === 0),
+  );
+const cases = sessions.flatMap((session) =>
+  Object.entries(ends).flatMap(([how, end]) =>
+    Object.entries(attacks)
+      .filter(([what]) => !needsGroup(how, what) || (hasGroups && session.user === 0))
+      .map(([what, attack]) => ({ ...session, how, end, what, attack })),
   ),
 );
 
