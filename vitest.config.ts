@@ -6,18 +6,22 @@ import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { BackendReporter } from "./test-support/backend-reporter.ts";
 import { detectBackends, requiredBackends } from "./test-support/backends.ts";
+import { pathWithoutShims } from "./test-support/path-without-shims.ts";
 
 const root = import.meta.dirname;
 const required = requiredBackends(process.env.FENCED_REQUIRE);
 const report = process.env.FENCED_TEST_REPORT;
 
 // However vitest was started, programs that tests start find the workspace's tools, tsx among them.
-process.env.PATH = `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`;
-
-// Vitest loads this file anew for each project; looking for backends takes seconds, so that it is done once a process.
+// Vitest loads this file anew for each project; looking for Python and for backends takes seconds, so that it is done once a process.
 declare global {
+  var fencedPath: string | undefined;
   var fencedBackends: ReturnType<typeof detectBackends> | undefined;
 }
+process.env.PATH = globalThis.fencedPath ??= [
+  join(root, "node_modules", ".bin"),
+  pathWithoutShims(process.env.PATH ?? ""),
+].join(delimiter);
 const backends = await (globalThis.fencedBackends ??= detectBackends());
 
 // Dependencies are loaded by Node, which does not know this condition: what it leads to need not be what Node can load.
