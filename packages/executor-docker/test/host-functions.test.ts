@@ -36,7 +36,7 @@ describe("functions of the host", { ...needs("docker"), timeout: 60_000 }, () =>
     await using executor = createExecutor({ image: nodeImage, functions: [answer] });
     const run = executor.executeCodeBlocks([{ language: "sh", code: ":" }]);
     await expect(run).rejects.toThrow(FunctionSetupError);
-    await expect(run).rejects.toThrow(/Host functions need Python in the container/);
+    await expect(run).rejects.toThrow(/Host functions need Python where the code runs/);
     expect(executor.capabilities.hostFunctions).toEqual([]);
   });
 });
