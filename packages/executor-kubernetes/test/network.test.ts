@@ -78,7 +78,7 @@ describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 
     await using executor = createExecutor({ network: "none" });
     await executor.start();
     const pod = executor.podName ?? "";
-    await stopWithStoppedSupervisor(executor);
+    expect(await stopWithStoppedSupervisor(executor)).toContain("The executor was stopped");
     // In this order: between two looks, both may go.
     while (await policyOf(pod)) continue;
     expect(await phaseOf(pod)).toBe("gone");

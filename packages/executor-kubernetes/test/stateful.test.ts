@@ -28,6 +28,6 @@ describe("Kubernetes, with a stateful session", needs("kubernetes"), () => {
     if (ownCluster === undefined) skip("the processes of another cluster's nodes cannot be seen");
     await using executor = createExecutor({ stateful: true });
     await executor.start();
-    await stopWithStoppedSupervisor(executor);
+    expect(await stopWithStoppedSupervisor(executor)).toContain("The executor was stopped");
   });
 });

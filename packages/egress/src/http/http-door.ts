@@ -99,8 +99,9 @@ function targetOf({ url = "" }: IncomingMessage): URL {
     throw new Refusal(400, "this is a proxy: send absolute URLs, such as http://example.com/");
   }
   const target = URL.canParse(url) ? new URL(url) : undefined;
-  if (target?.protocol !== "http:")
+  if (target?.protocol !== "http:") {
     throw new Refusal(400, "the proxy accepts http:// addresses, and CONNECT for everything else");
+  }
   return target;
 }
 

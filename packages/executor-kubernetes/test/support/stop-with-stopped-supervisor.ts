@@ -15,12 +15,12 @@ os.kill(supervisor, signal.SIGSTOP)
 time.sleep(600)
 `;
 
-/** Stops an executor while a block runs that has stopped the supervisor. */
-export async function stopWithStoppedSupervisor(executor: KubernetesCommandLineCodeExecutor): Promise<void> {
+/** Stops an executor while a block runs that has stopped the supervisor; returns what the block's call failed with. */
+export async function stopWithStoppedSupervisor(executor: KubernetesCommandLineCodeExecutor): Promise<unknown> {
   const block = executor.executeCodeBlocks([{ language: "python", code }]).catch(String);
   await expect.poll(() => statesIn(executor.podName ?? ""), { timeout: 30_000 }).toMatch(/^T/m);
   const stopped = executor.stop().then(() => "stopped");
   // An executor that goes on waits ten seconds for the end of a block.
   expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");
-  expect(await block).toContain("The executor was stopped");
+  return block;
 }

@@ -69,8 +69,9 @@ function enterOrLeaveBlocks(
   }
   while ((blocks.at(-1)?.wide ?? 0) > indentation.wide) blocks.pop();
   const block = blocks.at(-1);
-  if (block?.wide !== indentation.wide)
+  if (block?.wide !== indentation.wide) {
     throw new PythonProblem(first.from, "this indentation does not match any outer block");
+  }
   if (block.narrow !== indentation.narrow) throw mixedTabs(first);
 }
 
