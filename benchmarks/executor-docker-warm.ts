@@ -40,32 +40,64 @@ async function awaitWarm(executor: DockerCommandLineCodeExecutor): Promise<void>
   }
 }
 
+/** Calls `use` with one `exec` of the daemon per code, in a container of the image. */
+async function withExec<T>(name: string, use: (exec: (code: string) => Promise<void>) => Promise<T>): Promise<T> {
+  const container = await docker.createContainer({ Image: name, Cmd: ["sleep", "100000"], HostConfig: { Init: true } });
+  await container.start();
+  try {
+    return await use(async (code) => {
+      const exec = await container.exec({ Cmd: ["python3", "-c", code], AttachStdout: true, AttachStderr: true });
+      await finished((await exec.start({ hijack: true })).resume());
+      await exec.inspect();
+    });
+  } finally {
+    await container.remove({ force: true, v: true });
+  }
+}
+
 async function compare(
   options: DockerExecutorOptions & { readonly image: string },
   code: string,
 ): Promise<{ blocks: Pick<Comparison, "raw" | "ours">; memory: number }> {
-  const container = await docker.createContainer({
-    Image: options.image,
-    Cmd: ["sleep", "100000"],
-    HostConfig: { Init: true },
-  });
-  await container.start();
-  try {
+  return withExec(options.image, async (exec) => {
     await using executor = new DockerCommandLineCodeExecutor({ warm: {}, ...options });
     await awaitWarm(executor);
-    const raw = async (): Promise<void> => {
-      const exec = await container.exec({ Cmd: ["python3", "-c", code], AttachStdout: true, AttachStderr: true });
-      await finished((await exec.start({ hijack: true })).resume());
-      await exec.inspect();
-    };
     const blocks = await byTurns(
       rounds,
-      () => timed(raw),
+      () => timed(() => exec(code)),
       () => timed(() => run(executor, code)),
     );
     return { blocks, memory: Number(await run(executor, ownMemory)) };
+  });
+}
+
+/** 200 execs in sequence, and 200 blocks over 8 executors at once. */
+async function throng(): Promise<Pick<Comparison, "raw" | "ours">> {
+  const executors = Array.from({ length: 8 }, () => new DockerCommandLineCodeExecutor({ image, warm: {} }));
+  try {
+    await Promise.all(executors.map(awaitWarm));
+    return await withExec(image, async (exec) =>
+      byTurns(
+        3,
+        () =>
+          timed(async () => {
+            for (let block = 0; block < 200; block += 1) await exec(`print(${block})`);
+          }),
+        () =>
+          timed(() =>
+            Promise.all(
+              executors.map(async (executor) => {
+                for (let block = 0; block < 25; block += 1) {
+                  const output = await run(executor, `print(${block})`);
+                  if (output !== String(block)) throw new Error(`block ${block}: ${output}`);
+                }
+              }),
+            ),
+          ),
+      ),
+    );
   } finally {
-    await container.remove({ force: true, v: true });
+    await Promise.all(executors.map((executor) => executor.stop()));
   }
 }
 
@@ -89,6 +121,7 @@ const pandas = await compare(
 const rows: Omit<Comparison, "unit">[] = [
   { what: "python block, `print(1)`, against an exec", ...plain.blocks, goal: "at most 5 ms, ratio at most 0.1" },
   { what: "block that imports preloaded pandas, against an exec", ...pandas.blocks, goal: "at most 15 ms" },
+  { what: "200 blocks over 8 executors, against execs in sequence", ...(await throng()), goal: "ratio at most 0.05" },
   {
     what: "first block after start, against the same cold",
     ...(await byTurns(

@@ -184,7 +184,7 @@ test.each([
   [{ allow: ["b.example"], credentials: [{ host: "a.example", header: "x", value: () => "1" }] }, "covered by `allow`"],
   [{ allow: ["*"], credentials: [{ host: "*.example", header: "x", value: () => "1" }] }, "one host"],
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "x y", value: () => "1" }] }, "name of a header"],
-  [{ allow: ["*"], credentials: [{ host: "a.example", header: "Host", value: () => "1" }] }, "how a message is sent"],
+  [{ allow: ["*"], credentials: [{ host: "a.example", header: "Host", value: () => "1" }] }, "how the message is sent"],
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "x", value: "secret" }] }, "must be a function"],
 ])("wrong options are refused with what to do: %j", (options, words) => {
   const make = (): EgressProxy => new EgressProxy(options as ConstructorParameters<typeof EgressProxy>[0]);

@@ -43,28 +43,28 @@ describe("a daemon behind TLS", needs("docker", "openssl"), () => {
     Object.assign(process.env, { DOCKER_HOST: address, DOCKER_TLS_VERIFY: "1", DOCKER_CERT_PATH: good });
     expect(await answer()).toBe("42");
     process.env["DOCKER_CERT_PATH"] = other;
-    expect(await startFailure()).toMatch(/DOCKER_HOST: tcp:.*its certificate is not accepted \(.*ca\.pem/);
+    expect(await startFailure()).toMatch(/DOCKER_HOST: tcp:.*its certificate is not trusted \(.*ca\.pem/);
   });
 
   it("is found by a context with its certificates", async () => {
     await environment.useContext("secure", address, good);
     expect(await answer()).toBe("42");
     await environment.useContext("strange", address, other);
-    expect(await startFailure()).toMatch(/the current Docker context: tcp:.*its certificate is not accepted/);
+    expect(await startFailure()).toMatch(/the current Docker context: tcp:.*its certificate is not trusted/);
   });
 
   it("is found by the option, and its name is checked", async () => {
     expect(await answer({ docker: { host: address, certPath: good } })).toBe("42");
     const otherName = address.replace("127.0.0.1", "localhost");
     const failure = await startFailure({ docker: { host: otherName, certPath: good } });
-    expect(failure).toMatch(/its certificate is not accepted \(Hostname\/IP does not match/);
+    expect(failure).toMatch(/its certificate is not trusted \(Hostname\/IP does not match/);
   });
 
   it("is not checked with tlsVerify: false, and checks who comes all the same", async () => {
     const mixed = join(directory, "mixed");
     await cp(good, mixed, { recursive: true });
     await cp(join(other, "ca.pem"), join(mixed, "ca.pem"));
-    expect(await startFailure({ docker: { host: address, certPath: mixed } })).toMatch(/certificate is not accepted/);
+    expect(await startFailure({ docker: { host: address, certPath: mixed } })).toMatch(/certificate is not trusted/);
     expect(await answer({ docker: { host: address, certPath: mixed, tlsVerify: false } })).toBe("42");
     const stranger = { host: address, certPath: other, tlsVerify: false };
     expect(await startFailure({ docker: stranger })).toMatch(/it refused the TLS connection/);

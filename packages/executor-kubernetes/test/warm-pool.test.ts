@@ -103,7 +103,7 @@ print(socket.socket().connect_ex((os.environ["KUBERNETES_SERVICE_HOST"], int(os.
   it("decides what the pods are", () => {
     const warmPool = { name: "python" };
     expect(() => new KubernetesCommandLineCodeExecutor({ warmPool, image: "python" })).toThrow(
-      /"image".*belongs into the SandboxTemplate/s,
+      /"image".*belongs in the SandboxTemplate/s,
     );
     expect(sandboxTemplate("closed", { network: "none" })).toMatchObject({
       spec: { networkPolicyManagement: "Managed", networkPolicy: {} },

@@ -59,7 +59,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(await bash(executor, filling)).toMatchObject({
         exitCode: 153,
         timedOut: false,
-        stderr: expect.stringMatching(/take more than 4 MiB/),
+        stderr: expect.stringMatching(/exceed the limit of 4 MiB/),
       });
       expect(await bash(executor, "rm large; echo clean")).toMatchObject({ exitCode: 0, output: "clean\n" });
     });
@@ -113,7 +113,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(() => create({ env: { "not-a-name": "x" } })).toThrow(InvalidInputError);
       expect(await bash(create(), "echo ran", { env: { "1x": "x" } })).toMatchObject({
         exitCode: 1,
-        output: expect.stringContaining('"env.1x" is not valid. It cannot be set by a shell'),
+        output: expect.stringContaining('"env.1x" is not valid. It cannot be set in a shell'),
       });
     });
   });

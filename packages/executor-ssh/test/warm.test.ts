@@ -83,7 +83,7 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
 
   it("takes a name for a variable only if a shell does, as without it", async () => {
     const result = await bash(warm(), "echo ran", { env: { "1x": "x" } });
-    expect(result).toMatchObject({ exitCode: 1, output: expect.stringContaining("cannot be set by a shell") });
+    expect(result).toMatchObject({ exitCode: 1, output: expect.stringContaining("cannot be set in a shell") });
   });
 
   it("starts behind a login shell that prints a greeting", async () => {

@@ -106,7 +106,7 @@ describe("SelectorGroupChat", () => {
       "agent2, agent3",
       expect.stringContaining("Exactly one name is needed"),
       "agent9",
-      expect.stringContaining("names nobody"),
+      expect.stringContaining("not the name of a participant"),
     ]);
   });
 

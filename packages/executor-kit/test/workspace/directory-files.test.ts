@@ -110,7 +110,7 @@ describe("DirectoryFiles", () => {
     const { files, root } = await workspace();
     await files.write("sparse", "");
     await truncate(path.join(root, "sparse"), 100_000_000_000);
-    await expect(files.read("sparse")).rejects.toThrow(/"sparse" has more than 536870912 bytes.*files\.download\(\)/);
+    await expect(files.read("sparse")).rejects.toThrow(/"sparse" is larger than 536870912 bytes.*files\.download\(\)/);
     const bounded = new DirectoryFiles(root, { limits: { readBytes: 4, listEntries: 3, listCharacters: 100 } });
     await files.write("dir/a", "four");
     expect(Buffer.from(await bounded.read("dir/a")).toString()).toBe("four");

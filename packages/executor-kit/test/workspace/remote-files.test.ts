@@ -103,7 +103,7 @@ describe("RemoteFiles", () => {
   it("does not take a file or a listing without end into memory", async () => {
     const shelf = new ClosedShelf();
     const files = new RemoteFiles(shelf, undefined, { readBytes: 1000, listEntries: 100, listCharacters: 10_000 });
-    await expect(files.read("a")).rejects.toThrow(/"a" has more than 1000 bytes.*files\.download\(\)/);
+    await expect(files.read("a")).rejects.toThrow(/"a" is larger than 1000 bytes.*files\.download\(\)/);
     await expect(files.list("b")).rejects.toThrow(/too many files below "b".*100 entries/);
     expect(shelf.left).toBe(2);
     const short = new RemoteFiles(shelf, undefined, { readBytes: 1000, listEntries: 1e9, listCharacters: 10_000 });

@@ -30,7 +30,7 @@ export const workspaceLimit: ConformanceGroup = {
         if (!executor) return;
         const result = await kit.run(executor, filling);
         assert.deepEqual([result.exitCode, result.timedOut, result.stdout], [153, false, "filling\n"]);
-        assert.match(result.stderr, /take more than 8 MiB.*Remove files/);
+        assert.match(result.stderr, /exceed the limit of 8 MiB.*Remove files/);
         const size = (await executor.files.list()).reduce((sum, file) => sum + file.size, 0);
         assert.ok(size > 7 * mebibyte && size < 512 * mebibyte, `${size} bytes were written`);
         const clean = "import glob, os\nfor name in glob.glob('part*'): os.remove(name)\nprint('clean')";
@@ -49,7 +49,7 @@ export const workspaceLimit: ConformanceGroup = {
           python(`open("large", "wb").write(b"x" * ${20 * mebibyte})\nprint("written")`),
         );
         assert.equal(result.exitCode, 153);
-        assert.match(result.stderr, /take more than 8 MiB/);
+        assert.match(result.stderr, /exceed the limit of 8 MiB/);
       },
     },
   ],
