@@ -112,16 +112,16 @@ describe("a hostile index", minutes, () => {
   it("leads nowhere else, by links or by redirects", async () => {
     await using inner = await PackageServer.start([tool]);
     await using links = await PackageServer.start([tool], { files: `${inner.origin}/files/` });
-    expect(await refusal(links)).toMatch(/The index leads to http:\/\/127\.0\.0\.1:\d+\/files/);
+    expect(await refusal(links)).toMatch(/The index links to http:\/\/127\.0\.0\.1:\d+\/files/);
     await using local = await PackageServer.start([tool], { files: "file:///etc/" });
-    expect(await refusal(local)).toMatch(/The index leads to file:\/\/\/etc/);
+    expect(await refusal(local)).toMatch(/The index links to file:\/\/\/etc/);
     await using redirects = await PackageServer.start([tool], {
       answer: ({ url }, response) => {
         response.writeHead(302, { location: `${inner.origin}${url}` }).end();
         return true;
       },
     });
-    expect(await refusal(redirects)).toMatch(/The index leads to http/);
+    expect(await refusal(redirects)).toMatch(/The index links to http/);
     expect(inner.asked).toEqual([]);
   });
 
