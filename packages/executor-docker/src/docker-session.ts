@@ -11,12 +11,17 @@ import {
   SessionDirectories,
 } from "@fenced/executor-kit";
 import { PublishedPorts, sessionMark, SessionNetwork, SupervisedSession } from "@fenced/executor-kit/supervisor";
-import { defaultImage, memorySentence, ownerLabel, workspacePath } from "./container/container-options.ts";
-import { type ContainerEquipment, ContainerPlace } from "./container/container-place.ts";
+import {
+  containerNetwork,
+  defaultImage,
+  enterNetwork,
+  memorySentence,
+  ownerLabel,
+  workspacePath,
+} from "./container/container-options.ts";
+import { BoundWorkspace, type ContainerEquipment, ContainerPlace } from "./container/container-place.ts";
 import { openContainer, type OpenContainer } from "./container/open-container.ts";
 import type { DockerExecutorOptions } from "./docker-executor-options.ts";
-import { containerNetwork, enterNetwork } from "./network/container-network.ts";
-import { BoundWorkspace } from "./workspace/bound-workspace.ts";
 import { VolumeWorkspace } from "./workspace/volume-workspace.ts";
 
 interface SessionRequest extends CommandLineSessionRequest<DockerExecutorOptions> {
@@ -128,9 +133,10 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     }
   }
 
-  async #publish(): Promise<PublishedPorts> {
+  async #publish(): Promise<PublishedPorts | undefined> {
     const { dockerPorts = [] } = this.#request.options;
-    if (dockerPorts.length > 0 && !this.current?.runner.connect) {
+    if (dockerPorts.length === 0) return undefined;
+    if (!this.current?.runner.connect) {
       throw new InvalidInputError("This container has no Python, through which `dockerPorts` could be reached", {
         remedy: "Use an image that has Python 3.8 or later, or leave `dockerPorts` out.",
       });

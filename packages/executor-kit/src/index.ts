@@ -44,7 +44,7 @@ export { Leash, type LeashOptions } from "./processes/leash.ts";
 export { hasVariable, listProcesses, type ProcessInfo } from "./processes/process-table.ts";
 export { runChild, type ChildProgram } from "./processes/run-child.ts";
 export { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun, type ProgramRun } from "./run/block-run.ts";
-export { feedProgram, isLiveInput } from "./run/feed-program.ts";
+export { feedProgram, isLiveInput } from "./processes/program-input.ts";
 export { networkVariables } from "./supervisor/session-network.ts";
 export { OutputQueue } from "./run/output-queue.ts";
 export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";

@@ -7,7 +7,6 @@ import {
 } from "@fenced/executor-kit";
 import type { BlockFile, SupervisedPlace, Supervisor } from "@fenced/executor-kit/supervisor";
 import type { RunningSupervisor } from "./running-supervisor.ts";
-import { writeBlock } from "./write-block.ts";
 
 /** What a place has for blocks. */
 interface PlaceEquipment {
@@ -48,7 +47,7 @@ export class LocalPlace implements SupervisedPlace {
 
   async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {
     const { directories, cleanupTempFiles } = this.#equipment;
-    const file = await writeBlock(directories, this.files, block, extension);
+    const file = await directories.writeBlock(block, extension);
     return { path: file, onHost: file, temporary: block.filename === undefined && cleanupTempFiles };
   }
 

@@ -32,7 +32,6 @@ import { PipeSupply } from "./processes/pipes.ts";
 import { runProcess } from "./processes/run-process.ts";
 import { prepareSeatbelt, type Seatbelt, type SeatbeltWishes } from "./sandbox/prepare-seatbelt.ts";
 import { inVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
-import { writeBlock } from "./write-block.ts";
 
 /** The settings of a session. */
 export interface LocalSessionSettings {
@@ -142,7 +141,7 @@ export class LocalSession implements BackendSession {
     const { ground, languages } = this.#parts;
     const language = languages.found.get(run.language);
     if (!language) throw new InvalidInputError(`No command runs ${run.language}`, { remedy: "Restart the executor." });
-    const codeFile = await writeBlock(ground.directories, this.files, run, language.extension);
+    const codeFile = await ground.directories.writeBlock(run, language.extension);
     const temporary = run.filename === undefined && this.#settings.cleanupTempFiles;
     try {
       return { ...(yield* this.#run([...language.command, codeFile], run)), codeFile };

@@ -1,7 +1,7 @@
 import { connect, type OnReadOpts, type Socket, type TcpSocketConnectOpts } from "node:net";
 import type { NetworkDecision } from "@fenced/core";
-import { canonicalHost, isAddress } from "@fenced/core/network";
-import { AllowList, type Place } from "./allow-list.ts";
+import { canonicalHost, type HostPattern, isAddress, matchesHost, parseHostPattern } from "@fenced/core/network";
+import { specialKind } from "./address-kind.ts";
 import { errorCode, printable, Refusal } from "./refusal.ts";
 
 /** Settings of a gatekeeper. */
@@ -20,6 +20,12 @@ export interface Visit {
   readonly method?: string;
   /** Aborted when the client has left. */
   readonly signal: AbortSignal;
+}
+
+/** A name or an address in its canonical spelling, and a port. */
+export interface Place {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** Decides which connections are allowed, and dials them. */
@@ -118,6 +124,33 @@ export class Gatekeeper {
     } catch {
       // A listener must not break a connection.
     }
+  }
+}
+
+/** The hosts that clients may reach. */
+class AllowList {
+  readonly #patterns: readonly HostPattern[];
+
+  /** @param entries - must be checked already. */
+  constructor(entries: readonly string[]) {
+    this.#patterns = entries.map((entry) => parseHostPattern(entry)).filter((pattern) => "host" in pattern);
+  }
+
+  /** @throws Refusal if no entry matches the place. */
+  checkName({ host, port }: Place): void {
+    if (this.#patterns.some((pattern) => matchesHost(pattern, host, port))) return;
+    const named = this.#patterns.some(
+      (pattern) => pattern.port !== undefined && matchesHost(pattern, host, pattern.port),
+    );
+    const what = named ? `port ${port} of ${host}` : host;
+    throw new Refusal(403, `${what} is not in this executor's network policy`, true);
+  }
+
+  /** Why an address must not be dialed, as text after "is". */
+  refusedKind(address: string, port: number): string | undefined {
+    const kind = specialKind(address);
+    if (kind === undefined) return undefined;
+    return this.#patterns.some((pattern) => !pattern.below && matchesHost(pattern, address, port)) ? undefined : kind;
   }
 }
 

@@ -1,8 +1,16 @@
-import { BackendUnavailableError, FencedError } from "@fenced/core";
-import { type BackendFiles, type BlockRun, blockSource, type PlaceLanguages } from "@fenced/executor-kit";
+import path from "node:path";
+import {
+  type BackendFiles,
+  type BlockRun,
+  type DirectoryFiles,
+  type PlaceLanguages,
+  removeOwnFile,
+  type SessionDirectories,
+} from "@fenced/executor-kit";
 import type { BlockFile, SupervisedPlace } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 import type { BlockRunner } from "../run/exec-runner.ts";
+import { workspacePath } from "./container-options.ts";
 import type { RunningContainer } from "./running-container.ts";
 
 /** The work directory of one container, however its files get there. */
@@ -11,9 +19,9 @@ export interface ContainerWorkspace {
   /**
    * Writes a block's file.
    *
-   * @param filename - path relative to the workspace; `undefined` to generate a name.
+   * @throws BackendUnavailableError if there is not enough space or permission.
    */
-  writeBlock(source: string, extension: string, filename: string | undefined): Promise<BlockFile>;
+  writeBlock(block: BlockRun, extension: string): Promise<BlockFile>;
   removeBlock(file: BlockFile): Promise<void>;
   /**
    * Copies what an ended block wrote to the user's directory.
@@ -21,6 +29,31 @@ export interface ContainerWorkspace {
    * @returns a sentence about what could not be copied. Bounded in time and size, and never rejects.
    */
   settle(): Promise<string | undefined>;
+}
+
+/** A work directory that host and container share. */
+export class BoundWorkspace implements ContainerWorkspace {
+  readonly files: DirectoryFiles;
+  readonly #directories: SessionDirectories;
+
+  constructor(directories: SessionDirectories) {
+    this.#directories = directories;
+    this.files = directories.files();
+  }
+
+  async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {
+    const onHost = await this.#directories.writeBlock(block, extension);
+    const name = block.filename ?? path.basename(onHost);
+    return { path: path.posix.join(workspacePath, name), onHost };
+  }
+
+  async removeBlock({ onHost }: BlockFile): Promise<void> {
+    if (onHost !== undefined) await removeOwnFile(onHost);
+  }
+
+  async settle(): Promise<undefined> {
+    // Both sides share the directory.
+  }
 }
 
 /** What a container has for blocks. */
@@ -66,20 +99,9 @@ export class ContainerPlace implements SupervisedPlace {
     return { ...this.#equipment.networkVariables, ...given };
   }
 
-  /** @throws BackendUnavailableError if there is not enough space or permission. */
-  async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<BlockFile> {
-    const { workspace } = this.#equipment;
-    const temporary = filename === undefined && (this.#options.cleanupTempFiles ?? true);
-    try {
-      return { ...(await workspace.writeBlock(blockSource(language, code), extension, filename)), temporary };
-    } catch (cause) {
-      if (FencedError.isInstance(cause)) throw cause;
-      throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
-        remedy:
-          "Make room with `files.list()` and `files.remove()` if its disk is full, and check that it is writable.",
-        cause,
-      });
-    }
+  async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {
+    const temporary = block.filename === undefined && (this.#options.cleanupTempFiles ?? true);
+    return { ...(await this.#equipment.workspace.writeBlock(block, extension)), temporary };
   }
 
   async settle(file: BlockFile | undefined): Promise<string | undefined> {

@@ -18,8 +18,7 @@ import {
 import type { SessionDirectories } from "@fenced/executor-kit";
 import { supervisorCommand, type SupervisorConfig } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import { containerNetwork } from "../network/container-network.ts";
-import { containerOptions, defaultImage, ownerLabel, workspacePath } from "./container-options.ts";
+import { containerNetwork, containerOptions, defaultImage, ownerLabel, workspacePath } from "./container-options.ts";
 import { RunningContainer } from "./running-container.ts";
 
 /** What a session's containers have in common. */

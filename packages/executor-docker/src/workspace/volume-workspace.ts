@@ -1,10 +1,13 @@
 import path from "node:path";
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
+import { BackendUnavailableError, FencedError } from "@fenced/core";
 import type { Container, DockerClient } from "@fenced/docker-daemon";
 import {
   RemoteFiles,
+  blockSource,
   type BackendFiles,
+  type BlockRun,
   type DirectoryFiles,
   type FileContent,
   type SessionDirectories,
@@ -77,20 +80,32 @@ export class VolumeWorkspace implements ContainerWorkspace {
     }
   }
 
-  async writeBlock(source: string, extension: string, filename: string | undefined): Promise<BlockFile> {
-    if (filename === undefined) {
-      const name = this.#directories.newName(extension);
-      const bytes = Buffer.from(source);
-      const content = {
-        size: bytes.length,
-        [Symbol.asyncIterator]: () => Readable.from([bytes])[Symbol.asyncIterator](),
-      };
-      await this.#archive.put(workspacePath, [{ name, content }]);
-      return { path: `${workspacePath}/${name}` };
-    }
+  async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<BlockFile> {
+    const source = blockSource(language, code);
+    if (filename === undefined) return this.#writeOwn(source, extension);
     await this.files.write(filename, source);
     const onHost = path.join(this.#directories.workDirectory, filename);
     return { path: `${workspacePath}/${filename}`, ...(this.#directories.given ? { onHost } : {}) };
+  }
+
+  async #writeOwn(source: string, extension: string): Promise<BlockFile> {
+    const name = this.#directories.newName(extension);
+    const bytes = Buffer.from(source);
+    const content = {
+      size: bytes.length,
+      [Symbol.asyncIterator]: () => Readable.from([bytes])[Symbol.asyncIterator](),
+    };
+    try {
+      await this.#archive.put(workspacePath, [{ name, content }]);
+    } catch (cause) {
+      if (FencedError.isInstance(cause)) throw cause;
+      throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
+        remedy:
+          "Make room with `files.list()` and `files.remove()` if its disk is full, and check that it is writable.",
+        cause,
+      });
+    }
+    return { path: `${workspacePath}/${name}` };
   }
 
   async removeBlock({ path: file }: BlockFile): Promise<void> {

@@ -12,7 +12,7 @@ const greetingMs = 10_000;
 export class HostCallDesk {
   readonly #blocks = new Map<string, BlockCalls>();
   readonly #strangers = new Set<Duplex>();
-  /** For tokens that match no block: nobody knows its token, and the comparison takes as long as any other. */
+  /** Compared with tokens that match no block, so that checking a wrong token takes as long as a right one. */
   readonly #nobody: BlockCalls;
 
   constructor(settings: Pick<BlockCallSettings, "telemetry">) {

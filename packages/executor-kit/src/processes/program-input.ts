@@ -1,4 +1,6 @@
+import type { Writable } from "node:stream";
 import { InvalidInputError } from "@fenced/core";
+import type { ProgramRun } from "../run/block-run.ts";
 
 /** The longest piece that a session gets, in bytes. */
 const pieceBytes = 65_536;
@@ -123,4 +125,33 @@ function notBytes(): InvalidInputError {
   return new InvalidInputError("Only a Uint8Array can be written to a program's `stdin`", {
     remedy: "Encode text first: `new TextEncoder().encode(text)`, or pipe it through a TextEncoderStream.",
   });
+}
+
+/** True for input that arrives while the program runs. */
+export function isLiveInput(stdin: ProgramRun["stdin"]): stdin is AsyncIterable<Uint8Array> {
+  return typeof stdin === "object" && Symbol.asyncIterator in stdin;
+}
+
+/**
+ * Writes the input of a program to a stream as it comes, no faster than the stream takes it, and then ends the stream.
+ * Tells the input when the stream closes, as with a program that closes its end.
+ */
+export async function feedProgram(pieces: AsyncIterable<Uint8Array>, stream: Writable): Promise<void> {
+  const iterator: AsyncIterator<Uint8Array, unknown> = pieces[Symbol.asyncIterator]();
+  const closed = new Promise<void>((resolve) => {
+    stream.once("close", resolve);
+  });
+  void closed.then(() => iterator.return?.());
+  // A program need not read its input.
+  stream.on("error", () => {});
+  for (;;) {
+    const next = await iterator.next();
+    if (next.done === true || !stream.writable) break;
+    if (stream.write(next.value)) continue;
+    const drained = new Promise<void>((resolve) => {
+      stream.once("drain", resolve);
+    });
+    await Promise.race([drained, closed]);
+  }
+  stream.end();
 }

@@ -7,6 +7,7 @@ import {
   type HostCallEvent,
   InvalidInputError,
   makeCodeResult,
+  type NetworkDecision,
   WorkspacePathError,
 } from "@fenced/core";
 import { afterMs, followSignals } from "@fenced/core/abort";
@@ -14,7 +15,6 @@ import { checkExecuteArguments } from "@fenced/core/options";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { normalizeWorkspacePath } from "../workspace/workspace-path.ts";
 import { type BlockEvent, type BlockOutcome, timeIsUp } from "./block-run.ts";
-import { distinctDecisions } from "./network-log.ts";
 import {
   type BlockConditions,
   type FinishedBlock,
@@ -23,6 +23,8 @@ import {
   timedOutExitCode,
 } from "./run-one-block.ts";
 
+/** Maximum number of refusals of the network policy that a result keeps. */
+const mostRefusals = 50;
 /** Limits on the rich outputs of one result: their number and their bytes. */
 const [mostDisplays, mostDisplayBytes] = [10_000, 268_435_456];
 
@@ -145,10 +147,19 @@ export function aggregateResult(
     timedOut: timeWasUp || blocks.some((block) => block.timedOut),
     truncated: blocks.some((block) => block.truncated),
     stateLost: lost || finished.some((block) => block.stateLost),
-    ...(refused.length === 0 ? {} : { network: distinctDecisions(refused) }),
+    ...(refused.length === 0 ? {} : { network: distinctRefusals(refused) }),
     durationMs,
     blocks,
   });
+}
+
+/** The first refusals, as many as a result keeps; repeated attempts count once. */
+export function distinctRefusals(decisions: readonly NetworkDecision[]): readonly NetworkDecision[] {
+  const isSame = (one: NetworkDecision, other: NetworkDecision): boolean =>
+    one.host === other.host && one.port === other.port && one.reason === other.reason;
+  return decisions
+    .filter((decision, index) => decisions.findIndex((other) => isSame(other, decision)) === index)
+    .slice(0, mostRefusals);
 }
 
 /** @throws InvalidInputError if there is nothing to run, or an option is unknown or wrong. */

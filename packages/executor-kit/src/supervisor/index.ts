@@ -20,7 +20,6 @@ export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from ".
 export type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
 export {
   type InterpretBlock,
-  outcomeOf,
   sessionMark,
   type SupervisedFunctionPlaces,
   SupervisedSession,
@@ -30,12 +29,10 @@ export type { Supervisor } from "./supervisor.ts";
 export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
 export {
   checkStateful,
-  interpreterProgram,
   type StatefulExecutorOptions,
   statefulOptions,
   warmOption,
   type WarmOptions,
-  warmPrograms,
 } from "./interpreter-options.ts";
 export { encodeFrame, hostMagic, type FrameConsumer, FrameReader } from "./wire.ts";
 export { StatefulSession, type StatefulOptions } from "./stateful-session.ts";

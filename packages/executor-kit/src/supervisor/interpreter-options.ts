@@ -83,7 +83,7 @@ export function checkStateful({ value, issues }: z.core.ParsePayload<StatefulExe
  * `warm`: the option of the executor.
  * @throws BackendUnavailableError if there is no Python.
  */
-export function interpreterProgram(
+export function interpreterToStart(
   { found, missing }: Pick<PlaceLanguages, "found" | "missing">,
   {
     warm,

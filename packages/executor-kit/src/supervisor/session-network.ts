@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { rootCertificates } from "node:tls";
 import type { AllowedNetwork, NetworkDecision, NetworkPolicy } from "@fenced/core";
-import { NetworkLog } from "../run/network-log.ts";
+import { distinctRefusals } from "../run/run-blocks.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { NetworkEntrance } from "./tunnels.ts";
 
@@ -29,14 +29,15 @@ const maxConnections = 200;
  */
 export class SessionNetwork {
   readonly #proxy: NetworkProxy;
-  readonly #log = new NetworkLog();
+  /** The refusals so far, for each block that runs: the proxy does not know which of several blocks made a request. */
+  readonly #refusals = new Set<{ kept: readonly NetworkDecision[] }>();
 
   constructor(policy: AllowedNetwork, Proxy: NetworkProxyClass) {
     this.#proxy = new Proxy({
       ...policy,
       maxConnections,
       onRequest: (decision) => {
-        this.#log.add(decision);
+        if (!decision.allowed) this.#refused(decision);
         policy.onRequest?.(decision);
       },
     });
@@ -63,12 +64,21 @@ export class SessionNetwork {
 
   /** Starts to collect refused requests; returns a function that returns them. */
   collect(): () => readonly NetworkDecision[] {
-    return this.#log.collect();
+    const refusals: { kept: readonly NetworkDecision[] } = { kept: [] };
+    this.#refusals.add(refusals);
+    return () => {
+      this.#refusals.delete(refusals);
+      return refusals.kept;
+    };
   }
 
   /** Ends all connections. */
   close(): Promise<void> {
     return this.#proxy.close();
+  }
+
+  #refused(decision: NetworkDecision): void {
+    for (const refusals of this.#refusals) refusals.kept = distinctRefusals([...refusals.kept, decision]);
   }
 
   /** The proxy's own authority, for hosts with credentials, and the public ones, which the place may lack. */

@@ -5,6 +5,7 @@ import os
 import select
 
 from _fenced_channel import channel, events
+from _fenced_tunnels import private_socket
 
 place = ""
 listener = None
@@ -14,14 +15,7 @@ def listen(path):
     """Creates the socket, if it can; returns whether it did."""
     global place, listener
     try:
-        import _socket
-
-        made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        before = os.umask(0o077)
-        try:
-            made.bind(path)
-        finally:
-            os.umask(before)
+        made = private_socket(path)
         made.listen(1)
         made.setblocking(False)
         events.register(made.fileno(), select.EPOLLIN)

@@ -13,7 +13,7 @@ import { functionVariables } from "../functions/function-variables.ts";
 import { blockEnvironment, commandLineCapabilities, hostFunctionLanguages } from "../languages/command-languages.ts";
 import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
-import { interpreterProgram, type WarmOptions, warmPrograms } from "./interpreter-options.ts";
+import { interpreterToStart, type WarmOptions, warmPrograms } from "./interpreter-options.ts";
 import type { SessionNetwork } from "./session-network.ts";
 import type { StatefulPlace } from "./stateful-python.ts";
 import type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
@@ -210,7 +210,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const place = await this.ready(signal);
     const { env, warm } = this.#settings;
     const { commands } = this.functionPlaces();
-    const program = interpreterProgram(place.languages, { env: this.#variables(place, { env }), commands, warm });
+    const program = interpreterToStart(place.languages, { env: this.#variables(place, { env }), commands, warm });
     if (!canInterpret(place.runner)) {
       throw new BackendUnavailableError("A stateful session needs a Python that the supervisor can run by, too", {
         remedy: "Use an image that has Python 3.8 or later, or leave `stateful` out.",
@@ -294,6 +294,6 @@ function stopped(): ExecutorStoppedError {
 }
 
 /** The outcome of a block that ended like this. */
-export function outcomeOf({ exitCode, stateLost, truncated }: ProgramEnd): BlockOutcome {
+function outcomeOf({ exitCode, stateLost, truncated }: ProgramEnd): BlockOutcome {
   return { exitCode, ...(stateLost === true && { stateLost }), ...(truncated === true && { truncated }) };
 }

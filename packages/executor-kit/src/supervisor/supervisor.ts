@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
+import { isLiveInput } from "../processes/program-input.ts";
 import type { BlockEvent } from "../run/block-run.ts";
-import { isLiveInput } from "../run/feed-program.ts";
 import type { SharedMemory } from "../run/output-queue.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters.ts";
 import { ProgramFeed } from "./program-feed.ts";
@@ -220,8 +220,7 @@ export class Supervisor {
       const head = `${file.keep === true ? "keep" : ""}:${file.name}`;
       this.#sendPieces(frameType.file, number, `${head}\0${file.content}`);
     }
-    const feed = isLiveInput(stdin) ? this.#feed(number, stdin) : undefined;
-    if (stdin !== undefined && !isLiveInput(stdin)) this.#sendPieces(frameType.input, number, stdin);
+    const feed = stdin === undefined ? undefined : this.#input(number, stdin);
     const mark = this.#programs.newMark();
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const fields = [mark, windowBytes, feed ? "feed" : "", argv.length, ...argv, ...variables, mark];
@@ -229,8 +228,13 @@ export class Supervisor {
     void feed?.run();
   }
 
-  #feed(number: number, pieces: AsyncIterable<Uint8Array>): ProgramFeed {
-    const feed = new ProgramFeed(pieces, (piece) => this.#send(frameType.feed, number, piece));
+  /** Sends what is there already; returns what sends the rest while the program runs. */
+  #input(number: number, stdin: NonNullable<SupervisedProgram["stdin"]>): ProgramFeed | undefined {
+    if (!isLiveInput(stdin)) {
+      this.#sendPieces(frameType.input, number, stdin);
+      return undefined;
+    }
+    const feed = new ProgramFeed(stdin, (piece) => this.#send(frameType.feed, number, piece));
     this.#feeds.set(number, feed);
     return feed;
   }

@@ -58,20 +58,25 @@ def listener(kind):
     return next((made for each, made in listeners.values() if each == kind), None)
 
 
+def private_socket(path):
+    """A new socket at this path, which only programs of this user can reach."""
+    import _socket
+
+    made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    before = os.umask(0o077)
+    try:
+        made.bind(path)
+    finally:
+        os.umask(before)
+    return made
+
+
 def listen_for_calls(place):
     """Creates the socket for calls, once; returns the answer for the host."""
     if listener(CALLS) is not None:
         return "socket " + place
     try:
-        import _socket
-
-        made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        before = os.umask(0o077)
-        try:
-            made.bind(place)
-        finally:
-            os.umask(before)
-        listen(CALLS, made)
+        listen(CALLS, private_socket(place))
     except (ImportError, OSError) as error:
         return "problem " + str(error)
     return "socket " + place

@@ -4,9 +4,11 @@ import { chown, mkdir, realpath, rmdir, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
-import { BackendUnavailableError, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
+import { BackendUnavailableError, FencedError, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
 import { functionsPackageMarker } from "../functions/function-modules.ts";
+import { blockSource } from "../languages/command-languages.ts";
 import type { LeashOptions } from "../processes/leash.ts";
+import type { BlockRun } from "../run/block-run.ts";
 import { DirectoryFiles } from "./directory-files.ts";
 import { openRegularFile, type FileOwner } from "./directory-handle.ts";
 import { PinnedDirectory } from "./pinned-directory.ts";
@@ -131,6 +133,27 @@ export class SessionDirectories {
   /** A unique name in the work directory. */
   newName(extension: string): string {
     return `${this.filePrefix}${randomUUID().slice(0, 12)}.${extension}`;
+  }
+
+  /**
+   * Writes a block to the work directory.
+   *
+   * @returns the file's absolute path.
+   * @throws BackendUnavailableError if there is not enough space or permission; WorkspacePathError and others for the
+   * block's file name.
+   */
+  async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<string> {
+    const source = blockSource(language, code);
+    try {
+      if (filename !== undefined) await this.files().write(filename, source);
+      return path.join(this.#workDirectory, filename ?? this.writeOwn(source, extension));
+    } catch (cause) {
+      if (FencedError.isInstance(cause)) throw cause;
+      throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
+        remedy: "Check that the directory still exists and that the disk is not full, then call stop() and start().",
+        cause,
+      });
+    }
   }
 
   /**

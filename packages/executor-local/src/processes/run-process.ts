@@ -55,10 +55,12 @@ export async function* runProcess(
   const env = { ...spec.env, [mark.name]: mark.value };
   const group = await blockGroup(spec.group, mark.value);
   const command = group?.wrap(spec.command, env) ?? spec.command;
-  const input = isLiveInput(spec.stdin) ? await pipes.takeInput() : undefined;
+  const { stdin } = spec;
+  const live = stdin !== undefined && isLiveInput(stdin) ? stdin : undefined;
+  const input = live && (await pipes.takeInput());
   const child = startProcess({ ...spec, command, env }, reader, [await pipes.take(), await pipes.take(), input]);
   const feed = input?.writer ?? child.stdin;
-  if (feed && isLiveInput(spec.stdin)) void feedProgram(spec.stdin, feed);
+  if (feed && live) void feedProgram(live, feed);
   if (child.pid !== undefined) spec.onStart(child.pid);
   const exited = exitOf(child, spec);
   let killed: Promise<void> | undefined;
@@ -106,10 +108,10 @@ function startProcess(
   if (err) reader.addPipe("stderr", err.readEnd);
   let input = live?.readEnd;
   try {
-    const later = isLiveInput(stdin);
-    if (stdin !== undefined && !later) input = stdinFile(stdin, scratch);
+    const given = stdin !== undefined && !isLiveInput(stdin);
+    if (given) input = stdinFile(stdin, scratch);
     const stdio: StdioOptions = [
-      input ?? (later ? "pipe" : "ignore"),
+      input ?? (stdin === undefined ? "ignore" : "pipe"),
       out?.writeEnd ?? "pipe",
       err?.writeEnd ?? "pipe",
     ];
