@@ -18,8 +18,7 @@ import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { inThisContext, type Operation } from "@fenced/core/telemetry";
 import type { BackendSession } from "./backend-session.ts";
-import { baseOptions } from "./base-executor-config.ts";
-import type { BaseExecutorOptions } from "./base-executor-options.ts";
+import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import { type HostChoice, nothingChosen } from "./host-calls/host-calls.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
@@ -156,9 +155,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     let endTurn: (() => void) | undefined;
     try {
       endTurn = await epoch.turns.take(limit.signal);
-      const session = await epoch.waitForSession(limit.signal);
-      await untilAborted(session.repair?.(epoch.signal) ?? Promise.resolve(), limit.signal);
-      return await use(session, limit.signal);
+      return await use(await epoch.repairedSession(limit.signal), limit.signal);
     } finally {
       endTurn?.();
       unfollow();
@@ -263,8 +260,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     try {
       const session = await limits.untilTimeIsUp(async (signal) => {
         if (this.capabilities.stateful) endTurn = await epoch.turns.take(signal);
-        const opened = await epoch.waitForSession(signal);
-        await untilAborted(opened.repair?.(epoch.signal) ?? Promise.resolve(), signal);
+        const opened = await epoch.repairedSession(signal);
         await untilAborted(
           epoch.setUpFunctionsOnce(host.variant ?? "", () => this.#setUpFunctions(epoch, opened, host)),
           signal,

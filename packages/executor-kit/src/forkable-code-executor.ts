@@ -11,8 +11,7 @@ import { checkOptions, optionsSchema, type OptionSchemas, signalOption } from "@
 import type * as z from "zod";
 import type { BackendSession } from "./backend-session.ts";
 import { BaseCodeExecutor, type SharedParts } from "./base-code-executor.ts";
-import type { CommandLineExecutorOptions } from "./base-executor-config.ts";
-import type { BaseExecutorOptions } from "./base-executor-options.ts";
+import type { BaseExecutorOptions, CommandLineExecutorOptions } from "./base-executor-options.ts";
 import type { LanguageCommand } from "./languages/command-languages.ts";
 import { type ForkEvents, StatefulSession } from "./supervisor/stateful-session.ts";
 import type { SupervisedSession } from "./supervisor/supervised-session.ts";

@@ -2,10 +2,10 @@ export type { BackendSession } from "./backend-session.ts";
 export { BaseCodeExecutor } from "./base-code-executor.ts";
 export {
   baseExecutorConfig,
+  type BaseExecutorOptions,
   commandLineExecutorConfig,
   type CommandLineExecutorOptions,
-} from "./base-executor-config.ts";
-export type { BaseExecutorOptions } from "./base-executor-options.ts";
+} from "./base-executor-options.ts";
 export {
   type CommandLineSessionRequest,
   ForkableCodeExecutor,

@@ -207,6 +207,13 @@ export class Epoch<Session extends BackendSession> {
     }
   }
 
+  /** Waits for the session, and for its repair if blocks cannot run in it now. */
+  async repairedSession(signal: AbortSignal): Promise<Session> {
+    const session = await this.waitForSession(signal);
+    await untilAborted(session.repair?.(this.signal) ?? Promise.resolve(), signal);
+    return session;
+  }
+
   /** Counts a block as running; call the returned function when it ends. */
   begin(): () => void {
     let finish: () => void = () => {};
