@@ -33,7 +33,7 @@ const folders = ["packages", "apps"].flatMap((parent) =>
 folders.push({ name: "test-support", root: join(root, "test-support") });
 
 // Many small files, none of which changes what another one sees: they share processes, and load what they test once in each.
-const oneProcess = new Set(["agentchat", "core", "model-ai-sdk"]);
+const oneProcess = new Set(["agentchat", "core", "executor-kit", "model-ai-sdk"]);
 
 // Both majors of the AI SDK that the packages allow are tested: the newer one under another name.
 const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfiguration => ({
