@@ -35,7 +35,7 @@ export {
   pythonPath,
 } from "./languages/command-languages.ts";
 export { bundleSize } from "./output/bundle-size.ts";
-export type { StreamName } from "./output/kept-output.ts";
+export type { StreamName } from "./output/output-collector.ts";
 export { OutputCollector } from "./output/output-collector.ts";
 export { ControlGroup } from "./processes/control-group.ts";
 export { Heartbeat, type HeartbeatOptions } from "./processes/heartbeat.ts";
