@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import type { PlaceInventory } from "../languages/command-languages.ts";
-import type { FileOwner } from "../workspace/directory-handle.ts";
+import type { FileOwner } from "../workspace/pinned-directory.ts";
 import { Supervisor } from "./supervisor.ts";
 import { connectDirectly, type DirectConnection, FrameReader, frameType } from "./wire.ts";
 
