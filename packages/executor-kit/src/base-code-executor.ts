@@ -46,8 +46,6 @@ export interface SharedParts {
  * closed before the next is opened, and blocks run only in an open session.
  */
 export abstract class BaseCodeExecutor<Session extends BackendSession = BackendSession> implements CodeExecutor {
-  readonly files: WorkspaceFiles;
-
   /** What the executor is designed to do; an open session may report otherwise. */
   protected abstract readonly offered: ExecutorCapabilities;
   /** Identifies this executor object; globally unique. */
@@ -65,9 +63,8 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     reset: (session, signal) => this.#telemetry.watchLifeCycle("restart", () => session.reset(signal)),
     close: (session) => this.#telemetry.watchLifeCycle("stop", () => session.close()),
   });
-  readonly #processes: ExecutorProcesses = new SessionProcesses<Session>(this.#life, (session, program) =>
-    this.#guarded(session, program.signal, (signal) => runProgram(session, { ...program, signal }, this.env)),
-  );
+  #files: WorkspaceFiles | undefined;
+  #processes: ExecutorProcesses | undefined;
   readonly #functions: ExecutorFunctions;
   readonly #owner: string;
   readonly #maxWorkspaceBytes: number | undefined;
@@ -103,7 +100,6 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
     this.#onSessionLost = checked.onSessionLost;
-    this.files = new SessionFiles(this.#life);
   }
 
   /**
@@ -120,8 +116,15 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return { ...this.offered, ...this.#life.session?.capabilities };
   }
 
+  get files(): WorkspaceFiles {
+    return (this.#files ??= new SessionFiles(this.#life));
+  }
+
   get processes(): ExecutorProcesses | undefined {
-    return this.capabilities.processes === true ? this.#processes : undefined;
+    if (this.capabilities.processes !== true) return undefined;
+    return (this.#processes ??= new SessionProcesses<Session>(this.#life, (session, program) =>
+      this.#guarded(session, program.signal, (signal) => runProgram(session, { ...program, signal }, this.env)),
+    ));
   }
 
   get workspacePath(): string | undefined {

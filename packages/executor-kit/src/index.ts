@@ -12,7 +12,7 @@ export {
   type ForkedExecutor,
   type ForkOptions,
 } from "./forkable-code-executor.ts";
-export { errorCode, PinnedDirectory } from "./workspace/pinned-directory.ts";
+export { errorCode, PinnedDirectory, asWorkspaceError, type FileOwner } from "./workspace/pinned-directory.ts";
 export { removeTree } from "./workspace/walk-tree.ts";
 export { formatFunctions, functionStub, type OfferedHostFunctions } from "./functions/format-functions.ts";
 export type { FunctionPlaces } from "./functions/function-setup.ts";
@@ -35,7 +35,7 @@ export {
   pythonPath,
 } from "./languages/command-languages.ts";
 export { bundleSize } from "./output/bundle-size.ts";
-export type { StreamName } from "./output/kept-output.ts";
+export type { StreamName } from "./output/output-collector.ts";
 export { OutputCollector } from "./output/output-collector.ts";
 export { ControlGroup } from "./processes/control-group.ts";
 export { Heartbeat, type HeartbeatOptions } from "./processes/heartbeat.ts";
@@ -49,7 +49,6 @@ export { networkVariables } from "./supervisor/session-network.ts";
 export { OutputQueue } from "./run/output-queue.ts";
 export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";
 export { DirectoryFiles, type DirectoryFilesOptions } from "./workspace/directory-files.ts";
-export { asWorkspaceError, type FileOwner } from "./workspace/directory-handle.ts";
 export { collectContent, FileListing, fileLimits, type FileLimits } from "./workspace/file-limits.ts";
 export { filenameDirective } from "./run/run-blocks.ts";
 export {

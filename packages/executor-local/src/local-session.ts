@@ -67,7 +67,6 @@ interface SessionParts {
 export class LocalSession implements BackendSession {
   readonly capabilities: Partial<ExecutorCapabilities>;
   readonly missing: ReadonlyMap<string, string>;
-  readonly files: DirectoryFiles;
   readonly #settings: LocalSessionSettings;
   readonly #parts: SessionParts;
   /** The main processes of all blocks so far. */
@@ -87,7 +86,6 @@ export class LocalSession implements BackendSession {
       hostFunctions: parts.seatbelt ? [] : hostFunctionLanguages(languages),
     };
     this.missing = parts.languages.missing;
-    this.files = parts.ground.directories.files();
   }
 
   /** @throws BackendUnavailableError if the work directory cannot be created. */
@@ -99,8 +97,9 @@ export class LocalSession implements BackendSession {
     try {
       const seatbelt = await makeSeatbelt(settings, directories, given["PATH"]);
       const env = { ...given, ...seatbelt?.env };
+      const { virtualEnv } = settings;
       const search = {
-        env: inVirtualEnv(env, settings.virtualEnv),
+        env: virtualEnv ? inVirtualEnv(env, virtualEnv) : env,
         cwd: directories.workDirectory,
         given: settings.givenLanguages,
         ...(seatbelt ? { wrap: seatbelt.wrap } : {}),
@@ -155,6 +154,10 @@ export class LocalSession implements BackendSession {
     return this.#run(program.argv, program);
   }
 
+  get files(): DirectoryFiles {
+    return this.#parts.ground.directories.files();
+  }
+
   get workspacePath(): string {
     return this.#parts.ground.directories.workDirectory;
   }
@@ -182,7 +185,9 @@ export class LocalSession implements BackendSession {
   ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const { ground, pipes, env, seatbelt } = this.#parts;
     const { directories, group, mark } = ground;
-    const variables = inVirtualEnv({ ...env, ...run.env }, this.#settings.virtualEnv);
+    const { virtualEnv } = this.#settings;
+    const given = { ...env, ...run.env };
+    const variables = virtualEnv ? inVirtualEnv(given, virtualEnv) : given;
     const spec = {
       command: seatbelt?.wrap(command) ?? command,
       cwd: directories.workDirectory,

@@ -31,13 +31,11 @@ export function findVirtualEnv(directory: string): VirtualEnv {
   });
 }
 
-/** The variables of programs that use a virtual environment, if there is one. It takes precedence even over a `PATH` that the user gave. */
+/** The variables of programs that use a virtual environment. It takes precedence even over a `PATH` that the user gave. */
 export function inVirtualEnv(
   env: Readonly<Record<string, string>>,
-  virtualEnv: VirtualEnv | undefined,
+  { bin, directory }: VirtualEnv,
 ): Readonly<Record<string, string>> {
-  if (!virtualEnv) return env;
-  const { bin, directory } = virtualEnv;
   const searchPath = [bin, ...(env["PATH"] === undefined ? [] : [env["PATH"]])];
   return { ...env, VIRTUAL_ENV: directory, PATH: searchPath.join(path.delimiter) };
 }

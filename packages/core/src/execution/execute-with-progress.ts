@@ -1,11 +1,13 @@
-import { checkOptions, optionsSchema, type OptionSchemas } from "../options/check-options.ts";
 import {
+  checkOptions,
+  optionsSchema,
+  type OptionSchemas,
   callbackOption,
   codeExecutorOption,
   executeOptionSchemas,
   millisecondsOption,
   wholeNumberOption,
-} from "../options/option-types.ts";
+} from "../options/check-options.ts";
 import type { CodeBlock } from "./code-block.ts";
 import type { CodeExecutor } from "./code-executor.ts";
 import type { CodeResult } from "./code-result.ts";

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { JsonObject, JsonValue } from "../json-value.ts";
-import { checkOptions } from "../options/check-options.ts";
-import { callbackOption } from "../options/option-types.ts";
+import { checkOptions, callbackOption } from "../options/check-options.ts";
 import type { FunctionDefinition } from "./function-definition.ts";
 import type { FunctionLanguage } from "./function-language.ts";
 import type { FunctionRequirements } from "./function-requirements.ts";

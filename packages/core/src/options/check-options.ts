@@ -1,6 +1,12 @@
 import * as z from "zod";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
-import { nearestName } from "./nearest-name.ts";
+import type { CodeBlock } from "../execution/code-block.ts";
+import type { CodeExecutor } from "../execution/code-executor.ts";
+import type { ModelOutputLimits } from "../execution/code-result-for-model.ts";
+import type { ExecuteOptions } from "../execution/execute-options.ts";
+import { type HostFunction, isHostFunction } from "../functions/host/host-function.ts";
+import type { ChatCompletionClient } from "../models/chat-completion-client.ts";
+import { explainIssues, requirement } from "./explain-issues.ts";
 
 /**
  * Validates a caller's options at run time, since JavaScript has no types and TypeScript loses them on the way from a
@@ -63,153 +69,136 @@ function withoutUndefined(options: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** A problem with the options, and what to do about it. */
-interface Finding {
-  /** Where: `docker.host`, `functions[0]`; empty for the options as a whole. */
-  readonly name: string;
-  readonly problem: string;
-  readonly remedy: string;
-}
-
-/** Turns issues into the two parts of an error message. */
-function explainIssues(
-  issues: readonly z.core.$ZodIssue[],
-  owner: string,
-): { readonly problem: string; readonly remedy: string } {
-  const findings = issues.flatMap((issue) => innermost(issue)).map(explain);
-  const remedies = findings.map(({ name, remedy }) =>
-    /^[A-Z]/.test(remedy) ? remedy : `${subject(name, findings.length)} ${remedy.replace(/[^.?]$/, "$&.")}`,
-  );
-  return { problem: `${owner}: ${findings.map(({ problem }) => problem).join("; ")}`, remedy: remedies.join(" ") };
-}
-
-function subject(name: string, count: number): string {
-  if (count > 1 && name !== "") return `"${name}"`;
-  return name === "" ? "They" : "It";
-}
-
-function explain(issue: z.core.$ZodIssue): Finding {
-  const { path, message: remedy } = issue;
-  const name = pathName(path);
-  if (issue.code === "unrecognized_keys") {
-    const names = issue.keys.map((key) => `"${pathName([...path, key])}"`);
-    return { name, problem: `unknown option${names.length > 1 ? "s" : ""} ${names.join(", ")}`, remedy };
-  }
-  if (name !== "") return { name, problem: `"${name}" is ${state(issue)}`, remedy };
-  return { name, problem: `the options are ${issue.code === "custom" ? "not valid" : state(issue)}`, remedy };
+/** Any function; the compiler checks its parameters and its result. */
+export function callbackOption<Callback>(): z.ZodType<Callback> {
+  return z.custom<Callback>((value) => typeof value === "function", "must be a function");
 }
 
 /**
- * The issues of the union member that the caller most likely meant; if there is no such member, what all of them
- * require.
+ * An object with methods of these names: an executor, a model client, a credential. Passed through, not copied.
+ *
+ * @param what - what the caller should pass, after "must be": `a code executor`.
  */
-function innermost(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): z.core.$ZodIssue[] {
-  const path = [...above, ...issue.path];
-  if (issue.code !== "invalid_union") return [{ ...issue, path }];
-  if ("options" in issue && issue.discriminator !== undefined) {
-    const input: unknown = Reflect.get(Object(issue.input), issue.discriminator);
-    return [{ code: "invalid_value", values: [], path, input, message: issue.message }];
+export function objectOption<Kind extends object>(
+  methods: readonly (string & keyof Kind)[],
+  what: string,
+): z.ZodType<Kind> {
+  return z.custom<Kind>(
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      methods.every((method) => typeof Reflect.get(value, method) === "function"),
+    `must be ${what}`,
+  );
+}
+
+/** An `AbortSignal`, of any realm. */
+export const signalOption: z.ZodType<AbortSignal> = objectOption<AbortSignal>(
+  ["addEventListener", "removeEventListener", "throwIfAborted"],
+  "an AbortSignal",
+);
+
+/** A code executor; passed through, not copied. */
+export const codeExecutorOption: z.ZodType<CodeExecutor> = objectOption<CodeExecutor>(
+  ["executeCodeBlocks", "streamCodeBlocks"],
+  "a code executor",
+);
+
+/** A model client; passed through, not copied. */
+export const modelClientOption: z.ZodType<ChatCompletionClient> = objectOption<ChatCompletionClient>(
+  ["create"],
+  "a model client",
+);
+
+/** A time limit in milliseconds; `Infinity` for no limit. */
+export const timeLimitOption: z.ZodType<number> = z.custom<number>(
+  (value) => typeof value === "number" && value > 0,
+  "must be a positive number of milliseconds, or Infinity for no limit",
+);
+
+/** A delay in milliseconds that a timer accepts. */
+export const millisecondsOption: z.ZodType<number> = z.custom<number>(
+  (value) => typeof value === "number" && value >= 0 && value < 2 ** 31,
+  "must be a number of milliseconds, from 0 to 2147483647",
+);
+
+/** A whole number. */
+export function wholeNumberOption({ from, to = Number.MAX_SAFE_INTEGER, unit }: WholeNumber): z.ZodType<number> {
+  const end = to === Number.MAX_SAFE_INTEGER ? `, at least ${from}` : ` from ${from} to ${to}`;
+  return z.custom<number>(
+    (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= from && value <= to,
+    `must be a whole number${unit === undefined ? "" : ` of ${unit}`}${end}`,
+  );
+}
+
+/** The range of a whole number. */
+export interface WholeNumber {
+  readonly from: number;
+  /** Default: the largest safe integer. */
+  readonly to?: number;
+  /** What is counted: `bytes`. */
+  readonly unit?: string;
+}
+
+/** Text values by name: environment variables, headers, labels. */
+export const stringsOption: z.ZodType<Record<string, string>> = z.record(z.string(), z.string());
+
+/** Environment variables for a process. */
+export const environmentOption: z.ZodType<Record<string, string>> = stringsOption.check(({ value, issues }) => {
+  for (const [name, text] of Object.entries(value)) {
+    if (/^[^=\0]+$/.test(name) && !text.includes("\0")) continue;
+    const message = "must have a name without `=`, and no NUL character in its name or value";
+    issues.push({ code: "custom", path: [name], input: text, message });
   }
-  const branches = issue.errors.filter((errors) => !errors.some(isOfAnotherKind));
-  const [meant] = branches;
-  if (meant && branches.length === 1) return meant.flatMap((each) => innermost(each, path));
-  if (issue.message !== anotherValue) return [{ ...issue, path }];
-  const wanted = issue.errors.flatMap(([first]) => (first ? [first.message.replace(/^must be /, "")] : []));
-  return [{ ...issue, path, message: `must be ${oneOf([...new Set(wanted)])}` }];
-}
+});
 
-/** The value is not of this member's type, or its tag says another kind (`type: "docker"`). */
-function isOfAnotherKind(issue: z.core.$ZodIssue): boolean {
-  if (issue.code === "invalid_value" && issue.values.length === 1) return true;
-  return issue.path.length === 0 && ["invalid_type", "invalid_value", "custom"].includes(issue.code);
-}
-
-/** Describes a value. Shows a string only if it had to be one of a few words, since it may be a secret. */
-function state({ code, input }: z.core.$ZodIssue): string {
-  if (input === undefined) return "missing";
-  if (typeof input === "string") {
-    if (input === "") return "empty";
-    if (code === "invalid_value") return JSON.stringify(input.slice(0, 100));
-    return code === "invalid_type" || code === "invalid_union" ? "a string" : "not valid";
-  }
-  if (input === null) return "null";
-  if (typeof input === "number" || typeof input === "boolean") return String(input);
-  if (Array.isArray(input) && input.length === 0) return "empty";
-  if (code !== "invalid_type" && code !== "custom" && code !== "invalid_union") return "not valid";
-  if (typeof input !== "object") return `a ${typeof input}`;
-  return Array.isArray(input) ? "an array" : "an object";
-}
-
-function pathName(path: readonly PropertyKey[]): string {
-  return path
-    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-    .join("")
-    .replace(/^\./, "");
-}
-
-/** The message for a union when no particular member was meant. */
-const anotherValue = "must have another value";
-
-/** What a value must be, as the end of a sentence about it: "must be a number". Schemas can override it. */
-function requirement(issue: z.core.$ZodRawIssue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      return `must be ${kinds[issue.expected] ?? `a value of the type ${issue.expected}`}`;
-    case "invalid_value":
-      return `must be ${oneOf(issue.values.map(literal))}`;
-    case "invalid_union":
-      return Array.isArray(issue.options) ? `must be ${oneOf(issue.options.map(literal))}` : anotherValue;
-    case "too_small":
-      return bound(issue.origin, issue.minimum, issue.inclusive === false ? "more than" : "at least");
-    case "too_big":
-      return bound(issue.origin, issue.maximum, issue.inclusive === false ? "less than" : "at most");
-    case "unrecognized_keys":
-      return issue.keys.map((key) => suggestion(key, knownNames(issue.inst))).join(" ");
-    default:
-      return anotherValue;
-  }
-}
-
-function literal(value: unknown): string {
-  return JSON.stringify(value);
-}
-
-const kinds: Readonly<Record<string, string>> = {
-  array: "an array",
-  boolean: "true or false",
-  function: "a function",
-  int: "a whole number",
-  number: "a finite number",
-  object: "an object",
-  record: "an object",
-  string: "a string",
-  tuple: "an array",
+/** The schemas of `ModelOutputLimits`. */
+export const modelOutputLimits: OptionSchemas<ModelOutputLimits> = {
+  maxOutputCharacters: wholeNumberOption({ from: 0, unit: "characters" }).exactOptional(),
+  maxImages: wholeNumberOption({ from: 0 }).exactOptional(),
+  maxImageBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
 };
 
-/** `a`, `a or b`, `a, b or c`. */
-function oneOf(choices: readonly string[]): string {
-  return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
+/** A function that code can call on the host; passed through, not copied. */
+export const hostFunctionOption: z.ZodType<HostFunction> = z.custom<HostFunction>(
+  isHostFunction,
+  "must be a host function: make one with hostFunction()",
+);
+
+/** The arguments of an executor's call. */
+export interface ExecuteArguments {
+  readonly blocks: readonly CodeBlock[];
+  readonly options: ExecuteOptions;
 }
 
-function bound(origin: string, limit: number | bigint, relation: string): string {
-  if (origin === "string" && limit === 1) return "must not be empty";
-  if (origin === "string") return `must have ${relation} ${limit} characters`;
-  if (origin === "array") return limit === 1 ? "must not be empty" : `must have ${relation} ${limit} entries`;
-  return `must be ${relation} ${limit}`;
-}
+const codeBlocks: z.ZodType<readonly CodeBlock[]> = z
+  .array(z.object({ language: z.string(), code: z.string() }), {
+    error: 'must be an array of code blocks: [{ language: "python", code: "print(1)" }]',
+  })
+  .min(1, "must have at least one block");
 
-function suggestion(key: string, known: readonly string[]): string {
-  const near = nearestName(key, known);
-  if (near !== undefined) return `Did you mean "${near}"${unit(near)}?`;
-  return known.length === 0 ? "There are no options." : `The options are ${known.join(", ")}.`;
-}
+/** The schemas of `ExecuteOptions`, for functions that accept these options and more. */
+export const executeOptionSchemas: OptionSchemas<ExecuteOptions> = {
+  signal: signalOption.exactOptional(),
+  timeoutMs: timeLimitOption.exactOptional(),
+  totalTimeoutMs: timeLimitOption.exactOptional(),
+  env: environmentOption.exactOptional(),
+  stdin: z.string().exactOptional(),
+  functions: z.array(hostFunctionOption).exactOptional(),
+};
 
-function unit(name: string): string {
-  if (name.endsWith("Ms")) return ", in milliseconds";
-  return name.endsWith("Bytes") ? ", in bytes" : "";
-}
+const executeOptions: z.ZodType<ExecuteOptions> = optionsSchema(executeOptionSchemas);
 
-function knownNames(schema: object | undefined): readonly string[] {
-  const shape: unknown = schema && "shape" in schema ? schema.shape : undefined;
-  return typeof shape === "object" && shape !== null ? Object.keys(shape) : [];
+const blocksArgument = z.object({ blocks: codeBlocks });
+
+/**
+ * Validates the arguments of `executeCodeBlocks` and `streamCodeBlocks`, for executors without the base class.
+ *
+ * @throws InvalidInputError if there is nothing to run, or an option is unknown or wrong.
+ */
+export function checkExecuteArguments(blocks: unknown, options: unknown): ExecuteArguments {
+  return {
+    blocks: checkOptions(blocksArgument, { blocks }, "executeCodeBlocks").blocks,
+    options: checkOptions(executeOptions, options, "executeCodeBlocks"),
+  };
 }

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { JsonObject } from "../json-value.ts";
 import type { CreateOptions, ToolSchema } from "../models/chat-completion-client.ts";
-import { checkOptions, optionsSchema, type OptionSchemas } from "./check-options.ts";
-import { signalOption } from "./option-types.ts";
+import { checkOptions, optionsSchema, type OptionSchemas, signalOption } from "./check-options.ts";
 
 const toolCalls = z.array(z.object({ id: z.string(), name: z.string(), arguments: z.string() }));
 const toolResults = z.array(

@@ -15,6 +15,8 @@ export {
   timeLimitOption,
   type WholeNumber,
   wholeNumberOption,
-} from "./option-types.ts";
+  checkOptions,
+  optionsSchema,
+  type OptionSchemas,
+} from "./check-options.ts";
 export { allowedNetworkOptions, checkCredentials, networkPolicyOption } from "./network-option.ts";
-export { checkOptions, optionsSchema, type OptionSchemas } from "./check-options.ts";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { canonicalHost, type HostPattern, matchesHost, parseHostPattern } from "../network/host-pattern.ts";
 import type { AllowedNetwork, NetworkCredential, NetworkDecision, NetworkPolicy } from "../network/network-policy.ts";
-import { type OptionSchemas, optionsSchema } from "./check-options.ts";
-import { callbackOption } from "./option-types.ts";
+import { type OptionSchemas, optionsSchema, callbackOption } from "./check-options.ts";
 
 const hostPattern: z.ZodType<string> = z.string().check(({ value, issues }) => {
   const pattern = parseHostPattern(value);

@@ -1,6 +1,12 @@
 import * as z from "zod";
-import { checkOptions, optionsSchema, type OptionSchemas } from "../options/check-options.ts";
-import { callbackOption, signalOption, timeLimitOption } from "../options/option-types.ts";
+import {
+  checkOptions,
+  optionsSchema,
+  type OptionSchemas,
+  callbackOption,
+  signalOption,
+  timeLimitOption,
+} from "../options/check-options.ts";
 import { errorToJson } from "./json-error.ts";
 import { toJson } from "./to-json.ts";
 

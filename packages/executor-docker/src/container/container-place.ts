@@ -33,12 +33,14 @@ export interface ContainerWorkspace {
 
 /** A work directory that host and container share. */
 export class BoundWorkspace implements ContainerWorkspace {
-  readonly files: DirectoryFiles;
   readonly #directories: SessionDirectories;
 
   constructor(directories: SessionDirectories) {
     this.#directories = directories;
-    this.files = directories.files();
+  }
+
+  get files(): DirectoryFiles {
+    return this.#directories.files();
   }
 
   async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {

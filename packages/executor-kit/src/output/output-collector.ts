@@ -1,5 +1,20 @@
 import { cutLine, type OutputLayout } from "@fenced/core";
-import { ArrivalOrder, HeadAndTail, type StreamName, type Stretch } from "./kept-output.ts";
+
+/** The name of an output stream of a program. */
+export type StreamName = "stdout" | "stderr";
+
+/** A stretch of output from one stream. */
+interface Stretch {
+  readonly name: StreamName;
+  /** Length in bytes. */
+  readonly length: number;
+}
+
+/** A piece of kept output, and which stretches of it came from which stream. */
+interface Excerpt {
+  readonly bytes: Buffer;
+  readonly stretches: readonly Stretch[];
+}
 
 /** The text of a block's result. */
 interface CollectedText {
@@ -17,17 +32,15 @@ interface CollectedText {
  * came from which stream. Every byte is copied once.
  */
 export class OutputCollector {
-  readonly #joiners: Readonly<Record<StreamName, CharacterJoiner>>;
-  readonly #kept: HeadAndTail;
-  readonly #order: ArrivalOrder;
+  readonly #joiners = { stdout: new CharacterJoiner(), stderr: new CharacterJoiner() };
   readonly #totals: Record<StreamName, number> = { stdout: 0, stderr: 0 };
+  readonly #head: LastBytes;
+  readonly #tail: LastBytes;
 
   /** @param maxBytes - bytes to keep. */
   constructor(maxBytes: number) {
-    const limits = { head: Math.ceil(maxBytes / 2), tail: Math.floor(maxBytes / 2) };
-    this.#joiners = { stdout: new CharacterJoiner(), stderr: new CharacterJoiner() };
-    this.#kept = new HeadAndTail(limits);
-    this.#order = new ArrivalOrder(limits);
+    this.#head = new LastBytes(Math.ceil(maxBytes / 2));
+    this.#tail = new LastBytes(Math.floor(maxBytes / 2));
   }
 
   /** Adds a piece of output; returns the characters that are now complete, in memory shared with `data`. */
@@ -41,43 +54,115 @@ export class OutputCollector {
   }
 
   text(): CollectedText {
-    const kept = this.#kept.kept();
-    const [first, last] = [this.#order.head(), this.#order.tail()];
-    if (this.#kept.total === kept.length) {
-      const { texts, parts } = decode(kept, joinStretches(first, last));
-      return { output: texts.join(""), ...layoutOf(parts), truncated: false, keptBytes: kept.length };
+    const [first, last] = [this.#head.kept(), this.#tail.kept()];
+    const keptBytes = first.bytes.length + last.bytes.length;
+    if (this.#totals.stdout + this.#totals.stderr === keptBytes) {
+      const { texts, parts } = decode({
+        bytes: last.bytes.length === 0 ? first.bytes : Buffer.concat([first.bytes, last.bytes]),
+        stretches: joinStretches(first.stretches, last.stretches),
+      });
+      return { output: texts.join(""), ...layoutOf(parts), truncated: false, keptBytes };
     }
-    const headLength = lengthOf(first);
-    const head = withoutHalfCharacter(kept.subarray(0, headLength), first, "last");
-    const tail = withoutHalfCharacter(kept.subarray(headLength), last, "first");
+    const head = withoutHalfCharacter(first, "last");
+    const tail = withoutHalfCharacter(last, "first");
     const all = [...head.stretches, ...tail.stretches];
     const [stdout, stderr] = [this.#cut("stdout", all), this.#cut("stderr", all)];
-    const [before, after] = [decode(head.bytes, head.stretches), decode(tail.bytes, tail.stretches)];
+    const [before, after] = [decode(head), decode(tail)];
     return {
       output: [...before.texts, cutLine(stdout + stderr), ...after.texts].join(""),
       ...layoutOf([...before.parts, ...after.parts], { after: before.parts.length, stdout, stderr }),
       truncated: true,
-      keptBytes: kept.length,
+      keptBytes,
     };
   }
 
   /** Bytes of a stream that are not in the kept stretches. */
   #cut(name: StreamName, kept: readonly Stretch[]): number {
-    return this.#totals[name] - lengthOf(kept.filter((stretch) => stretch.name === name));
+    return kept.reduce((cut, stretch) => (stretch.name === name ? cut - stretch.length : cut), this.#totals[name]);
   }
 
   #keep(name: StreamName, pieces: readonly Buffer[]): readonly Buffer[] {
     for (const piece of pieces) {
-      this.#kept.push(piece);
-      this.#order.push(name, piece.length);
+      const room = Math.min(this.#head.room, piece.length);
+      this.#head.push(name, piece.subarray(0, room));
+      this.#tail.push(name, piece.subarray(room));
       this.#totals[name] += piece.length;
     }
     return pieces;
   }
 }
 
-function lengthOf(stretches: readonly Stretch[]): number {
-  return stretches.reduce((sum, { length }) => sum + length, 0);
+/** Keeps copies of the last bytes of what may be endless. Memory grows with what is kept, not with the limit. */
+class LastBytes {
+  readonly #limit: number;
+  /** A ring once it has `limit` bytes; the oldest byte is then at `#end`. */
+  #bytes = Buffer.alloc(0);
+  #used = 0;
+  #end = 0;
+  /** Lengths of stretches as plain numbers, negative for standard error: a program may switch streams with every byte. */
+  #lengths: number[] = [];
+  #first = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Number of bytes that can be added without dropping others. */
+  get room(): number {
+    return this.#limit - this.#used;
+  }
+
+  push(name: StreamName, bytes: Buffer): void {
+    const last = bytes.subarray(Math.max(0, bytes.length - this.#limit));
+    if (last.length === 0) return;
+    this.#order(name, last.length);
+    this.#forget(last.length - this.room);
+    const used = Math.min(this.#used + last.length, this.#limit);
+    this.#bytes = withRoom(this.#bytes, this.#used, used, this.#limit);
+    const untilWrap = last.copy(this.#bytes, this.#end);
+    last.copy(this.#bytes, 0, untilWrap);
+    this.#used = used;
+    this.#end = (this.#end + last.length) % this.#limit;
+  }
+
+  kept(): Excerpt {
+    const stretches = this.#lengths
+      .slice(this.#first)
+      .map((length): Stretch => ({ name: length > 0 ? "stdout" : "stderr", length: Math.abs(length) }));
+    if (this.room > 0) return { bytes: this.#bytes.subarray(0, this.#used), stretches };
+    return { bytes: Buffer.concat([this.#bytes.subarray(this.#end), this.#bytes.subarray(0, this.#end)]), stretches };
+  }
+
+  #order(name: StreamName, length: number): void {
+    const added = signed({ name, length });
+    const last = this.#lengths.length - 1;
+    const before = this.#lengths[last] ?? 0;
+    if (last >= this.#first && before * added > 0) this.#lengths[last] = before + added;
+    else this.#lengths.push(added);
+  }
+
+  /** Shortens the oldest stretches by `count` bytes; by none if it is negative. */
+  #forget(count: number): void {
+    for (let left = count; left > 0;) {
+      const oldest = this.#lengths[this.#first] ?? 0;
+      const taken = Math.min(Math.abs(oldest), left);
+      if (taken === Math.abs(oldest)) this.#first += 1;
+      else this.#lengths[this.#first] = oldest - Math.sign(oldest) * taken;
+      left -= taken;
+    }
+    if (this.#first > 1024 && this.#first * 2 > this.#lengths.length) {
+      this.#lengths = this.#lengths.slice(this.#first);
+      this.#first = 0;
+    }
+  }
+}
+
+/** Returns `buffer` if it has `needed` bytes, otherwise a larger copy of its first `used` bytes. */
+function withRoom(buffer: Buffer<ArrayBuffer>, used: number, needed: number, limit: number): Buffer<ArrayBuffer> {
+  if (needed <= buffer.length) return buffer;
+  const larger = Buffer.allocUnsafeSlow(Math.min(limit, Math.max(needed, buffer.length * 2, 1024)));
+  buffer.copy(larger, 0, 0, used);
+  return larger;
 }
 
 /** Joins two lists of stretches; merges a stretch that was split at the border. */
@@ -88,11 +173,7 @@ function joinStretches(first: readonly Stretch[], last: readonly Stretch[]): rea
 }
 
 /** Leaves out characters that a cut splits. */
-function withoutHalfCharacter(
-  bytes: Buffer,
-  stretches: readonly Stretch[],
-  border: "first" | "last",
-): { readonly bytes: Buffer; readonly stretches: readonly Stretch[] } {
+function withoutHalfCharacter({ bytes, stretches }: Excerpt, border: "first" | "last"): Excerpt {
   const atBorder = border === "first" ? stretches[0] : stretches.at(-1);
   if (!atBorder) return { bytes, stretches };
   const { name, length } = atBorder;
@@ -106,7 +187,7 @@ function withoutHalfCharacter(
 }
 
 /** Decodes the text; the lengths of its parts are in characters, negative for standard error. */
-function decode(bytes: Buffer, stretches: readonly Stretch[]): { readonly texts: string[]; readonly parts: number[] } {
+function decode({ bytes, stretches }: Excerpt): { readonly texts: string[]; readonly parts: number[] } {
   const whole = bytes.toString();
   // Each byte is one character, so lengths are the same: the common case, and much faster.
   if (whole.length === bytes.length) return { texts: [whole], parts: stretches.map(signed) };

@@ -1,7 +1,7 @@
 import net from "node:net";
 import type { Readable } from "node:stream";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import type { StreamName } from "../output/kept-output.ts";
+import type { StreamName } from "../output/output-collector.ts";
 
 /** Bytes that may wait for a slow consumer before the streams, and eventually the program, have to wait. */
 const highWaterMark = 262_144;

@@ -13,8 +13,7 @@ import {
 import { afterMs, followSignals } from "@fenced/core/abort";
 import { inThisContext } from "@fenced/core/telemetry";
 import { bundleSize } from "../output/bundle-size.ts";
-import type { StreamName } from "../output/kept-output.ts";
-import { OutputCollector } from "../output/output-collector.ts";
+import { OutputCollector, type StreamName } from "../output/output-collector.ts";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
 
 /** The conditions under which a block runs. */

@@ -2,9 +2,9 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import type { PlaceInventory } from "../languages/command-languages.ts";
-import type { FileOwner } from "../workspace/directory-handle.ts";
+import type { FileOwner } from "../workspace/pinned-directory.ts";
 import { Supervisor } from "./supervisor.ts";
-import { connectDirectly, FrameReader, frameType } from "./wire.ts";
+import { connectDirectly, type DirectConnection, FrameReader, frameType } from "./wire.ts";
 
 const supervisorMagic = "FENCED1\n";
 const shellMagic = "FENCED0\n";
@@ -87,7 +87,7 @@ interface Outcome {
   readonly reject: (error: unknown) => void;
 }
 
-/** Determines from the first bytes what is sending, and passes the rest on. */
+/** Determines from the first bytes what is sending, and leaves the rest to a `Supervisor`. */
 class Greeting {
   /** Called once it is known what answered, or that nothing did. */
   settled: () => void = () => {};
@@ -99,7 +99,7 @@ class Greeting {
   #frames: FrameReader | undefined;
   #supervisor: Supervisor | undefined;
   #answered = false;
-  #opening = false;
+  #greeted = false;
   #failed = false;
 
   constructor(streams: SupervisorStreams, options: ConnectOptions, outcome: Outcome) {
@@ -111,7 +111,7 @@ class Greeting {
       this.#errors = (this.#errors + bytes.toString()).slice(-2000);
     });
     stderr?.on("error", () => {});
-    stdout.on("data", (bytes: Buffer) => this.#attempt(() => this.#take(bytes)));
+    stdout.on("data", this.#take);
     for (const stream of [stdin, stdout]) stream.on("error", (error: Error) => this.fail(error));
     for (const end of ["end", "close"]) stdout.once(end, () => this.#end());
   }
@@ -138,18 +138,15 @@ class Greeting {
     if (more) stderr.once("end", end);
   }
 
-  #attempt(action: () => void): void {
+  readonly #take = (bytes: Buffer): void => {
     try {
-      if (!this.#failed) action();
+      if (this.#failed) return;
+      if (this.#frames) this.#frames.push(bytes);
+      else this.#greet(bytes);
     } catch (error) {
       this.fail(error);
     }
-  }
-
-  #take(bytes: Buffer): void {
-    if (this.#frames) this.#frames.push(bytes);
-    else this.#greet(bytes);
-  }
+  };
 
   /** Why the stream ended, as far as what it carried tells. */
   #ended(): BackendUnavailableError {
@@ -179,19 +176,14 @@ class Greeting {
     this.#outcome.resolve(answer);
   }
 
+  /** Only the first greeting counts, or each would be connected to. */
   #frameReader(): FrameReader {
-    return new FrameReader({
-      output: (type, number, bytes, memory) => this.#supervisor?.output(type, number, bytes, memory),
-      report: (type, number, payload) => {
-        if (type !== frameType.hello) this.#supervisor?.report(type, number, payload);
-        else if (!this.#opening) {
-          // Only the first one, or each would be connected to.
-          this.#opening = true;
-          const greeting = readGreeting(payload.toString());
-          void this.#open(greeting);
-        }
-      },
-    });
+    const report = (type: number, _: number, payload: Buffer): void => {
+      if (type !== frameType.hello || this.#greeted) return;
+      this.#greeted = true;
+      void this.#open(readGreeting(payload.toString()));
+    };
+    return new FrameReader({ output: () => {}, report });
   }
 
   async #open({ inventory, socket }: { inventory: SupervisorInventory; socket: string | undefined }): Promise<void> {
@@ -199,15 +191,19 @@ class Greeting {
     // A forged greeting must not choose the socket.
     const made = expected !== undefined && socket === path.basename(expected);
     const direct = made ? await this.#connect(expected) : undefined;
+    const { stdin, stdout } = this.#streams;
     const lose = (error: Error): void => this.fail(error);
-    this.#supervisor = new Supervisor(direct ?? this.#streams.stdin, { direct: direct !== undefined, lose });
-    this.#answer({ inventory, supervisor: this.#supervisor });
+    const supervisor = new Supervisor(direct?.socket ?? stdin, { direct: direct !== undefined, lose });
+    direct?.receive(supervisor.receiver());
+    stdout.off("data", this.#take).on("data", supervisor.receiver());
+    this.#supervisor = supervisor;
+    this.#answer({ inventory, supervisor });
   }
 
-  async #connect(file: string): Promise<Writable | undefined> {
-    const frames = this.#frameReader();
-    const socket = await connectDirectly(file, (bytes, memory) => this.#attempt(() => frames.push(bytes, memory)));
-    if (!socket) return undefined;
+  async #connect(file: string): Promise<DirectConnection | undefined> {
+    const direct = await connectDirectly(file);
+    if (!direct) return undefined;
+    const { socket } = direct;
     socket.on("error", (error) => this.fail(error));
     socket.on("close", () => this.fail(this.#ended()));
     // It may have closed before there was a listener.
@@ -215,7 +211,7 @@ class Greeting {
     const { stdin } = this.#streams;
     if (stdin.destroyed) socket.destroy();
     else stdin.on("close", () => socket.destroy());
-    return socket;
+    return direct;
   }
 }
 

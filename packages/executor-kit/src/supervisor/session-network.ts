@@ -25,22 +25,27 @@ const maxConnections = 200;
 
 /**
  * The proxy of a session, in this process, for places without a network: programs there reach it through their
- * supervisor.
+ * supervisor. It is made when it is first needed: most sessions make no requests.
  */
 export class SessionNetwork {
-  readonly #proxy: NetworkProxy;
+  readonly #policy: AllowedNetwork;
+  readonly #make: () => NetworkProxy;
+  #proxy: NetworkProxy | undefined;
+  #closed = false;
   /** The refusals so far, for each block that runs: the proxy does not know which of several blocks made a request. */
   readonly #refusals = new Set<{ kept: readonly NetworkDecision[] }>();
 
   constructor(policy: AllowedNetwork, Proxy: NetworkProxyClass) {
-    this.#proxy = new Proxy({
-      ...policy,
-      maxConnections,
-      onRequest: (decision) => {
-        if (!decision.allowed) this.#refused(decision);
-        policy.onRequest?.(decision);
-      },
-    });
+    this.#policy = policy;
+    this.#make = () =>
+      new Proxy({
+        ...policy,
+        maxConnections,
+        onRequest: (decision) => {
+          if (!decision.allowed) this.#refused(decision);
+          policy.onRequest?.(decision);
+        },
+      });
   }
 
   /** The network of a session with this policy; `undefined` if the policy lists no hosts, and so needs no proxy. */
@@ -55,11 +60,8 @@ export class SessionNetwork {
    * @throws BackendUnavailableError if the supervisor cannot listen on the place's loopback.
    */
   async enter(supervisor: Pick<Supervisor, "openNetwork">): Promise<Readonly<Record<string, string>>> {
-    const entrance = await supervisor.openNetwork(
-      (connection) => this.#proxy.handle(connection),
-      await this.#authorities(),
-    );
-    return networkVariables(entrance);
+    const take = (connection: Duplex): void => this.#take(connection);
+    return networkVariables(await supervisor.openNetwork(take, await this.#authorities()));
   }
 
   /** Starts to collect refused requests; returns a function that returns them. */
@@ -73,8 +75,14 @@ export class SessionNetwork {
   }
 
   /** Ends all connections. */
-  close(): Promise<void> {
-    return this.#proxy.close();
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#proxy?.close();
+  }
+
+  #take(connection: Duplex): void {
+    if (this.#closed) connection.destroy();
+    else (this.#proxy ??= this.#make()).handle(connection);
   }
 
   #refused(decision: NetworkDecision): void {
@@ -83,7 +91,8 @@ export class SessionNetwork {
 
   /** The proxy's own authority, for hosts with credentials, and the public ones, which the place may lack. */
   async #authorities(): Promise<string | undefined> {
-    const own = await this.#proxy.certificate();
+    if ((this.#policy.credentials ?? []).length === 0) return undefined;
+    const own = await (this.#proxy ??= this.#make()).certificate();
     return own === undefined ? undefined : [own, ...rootCertificates].join("\n");
   }
 }

@@ -7,7 +7,7 @@ import {
   type FileInfo,
   type FileStat,
 } from "@fenced/core";
-import { asWorkspaceError } from "../workspace/directory-handle.ts";
+import { asWorkspaceError } from "../workspace/pinned-directory.ts";
 import type { RemoteFileAccess } from "../workspace/remote-files.ts";
 import type { FileContent } from "../workspace/spool-file.ts";
 import type { Supervisor } from "./supervisor.ts";

@@ -3,14 +3,13 @@ import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import { isLiveInput } from "../processes/program-input.ts";
 import type { BlockEvent } from "../run/block-run.ts";
-import type { SharedMemory } from "../run/output-queue.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters.ts";
 import { ProgramFeed } from "./program-feed.ts";
 import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
-import { RunningPrograms, windowBytes } from "./running-programs.ts";
+import { RunningPrograms, type Send, windowBytes } from "./running-programs.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels.ts";
-import { encodeFrame, frameType, hostMagic, type OutputName } from "./wire.ts";
+import { encodeFrame, FrameReader, frameType, hostMagic, type Receiver } from "./wire.ts";
 
 const waitingProgram: string = readFileSync(new URL("./waiting.cjs", import.meta.url), "utf8");
 
@@ -40,7 +39,7 @@ export class Supervisor {
   readonly #lose: (error: Error) => void;
   readonly #programs: RunningPrograms;
   readonly #feeds = new Map<number, ProgramFeed>();
-  readonly #interpreters: Interpreters;
+  #interpreters: Interpreters | undefined;
   readonly #pings: Waiting[] = [];
   readonly #resets: Waiting[] = [];
   readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
@@ -56,9 +55,7 @@ export class Supervisor {
     this.direct = direct;
     this.#stream = stream;
     this.#lose = lose;
-    const send = this.#send.bind(this);
-    this.#programs = new RunningPrograms(send, lose);
-    this.#interpreters = new Interpreters(send, this.#programs);
+    this.#programs = new RunningPrograms(this.#send, lose);
     stream.on("drain", () => {
       this.#unread = 0;
       this.#tunnels.resume();
@@ -88,7 +85,7 @@ export class Supervisor {
    * @throws BackendUnavailableError if it does not start; `signal.reason` if it is aborted first.
    */
   openInterpreter(program: InterpreterProgram, signal: AbortSignal): Promise<Interpreter> {
-    return this.#interpreters.open(program, signal);
+    return this.#living.open(program, signal);
   }
 
   /**
@@ -97,7 +94,7 @@ export class Supervisor {
    * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
    */
   forkInterpreter(interpreter: Interpreter, signal: AbortSignal): Promise<Interpreter> {
-    return this.#interpreters.fork(interpreter, signal);
+    return this.#living.fork(interpreter, signal);
   }
 
   /**
@@ -185,34 +182,46 @@ export class Supervisor {
     if (this.#lost) return;
     this.#lost = error;
     this.#programs.fail(error);
-    this.#interpreters.fail(error);
+    this.#interpreters?.fail(error);
     for (const number of this.#feeds.keys()) this.#endFeed(number);
     for (const { reject } of [...this.#resets.splice(0), ...this.#pings.splice(0)]) reject(error);
     this.#tunnels.fail(error);
   }
 
   /**
-   * Handles a piece of a program's output.
+   * Takes what arrives from the supervisor on one stream; each stream has frames of its own.
    *
    * @internal
    */
-  output(type: OutputName, number: number, bytes: Buffer, memory?: SharedMemory): void {
-    this.#programs.output(type, number, bytes, memory);
+  receiver(): Receiver {
+    const frames = new FrameReader({
+      output: (...piece) => this.#programs.output(...piece),
+      report: (...report) => this.#report(...report),
+    });
+    return (bytes, memory) => {
+      try {
+        frames.push(bytes, memory);
+      } catch (error) {
+        this.#lose(error instanceof Error ? error : new Error(String(error)));
+      }
+    };
   }
 
-  /**
-   * Handles a report of the supervisor.
-   *
-   * @internal
-   */
-  report(type: number, number: number, payload: Buffer): void {
+  /** Handles a report of the supervisor. */
+  #report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.done) this.#resets.shift()?.resolve();
     if (type === frameType.pong) this.#pings.shift()?.resolve();
     else if (type === frameType.fed) this.#fed(number, payload);
     else if (type === frameType.sessionTold || type === frameType.sessionEnded) {
-      this.#interpreters.report(type, number, payload);
+      this.#interpreters?.report(type, number, payload);
     } else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
     if (type === frameType.exit) this.#programs.ended(number, payload);
+  }
+
+  get #living(): Interpreters {
+    this.#interpreters ??= new Interpreters(this.#send, this.#programs);
+    if (this.#lost) this.#interpreters.fail(this.#lost);
+    return this.#interpreters;
   }
 
   #start(number: number, { argv, env, stdin, file }: SupervisedProgram): void {
@@ -257,9 +266,9 @@ export class Supervisor {
     }
   }
 
-  #send(type: number, number: number, payload?: Uint8Array): void {
+  readonly #send: Send = (type, number, payload) => {
     if (!this.#lost && this.#stream.writable) this.#stream.write(encodeFrame(type, number, payload));
-  }
+  };
 
   /**
    * Returns whether there is room for more. Tunnels wait for it; their other messages are small, unless somebody

@@ -149,25 +149,31 @@ const bufferSize = 262_144;
 /** Buffers to keep for later reads; the garbage collector gets the others. */
 const mostFree = 8;
 
+/** A connection past a daemon. */
+export interface DirectConnection {
+  readonly socket: Socket;
+  /** Passes on what arrives from now on; what arrived before is dropped. */
+  readonly receive: (take: Receiver) => void;
+}
+
+/** Receives bytes; keeps a piece of them only while it holds their memory, if they are in memory that is reused. */
+export type Receiver = (bytes: Buffer, memory?: SharedMemory) => void;
+
 /**
  * Connects to the socket that the supervisor created in a shared directory, so that its data need not pass through a
  * daemon, which copies everything three times. Never follows a link: others with access to the directory could lead
  * this process to another socket of this host, for example the daemon's.
  *
- * @param take - receives the data; keeps pieces of it only while it holds their memory.
  * @returns `undefined` if that does not work, as between a virtual machine and its host.
  */
-export async function connectDirectly(
-  file: string,
-  take: (bytes: Buffer, memory: SharedMemory) => void,
-): Promise<Socket | undefined> {
+export async function connectDirectly(file: string): Promise<DirectConnection | undefined> {
   if (process.platform !== "linux") return undefined;
   let handle: FileHandle | undefined;
   try {
     handle = await open(file, O_PATH | constants.O_NOFOLLOW);
     if (!(await handle.stat()).isSocket()) return undefined;
     // The handle refers to exactly that file, and gives it a name short enough for a socket address.
-    return await connected(`/proc/self/fd/${handle.fd}`, take);
+    return await connected(`/proc/self/fd/${handle.fd}`);
   } catch {
     return undefined;
   } finally {
@@ -175,14 +181,14 @@ export async function connectDirectly(
   }
 }
 
-function connected(file: string, take: (bytes: Buffer, memory: SharedMemory) => void): Promise<Socket> {
+function connected(file: string): Promise<DirectConnection> {
   const buffers = new ReadBuffers();
   const socket = connect({
     path: file,
     onread: {
       buffer: () => buffers.next,
       callback: (count) => {
-        buffers.filled(count, take);
+        buffers.filled(count);
         return true;
       },
     },
@@ -190,7 +196,7 @@ function connected(file: string, take: (bytes: Buffer, memory: SharedMemory) => 
   return new Promise((resolve, reject) => {
     socket.once("connect", () => {
       socket.resume();
-      resolve(socket);
+      resolve({ socket, receive: (take) => (buffers.take = take) });
     });
     socket.once("error", reject);
   });
@@ -198,6 +204,7 @@ function connected(file: string, take: (bytes: Buffer, memory: SharedMemory) => 
 
 /** Reused buffers for a connection, so that a gigabyte of output creates no garbage. */
 class ReadBuffers {
+  take: Receiver = () => {};
   readonly #free: Buffer<ArrayBuffer>[] = [];
   #next = Buffer.allocUnsafeSlow(bufferSize);
 
@@ -207,7 +214,7 @@ class ReadBuffers {
   }
 
   /** Passes on what was read into `next`. */
-  filled(count: number, take: (bytes: Buffer, memory: SharedMemory) => void): void {
+  filled(count: number): void {
     const buffer = this.#next;
     let holders = 0;
     const hold = (): void => {
@@ -217,7 +224,7 @@ class ReadBuffers {
       holders -= 1;
       if (holders === 0 && this.#free.length < mostFree) this.#free.push(buffer);
     };
-    take(buffer.subarray(0, count), { hold, release });
+    this.take(buffer.subarray(0, count), { hold, release });
     if (holders > 0) this.#next = this.#free.pop() ?? Buffer.allocUnsafeSlow(bufferSize);
   }
 }

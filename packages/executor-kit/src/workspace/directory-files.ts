@@ -4,10 +4,16 @@ import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
-import { asWorkspaceError, notAFile, openDirectory, openFile, type FileOwner } from "./directory-handle.ts";
 import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
 import { localFileSize } from "./local-file.ts";
-import type { PinnedDirectory } from "./pinned-directory.ts";
+import {
+  asWorkspaceError,
+  notAFile,
+  openDirectory,
+  openFile,
+  type FileOwner,
+  type PinnedDirectory,
+} from "./pinned-directory.ts";
 import { removeEntry, walkTree } from "./walk-tree.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 

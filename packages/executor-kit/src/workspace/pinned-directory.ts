@@ -1,6 +1,14 @@
 import { constants, type Stats } from "node:fs";
-import { chmod, type FileHandle, lchown, lstat, open } from "node:fs/promises";
+import { chmod, type FileHandle, lchown, lstat, mkdir, open, realpath } from "node:fs/promises";
 import path from "node:path";
+import {
+  BackendUnavailableError,
+  FencedError,
+  FileNotFoundError,
+  InvalidInputError,
+  WorkspacePathError,
+} from "@fenced/core";
+import { outsideWorkspace } from "./workspace-path.ts";
 
 // Undefined on Windows, which adds nothing to other flags.
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
@@ -93,4 +101,200 @@ export function isNoDirectory(error: unknown): boolean {
 export function errorCode(error: unknown): string | undefined {
   const code: unknown = typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
   return typeof code === "string" ? code : undefined;
+}
+
+/** The owner of a file. */
+export interface FileOwner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** How to open a path below a workspace. */
+export interface OpenRequest {
+  /** The path as the caller gave it, for errors. */
+  readonly given: string;
+  /** Create missing directories on the way. */
+  readonly create: boolean;
+  /** The owner of what is created. */
+  readonly owner?: FileOwner;
+}
+
+/**
+ * Opens the directory at `parts` below `root`; follows symbolic links as long as they stay inside.
+ *
+ * @throws WorkspacePathError if a symbolic link leads out of `root`.
+ * @throws FileNotFoundError if it does not exist and is not to be created.
+ */
+export async function openDirectory(
+  root: string,
+  parts: readonly string[],
+  request: OpenRequest,
+): Promise<PinnedDirectory> {
+  return openInside(root, parts, request, (realParts) => descend(root, realParts, request));
+}
+
+/**
+ * Opens a regular file at `parts` below `root`, like `openDirectory`.
+ *
+ * @param flags - constants of `node:fs`.
+ * @throws InvalidInputError if it is not a regular file.
+ */
+export async function openFile(
+  root: string,
+  parts: readonly string[],
+  request: OpenRequest & { readonly flags: number },
+): Promise<FileHandle> {
+  return openInside(root, parts, request, async (realParts) => {
+    const name = realParts.at(-1);
+    if (name === undefined) {
+      throw new InvalidInputError(`${JSON.stringify(request.given)} is a directory`, { remedy: "Name a file." });
+    }
+    await using directory = await descend(root, realParts.slice(0, -1), request);
+    // Close the directory only after the file is open.
+    return await openRegularFile(directory.entry(name), request.flags, request.given);
+  });
+}
+
+/**
+ * Opens a regular file without following a link, and without waiting for the other end of a named pipe that hostile
+ * code put there.
+ *
+ * @throws the system's error, or InvalidInputError if it is something else.
+ */
+export async function openRegularFile(place: string, flags: number, given: string): Promise<FileHandle> {
+  const handle = await open(place, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o666);
+  if ((await handle.stat()).isFile()) return handle;
+  await handle.close();
+  throw notAFile(given);
+}
+
+/** Tries the path as given and, only if it contains a link or a file, the path that it resolves to. */
+async function openInside<T>(
+  root: string,
+  parts: readonly string[],
+  { given }: OpenRequest,
+  attempt: (parts: readonly string[]) => Promise<T>,
+): Promise<T> {
+  try {
+    return await attempt(parts);
+  } catch (error) {
+    if (!["ELOOP", "EMLINK", "ENOTDIR"].includes(errorCode(error) ?? "")) throw asWorkspaceError(error, given);
+  }
+  const realParts = await resolveInside(root, parts, given);
+  try {
+    return await attempt(realParts);
+  } catch (error) {
+    throw asWorkspaceError(error, given);
+  }
+}
+
+/** Descends from `root` step by step, without following links. Throws the system's errors. */
+async function descend(
+  root: string,
+  parts: readonly string[],
+  { given, create, owner }: OpenRequest,
+): Promise<PinnedDirectory> {
+  let directory = await PinnedDirectory.open(await realRootOf(root));
+  for (const part of parts) {
+    await using above = directory;
+    const made = create && (await makeDirectory(above, part, given));
+    directory = await above.child(part);
+    if (made && owner) await directory.giveTo(owner);
+  }
+  return directory;
+}
+
+/**
+ * Converts a file system error for a workspace path to one of the errors that `WorkspaceFiles` promises. Only its
+ * `code` matters: `ENOENT`, `EISDIR`, `ELOOP` (the path leads out), `EEXIST` (a part of it is a file).
+ */
+export function asWorkspaceError(error: unknown, given: string): unknown {
+  if (FencedError.isInstance(error)) return error;
+  const code = errorCode(error);
+  if (code === "ELOOP" || code === "EMLINK") return outsideWorkspace(given);
+  if (code === "ENXIO" || code === "EISDIR") return notAFile(given);
+  if (code === "ENAMETOOLONG" || code === "EILSEQ") return unusableName(given);
+  if (code === "EEXIST") return belowFile(given);
+  if (code !== "ENOENT" && code !== "ENOTDIR") return refused(error, given);
+  return new FileNotFoundError(`There is no file ${JSON.stringify(given)} in the workspace`, {
+    remedy: "`files.list()` shows which files there are.",
+    cause: error,
+  });
+}
+
+/** The error for a path that is not a regular file. */
+export function notAFile(given: string): InvalidInputError {
+  return new InvalidInputError(`${JSON.stringify(given)} is not a regular file`, {
+    remedy: "Name a file; `files.list()` shows which there are.",
+  });
+}
+
+/**
+ * Resolves the links in `parts` below `root`; parts that do not exist stay unchanged.
+ *
+ * @throws WorkspacePathError if a symbolic link on the way leads out of `root`, or to nothing.
+ */
+async function resolveInside(root: string, parts: readonly string[], given: string): Promise<string[]> {
+  const realRoot = await realRootOf(root);
+  for (let known = parts.length; known > 0; known -= 1) {
+    const candidate = path.join(realRoot, ...parts.slice(0, known));
+    try {
+      const relative = path.relative(realRoot, await realpath(candidate));
+      if (relative.split(path.sep)[0] === ".." || path.isAbsolute(relative)) throw outsideWorkspace(given);
+      return [...relative.split(path.sep).filter((part) => part !== ""), ...parts.slice(known)];
+    } catch (error) {
+      if (WorkspacePathError.isInstance(error)) throw error;
+      if (errorCode(error) !== "ENOENT" && errorCode(error) !== "ENOTDIR") throw asWorkspaceError(error, given);
+      if (await isLink(candidate)) throw outsideWorkspace(given);
+    }
+  }
+  return [...parts];
+}
+
+async function realRootOf(root: string): Promise<string> {
+  return realpath(root).catch((cause: unknown) => {
+    throw new BackendUnavailableError(`The workspace ${root} no longer exists`, {
+      remedy: "Stop the executor; the next call starts it with a new workspace.",
+      cause,
+    });
+  });
+}
+
+async function isLink(candidate: string): Promise<boolean> {
+  return lstat(candidate).then(
+    (stats) => stats.isSymbolicLink(),
+    () => false,
+  );
+}
+
+/** Returns true if it did not exist before. */
+async function makeDirectory(above: PinnedDirectory, name: string, given: string): Promise<boolean> {
+  try {
+    await mkdir(above.entry(name));
+    return true;
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+    const existing = await lstat(above.entry(name)).catch(() => undefined);
+    if (existing?.isFile() === true) throw belowFile(given);
+    return false;
+  }
+}
+
+function unusableName(given: string): InvalidInputError {
+  return new InvalidInputError(`The file system rejects the name: ${JSON.stringify(given.slice(0, 100))}`, {
+    remedy: "Use a shorter name of ordinary characters.",
+  });
+}
+
+function belowFile(given: string): InvalidInputError {
+  return new InvalidInputError(`A part of the path ${JSON.stringify(given)} is a file, not a directory`, {
+    remedy: "Remove that file first, or choose another path.",
+  });
+}
+
+function refused(cause: unknown, given: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The system refused ${JSON.stringify(given)}: ${String(cause)}`, {
+    remedy: "Check that the disk is not full, and that the workspace's permissions allow it.",
+    cause,
+  });
 }

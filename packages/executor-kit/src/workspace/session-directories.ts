@@ -10,8 +10,7 @@ import { blockSource } from "../languages/command-languages.ts";
 import type { LeashOptions } from "../processes/leash.ts";
 import type { BlockRun } from "../run/block-run.ts";
 import { DirectoryFiles } from "./directory-files.ts";
-import { openRegularFile, type FileOwner } from "./directory-handle.ts";
-import { PinnedDirectory } from "./pinned-directory.ts";
+import { openRegularFile, type FileOwner, PinnedDirectory } from "./pinned-directory.ts";
 import { removeEntry, removeTree } from "./walk-tree.ts";
 
 /** Maximum size of an executor's own file. */

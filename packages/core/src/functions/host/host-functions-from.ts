@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { InvalidInputError } from "../../errors/invalid-input-error.ts";
-import { checkOptions, optionsSchema } from "../../options/check-options.ts";
-import { callbackOption } from "../../options/option-types.ts";
+import { checkOptions, optionsSchema, callbackOption } from "../../options/check-options.ts";
 import type { ApproveHostCall, HostCallContext } from "./host-call.ts";
 import type { HostFunction } from "./host-function.ts";
 import { isHostFunctionName, makeHostFunction } from "./make-host-function.ts";

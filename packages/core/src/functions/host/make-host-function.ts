@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { InvalidInputError } from "../../errors/invalid-input-error.ts";
 import type { JsonObject } from "../../json-value.ts";
-import { checkOptions, optionsSchema, type OptionSchemas } from "../../options/check-options.ts";
-import { callbackOption } from "../../options/option-types.ts";
+import { checkOptions, optionsSchema, type OptionSchemas, callbackOption } from "../../options/check-options.ts";
 import { wellFormed } from "../../text/well-formed.ts";
 import { isJavaScriptIdentifier, isPythonIdentifier } from "../names.ts";
 import type { ApproveHostCall, HostCallContext, NeedsApproval } from "./host-call.ts";

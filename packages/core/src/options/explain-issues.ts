@@ -1,0 +1,153 @@
+import type * as z from "zod";
+import { nearestName } from "./nearest-name.ts";
+
+/** A problem with the options, and what to do about it. */
+interface Finding {
+  /** Where: `docker.host`, `functions[0]`; empty for the options as a whole. */
+  readonly name: string;
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** Turns issues into the two parts of an error message. */
+export function explainIssues(
+  issues: readonly z.core.$ZodIssue[],
+  owner: string,
+): { readonly problem: string; readonly remedy: string } {
+  const findings = issues.flatMap((issue) => innermost(issue)).map(explain);
+  const remedies = findings.map(({ name, remedy }) =>
+    /^[A-Z]/.test(remedy) ? remedy : `${subject(name, findings.length)} ${remedy.replace(/[^.?]$/, "$&.")}`,
+  );
+  return { problem: `${owner}: ${findings.map(({ problem }) => problem).join("; ")}`, remedy: remedies.join(" ") };
+}
+
+function subject(name: string, count: number): string {
+  if (count > 1 && name !== "") return `"${name}"`;
+  return name === "" ? "They" : "It";
+}
+
+function explain(issue: z.core.$ZodIssue): Finding {
+  const { path, message: remedy } = issue;
+  const name = pathName(path);
+  if (issue.code === "unrecognized_keys") {
+    const names = issue.keys.map((key) => `"${pathName([...path, key])}"`);
+    return { name, problem: `unknown option${names.length > 1 ? "s" : ""} ${names.join(", ")}`, remedy };
+  }
+  if (name !== "") return { name, problem: `"${name}" is ${state(issue)}`, remedy };
+  return { name, problem: `the options are ${issue.code === "custom" ? "not valid" : state(issue)}`, remedy };
+}
+
+/**
+ * The issues of the union member that the caller most likely meant; if there is no such member, what all of them
+ * require.
+ */
+function innermost(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): z.core.$ZodIssue[] {
+  const path = [...above, ...issue.path];
+  if (issue.code !== "invalid_union") return [{ ...issue, path }];
+  if ("options" in issue && issue.discriminator !== undefined) {
+    const input: unknown = Reflect.get(Object(issue.input), issue.discriminator);
+    return [{ code: "invalid_value", values: [], path, input, message: issue.message }];
+  }
+  const branches = issue.errors.filter((errors) => !errors.some(isOfAnotherKind));
+  const [meant] = branches;
+  if (meant && branches.length === 1) return meant.flatMap((each) => innermost(each, path));
+  if (issue.message !== anotherValue) return [{ ...issue, path }];
+  const wanted = issue.errors.flatMap(([first]) => (first ? [first.message.replace(/^must be /, "")] : []));
+  return [{ ...issue, path, message: `must be ${oneOf([...new Set(wanted)])}` }];
+}
+
+/** The value is not of this member's type, or its tag says another kind (`type: "docker"`). */
+function isOfAnotherKind(issue: z.core.$ZodIssue): boolean {
+  if (issue.code === "invalid_value" && issue.values.length === 1) return true;
+  return issue.path.length === 0 && ["invalid_type", "invalid_value", "custom"].includes(issue.code);
+}
+
+/** Describes a value. Shows a string only if it had to be one of a few words, since it may be a secret. */
+function state({ code, input }: z.core.$ZodIssue): string {
+  if (input === undefined) return "missing";
+  if (typeof input === "string") {
+    if (input === "") return "empty";
+    if (code === "invalid_value") return JSON.stringify(input.slice(0, 100));
+    return code === "invalid_type" || code === "invalid_union" ? "a string" : "not valid";
+  }
+  if (input === null) return "null";
+  if (typeof input === "number" || typeof input === "boolean") return String(input);
+  if (Array.isArray(input) && input.length === 0) return "empty";
+  if (code !== "invalid_type" && code !== "custom" && code !== "invalid_union") return "not valid";
+  if (typeof input !== "object") return `a ${typeof input}`;
+  return Array.isArray(input) ? "an array" : "an object";
+}
+
+function pathName(path: readonly PropertyKey[]): string {
+  return path
+    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+    .join("")
+    .replace(/^\./, "");
+}
+
+/** The message for a union when no particular member was meant. */
+const anotherValue = "must have another value";
+
+/** What a value must be, as the end of a sentence about it: "must be a number". Schemas can override it. */
+export function requirement(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${kinds[issue.expected] ?? `a value of the type ${issue.expected}`}`;
+    case "invalid_value":
+      return `must be ${oneOf(issue.values.map(literal))}`;
+    case "invalid_union":
+      return Array.isArray(issue.options) ? `must be ${oneOf(issue.options.map(literal))}` : anotherValue;
+    case "too_small":
+      return bound(issue.origin, issue.minimum, issue.inclusive === false ? "more than" : "at least");
+    case "too_big":
+      return bound(issue.origin, issue.maximum, issue.inclusive === false ? "less than" : "at most");
+    case "unrecognized_keys":
+      return issue.keys.map((key) => suggestion(key, knownNames(issue.inst))).join(" ");
+    default:
+      return anotherValue;
+  }
+}
+
+function literal(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  array: "an array",
+  boolean: "true or false",
+  function: "a function",
+  int: "a whole number",
+  number: "a finite number",
+  object: "an object",
+  record: "an object",
+  string: "a string",
+  tuple: "an array",
+};
+
+/** `a`, `a or b`, `a, b or c`. */
+function oneOf(choices: readonly string[]): string {
+  return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
+}
+
+function bound(origin: string, limit: number | bigint, relation: string): string {
+  if (origin === "string" && limit === 1) return "must not be empty";
+  if (origin === "string") return `must have ${relation} ${limit} characters`;
+  if (origin === "array") return limit === 1 ? "must not be empty" : `must have ${relation} ${limit} entries`;
+  return `must be ${relation} ${limit}`;
+}
+
+function suggestion(key: string, known: readonly string[]): string {
+  const near = nearestName(key, known);
+  if (near !== undefined) return `Did you mean "${near}"${unit(near)}?`;
+  return known.length === 0 ? "There are no options." : `The options are ${known.join(", ")}.`;
+}
+
+function unit(name: string): string {
+  if (name.endsWith("Ms")) return ", in milliseconds";
+  return name.endsWith("Bytes") ? ", in bytes" : "";
+}
+
+function knownNames(schema: object | undefined): readonly string[] {
+  const shape: unknown = schema && "shape" in schema ? schema.shape : undefined;
+  return typeof shape === "object" && shape !== null ? Object.keys(shape) : [];
+}
