@@ -61,6 +61,15 @@ def load(names):
             pass
 
 
+def defer_to_kernel(signal):
+    """Makes a signal end these processes at once. A handler of Python's runs some time after the signal has come, and until then
+    nobody can tell that the process is about to end. Returns the handler that a block must have; `None` if it cannot be set again."""
+    handler = _signal.getsignal(signal)
+    if handler is not None:
+        _signal.signal(signal, _signal.SIG_DFL)
+    return handler
+
+
 def serve(control):
     """Forks whenever it is told to; returns only in a process that is to become a block."""
     while control.recv(16):
@@ -126,6 +135,7 @@ def wait():
     load(PRELOAD)
     os.close(PRINTED)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
+    interrupt = defer_to_kernel(_signal.SIGINT)
     variables = [name + b"=" + value for name, value in os.environb.items()]
     control.send(b"ready" if name_process([os.fsencode(sys.executable), b"(waits for blocks)"], variables) else b"no")
     quick_end.note_template(own)
@@ -133,7 +143,10 @@ def wait():
     written = written_memory()
     socket, status = serve(control)
     copy_ahead(written)
-    return await_request(socket, status, places, seen)
+    request = await_request(socket, status, places, seen)
+    if interrupt is not None:
+        _signal.signal(_signal.SIGINT, interrupt)
+    return request
 
 
 # PR_SET_DUMPABLE: with 0, no other process may read or write the memory of this one.

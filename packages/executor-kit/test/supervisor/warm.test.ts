@@ -180,6 +180,14 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     await place.awaitWarm();
   });
 
+  it("leaves a program the handler for SIGINT that Python sets", async () => {
+    const place = await openPythonPlace();
+    await place.warm();
+    const code =
+      "import os, signal\ntry: os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt: print('interrupted')";
+    expect(await place.run(code)).toEqual({ stdout: "interrupted\n", stderr: "", exitCode: 0 });
+  });
+
   it("does not start while something runs that a program has left behind", async () => {
     const place = await openPythonPlace();
     const first = await place.warm();
