@@ -17,7 +17,7 @@ export interface AISDKCallSettings {
   readonly providerOptions?: Readonly<Record<string, JsonObject>>;
 }
 
-/** What an `AISDKChatCompletionClient` is made from. */
+/** Options of `AISDKChatCompletionClient`. */
 export interface AISDKChatCompletionClientOptions extends AISDKCallSettings {
   /**
    * A model object of any AI SDK provider (`openai("gpt-4o")`, `createOpenAICompatible(...)("qwen3")`), of the

@@ -36,7 +36,7 @@ import { ToolTurns } from "./tool-turns.ts";
  * const { content } = await client.create([{ role: "user", content: "What is a fence?" }]);
  */
 export class AISDKChatCompletionClient implements ChatCompletionClient {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<AISDKChatCompletionClient> = defineComponent({
     provider: "@fenced/model-ai-sdk:AISDKChatCompletionClient",
     componentType: "model",

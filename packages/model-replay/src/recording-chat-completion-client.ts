@@ -56,7 +56,7 @@ const configSchema = z.strictObject({
  * const client = new RecordingChatCompletionClient({ client: liveClient, file: "session.jsonl" });
  */
 export class RecordingChatCompletionClient implements ChatCompletionClient {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<RecordingChatCompletionClient> = defineComponent({
     provider: "@fenced/model-replay:RecordingChatCompletionClient",
     componentType: "model",

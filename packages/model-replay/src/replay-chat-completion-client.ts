@@ -55,7 +55,7 @@ const clientOptions: z.ZodType<ReplayChatCompletionClientOptions> = optionsSchem
  * const scripted = new ReplayChatCompletionClient({ answers: ["```python\nprint(6 * 7)\n```", "It is 42."] });
  */
 export class ReplayChatCompletionClient implements ChatCompletionClient {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<ReplayChatCompletionClient> = defineComponent({
     provider: "@fenced/model-replay:ReplayChatCompletionClient",
     componentType: "model",

@@ -3,7 +3,7 @@ import path from "node:path";
 import { ServiceFailure } from "../service-failure.ts";
 import { hasCode, PinnedDirectory } from "./pinned-directory.ts";
 
-/** The root of the files, as code sees it. */
+/** The base class of the files, as code sees it. */
 const mountPoint = "/mnt/data";
 /** The longest path to a file, in directories: each is held open on the way. */
 export const deepest = 64;

@@ -12,36 +12,36 @@ import type { Tool } from "../tools/tool.ts";
 import { agentName } from "./base-chat-agent.ts";
 import type { Handoff } from "./handoff.ts";
 
-/** What an `AssistantAgent` is made from. */
+/** Options of an `AssistantAgent`. */
 export interface AssistantAgentOptions {
   /** See `BaseChatAgentOptions.name`. */
   readonly name: string;
-  /** The model that answers. Stays the caller's. */
+  /** The model that answers. */
   readonly modelClient: ChatCompletionClient;
-  /** Default: a general text about being helpful. An empty text: no system message. */
+  /** The system message; an empty string sends none. Default: a general prompt. */
   readonly systemMessage?: string | undefined;
-  /** What the agent is for. Default: a general text. */
+  /** What the agent does, for selectors and tools. Default: a general text. */
   readonly description?: string | undefined;
-  /** Tools that the model may have called. Default: none. */
+  /** Tools that the model may call. Default: none. */
   readonly tools?: readonly Tool[] | undefined;
-  /** Agents, by name or in full, to which the model may hand the conversation. Default: none. */
+  /** Agents that the model may hand the chat to: names or full handoffs. Default: none. */
   readonly handoffs?: readonly (string | Handoff)[] | undefined;
-  /** Yield the model's text as it comes. Default: false. */
+  /** Yield the model's text as it is generated. Default: false. */
   readonly modelClientStream?: boolean | undefined;
-  /** Ask the model once more after the last tool calls and answer with that. Default: true if `outputSchema` is set. */
+  /** Call the model once more after the last tool calls, and answer with its text. Default: true if `outputSchema` is set. */
   readonly reflectOnToolUse?: boolean | undefined;
-  /** How many times in one turn the model may ask for tools. Default: 1. */
+  /** Maximum rounds of tool calls in one turn. Default: 1. */
   readonly maxToolIterations?: number | undefined;
-  /** The memory. Not to be shared between agents. Default: an `UnboundedChatCompletionContext`. */
+  /** Which messages the model sees. Do not share it between agents. Default: an `UnboundedChatCompletionContext`. */
   readonly modelContext?: ChatCompletionContext | undefined;
   /**
-   * The shape of the answer, a zod schema or JSON Schema: the agent then answers with a `StructuredMessage`, and an answer
-   * of another shape is a `ModelClientError`. `dumpComponent` writes it as JSON Schema, which has no refinements.
+   * The schema of the answer, as a zod schema or JSON Schema. The agent then answers with a `StructuredMessage`; an answer
+   * that does not match is a `ModelClientError`. `dumpComponent` writes it as JSON Schema, which has no refinements.
    */
   readonly outputSchema?: z.ZodType | JsonObject | undefined;
   /**
-   * How a `ToolCallSummaryMessage` shows a tool call: `{toolName}`, `{arguments}`, `{result}` and `{isError}` are
-   * replaced. Default: `{result}`.
+   * The template for each call in a `ToolCallSummaryMessage`, with the placeholders `{toolName}`, `{arguments}`,
+   * `{result}` and `{isError}`. Default: `{result}`.
    */
   readonly toolCallSummaryFormat?: string | undefined;
 }

@@ -23,7 +23,7 @@ import { takeTurn } from "./take-turn.ts";
 import { taskMessages } from "./task-messages.ts";
 import { waitingResult, WaitingForPersonError } from "./waiting-for-person-error.ts";
 
-/** What every agent is made from. */
+/** Options of every agent. */
 export interface BaseChatAgentOptions {
   /** Letters, digits, `_` and `-`; starts with a letter or `_`; at most 64 characters. Unique in a team. */
   readonly name: string;
@@ -40,7 +40,7 @@ export const agentName: z.ZodType<string> = z
 const agentOptions = z.object({ name: agentName, description: z.string() });
 
 /**
- * The root of agents: a subclass writes `onMessagesStream`, and the other methods if it has a memory.
+ * The base class of agents: a subclass writes `onMessagesStream`, and the other methods if it has a memory.
  *
  * @example
  * class Echo extends BaseChatAgent {

@@ -11,9 +11,9 @@ export type Task = string | ChatMessage | readonly ChatMessage[];
 
 /** Options of a run. */
 export interface RunOptions extends SignalOptions {
-  /** Default: no new task. A team goes on where it stopped, an agent answers to what it heard before. */
+  /** The task. Default: none; a team continues where it stopped, an agent answers to earlier messages. */
   readonly task?: Task | undefined;
-  /** Begin the stream, and the result's messages, with those of the task. Default: true. */
+  /** Include the task's messages in the stream and in the result. Default: true. */
   readonly outputTaskMessages?: boolean | undefined;
 }
 
@@ -44,20 +44,20 @@ export function checkTurnArguments(messages: readonly ChatMessage[], options: Si
   return checkOptions(signalOptions, options, "onMessages");
 }
 
-/** What a run came to. */
+/** The result of a run. */
 export interface TaskResult {
-  /** The task's messages, then everything that was said and done, in order. */
+  /** The task's messages, then all messages and events of the run, in order. */
   readonly messages: readonly AgentMessage[];
-  /** Why a team stopped, or whom an agent waits for. Absent if a single agent answered. */
+  /** Why a team stopped, or who an agent waits for. Absent if a single agent answered. */
   readonly stopReason?: string;
   /**
-   * Whom the run waits for: what they are to decide has not happened yet. Save the state, and once there is an answer, in this
-   * process or another, load it and run again without a task. Absent if nobody is waited for.
+   * The answers that the run needs from people. Save the state; once there is an answer, load it, in this process or another,
+   * and run again without a task. Absent if nothing is needed.
    */
   readonly waitingFor?: readonly WaitingFor[];
 }
 
-/** A person's answer or decision that a run cannot go on without. */
+/** A person's answer or decision that a run needs to continue. */
 export interface WaitingFor {
   /** The name of the agent that asks. */
   readonly source: string;
@@ -69,55 +69,55 @@ export interface WaitingFor {
 export interface AgentResponse {
   /** What the agent says. */
   readonly chatMessage: ChatMessage;
-  /** What happened on the way, in order, without streaming chunks. */
+  /** The messages and events before the answer, in order, without streaming chunks. */
   readonly innerMessages: readonly AgentMessage[];
 }
 
 /**
- * One who takes part in a chat.
+ * A participant in a chat.
  *
- * An agent has a memory: it is given only the messages that it has not received yet. A turn that fails or is aborted
- * has not happened: the caller may give it the same messages again. An agent takes one turn at a time.
+ * An agent remembers what it has received, so pass only new messages. A turn that fails or is aborted leaves no trace: the
+ * caller may pass the same messages again. An agent takes one turn at a time.
  */
 export interface ChatAgent extends AsyncDisposable {
   /** Unique in a team. */
   readonly name: string;
-  /** What the agent is for. Shown where a choice is made between agents. */
+  /** What the agent does. Shown to models and people who choose between agents. */
   readonly description: string;
 
   /**
-   * Answers to new messages.
+   * Answers new messages.
    *
    * @throws `options.signal.reason` soon after the signal was aborted, with nothing left running.
    */
   onMessages(messages: readonly ChatMessage[], options?: SignalOptions): Promise<AgentResponse>;
 
-  /** The same as it happens: events and streaming chunks, then exactly one `AgentResponse`. Leaving early is an abort. */
+  /** The same as a stream: events and chunks, then exactly one `AgentResponse`. Leaving the stream aborts the turn. */
   onMessagesStream(
     messages: readonly ChatMessage[],
     options?: SignalOptions,
   ): AsyncIterable<AgentMessage | AgentResponse>;
 
-  /** Answers to a task. */
+  /** Answers a task. */
   run(options?: RunOptions): Promise<TaskResult>;
 
-  /** The same as it happens: the task's messages, events and chunks, the answer, and last the `TaskResult`. */
+  /** The same as a stream: the task's messages, events and chunks, the answer, then the `TaskResult`. */
   runStream(options?: RunOptions): AsyncIterable<AgentMessage | TaskResult>;
 
   /** Called when the team of the agent is paused, for agents that work between the items of their stream. */
   onPause?(): Promise<void>;
 
-  /** Called when the team of the agent goes on after a pause. */
+  /** Called when the team of the agent resumes. */
   onResume?(): Promise<void>;
 
-  /** Forgets everything that was said. */
+  /** Forgets the conversation. */
   reset(): Promise<void>;
 
   /** The memory as plain JSON. */
   saveState(): Promise<JsonObject>;
 
   /**
-   * Takes over a memory that `saveState` gave.
+   * Restores a memory from `saveState`.
    *
    * @throws InvalidInputError if `state` is not a saved state.
    */
@@ -131,12 +131,12 @@ export interface ChatAgent extends AsyncDisposable {
   dumpComponent(): ComponentModel;
 }
 
-/** Tells the item that ends a stream of `onMessagesStream` from the others. */
+/** Whether an item of `onMessagesStream` is the final `AgentResponse`. */
 export function isResponse(item: unknown): item is AgentResponse {
   return typeof item === "object" && item !== null && "chatMessage" in item && "innerMessages" in item;
 }
 
-/** Tells the item that ends a stream of `runStream` from the others. */
+/** Whether an item of `runStream` is the final `TaskResult`. */
 export function isTaskResult(item: unknown): item is TaskResult {
   return typeof item === "object" && item !== null && "messages" in item && Array.isArray(item.messages);
 }

@@ -14,33 +14,33 @@ import type { ApprovalFunc } from "../execution/code-approval.ts";
 import type { PendingApprovals } from "../execution/pending-approvals.ts";
 import { agentName } from "./base-chat-agent.ts";
 
-/** What a `CodeExecutorAgent` is made from. */
+/** Options of a `CodeExecutorAgent`. */
 export interface CodeExecutorAgentOptions {
   /** See `BaseChatAgentOptions.name`. */
   readonly name: string;
-  /** Where the code runs. Started when it is needed; stays the caller's, who stops it. */
+  /** Runs the code. The agent starts it when needed; you stop it. */
   readonly codeExecutor: CodeExecutor;
-  /** Writes the code and reflects on its output. Default: none, the agent runs the code that it receives. */
+  /** Writes the code and reflects on its output. Default: none; the agent runs the code that it receives. */
   readonly modelClient?: ChatCompletionClient | undefined;
-  /** Yield the model's text as it comes. Default: false. */
+  /** Yield the model's text as it is generated. Default: false. */
   readonly modelClientStream?: boolean | undefined;
-  /** How often the model may try again after its code failed. Default: 0. */
+  /** Maximum retries after the model's code fails. Default: 0. */
   readonly maxRetriesOnError?: number | undefined;
-  /** For the model. Default: tells it how to write code, in which languages, and with which functions. */
+  /** The system message of the model. Default: explains how to write code, in which languages, and with which functions. */
   readonly systemMessage?: string | undefined;
-  /** What the agent is for. Default: a general text. */
+  /** What the agent does, for selectors and tools. Default: a general text. */
   readonly description?: string | undefined;
-  /** Without `modelClient`: names of the agents whose code runs. Default: everyone's. */
+  /** Without `modelClient`: names of the agents whose code it runs. Default: all agents. */
   readonly sources?: readonly string[] | undefined;
   /** Run only these of the executor's languages. Default: all of them. */
   readonly supportedLanguages?: readonly string[] | undefined;
-  /** Sees the code before it runs and may refuse. Default: everything runs. */
+  /** Called before code runs; may refuse it. Default: everything runs. */
   readonly approvalFunc?: ApprovalFunc | undefined;
-  /** Asks for approval in the stream, and waits for an answer from elsewhere; not together with `approvalFunc`. */
+  /** Requests approval in the stream and waits for the answer; cannot be combined with `approvalFunc`. */
   readonly pendingApprovals?: PendingApprovals | undefined;
-  /** Characters of a run's output that the model, the answer and the state get; of more, head and tail. Default: 30,000. */
+  /** Maximum characters of output in the answer, for the model and in the state; longer output keeps its head and tail. Default: 30,000. */
   readonly maxOutputCharacters?: number | undefined;
-  /** The memory of the model. Not to be shared between agents. Default: an `UnboundedChatCompletionContext`. */
+  /** Which messages the model sees. Do not share it between agents. Default: an `UnboundedChatCompletionContext`. */
   readonly modelContext?: ChatCompletionContext | undefined;
 }
 

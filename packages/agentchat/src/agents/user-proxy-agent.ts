@@ -20,7 +20,7 @@ const graceMs = 1000;
  */
 export type InputFunc = (prompt: string, options: SignalOptions) => string | undefined | Promise<string | undefined>;
 
-/** What a `UserProxyAgent` is made from. */
+/** Options of `UserProxyAgent`. */
 export interface UserProxyAgentOptions {
   /** See `BaseChatAgentOptions.name`. */
   readonly name: string;

@@ -5,14 +5,14 @@ import { BaseTerminationCondition } from "./termination-condition.ts";
 const configSchema = z.strictObject({});
 
 /**
- * Ends the chat when the program says so: after the turn that is under way. A later run goes on from there.
+ * Ends the chat when your program calls `set()`, after the current turn. A later run continues from there.
  *
  * @example
  * const pause = new ExternalTermination();
  * process.once("SIGINT", () => pause.set());
  */
 export class ExternalTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<ExternalTermination> = defineComponent({
     provider: "@fenced/agentchat:ExternalTermination",
     componentType: "termination",
@@ -22,7 +22,7 @@ export class ExternalTermination extends BaseTerminationCondition {
 
   #isSet = false;
 
-  /** Asks for the end of the run that is under way. A run that starts later does not see it. */
+  /** Ends the current run after its current turn. Runs that start later are not affected. */
   set(): void {
     this.#isSet = true;
   }

@@ -8,7 +8,7 @@ const configSchema = z.strictObject({ name: z.string().min(1) });
 
 /** Ends the chat after the turn in which a tool was called. */
 export class FunctionCallTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<FunctionCallTermination> = defineComponent({
     provider: "@fenced/agentchat:FunctionCallTermination",
     componentType: "termination",

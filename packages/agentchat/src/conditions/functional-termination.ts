@@ -4,13 +4,13 @@ import * as z from "zod";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { BaseTerminationCondition } from "./termination-condition.ts";
 
-/** Decides from the messages and events since the last check whether the chat is over. */
+/** Decides from the messages and events since the last check whether the chat ends. */
 export type TerminationFunc = (messages: readonly AgentMessage[]) => boolean | Promise<boolean>;
 
 const argumentsSchema = z.strictObject({ func: callbackOption<TerminationFunc>() });
 
 /**
- * Ends the chat when a function says so.
+ * Ends the chat when a function returns true.
  *
  * @example
  * new FunctionalTermination((messages) => messages.at(-1)?.metadata["exitCode"] === "0");

@@ -8,7 +8,7 @@ const configSchema = z.strictObject({ target: z.string().min(1) });
 
 /** Ends the chat when it is handed to someone, for instance to a person who is not part of the team. */
 export class HandoffTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<HandoffTermination> = defineComponent({
     provider: "@fenced/agentchat:HandoffTermination",
     componentType: "termination",

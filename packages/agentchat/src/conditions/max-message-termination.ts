@@ -18,7 +18,7 @@ export interface MaxMessageTerminationOptions {
 
 /** Ends the chat after a number of messages; those of the task count. */
 export class MaxMessageTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<MaxMessageTermination> = defineComponent({
     provider: "@fenced/agentchat:MaxMessageTermination",
     componentType: "termination",

@@ -8,7 +8,7 @@ const configSchema = z.strictObject({ sources: z.array(z.string()) });
 
 /** Ends the chat after one of some agents has had its turn. */
 export class SourceMatchTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<SourceMatchTermination> = defineComponent({
     provider: "@fenced/agentchat:SourceMatchTermination",
     componentType: "termination",

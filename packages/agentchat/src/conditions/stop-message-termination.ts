@@ -5,9 +5,9 @@ import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({});
 
-/** Ends the chat when an agent says a `StopMessage`. */
+/** Ends the chat when an agent sends a `StopMessage`. */
 export class StopMessageTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<StopMessageTermination> = defineComponent({
     provider: "@fenced/agentchat:StopMessageTermination",
     componentType: "termination",

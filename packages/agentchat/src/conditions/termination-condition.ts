@@ -12,7 +12,7 @@ import type { AgentMessage } from "../messages/agent-event.ts";
 import type { StopMessage } from "../messages/chat-message.ts";
 import { stopMessage } from "../messages/create-message.ts";
 
-/** Says when a chat is over. A team resets its condition when a run starts. */
+/** Decides when a chat ends. A team resets its condition when a run starts. */
 export interface TerminationCondition {
   /** It has fired, and must be reset before it is checked again. */
   readonly terminated: boolean;
@@ -20,7 +20,7 @@ export interface TerminationCondition {
   /**
    * Looks at the messages and events since the last check: the task's when a run starts, then those of each turn.
    *
-   * @returns the reason to end the chat, or `undefined` to go on.
+   * @returns the reason to end the chat, or `undefined` to continue.
    * @throws InvalidInputError if it has fired already and was not reset.
    */
   check(messages: readonly AgentMessage[]): Promise<StopMessage | undefined>;
@@ -38,7 +38,7 @@ export interface TerminationCondition {
   dumpComponent(): ComponentModel;
 }
 
-/** The root of conditions: a subclass writes `findReason`, and `restart` if it counts or remembers. */
+/** The base class of conditions: a subclass writes `findReason`, and `restart` if it counts or remembers. */
 export abstract class BaseTerminationCondition implements TerminationCondition {
   #terminated = false;
 
@@ -73,7 +73,7 @@ export abstract class BaseTerminationCondition implements TerminationCondition {
 
   abstract dumpComponent(): ComponentModel;
 
-  /** The reason to end the chat, as a sentence, or `undefined` to go on. */
+  /** The reason to end the chat, as a sentence, or `undefined` to continue. */
   protected abstract findReason(messages: readonly AgentMessage[]): string | undefined | Promise<string | undefined>;
 
   /** Forgets what was counted or remembered. */
@@ -88,7 +88,7 @@ const conditionsArgument = z.object({
 
 /** Fires once all of its conditions have fired, even if at different times. Made by `.and()`. */
 export class AndTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<AndTermination> = defineComponent({
     provider: "@fenced/agentchat:AndTermination",
     componentType: "termination",
@@ -127,7 +127,7 @@ export class AndTermination extends BaseTerminationCondition {
 
 /** Fires as soon as one of its conditions does. Made by `.or()`. */
 export class OrTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<OrTermination> = defineComponent({
     provider: "@fenced/agentchat:OrTermination",
     componentType: "termination",

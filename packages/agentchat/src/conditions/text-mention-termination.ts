@@ -13,7 +13,7 @@ const configSchema = z.strictObject({
   unlessCode: z.boolean().optional(),
 });
 
-/** Whose mention counts, and when. */
+/** Which mentions count. */
 export interface TextMentionTerminationOptions {
   /** Names of the agents whose messages count. Default: everyone's, the task's too. */
   readonly sources?: readonly string[] | undefined;
@@ -24,9 +24,9 @@ export interface TextMentionTerminationOptions {
   readonly unlessCode?: boolean | undefined;
 }
 
-/** Ends the chat when a message holds a text, such as `TERMINATE`. Case counts. */
+/** Ends the chat when a message contains a text, such as `TERMINATE`. Case-sensitive. */
 export class TextMentionTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<TextMentionTermination> = defineComponent({
     provider: "@fenced/agentchat:TextMentionTermination",
     componentType: "termination",

@@ -6,9 +6,9 @@ import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({ source: z.string().optional() });
 
-/** Ends the chat when someone, or the agent `source`, says a `TextMessage`. */
+/** Ends the chat when any agent, or the agent `source`, sends a `TextMessage`. */
 export class TextMessageTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<TextMessageTermination> = defineComponent({
     provider: "@fenced/agentchat:TextMessageTermination",
     componentType: "termination",

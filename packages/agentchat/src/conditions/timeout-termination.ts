@@ -6,11 +6,11 @@ import { BaseTerminationCondition } from "./termination-condition.ts";
 const configSchema = z.strictObject({ timeoutMs: timeLimitOption });
 
 /**
- * Ends the chat when a run has taken some time. It is looked at between turns and does not interrupt one: for that,
- * give the run an `AbortSignal.timeout()`.
+ * Ends the chat when a run has taken a given time. It is checked between turns and does not interrupt one; to do that,
+ * pass the run an `AbortSignal.timeout()`.
  */
 export class TimeoutTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<TimeoutTermination> = defineComponent({
     provider: "@fenced/agentchat:TimeoutTermination",
     componentType: "termination",

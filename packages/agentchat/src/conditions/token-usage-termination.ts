@@ -23,7 +23,7 @@ export interface TokenUsageTerminationOptions {
 
 /** Ends the chat when its model calls have taken a number of tokens, by the `modelsUsage` of messages and events. */
 export class TokenUsageTermination extends BaseTerminationCondition {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<TokenUsageTermination> = defineComponent({
     provider: "@fenced/agentchat:TokenUsageTermination",
     componentType: "termination",

@@ -15,7 +15,7 @@ const configSchema = z.strictObject({
 
 /** Gives the model the last messages. The last tool call with its results is given whole, even if it is longer. */
 export class BufferedChatCompletionContext extends BaseChatCompletionContext {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<BufferedChatCompletionContext> = defineComponent({
     provider: "@fenced/agentchat:BufferedChatCompletionContext",
     componentType: "chat_completion_context",

@@ -31,7 +31,7 @@ export const contextOption: z.ZodType<ChatCompletionContext> = objectOption<Chat
   "a chat completion context",
 );
 
-/** What every context can be told. */
+/** Options of every context. */
 export interface ChatCompletionContextOptions {
   /** Messages that the conversation begins with, and goes back to on `reset`. Default: none. */
   readonly initialMessages?: readonly ModelMessage[] | undefined;
@@ -43,7 +43,7 @@ export const initialMessagesSchema: z.ZodType<ModelMessage[] | undefined> = z.ar
 const contextOptions = z.looseObject({ initialMessages: initialMessagesSchema });
 const stateSchema = z.object({ messages: z.array(modelMessageSchema) });
 
-/** The root of contexts: remembers everything; a subclass chooses what the model gets. */
+/** The base class of contexts: remembers everything; a subclass chooses what the model gets. */
 export abstract class BaseChatCompletionContext implements ChatCompletionContext {
   readonly #initialMessages: readonly ModelMessage[];
   #messages: ModelMessage[];

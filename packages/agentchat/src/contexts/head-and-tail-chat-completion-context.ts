@@ -24,7 +24,7 @@ export interface HeadAndTailChatCompletionContextOptions extends ChatCompletionC
 
 /** Gives the model the beginning (the task) and the end, and says how many messages it left out between them. */
 export class HeadAndTailChatCompletionContext extends BaseChatCompletionContext {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<HeadAndTailChatCompletionContext> = defineComponent({
     provider: "@fenced/agentchat:HeadAndTailChatCompletionContext",
     componentType: "chat_completion_context",

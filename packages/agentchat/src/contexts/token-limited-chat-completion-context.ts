@@ -34,7 +34,7 @@ const configSchema: z.ZodType<TokenLimitedChatCompletionContextOptions> = option
  * after the first. The very last message, or tool call with its results, is always given.
  */
 export class TokenLimitedChatCompletionContext extends BaseChatCompletionContext {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<TokenLimitedChatCompletionContext> = defineComponent({
     provider: "@fenced/agentchat:TokenLimitedChatCompletionContext",
     componentType: "chat_completion_context",

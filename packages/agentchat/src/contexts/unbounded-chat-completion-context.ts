@@ -11,7 +11,7 @@ const configSchema = z.strictObject({ initialMessages: initialMessagesSchema });
 
 /** Gives the model everything. The default of agents. */
 export class UnboundedChatCompletionContext extends BaseChatCompletionContext {
-  /** How `loadComponent` makes it. */
+  /** How `loadComponent` creates it. */
   static readonly component: Component<UnboundedChatCompletionContext> = defineComponent({
     provider: "@fenced/agentchat:UnboundedChatCompletionContext",
     componentType: "chat_completion_context",

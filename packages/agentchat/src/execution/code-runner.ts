@@ -55,7 +55,7 @@ interface RunOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a `CodeRunner` is made from. */
+/** Options of `CodeRunner`. */
 export interface CodeRunnerOptions {
   readonly codeExecutor: CodeExecutor;
   readonly supportedLanguages?: readonly string[] | undefined;

@@ -40,7 +40,7 @@ export interface ThoughtEvent extends MessageBase {
   readonly content: string;
 }
 
-/** A piece of a text that a model is writing. Seen in streams only: no `TaskResult` and no state keeps it. */
+/** A piece of a text that a model is writing. Only in streams; not kept in a `TaskResult` or a state. */
 export interface ModelClientStreamingChunkEvent extends MessageBase {
   readonly type: "ModelClientStreamingChunkEvent";
   readonly content: string;

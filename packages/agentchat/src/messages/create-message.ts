@@ -50,7 +50,7 @@ const toolCallSummaryOptions = optionsSchema({
 });
 
 /**
- * Makes a `TextMessage`.
+ * Creates a `TextMessage`.
  *
  * @throws InvalidInputError if an option is unknown or wrong; so do the functions for the other messages.
  *
@@ -62,7 +62,7 @@ export function textMessage(options: MessageOptions & { readonly content: string
   return { type: "TextMessage", ...messageBase(options), content: options.content };
 }
 
-/** Makes a `MultiModalMessage`; `imageFromBytes` of core makes image parts. */
+/** Creates a `MultiModalMessage`; `imageFromBytes` of core makes image parts. */
 export function multiModalMessage(
   options: MessageOptions & { readonly content: readonly (TextContent | ImagePart)[] },
 ): MultiModalMessage {
@@ -70,13 +70,13 @@ export function multiModalMessage(
   return { type: "MultiModalMessage", ...messageBase(options), content: options.content };
 }
 
-/** Makes a `StopMessage`. */
+/** Creates a `StopMessage`. */
 export function stopMessage(options: MessageOptions & { readonly content: string }): StopMessage {
   checkOptions(textOptions, options, "stopMessage");
   return { type: "StopMessage", ...messageBase(options), content: options.content };
 }
 
-/** Makes a `HandoffMessage`. */
+/** Creates a `HandoffMessage`. */
 export function handoffMessage(
   options: MessageOptions & {
     readonly content: string;
@@ -95,13 +95,13 @@ export function handoffMessage(
   };
 }
 
-/** Makes a `StructuredMessage`. */
+/** Creates a `StructuredMessage`. */
 export function structuredMessage(options: MessageOptions & { readonly content: JsonValue }): StructuredMessage {
   checkOptions(structuredOptions, options, "structuredMessage");
   return { type: "StructuredMessage", ...messageBase(options), content: options.content };
 }
 
-/** Makes a `ToolCallSummaryMessage`. */
+/** Creates a `ToolCallSummaryMessage`. */
 export function toolCallSummaryMessage(
   options: MessageOptions & {
     readonly content: string;
@@ -114,26 +114,26 @@ export function toolCallSummaryMessage(
   return { type: "ToolCallSummaryMessage", ...messageBase(options), content, toolCalls, results };
 }
 
-/** Makes a `ThoughtEvent`. */
+/** Creates a `ThoughtEvent`. */
 export function thoughtEvent(options: MessageOptions & { readonly content: string }): ThoughtEvent {
   return { type: "ThoughtEvent", ...messageBase(options), content: options.content };
 }
 
-/** Makes a `ToolCallRequestEvent`. */
+/** Creates a `ToolCallRequestEvent`. */
 export function toolCallRequestEvent(
   options: MessageOptions & { readonly content: readonly ToolCall[] },
 ): ToolCallRequestEvent {
   return { type: "ToolCallRequestEvent", ...messageBase(options), content: options.content };
 }
 
-/** Makes a `ToolCallExecutionEvent`. */
+/** Creates a `ToolCallExecutionEvent`. */
 export function toolCallExecutionEvent(
   options: MessageOptions & { readonly content: readonly ToolResult[] },
 ): ToolCallExecutionEvent {
   return { type: "ToolCallExecutionEvent", ...messageBase(options), content: options.content };
 }
 
-/** Makes a `CodeGenerationEvent`. */
+/** Creates a `CodeGenerationEvent`. */
 export function codeGenerationEvent(
   options: MessageOptions & {
     readonly content: string;
@@ -145,7 +145,7 @@ export function codeGenerationEvent(
   return { type: "CodeGenerationEvent", ...messageBase(options), content, codeBlocks, retryAttempt };
 }
 
-/** Makes a `CodeExecutionEvent`; bytes in the result's displays become base64 text. */
+/** Creates a `CodeExecutionEvent`; bytes in the result's displays become base64 text. */
 export function codeExecutionEvent(
   options: MessageOptions & { readonly result: CodeResult; readonly retryAttempt: number },
 ): CodeExecutionEvent {
@@ -153,7 +153,7 @@ export function codeExecutionEvent(
   return { type: "CodeExecutionEvent", ...messageBase(options), result, retryAttempt: options.retryAttempt };
 }
 
-/** Makes a `ModelClientStreamingChunkEvent`. */
+/** Creates a `ModelClientStreamingChunkEvent`. */
 export function streamingChunkEvent(
   options: MessageOptions & { readonly content: string; readonly fullMessageId: string },
 ): ModelClientStreamingChunkEvent {
@@ -161,7 +161,7 @@ export function streamingChunkEvent(
   return { type: "ModelClientStreamingChunkEvent", ...messageBase(options), content, fullMessageId };
 }
 
-/** Makes a `CodeOutputEvent`. */
+/** Creates a `CodeOutputEvent`. */
 export function codeOutputEvent(
   options: MessageOptions & Pick<CodeOutputEvent, "index" | "stream" | "text">,
 ): CodeOutputEvent {
@@ -169,26 +169,26 @@ export function codeOutputEvent(
   return { type: "CodeOutputEvent", ...messageBase(options), index, stream, text };
 }
 
-/** Makes a `CodeApprovalRequestEvent`; its `id` is what `PendingApprovals.answer` takes. */
+/** Creates a `CodeApprovalRequestEvent`; its `id` is what `PendingApprovals.answer` takes. */
 export function codeApprovalRequestEvent(
   options: MessageOptions & { readonly blocks: readonly CodeBlock[] },
 ): CodeApprovalRequestEvent {
   return { type: "CodeApprovalRequestEvent", ...messageBase(options), blocks: options.blocks };
 }
 
-/** Makes a `UserInputRequestedEvent`. */
+/** Creates a `UserInputRequestedEvent`. */
 export function userInputRequestedEvent(options: MessageOptions): UserInputRequestedEvent {
   return { type: "UserInputRequestedEvent", ...messageBase(options), requestId: randomUUID() };
 }
 
-/** Makes a `SelectSpeakerEvent`. */
+/** Creates a `SelectSpeakerEvent`. */
 export function selectSpeakerEvent(
   options: MessageOptions & { readonly content: readonly string[] },
 ): SelectSpeakerEvent {
   return { type: "SelectSpeakerEvent", ...messageBase(options), content: options.content };
 }
 
-/** Makes a `SelectorEvent`. */
+/** Creates a `SelectorEvent`. */
 export function selectorEvent(options: MessageOptions & { readonly content: string }): SelectorEvent {
   return { type: "SelectorEvent", ...messageBase(options), content: options.content };
 }

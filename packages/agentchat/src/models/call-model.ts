@@ -33,7 +33,7 @@ export interface ModelCall {
   readonly streamed: string;
 }
 
-/** Asks a model, yields its text as it comes if `stream` is set, and returns its whole answer. */
+/** Asks a model, yields its text as it is generated if `stream` is set, and returns its whole answer. */
 export async function* callModel(
   messages: readonly ModelMessage[],
   options: CallModelOptions,

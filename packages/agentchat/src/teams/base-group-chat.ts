@@ -19,12 +19,12 @@ import { isTeam, type Participant, type Team } from "./team.ts";
 
 type Items<Result> = AsyncGenerator<AgentMessage | TaskResult, Result, void>;
 
-/** The names of those who speak next, at the same time if there are several; none: the chat is over. */
+/** The names of the next speakers. Several speak at the same time; none ends the chat. */
 export type Speakers = readonly string[];
 
 /**
- * The root of teams. A subclass says who speaks next; this class lets them speak, tells the others, asks the condition, and
- * saves, pauses and ends it all.
+ * The base class of teams. A subclass chooses the next speakers; this class runs their turns, passes messages on, checks
+ * the termination condition, and handles saving, pausing and stopping.
  *
  * @example
  * class PingPong extends BaseGroupChat {
@@ -48,7 +48,7 @@ export abstract class BaseGroupChat implements Team {
 
   /**
    * @param options - checked ones.
-   * @throws InvalidInputError if two participants have one name.
+   * @throws InvalidInputError if two participants have the same name.
    */
   constructor(options: GroupChatOptions) {
     assertOwnNames(options.participants);
@@ -59,7 +59,7 @@ export abstract class BaseGroupChat implements Team {
     this.#log = new ChatLog(this.participantNames);
   }
 
-  /** The names of the participants, in the order in which they were given. */
+  /** The names of the participants, in their original order. */
   get participantNames(): readonly string[] {
     return [...this.#participants.keys()];
   }
@@ -114,16 +114,16 @@ export abstract class BaseGroupChat implements Team {
   /** @throws ComponentError if a part of the team cannot be dumped. */
   abstract dumpComponent(): ComponentModel;
 
-  /** Ends the participants that `loadComponent` made for the team. Those that were passed in stay with who passed them. */
+  /** Ends the participants that `loadComponent` created. Those that you passed in remain yours. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#ownsParticipants) await disposeAll(this.#options.participants);
   }
 
   /**
-   * Says who speaks next. It changes nothing in the team: if the turn fails, the next run asks again. A generator may yield
-   * events on the way.
+   * Returns who speaks next. It must not change the team: if the turn fails, the next run calls it again. A generator may
+   * yield events first.
    *
-   * @param history - everything that was said and done so far.
+   * @param history - all messages and events so far.
    * @param options - the signal of the run.
    */
   protected abstract selectSpeakers(
@@ -132,28 +132,28 @@ export abstract class BaseGroupChat implements Team {
   ): Speakers | Promise<Speakers> | AsyncGenerator<AgentMessage, Speakers, void>;
 
   /**
-   * Called with the messages of a task, and with what a participant has said and done in its turn.
+   * Called with the messages of a task, and with the messages and events of a turn.
    *
-   * @param _speaker - whose turn is over. Absent for a task, and for what a team says before it waits for a person: its turn
-   *   goes on with the next run.
+   * @param _speaker - whose turn has ended. Absent for a task, and for messages of a team that waits for a person: its turn
+   *   continues in the next run.
    */
   protected heard(_messages: readonly AgentMessage[], _speaker?: string): void | Promise<void> {}
 
-  /** Called before a run begins, with the messages of its task. What it throws ends the run before anything has changed. */
+  /** Called before a run begins, with the task's messages. An error ends the run before anything has changed. */
   protected checkStart(_task: readonly ChatMessage[]): void {}
 
-  /** Why the chat is over when nobody speaks next. */
+  /** The stop reason when no one speaks next. */
   protected readonly endReason: string = "Nobody speaks next.";
 
-  /** Forgets who has spoken. */
+  /** Clears the state of the subclass. */
   protected resetManager(): void | Promise<void> {}
 
-  /** What the subclass remembers, as JSON. */
+  /** The state of the subclass, as JSON. */
   protected saveManager(): JsonObject | Promise<JsonObject> {
     return {};
   }
 
-  /** Takes over what `saveManager` gave, whole or not at all. */
+  /** Restores a state from `saveManager`, completely or not at all. */
   protected loadManager(_state: JsonObject): void | Promise<void> {}
 
   /** Makes the team end its participants when it is disposed of. */

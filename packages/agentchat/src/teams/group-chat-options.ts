@@ -4,22 +4,22 @@ import * as z from "zod";
 import type { TerminationCondition } from "../conditions/termination-condition.ts";
 import type { Participant } from "./team.ts";
 
-/** What every team is made from. */
+/** Options of every team. */
 export interface GroupChatOptions {
-  /** Agents and teams, each with a name of its own. They stay the caller's. */
+  /** Agents and teams, with different names. You own them. */
   readonly participants: readonly Participant[];
-  /** When the chat is over. Reset when a run starts. Default: never. */
+  /** When the chat ends. Reset when a run starts. Default: never. */
   readonly terminationCondition?: TerminationCondition | undefined;
-  /** How many turns a run takes at most; what several say at the same time is one turn. Default: no limit. */
+  /** Maximum turns per run; agents that speak at the same time share one turn. Default: no limit. */
   readonly maxTurns?: number | undefined;
   /**
-   * Yield a `SelectSpeakerEvent` whenever somebody is chosen to speak, and before it what the choice took: a `SelectorEvent`
-   * for each answer of a model. Default: false.
+   * Yield a `SelectSpeakerEvent` for each chosen speaker and, before it, a `SelectorEvent` for each answer of a model.
+   * Default: false.
    */
   readonly emitTeamEvents?: boolean | undefined;
-  /** Default: the name of the class. */
+  /** The name of the team. Default: the name of the class. */
   readonly name?: string | undefined;
-  /** What the team is for: shown where a choice is made between participants. Default: a general text. */
+  /** What the team does, for selectors and tools. Default: a general text. */
   readonly description?: string | undefined;
 }
 

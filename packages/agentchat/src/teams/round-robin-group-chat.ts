@@ -7,7 +7,7 @@ import { BaseGroupChat, type Speakers } from "./base-group-chat.ts";
 import { dumpGroupChat, groupChatConfig, loadGroupChat } from "./group-chat-config.ts";
 import { type GroupChatOptions, groupChatOptions } from "./group-chat-options.ts";
 
-/** What a `RoundRobinGroupChat` is made from. Its participants speak in the order of the list. */
+/** Options of `RoundRobinGroupChat`. Its participants speak in the order of the list. */
 export type RoundRobinGroupChatOptions = GroupChatOptions;
 
 const optionSchemas: z.ZodType<RoundRobinGroupChatOptions> = optionsSchema(groupChatOptions);

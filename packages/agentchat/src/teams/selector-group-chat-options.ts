@@ -16,32 +16,32 @@ export type SelectorFunc = (
   history: readonly AgentMessage[],
 ) => string | null | undefined | Promise<string | null | undefined>;
 
-/** Chooses the names among which the model chooses; at least one. */
+/** Returns the names that the model chooses from; at least one. */
 export type CandidateFunc = (history: readonly AgentMessage[]) => readonly string[] | Promise<readonly string[]>;
 
-/** What a `SelectorGroupChat` is made from. */
+/** Options of a `SelectorGroupChat`. */
 export interface SelectorGroupChatOptions extends GroupChatOptions {
-  /** The model that chooses. Stays the caller's. */
+  /** The model that chooses the next speaker. */
   readonly modelClient: ChatCompletionClient;
   /**
-   * What the model is asked. `{roles}` becomes the names and descriptions, `{participants}` the names to choose from, and
-   * `{history}` what was said. Default: a general text.
+   * The prompt for the model, with the placeholders `{roles}` (names and descriptions), `{participants}` (names to choose
+   * from) and `{history}` (the conversation). Default: a general prompt.
    */
   readonly selectorPrompt?: string | undefined;
-  /** Whether the same participant may speak twice in a row. Default: false. */
+  /** Allow the same participant to speak twice in a row. Default: false. */
   readonly allowRepeatedSpeaker?: boolean | undefined;
   /**
-   * How often the model is asked until it names one valid participant. Then the last speaker goes on, or, at the start, the
-   * first candidate begins. Default: 3.
+   * How often to ask the model until it names one valid participant. After that, the last speaker continues or, at the
+   * start, the first candidate begins. Default: 3.
    */
   readonly maxSelectorAttempts?: number | undefined;
-  /** Goes before the model. Default: the model always chooses. */
+  /** Called before the model. Default: the model always chooses. */
   readonly selectorFunc?: SelectorFunc | undefined;
   /** Replaces `allowRepeatedSpeaker`. Default: all, or all but the last speaker. */
   readonly candidateFunc?: CandidateFunc | undefined;
-  /** With `emitTeamEvents`: yield the model's text as it comes, before the `SelectorEvent` with all of it. Default: false. */
+  /** With `emitTeamEvents`: yield the model's text as it is generated, before the complete `SelectorEvent`. Default: false. */
   readonly modelClientStream?: boolean | undefined;
-  /** What of the chat the model sees as `{history}`. Default: everything. */
+  /** Which messages the model sees as `{history}`. Default: all. */
   readonly modelContext?: ChatCompletionContext | undefined;
 }
 

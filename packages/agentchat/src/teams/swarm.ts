@@ -9,7 +9,7 @@ import { BaseGroupChat, type Speakers } from "./base-group-chat.ts";
 import { dumpGroupChat, groupChatConfig, loadGroupChat } from "./group-chat-config.ts";
 import { type GroupChatOptions, groupChatOptions } from "./group-chat-options.ts";
 
-/** What a `Swarm` is made from. */
+/** Options of `Swarm`. */
 export interface SwarmOptions extends GroupChatOptions {
   /** Agents, not teams; the first one begins. Each with a name of its own. They stay the caller's. */
   readonly participants: readonly ChatAgent[];
@@ -23,7 +23,7 @@ const swarmOptions: z.ZodType<SwarmOptions> = optionsSchema({
 const stateSchema = z.strictObject({ target: z.string().nullable() });
 
 /**
- * Agents that hand the chat to each other: the target of the last `HandoffMessage` speaks, and goes on until it hands the
+ * Agents that hand the chat to each other: the target of the last `HandoffMessage` speaks until it hands the
  * chat on. The first participant begins.
  *
  * A handoff to somebody outside, such as a person, needs a `HandoffTermination` for that name: it ends the run. The next run

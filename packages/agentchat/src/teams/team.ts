@@ -2,7 +2,7 @@ import type { ComponentModel, JsonObject } from "@fenced/core";
 import type { ChatAgent, RunOptions, TaskResult } from "../agents/chat-agent.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 
-/** Who takes part in a team: agents, and teams that work on what they hear until they stop by themselves. */
+/** A member of a team: an agent, or a team that works on what it receives until it stops. */
 export type Participant = ChatAgent | Team;
 
 /** Agents that work on a task together. */
@@ -11,34 +11,34 @@ export interface Team extends AsyncDisposable {
   readonly description: string;
 
   /**
-   * Works on a task until the team stops by itself. Without a task it goes on where it stopped.
+   * Works on a task until the team stops. Without a task, it continues where it stopped.
    *
-   * @throws `options.signal.reason` after an abort, once nothing of the run is left running. The team may go on later.
+   * @throws `options.signal.reason` after an abort, once nothing of the run is left running. The team can continue later.
    * @throws the very error that an agent threw.
    * @throws InvalidInputError if the team is running already.
    */
   run(options?: RunOptions): Promise<TaskResult>;
 
-  /** The same as it happens: messages, events and streaming chunks, and last the `TaskResult`. Leaving is an abort. */
+  /** The same as a stream: messages, events and chunks, then the `TaskResult`. Leaving the stream aborts the run. */
   runStream(options?: RunOptions): AsyncIterable<AgentMessage | TaskResult>;
 
   /**
-   * Holds a run up: no turn begins, and nothing more is read from agents that speak, so a program that prints waits. What a
-   * model or a program is computing goes on. To end a run and save it instead, use a condition, or abort it.
+   * Pauses a run: no turn begins, and agents that speak are not read any more, so a program that prints waits. Models and
+   * programs continue to compute. To end and save a run instead, use a condition, or abort it.
    */
   pause(): Promise<void>;
 
-  /** Lets a run that was paused go on. */
+  /** Resumes a paused run. */
   resume(): Promise<void>;
 
   /** Starts over: resets the agents, the conditions and the order of speakers. Not while running. */
   reset(): Promise<void>;
 
-  /** What was said and who comes next, with the memories of all agents, as plain JSON. Not while running. */
+  /** The conversation, the next speaker and the memories of all agents, as plain JSON. Not while running. */
   saveState(): Promise<JsonObject>;
 
   /**
-   * Takes over a state that `saveState` gave. Not while running.
+   * Restores a state from `saveState`. Not while running.
    *
    * @throws InvalidInputError if `state` is not a saved state, or belongs to other agents.
    */
@@ -48,7 +48,7 @@ export interface Team extends AsyncDisposable {
   dumpComponent(): ComponentModel;
 }
 
-/** Tells a team from an agent. */
+/** Whether a participant is a team, not an agent. */
 export function isTeam(participant: Participant): participant is Team {
   return !("onMessagesStream" in participant);
 }

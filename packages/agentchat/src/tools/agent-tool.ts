@@ -6,7 +6,7 @@ import { TaskRunnerTool } from "./task-runner-tool.ts";
 
 /** How an agent is offered as a tool. */
 export interface AgentToolOptions {
-  /** Give the model only what the agent says last. Default: false, everything that was said, each with its source. */
+  /** Return only the agent's last message to the model. Default: false; all messages, each with its source. */
   readonly returnValueAsLastMessage?: boolean | undefined;
 }
 
@@ -40,7 +40,7 @@ export class AgentTool extends TaskRunnerTool {
   readonly #options: AgentToolOptions;
 
   /**
-   * @param agent - stays the caller's.
+   * @param agent - not closed by this class; you own it.
    * @throws InvalidInputError if it is not an agent, or an option is unknown or wrong.
    */
   constructor(agent: ChatAgent, options: AgentToolOptions = {}) {

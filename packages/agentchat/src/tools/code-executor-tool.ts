@@ -20,7 +20,7 @@ export interface CodeExecutorToolOptions {
   readonly name?: string | undefined;
   /** Default: says what the tool does, in which languages, and which functions the code can import. */
   readonly description?: string | undefined;
-  /** Characters of output that the model gets; of more, head and tail. Default: 30,000. */
+  /** Maximum characters of output for the model; longer output keeps its head and tail. Default: 30,000. */
   readonly maxOutputCharacters?: number | undefined;
 }
 
@@ -69,7 +69,7 @@ export class CodeExecutorTool implements Tool, AsyncDisposable {
   #ownsExecutor = false;
 
   /**
-   * @param codeExecutor - where the code runs. Started when it is needed; stays the caller's, who stops it.
+   * @param codeExecutor - where the code runs. It is started when needed; you stop it.
    * @throws InvalidInputError if an option is unknown or wrong.
    */
   constructor(codeExecutor: CodeExecutor, options: CodeExecutorToolOptions = {}) {

@@ -18,7 +18,7 @@ export interface TaskRunner extends AsyncDisposable {
   dumpComponent(): ComponentModel;
 }
 
-/** What a `TaskRunnerTool` is made from. */
+/** Options of `TaskRunnerTool`. */
 export interface TaskRunnerToolOptions {
   readonly name: string;
   readonly description: string;
@@ -80,7 +80,7 @@ export abstract class TaskRunnerTool implements Tool, AsyncDisposable {
     return this.#runner.saveState();
   }
 
-  /** Takes over a state that `saveState` gave. */
+  /** Restores a state from `saveState`. */
   async loadState(state: JsonObject): Promise<void> {
     await this.#runner.loadState(state);
   }

@@ -6,11 +6,11 @@ import { TaskRunnerTool } from "./task-runner-tool.ts";
 
 /** How a team is offered as a tool. */
 export interface TeamToolOptions {
-  /** What the model calls it: letters, digits, `_` and `-`, at most 64. Default: the team's name. */
+  /** Its name for the model: letters, digits, `_` and `-`, at most 64. Default: the team's name. */
   readonly name?: string | undefined;
-  /** Tells the model what it does. Default: the team's description. */
+  /** Describes the tool to the model. Default: the team's description. */
   readonly description?: string | undefined;
-  /** Give the model only what is said last. Default: false, everything that was said, each with its source. */
+  /** Return only the last message to the model. Default: false; all messages, each with its source. */
   readonly returnValueAsLastMessage?: boolean | undefined;
 }
 
@@ -51,7 +51,7 @@ export class TeamTool extends TaskRunnerTool {
   readonly #options: TeamToolOptions;
 
   /**
-   * @param team - stays the caller's.
+   * @param team - not closed by this class; you own it.
    * @throws InvalidInputError if it is not a team, or an option is unknown or wrong.
    */
   constructor(team: Team, options: TeamToolOptions = {}) {

@@ -5,11 +5,11 @@ import { toJsonObject } from "../common/json.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 
-/** Something that a model may have called. */
+/** Something that a model can call. */
 export interface Tool {
-  /** What the model calls it: letters, digits, `_` and `-`, at most 64. Unique among an agent's tools and handoffs. */
+  /** Its name for the model: letters, digits, `_` and `-`, at most 64. Unique among an agent's tools and handoffs. */
   readonly name: string;
-  /** Tells the model what it does and when to use it. */
+  /** Describes to the model what it does and when to use it. */
   readonly description: string;
   /** The arguments, an object: a zod schema, against which they are checked, or JSON Schema, which only the model sees. */
   readonly parameters: z.ZodType | JsonObject;
@@ -30,7 +30,7 @@ export interface Tool {
   /** What the tool remembers, as plain JSON: part of its agent's state. */
   saveState?(): Promise<JsonObject>;
 
-  /** Takes over what `saveState` gave. */
+  /** Restores a state from `saveState`. */
   loadState?(state: JsonObject): Promise<void>;
 
   /** Forgets what it remembers: part of its agent's reset. */

@@ -17,7 +17,7 @@ import { checkGraph, hasCycle } from "./check-graph.ts";
 import { type DiGraph, diGraphSchema, edgesOf } from "./di-graph.ts";
 import { GraphProgress } from "./graph-progress.ts";
 
-/** What a `GraphFlow` is made from. */
+/** Options of `GraphFlow`. */
 export interface GraphFlowOptions extends GroupChatOptions {
   /** Who speaks after whom; its nodes are the participants. */
   readonly graph: DiGraph;
@@ -33,7 +33,7 @@ const graphFlowOptions: z.ZodType<GraphFlowOptions> = optionsSchema({
  * have spoken where ways join, and again where a way leads back. All hear what each one says.
  *
  * The chat is over when no way leads on; the next run begins the graph anew. A run that a condition or `maxTurns` ends
- * before goes on where it stopped.
+ * before continues where it stopped.
  *
  * @example
  * const builder = new DiGraphBuilder().addNode(writer).addNode(grammar).addNode(style).addNode(editor);
