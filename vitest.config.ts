@@ -32,8 +32,16 @@ const folders = ["packages", "apps"].flatMap((parent) =>
 );
 folders.push({ name: "test-support", root: join(root, "test-support") });
 
-// Many small files, none of which changes what another one sees: they share processes, and load what they test once in each.
-const oneProcess = new Set(["agentchat", "core", "executor-kit", "model-ai-sdk"]);
+// Many files, none of which changes what another one sees: they share processes, and load what they test once in each.
+const oneProcess = new Set([
+  "agentchat",
+  "core",
+  "executor-docker",
+  "executor-jupyter",
+  "executor-kit",
+  "executor-local",
+  "model-ai-sdk",
+]);
 
 // Both majors of the AI SDK that the packages allow are tested: the newer one under another name.
 const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfiguration => ({
@@ -73,8 +81,9 @@ export default defineConfig({
   oxc: { target: "es2023" },
   test: {
     pool: "forks",
-    // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end.
-    maxWorkers: Math.max(3, Math.min(4, availableParallelism())),
+    // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end. In CI,
+    // three gates run side by side, so that is not needed there.
+    maxWorkers: Math.max(process.env.CI === undefined ? 3 : 2, Math.min(4, availableParallelism())),
     // Of cases that wait: each has a container or a kernel of its own to start, and all workers do that at once.
     maxConcurrency: 3,
     testTimeout: 60_000,

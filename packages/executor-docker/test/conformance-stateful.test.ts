@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, place } from "@fenced/test-support";
+import { needs, variant } from "@fenced/test-support";
 import { afterAll, describe, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { dockerSubject } from "./support/docker-subject.ts";
@@ -16,6 +16,25 @@ describe("Docker Engine", needs("docker"), () => {
       hostCommand: [...hostCommand(image), "", "stateful"],
       create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true, ...options }),
     },
-    place(),
+    variant(
+      "blocks",
+      "code",
+      "output",
+      "encoding",
+      "standard input",
+      "environment",
+      "stream",
+      "stream that nobody reads",
+      "timeout",
+      "abort",
+      "concurrency",
+      "state",
+      "life cycle",
+      "lost session",
+      "python functions",
+      "host functions",
+      "displays",
+      "leaks",
+    ),
   );
 });
