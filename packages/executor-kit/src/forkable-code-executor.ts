@@ -8,7 +8,7 @@ import {
   InvalidInputError,
 } from "@fenced/core";
 import { checkOptions, optionsSchema, type OptionSchemas, signalOption } from "@fenced/core/options";
-import type * as z from "zod";
+import * as z from "zod";
 import type { BackendSession } from "./backend-session.ts";
 import { BaseCodeExecutor, type SharedParts } from "./base-code-executor.ts";
 import type { BaseExecutorOptions, CommandLineExecutorOptions } from "./base-executor-options.ts";
@@ -25,6 +25,34 @@ export interface ForkOptions {
 const forkOptions: z.ZodType<ForkOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<ForkOptions>);
+
+/** Options of executors whose Python blocks can run in an interpreter that lives from block to block. */
+export interface StatefulExecutorOptions {
+  /**
+   * Run Python blocks in one interpreter, so that variables survive from block to block, and the value of the last expression is
+   * shown; `fork()` then makes a second executor with the same variables. Calls run one after another. Blocks in other
+   * languages remain processes of their own. Default: false.
+   */
+  readonly stateful?: boolean;
+  /**
+   * The directory on this host where rich outputs of a stateful session are saved as files. Default: a temporary one, deleted by
+   * `stop()`.
+   */
+  readonly outputDir?: string;
+}
+
+/** The schemas of these options, each by itself. */
+export const statefulOptions: OptionSchemas<StatefulExecutorOptions> = {
+  stateful: z.boolean().exactOptional(),
+  outputDir: z.string().min(1).exactOptional(),
+};
+
+/** Reports an option that would be ignored. */
+export function checkStateful({ value, issues }: z.core.ParsePayload<StatefulExecutorOptions>): void {
+  if (value.outputDir === undefined || value.stateful === true) return;
+  const message = "needs `stateful: true`: only a stateful session shows rich outputs";
+  issues.push({ code: "custom", path: ["outputDir"], input: value.outputDir, message });
+}
 
 /** What the session of an executor of command-line languages is opened for. */
 export interface CommandLineSessionRequest<Options> {

@@ -27,13 +27,8 @@ export {
 } from "./supervised-session.ts";
 export type { Supervisor } from "./supervisor.ts";
 export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
-export {
-  checkStateful,
-  type StatefulExecutorOptions,
-  statefulOptions,
-  warmOption,
-  type WarmOptions,
-} from "./interpreter-options.ts";
+export { warmOption, type WarmOptions } from "./interpreter-options.ts";
+export { checkStateful, type StatefulExecutorOptions, statefulOptions } from "../forkable-code-executor.ts";
 export { encodeFrame, hostMagic, type FrameConsumer, FrameReader } from "./wire.ts";
 export { StatefulSession, type StatefulOptions } from "./stateful-session.ts";
 export { type StatefulPlace, StatefulPython } from "./stateful-python.ts";

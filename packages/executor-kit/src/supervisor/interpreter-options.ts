@@ -26,18 +26,15 @@ const warmSettings: z.ZodType<WarmOptions> = optionsSchema({
 export const warmOption: z.ZodType<false | WarmOptions> = z.union([z.literal(false), warmSettings]);
 
 /**
- * The interpreters to keep waiting for an executor's blocks, if `warm` asks for it: Python only
- * if it runs blocks without arguments of its own. None for a stateful session: hostile code in an interpreter that lives on
- * could wait for them.
+ * The interpreters to keep waiting for an executor's blocks; Python only if it runs blocks without arguments of its own.
  *
  * @param env - the variables of the blocks.
  */
 export function warmPrograms(
   { found }: Pick<PlaceLanguages, "found">,
-  { warm, stateful = false }: { readonly warm?: false | WarmOptions | undefined; readonly stateful?: boolean },
+  warm: WarmOptions,
   env: Readonly<Record<string, string>>,
-): WarmPrograms | undefined {
-  if (warm === undefined || warm === false || stateful) return undefined;
+): WarmPrograms {
   const [python, ...words] = found.get("python")?.command ?? [];
   const node = found.get("javascript")?.command;
   return {
@@ -46,34 +43,6 @@ export function warmPrograms(
     ...warm,
     env,
   };
-}
-
-/** Options of executors whose Python blocks can run in an interpreter that lives from block to block. */
-export interface StatefulExecutorOptions {
-  /**
-   * Run Python blocks in one interpreter, so that variables survive from block to block, and the value of the last expression is
-   * shown; `fork()` then makes a second executor with the same variables. Calls run one after another. Blocks in other
-   * languages remain processes of their own. Default: false.
-   */
-  readonly stateful?: boolean;
-  /**
-   * The directory on this host where rich outputs of a stateful session are saved as files. Default: a temporary one, deleted by
-   * `stop()`.
-   */
-  readonly outputDir?: string;
-}
-
-/** The schemas of these options, each by itself. */
-export const statefulOptions: OptionSchemas<StatefulExecutorOptions> = {
-  stateful: z.boolean().exactOptional(),
-  outputDir: z.string().min(1).exactOptional(),
-};
-
-/** Reports an option that would be ignored. */
-export function checkStateful({ value, issues }: z.core.ParsePayload<StatefulExecutorOptions>): void {
-  if (value.outputDir === undefined || value.stateful === true) return;
-  const message = "needs `stateful: true`: only a stateful session shows rich outputs";
-  issues.push({ code: "custom", path: ["outputDir"], input: value.outputDir, message });
 }
 
 /**

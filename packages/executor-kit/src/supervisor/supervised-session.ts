@@ -265,9 +265,10 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   }
 
   #keepWarm(place: Place): void {
-    if (this.#settings.wrap) return;
-    const programs = warmPrograms(place.languages, this.#settings, this.#variables(place, this.#settings));
-    if (programs) place.runner.keepWarm?.(programs);
+    const { wrap, warm = false, stateful } = this.#settings;
+    // Hostile code in an interpreter that lives on could wait for those of a stateful session.
+    if (wrap || warm === false || stateful) return;
+    place.runner.keepWarm?.(warmPrograms(place.languages, warm, this.#variables(place, this.#settings)));
   }
 
   #wrap(command: readonly string[]): readonly string[] {
