@@ -93,7 +93,8 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
       const error = await starting;
       // The kill may have come too late for this start.
       if (error === undefined) continue;
-      expect(error).toSatisfy(lost(/was killed while it started: it ended.*Call again/s));
+      // It may also have come when the supervisor had answered, and the start was not over.
+      expect(error).toSatisfy(lost(/(was killed while it started|is lost): it ended.*call again/is));
       expect(await printed(executor, "bash", "echo next")).toBe("next");
       return;
     }
