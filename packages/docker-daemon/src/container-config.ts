@@ -2,7 +2,8 @@ import { stat } from "node:fs/promises";
 import { type OptionSchemas, wholeNumberOption } from "@fenced/core/options";
 import type { HostConfig } from "dockerode";
 import { z } from "zod";
-import { answered, type DaemonClient } from "./daemon-client.ts";
+import { answered } from "./daemon-calls.ts";
+import type { DaemonClient } from "./find-daemon.ts";
 
 /** Limits and privileges of a container. */
 export interface ContainerLimits {

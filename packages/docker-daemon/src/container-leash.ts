@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
-import type { DaemonTransport } from "./daemon-client.ts";
+import type { DaemonTransport } from "./find-daemon.ts";
 
 const waitProgram: string = readFileSync(new URL("./container-leash.sh", import.meta.url), "utf8");
 const endProgram: string = readFileSync(new URL("./container-leash.mjs", import.meta.url), "utf8");

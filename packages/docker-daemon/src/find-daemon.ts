@@ -1,20 +1,60 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { Agent } from "node:http";
+import { Agent as TlsAgent } from "node:https";
 import { homedir } from "node:os";
 import path from "node:path";
-import { BackendUnavailableError } from "@fenced/core";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import Docker, { type DockerOptions } from "dockerode";
 import { z } from "zod";
-import {
-  addressOf,
-  answered,
-  connectionReason,
-  type DaemonClient,
-  type DaemonTransport,
-  type DockerConnection,
-  dockerReason,
-  openClient,
-  readConnection,
-} from "./daemon-client.ts";
+import { answered, connectionReason, dockerReason } from "./daemon-calls.ts";
+import { SshAgent, sshWords } from "./ssh-agent.ts";
+
+/**
+ * Where a daemon listens: an address as in `DOCKER_HOST` (`unix://`, `npipe://`, `tcp://`, `http://`, `https://`,
+ * `ssh://`), or an address with a directory of TLS certificates (`ca.pem`, `cert.pem`, `key.pem`).
+ */
+export type DockerConnection =
+  | string
+  | {
+      readonly host: string;
+      /** Directory of the certificates. Default: no TLS. */
+      readonly certPath?: string;
+      /** Verify the daemon's certificate. Default: true. */
+      readonly tlsVerify?: boolean;
+    };
+
+/** The schema of a connection. */
+export const dockerConnection: z.ZodType<DockerConnection> = z.union([
+  z.string(),
+  optionsSchema({
+    host: z.string(),
+    certPath: z.string().exactOptional(),
+    tlsVerify: z.boolean().exactOptional(),
+  } satisfies OptionSchemas<Exclude<DockerConnection, string>>),
+]);
+
+/** How to reach a daemon, as plain data. */
+export type DaemonTransport =
+  | { readonly kind: "socket"; readonly path: string }
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | {
+      readonly kind: "tls";
+      readonly host: string;
+      readonly port: number;
+      readonly certPath?: string;
+      readonly verify: boolean;
+    }
+  | { readonly kind: "ssh"; readonly words: readonly string[] };
+
+/** A client for a daemon that has not been contacted yet. */
+export interface DaemonClient {
+  readonly docker: Docker;
+  readonly transport: DaemonTransport;
+  /** Closes idle connections. */
+  release(): void;
+}
 
 /** A daemon that answered. */
 export interface Daemon extends DaemonClient {
@@ -69,7 +109,7 @@ async function tryStrategy({ connection: find }: Strategy): Promise<Daemon | str
     if (transport.kind === "socket" && process.platform !== "win32" && !existsSync(transport.path)) {
       return `${transport.path}: ${missing}`;
     }
-    return await ping(addressOf(connection), transport);
+    return await ping(typeof connection === "string" ? connection : connection.host, transport);
   } catch (error) {
     return dockerReason(error);
   }
@@ -152,4 +192,97 @@ function connectionFromContext(env: NodeJS.ProcessEnv = process.env): DockerConn
 function readJson<T>(file: string, schema: z.ZodType<T>): T | undefined {
   if (!existsSync(file)) return undefined;
   return schema.parse(JSON.parse(readFileSync(file, "utf8")));
+}
+
+/**
+ * Resolves a connection to a transport.
+ *
+ * @throws InvalidInputError if the address is invalid or a certificate cannot be read.
+ */
+export function readConnection(connection: DockerConnection): DaemonTransport {
+  const { host, ...tls } = typeof connection === "string" ? { host: connection } : connection;
+  const socket = /^(?:unix|npipe):\/\/(.+)$/.exec(host)?.[1] ?? (path.isAbsolute(host) ? host : undefined);
+  if (socket !== undefined) return { kind: "socket", path: socket.replaceAll("/", path.sep) };
+  const url = parse(host);
+  const name = url.hostname.replaceAll(/^\[|\]$/g, "");
+  if (url.protocol === "ssh:") return { kind: "ssh", words: sshWords(url) };
+  const certPath = tls.certPath === undefined ? undefined : path.resolve(tls.certPath);
+  readCertificates(certPath);
+  if (url.protocol !== "https:" && certPath === undefined) {
+    return { kind: "tcp", host: name, port: Number(url.port || 2375) };
+  }
+  const certificates = certPath === undefined ? {} : { certPath };
+  return { kind: "tls", host: name, port: Number(url.port || 2376), ...certificates, verify: tls.tlsVerify ?? true };
+}
+
+/** Creates a client without connecting. */
+function openClient(transport: DaemonTransport): DaemonClient {
+  const agent = agentOf(transport);
+  return { docker: makeClient({ ...clientOptions(transport), agent }), transport, release: () => agent.destroy() };
+}
+
+function clientOptions(transport: DaemonTransport): DockerOptions {
+  if (transport.kind === "socket") return { socketPath: transport.path };
+  // Over ssh, the client speaks HTTP over the agent's connection; the name is used only in the request's headers.
+  if (transport.kind === "ssh") return { protocol: "http", host: "docker", port: 80 };
+  const { kind, host, port } = transport;
+  return { protocol: kind === "tls" ? "https" : "http", host, port };
+}
+
+function agentOf(transport: DaemonTransport): Agent {
+  if (transport.kind === "ssh") return new SshAgent(transport.words);
+  if (transport.kind !== "tls") return new Agent({ keepAlive: true });
+  const { certPath, verify } = transport;
+  return new TlsAgent({ keepAlive: true, ...readCertificates(certPath), rejectUnauthorized: verify });
+}
+
+/** The client reads these variables itself, and would mix them with the chosen connection. */
+const clientVariables = ["DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_PATH_PREFIX"];
+
+function makeClient(options: DockerOptions & { readonly agent: Agent }): Docker {
+  const saved = clientVariables.map((name) => [name, process.env[name]] as const);
+  for (const name of clientVariables) Reflect.deleteProperty(process.env, name);
+  try {
+    return new Docker(options);
+  } finally {
+    for (const [name, value] of saved) if (value !== undefined) process.env[name] = value;
+  }
+}
+
+function parse(host: string): URL {
+  const url = URL.canParse(host) ? new URL(host) : undefined;
+  const known = url !== undefined && ["tcp:", "http:", "https:", "ssh:"].includes(url.protocol) && url.hostname !== "";
+  if (!known) {
+    throw new InvalidInputError(`${JSON.stringify(host)} is not the address of a Docker daemon`, {
+      remedy: "Write it as unix:///path, npipe:////./pipe/name, tcp://host:port, https://host:port or ssh://user@host.",
+    });
+  }
+  if (url.password !== "") {
+    throw new InvalidInputError("The address of the Docker daemon contains a password, which cannot be used", {
+      remedy: "Remove it, and let ssh log in with a key.",
+    });
+  }
+  return url;
+}
+
+/**
+ * The files in `certPath`: an authority to trust, a client certificate with its key, or both, as in a Docker context.
+ */
+function readCertificates(directory: string | undefined): object | undefined {
+  if (directory === undefined) return undefined;
+  const files = { ca: "ca.pem", cert: "cert.pem", key: "key.pem" };
+  try {
+    const found = Object.entries(files).filter(([, name]) => existsSync(path.join(directory, name)));
+    if (found.length === 0) throw new Error("it contains no ca.pem, cert.pem or key.pem");
+    const certificates = Object.fromEntries(
+      found.map(([option, name]) => [option, readFileSync(path.join(directory, name))]),
+    );
+    if ("cert" in certificates !== "key" in certificates) throw new Error("cert.pem and key.pem belong together");
+    return certificates;
+  } catch (cause) {
+    throw new InvalidInputError(`The certificates in ${directory} cannot be used: ${String(cause)}`, {
+      remedy: "Give a directory with ca.pem, or cert.pem and key.pem, or all three.",
+      cause,
+    });
+  }
 }

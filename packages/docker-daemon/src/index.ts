@@ -10,25 +10,31 @@ export {
   userForBind,
   userForVolume,
 } from "./container-config.ts";
-export { asDuplex, execProgram, type ProgramStreams, splitOutputs } from "./container-streams.ts";
 export {
   answered,
+  asDuplex,
   type Container,
   type ContainerCreateOptions,
-  type DaemonClient,
-  type DaemonTransport,
-  dockerConnection,
   type DockerClient,
-  type DockerConnection,
   dockerReason,
   type Exec,
+  execProgram,
   type HostConfig,
   isNotFound,
   type MountSettings,
   OutputDemultiplexer,
-  readConnection,
+  type ProgramStreams,
   removeContainer,
+  splitOutputs,
   statusCode,
-} from "./daemon-client.ts";
-export { findDaemon, type Daemon } from "./find-daemon.ts";
+} from "./daemon-calls.ts";
+export {
+  type Daemon,
+  type DaemonClient,
+  type DaemonTransport,
+  dockerConnection,
+  type DockerConnection,
+  findDaemon,
+  readConnection,
+} from "./find-daemon.ts";
 export { ensureImage, type ImageRequest, type PullProgress } from "./pull-image.ts";

@@ -1,7 +1,7 @@
 import { BackendUnavailableError } from "@fenced/core";
 import type Docker from "dockerode";
 import { z } from "zod";
-import { answered, dockerReason, isNotFound } from "./daemon-client.ts";
+import { answered, dockerReason, isNotFound } from "./daemon-calls.ts";
 
 /** A progress report of the daemon about a pull. */
 export interface PullProgress {

@@ -3,15 +3,6 @@ import { Agent } from "node:http";
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 
-/** A daemon at an `ssh://` address. */
-export interface SshTarget {
-  readonly host: string;
-  readonly port?: number;
-  readonly user?: string;
-  /** The daemon's socket on the remote machine. Default: the default of `docker` there. */
-  readonly socket?: string;
-}
-
 /** Seconds that the remote machine may take to answer. */
 const connectSeconds = 10;
 
@@ -23,7 +14,7 @@ const connectSeconds = 10;
 export class SshAgent extends Agent {
   readonly #words: readonly string[];
 
-  /** @param words - the arguments of `ssh`: `sshWords(target)`. */
+  /** @param words - the arguments of `ssh`: `sshWords(address)`. */
   constructor(words: readonly string[]) {
     super({ keepAlive: true });
     this.#words = words;
@@ -34,14 +25,19 @@ export class SshAgent extends Agent {
   }
 }
 
-/** The arguments for `ssh` to connect to a daemon. */
-export function sshWords({ host, port, user, socket }: SshTarget): string[] {
+/**
+ * The arguments for `ssh` to connect to a daemon.
+ *
+ * @param address - `ssh://user@host:port/path/of/the/socket`; all but the host can be left out.
+ */
+export function sshWords({ hostname, port, username, pathname }: URL): string[] {
   const words = ["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${connectSeconds}`];
-  if (user !== undefined) words.push("-l", user);
-  if (port !== undefined) words.push("-p", String(port));
-  words.push("--", host, "docker");
+  if (username !== "") words.push("-l", decodeURIComponent(username));
+  if (port !== "") words.push("-p", port);
+  words.push("--", hostname.replaceAll(/^\[|\]$/g, ""), "docker");
+  const socket = decodeURIComponent(pathname);
   // The remote machine's shell parses it.
-  if (socket !== undefined) words.push("--host", `'unix://${socket.replaceAll("'", String.raw`'\''`)}'`);
+  if (socket !== "" && socket !== "/") words.push("--host", `'unix://${socket.replaceAll("'", String.raw`'\''`)}'`);
   return [...words, "system", "dial-stdio"];
 }
 

@@ -1,4 +1,4 @@
-import { type ApproveHostCall, FunctionWithRequirements, type HostFunction } from "@fenced/core";
+import { type ApproveHostCall, FunctionWithRequirements, type HostFunction, isPythonIdentifier } from "@fenced/core";
 import {
   callbackOption,
   environmentOption,
@@ -85,7 +85,10 @@ export const baseExecutorConfig: OptionSchemas<BaseExecutorOptions> = {
   maxOutputBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
   env: environmentOption.exactOptional(),
   functions: z.array(functionOption).exactOptional(),
-  functionsModule: z.string().exactOptional(),
+  functionsModule: z
+    .string()
+    .refine(isPythonIdentifier, 'must be a Python identifier that is not a keyword, such as "functions"')
+    .exactOptional(),
   approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
   maxHostCalls: wholeNumberOption({ from: 0 }).exactOptional(),
 };

@@ -13,8 +13,7 @@ export {
   type ForkOptions,
 } from "./forkable-code-executor.ts";
 export { errorCode, PinnedDirectory, asWorkspaceError, type FileOwner } from "./workspace/pinned-directory.ts";
-export { removeTree } from "./workspace/walk-tree.ts";
-export { formatFunctions, functionStub, type OfferedHostFunctions } from "./functions/format-functions.ts";
+export { functionStub } from "./functions/format-functions.ts";
 export type { FunctionPlaces } from "./functions/function-setup.ts";
 export { functionVariables } from "./functions/function-variables.ts";
 export { listenForCalls } from "./host-calls/call-server.ts";
@@ -34,9 +33,7 @@ export {
   programsOf,
   pythonPath,
 } from "./languages/command-languages.ts";
-export { bundleSize } from "./output/bundle-size.ts";
-export type { StreamName } from "./output/output-collector.ts";
-export { OutputCollector } from "./output/output-collector.ts";
+export { OutputCollector, type StreamName } from "./output/output-collector.ts";
 export { ControlGroup } from "./processes/control-group.ts";
 export { Heartbeat, type HeartbeatOptions } from "./processes/heartbeat.ts";
 export { killProcesses, type ProcessFamily } from "./processes/kill-processes.ts";
@@ -49,16 +46,8 @@ export { networkVariables } from "./supervisor/session-network.ts";
 export { OutputQueue } from "./run/output-queue.ts";
 export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";
 export { DirectoryFiles, type DirectoryFilesOptions } from "./workspace/directory-files.ts";
-export { collectContent, FileListing, fileLimits, type FileLimits } from "./workspace/file-limits.ts";
 export { filenameDirective } from "./run/run-blocks.ts";
-export {
-  readOwnFile,
-  removeFunctionsPackage,
-  removeOwnFile,
-  SessionDirectories,
-  writeOwnFile,
-  type SessionOwner,
-} from "./workspace/session-directories.ts";
+export { removeOwnFile, SessionDirectories, type SessionOwner } from "./workspace/session-directories.ts";
 export { RemoteFiles, type RemoteFileAccess } from "./workspace/remote-files.ts";
 export type { FileContent } from "./workspace/spool-file.ts";
 export { normalizeWorkspacePath } from "./workspace/workspace-path.ts";

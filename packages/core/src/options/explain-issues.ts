@@ -1,5 +1,4 @@
 import type * as z from "zod";
-import { nearestName } from "./nearest-name.ts";
 
 /** A problem with the options, and what to do about it. */
 interface Finding {
@@ -37,10 +36,7 @@ function explain(issue: z.core.$ZodIssue): Finding {
   return { name, problem: `the options are ${issue.code === "custom" ? "not valid" : state(issue)}`, remedy };
 }
 
-/**
- * The issues of the union member that the caller most likely meant; if there is no such member, what all of them
- * require.
- */
+/** The issues of the union member that the caller most likely meant, or the union's own if there is no such member. */
 function innermost(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): z.core.$ZodIssue[] {
   const path = [...above, ...issue.path];
   if (issue.code !== "invalid_union") return [{ ...issue, path }];
@@ -51,9 +47,7 @@ function innermost(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []):
   const branches = issue.errors.filter((errors) => !errors.some(isOfAnotherKind));
   const [meant] = branches;
   if (meant && branches.length === 1) return meant.flatMap((each) => innermost(each, path));
-  if (issue.message !== anotherValue) return [{ ...issue, path }];
-  const wanted = issue.errors.flatMap(([first]) => (first ? [first.message.replace(/^must be /, "")] : []));
-  return [{ ...issue, path, message: `must be ${oneOf([...new Set(wanted)])}` }];
+  return [{ ...issue, path }];
 }
 
 /** The value is not of this member's type, or its tag says another kind (`type: "docker"`). */
@@ -83,71 +77,4 @@ function pathName(path: readonly PropertyKey[]): string {
     .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
     .join("")
     .replace(/^\./, "");
-}
-
-/** The message for a union when no particular member was meant. */
-const anotherValue = "must have another value";
-
-/** What a value must be, as the end of a sentence about it: "must be a number". Schemas can override it. */
-export function requirement(issue: z.core.$ZodRawIssue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      return `must be ${kinds[issue.expected] ?? `a value of the type ${issue.expected}`}`;
-    case "invalid_value":
-      return `must be ${oneOf(issue.values.map(literal))}`;
-    case "invalid_union":
-      return Array.isArray(issue.options) ? `must be ${oneOf(issue.options.map(literal))}` : anotherValue;
-    case "too_small":
-      return bound(issue.origin, issue.minimum, issue.inclusive === false ? "more than" : "at least");
-    case "too_big":
-      return bound(issue.origin, issue.maximum, issue.inclusive === false ? "less than" : "at most");
-    case "unrecognized_keys":
-      return issue.keys.map((key) => suggestion(key, knownNames(issue.inst))).join(" ");
-    default:
-      return anotherValue;
-  }
-}
-
-function literal(value: unknown): string {
-  return JSON.stringify(value);
-}
-
-const kinds: Readonly<Record<string, string>> = {
-  array: "an array",
-  boolean: "true or false",
-  function: "a function",
-  int: "a whole number",
-  number: "a finite number",
-  object: "an object",
-  record: "an object",
-  string: "a string",
-  tuple: "an array",
-};
-
-/** `a`, `a or b`, `a, b or c`. */
-function oneOf(choices: readonly string[]): string {
-  return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
-}
-
-function bound(origin: string, limit: number | bigint, relation: string): string {
-  if (origin === "string" && limit === 1) return "must not be empty";
-  if (origin === "string") return `must have ${relation} ${limit} characters`;
-  if (origin === "array") return limit === 1 ? "must not be empty" : `must have ${relation} ${limit} entries`;
-  return `must be ${relation} ${limit}`;
-}
-
-function suggestion(key: string, known: readonly string[]): string {
-  const near = nearestName(key, known);
-  if (near !== undefined) return `Did you mean "${near}"${unit(near)}?`;
-  return known.length === 0 ? "There are no options." : `The options are ${known.join(", ")}.`;
-}
-
-function unit(name: string): string {
-  if (name.endsWith("Ms")) return ", in milliseconds";
-  return name.endsWith("Bytes") ? ", in bytes" : "";
-}
-
-function knownNames(schema: object | undefined): readonly string[] {
-  const shape: unknown = schema && "shape" in schema ? schema.shape : undefined;
-  return typeof shape === "object" && shape !== null ? Object.keys(shape) : [];
 }

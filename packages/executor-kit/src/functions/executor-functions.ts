@@ -61,7 +61,7 @@ export class ExecutorFunctions {
     this.#settings = settings;
     this.travelling = functions.flatMap((each) => (isHostFunction(each) ? [] : [each]));
     this.#own = functions.filter(isHostFunction);
-    this.#assert(this.#own);
+    if (functions.length > 0) this.#assert(this.#own);
     this.chooseOwn();
   }
 

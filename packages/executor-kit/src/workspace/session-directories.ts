@@ -10,7 +10,7 @@ import { blockSource } from "../languages/command-languages.ts";
 import type { LeashOptions } from "../processes/leash.ts";
 import type { BlockRun } from "../run/block-run.ts";
 import { DirectoryFiles } from "./directory-files.ts";
-import { openRegularFile, type FileOwner, PinnedDirectory } from "./pinned-directory.ts";
+import { errorCode, openRegularFile, type FileOwner, PinnedDirectory } from "./pinned-directory.ts";
 import { removeEntry, removeTree } from "./walk-tree.ts";
 
 /** Maximum size of an executor's own file. */
@@ -231,8 +231,8 @@ export async function readOwnFile(place: string): Promise<string> {
 export async function removeOwnFile(place: string): Promise<void> {
   try {
     unlinkSync(place);
-  } catch {
-    await removeTree(place).catch(() => {});
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") await removeTree(place).catch(() => {});
   }
 }
 

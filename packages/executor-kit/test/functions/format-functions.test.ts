@@ -1,6 +1,6 @@
 import { FunctionWithRequirements } from "@fenced/core";
-import { formatFunctions, functionStub } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
+import { formatFunctions, functionStub } from "../../src/functions/format-functions.ts";
 
 const load = FunctionWithRequirements.fromString(`
     def load(path: str = "a", *rest) -> "list":

@@ -3,9 +3,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { FunctionWithRequirements, hostFunction, type JsonSchema } from "@fenced/core";
-import { formatFunctions } from "@fenced/executor-kit";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
+import { formatFunctions } from "../../src/functions/format-functions.ts";
 import { javaScriptHostModule, pythonHostModule } from "../../src/host-calls/stubs/host-modules.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 

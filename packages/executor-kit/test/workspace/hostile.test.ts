@@ -3,16 +3,16 @@ import { once } from "node:events";
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
+import { DirectoryFiles } from "@fenced/executor-kit";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished } from "vitest";
 import {
-  DirectoryFiles,
   readOwnFile,
   removeFunctionsPackage,
   removeOwnFile,
-  removeTree,
   writeOwnFile,
-} from "@fenced/executor-kit";
-import { needs } from "@fenced/test-support";
-import { describe, expect, it, onTestFinished } from "vitest";
+} from "../../src/workspace/session-directories.ts";
+import { removeTree } from "../../src/workspace/walk-tree.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 /** Runs Python in a directory until the test is finished; resolves when it has printed something. */
