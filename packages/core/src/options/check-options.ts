@@ -9,8 +9,8 @@ import type { ChatCompletionClient } from "../models/chat-completion-client.ts";
 import { explainIssues, requirement } from "./explain-issues.ts";
 
 /**
- * Validates a caller's options at run time, since JavaScript has no types and TypeScript loses them on the way from a
- * config file. Call it first in every constructor and function that takes options, and use what it returns.
+ * Validates a caller's options at run time: JavaScript callers have no types, and neither do config files. Call it
+ * first in every constructor and function that takes options, and use what it returns.
  *
  * @param schema - made with `optionsSchema`, so that a misspelled name is an error.
  * @param options - the caller's options. Options that are `undefined` count as not given.
@@ -92,7 +92,7 @@ export function objectOption<Kind extends object>(
   );
 }
 
-/** An `AbortSignal`, of any realm. */
+/** An `AbortSignal` from any realm. */
 export const signalOption: z.ZodType<AbortSignal> = objectOption<AbortSignal>(
   ["addEventListener", "removeEventListener", "throwIfAborted"],
   "an AbortSignal",
