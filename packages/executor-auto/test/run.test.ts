@@ -24,7 +24,7 @@ describe("fenced run", () => {
     expect(exitCode).toBe(7);
     expect(stdout).toBe("one\n");
     expect(stderr).toBe(
-      "The code runs in an interpreter in WebAssembly.\nNot run: blocks in json.\ntwo\nBlock 2 of 3 failed; those after it were not run.\n",
+      "The code runs in an interpreter in WebAssembly.\nNot run: blocks in json.\ntwo\nBlock 2 of 3 failed; the blocks after it were not run.\n",
     );
   });
 
@@ -117,7 +117,7 @@ describe("the code in a text", () => {
       languages: ["python", "sh"],
       notes: [
         "Not run: blocks in no language, text.",
-        "Not run: a block that is never closed, so that it may be half a program.",
+        "Not run: a block without a closing fence, which may be incomplete.",
       ],
     });
   });

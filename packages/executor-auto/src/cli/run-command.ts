@@ -95,7 +95,7 @@ async function openLocal(
     "@fenced/executor-local",
     () => import("@fenced/executor-local"),
   );
-  // This command says it in other words.
+  // This command prints its own warning.
   process.removeAllListeners("warning");
   if (!quiet) say("Warning: the code runs on this machine without a fence. It can do everything that you can.");
   return new LocalCommandLineCodeExecutor(options);
