@@ -39,4 +39,4 @@ await client.close(); // both servers end
 
 assert.match(description, /def delete_note\(id: int\) -> Any:\n {4}"""Deletes a note\."""/);
 assert.match(JSON.stringify(result.structuredContent), /"exitCode":0,"output":"Note 1 is deleted\.\\n"/);
-assert.deepEqual(asked, ['The code that runs wants to call delete_note({"id":1})']);
+assert.deepEqual(asked, ['The running code wants to call delete_note({"id":1})']);

@@ -5,7 +5,7 @@ import { packageVersion } from "../package-version.ts";
 import { parseTarget } from "./parse-target.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Executors that `--executor` knows; others are loaded with `--component`. */
+/** Executors that `--executor` accepts; `--component` loads others. */
 const executorNames = ["auto", "docker", "os-sandbox", "wasm", "local", "jupyter", "aca", "ssh"] as const;
 export type ExecutorName = (typeof executorNames)[number];
 
