@@ -25,5 +25,5 @@ test("a host that switches to another protocol, which nobody asked for, is given
   });
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const answer = await exchange(proxy, get(`http://good.example:${port}/`));
-  expect(answer).toMatch(/^HTTP\/1\.1 502 good\.example:\d+ broke off/);
+  expect(answer).toMatch(/^HTTP\/1\.1 502 good\.example:\d+ closed the connection/);
 });

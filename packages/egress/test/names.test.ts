@@ -275,7 +275,7 @@ describe("look-ups", () => {
     );
     expect(answers.map((answer) => answer.split("\r\n")[0])).toEqual([
       "HTTP/1.1 502 none.example.com could not be resolved: ENOTFOUND",
-      "HTTP/1.1 502 slow.example.com could not be resolved: it takes too long",
+      "HTTP/1.1 502 slow.example.com could not be resolved: timed out",
       "HTTP/1.1 502 odd.example.com could not be resolved: it has no address",
     ]);
     expect(answers.join()).not.toContain("secret");
