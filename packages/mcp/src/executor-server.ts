@@ -47,8 +47,8 @@ export class ExecutorServer extends McpServer {
       throw error;
     }
     const { onclose } = transport;
-    // The SDK offers no other way to observe it, and calls an existing handler. oxlint-disable-next-line
-    // unicorn/prefer-add-event-listener
+    // The SDK offers no other way to observe it, and calls an existing handler.
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener
     transport.onclose = () => {
       onclose?.();
       void this.disconnect();

@@ -9,5 +9,6 @@ export function sanitizeTerminalText(text: string): string {
   return stripVTControlCharacters(text).replaceAll(/\r\n?/g, "\n").replaceAll(controlCharacters, "");
 }
 
-// C0 except tab and newline, DEL, C1, and direction marks. oxlint-disable-next-line no-control-regex
+// C0 except tab and newline, DEL, C1, and direction marks.
+// oxlint-disable-next-line no-control-regex
 const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
