@@ -18,7 +18,7 @@ test("a body stays one, however many headers are before the one that says how lo
   expect(received.join("").endsWith(`\r\n\r\n${body}`)).toBe(true);
 });
 
-test("a host that switches to another protocol, which nobody asked for, is given up at once", async () => {
+test("a host that switches to another protocol without a request is given up at once", async () => {
   const port = await playTcp((socket) => {
     socket.resume();
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\nhello");

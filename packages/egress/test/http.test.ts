@@ -227,7 +227,7 @@ test("a refused request with a body gets its answer, and the connection goes on"
   expect(await everything(socket)).toContain("host of");
 });
 
-test("over a port the proxy wants its password; nobody is told more without", async () => {
+test("over a port the proxy requires its password, and says nothing more without it", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const password = new URL(proxy.url).password;

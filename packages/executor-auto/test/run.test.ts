@@ -28,7 +28,7 @@ describe("fenced run", () => {
     );
   });
 
-  it("opens a fence that has the languages; one that has not is named", async () => {
+  it("opens a fence that has the languages, and names one that lacks them", async () => {
     const env = { ...noDaemon, ...(await nodeAlone()) };
     const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-"], env, markdown(["bash", "echo 1"])).outcome;
     expect(exitCode).toBe(125);
@@ -57,14 +57,14 @@ describe("fenced run", () => {
     expect(await countProcesses(marker)).toBe(0);
   });
 
-  it("runs without a fence only if it is told to, and says so", needs("bash"), async () => {
+  it("runs without a fence only if requested, and says so", needs("bash"), async () => {
     const text = markdown(["sh", "echo here"]);
     const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-", "--executor", "local"], {}, text).outcome;
     expect([exitCode, stdout]).toEqual([0, "here\n"]);
     expect(stderr).toBe("Warning: the code runs on this machine without a fence. It can do everything that you can.\n");
   });
 
-  it("lets the code reach the hosts that it is given, and no others", needs("bubblewrap", "python3"), async () => {
+  it("lets the code reach the allowed hosts and no others", needs("bubblewrap", "python3"), async () => {
     const code = `import urllib.request
 for name in ("first", "second", "third"):
     try: urllib.request.urlopen(f"http://{name}.invalid/")

@@ -137,7 +137,7 @@ asyncio.run(main())`;
     expect(all.asked).toHaveLength(1);
   });
 
-  it("are asked about anew when another client comes", async () => {
+  it("are asked about again for another client", async () => {
     const executor = new LocalCommandLineCodeExecutor();
     onTestFinished(() => executor.stop());
     const server = createMcpServer(executor, { connect: [toolsServer("notes")], connectTimeoutMs });

@@ -36,7 +36,7 @@ describe("a list of answers", () => {
     expect(client.dumpComponent().config).toEqual({ answers: ["Hello there", call] });
   });
 
-  it("stands in the place of a file", () => {
+  it("takes the place of a file", () => {
     expect(() => new ReplayChatCompletionClient({})).toThrow("needs either file or answers");
     expect(() => new ReplayChatCompletionClient({ file: "a", answers: [] })).toThrow("needs either file or answers");
     expect(() => new ReplayChatCompletionClient({ answers: ["a"], strict: true })).toThrow("strict");

@@ -65,7 +65,7 @@ ${refused} Ask what they want, or try another way.
     expect(output).toContain("<look true,remove false>");
   });
 
-  it("takes no answer from a pipe", async () => {
+  it("accepts no answer from a pipe", async () => {
     const { output, exitCode } = await talk([...program, task], ({ stdin }) => stdin.end("y\n"));
     expect(output).toContain("terminalHostCallApproval needs a terminal, but standard input or output is not one.");
     expect(exitCode).toBe(1);

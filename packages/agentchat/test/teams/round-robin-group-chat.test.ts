@@ -100,7 +100,7 @@ describe("RoundRobinGroupChat", () => {
     expect(texts(a.received[1] ?? [])).toEqual(["b 2", "more"]);
   });
 
-  it("can be paused from outside and goes on later", async () => {
+  it("can be paused from outside and continues later", async () => {
     const pause = new ExternalTermination();
     const a = new Counter("a");
     const b = new Counter("b");

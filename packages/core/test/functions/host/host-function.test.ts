@@ -13,7 +13,7 @@ const weather = hostFunction({
 });
 
 describe("a host function", () => {
-  test("tells its schemas as JSON schema", () => {
+  test("returns its schemas as JSON Schema", () => {
     expect(isHostFunction(weather)).toBe(true);
     expect(weather.inputSchema).toMatchObject({ properties: { city: { type: "string" } }, required: ["city"] });
     expect(weather.outputSchema).toMatchObject({ properties: { celsius: { type: "number" } } });
@@ -84,7 +84,7 @@ describe("a host function", () => {
     },
   );
 
-  test("takes an object, of which every keyword can be checked", () => {
+  test("accepts only an object whose keywords can all be checked", () => {
     const make = (input: object) => () =>
       hostFunction({ name: "made", description: "", input: { ...input }, execute: () => 1 });
     expect(make({ type: "string" })).toThrow(/the input schema of made has the type "string"/);

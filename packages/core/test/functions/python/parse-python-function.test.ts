@@ -211,7 +211,7 @@ describe("the place of a mistake", () => {
     expect(refusal(source)).toContain(`, at ${place}`);
   });
 
-  test("is that in the given text, not in the dedented one", () => {
+  test("refers to the given text, not to the dedented one", () => {
     expect(refusal("\n\n        def f():\n            x = 1\n            y = )\n    ")).toContain(
       'unmatched ")", at line 5, column 17: "y = )"',
     );
