@@ -221,7 +221,7 @@ describe("a server that cannot be connected to", () => {
       /^The MCP server no-such-program-of-test could not be started \(ENOENT\)\. Check the command/,
     );
     expect(exits).toMatch(/ ended before it answered\. Check its messages on standard error/);
-    expect(empty).toMatch(/ offers no tools\. Leave it out\.$/);
+    expect(empty).toMatch(/ offers no tools\. Remove it from the servers to connect to\.$/);
     expect(nobody).toMatch(/^The MCP server http:\/\/127\.0\.0\.1:9 could not be reached: fetch failed/);
     expect(silent).toMatch(/ did not answer within 3000 ms\. Check that it speaks MCP\.$/);
     // On a slow machine it may have been ended before its first line.
