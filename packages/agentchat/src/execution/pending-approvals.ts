@@ -102,7 +102,7 @@ export class PendingApprovals {
       if (signal?.aborted === true) abort();
       else signal?.addEventListener("abort", abort, { once: true });
     });
-    // If the consumer left before the answer, nobody handles an abort.
+    // If the consumer left before the answer, no one handles the rejection.
     response.catch(() => {});
     return { response, giveUp };
   }

@@ -34,7 +34,7 @@ const configSchema = z.strictObject({
 const stateSchema = z.strictObject({ lastSpeaker: z.string().nullable(), modelContext: jsonObjectSchema });
 
 /**
- * Agents of which a model chooses the next speaker, based on names, descriptions and the conversation. Every agent
+ * A team in which a model chooses the next speaker, based on names, descriptions and the conversation. Every agent
  * hears what the others say.
  *
  * @example

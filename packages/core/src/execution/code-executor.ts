@@ -39,10 +39,7 @@ export interface CodeExecutor extends AsyncDisposable {
   /** The files in the blocks' working directory. */
   readonly files: WorkspaceFiles;
 
-  /**
-   * Starts programs beside blocks: servers, for example. Absent if this executor cannot, as `capabilities.processes`
-   * says.
-   */
+  /** Starts programs that run alongside blocks, such as servers. Absent unless `capabilities.processes` is true. */
   readonly processes?: ExecutorProcesses | undefined;
 
   /**

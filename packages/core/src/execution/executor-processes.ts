@@ -71,7 +71,7 @@ export interface WritableProcess extends RunningProcess {
 }
 
 /**
- * Starts programs that run beside blocks: servers, watchers, shell tools. They have the same isolation, files,
+ * Starts programs that run alongside blocks: servers, watchers, shell tools. They have the same isolation, files,
  * environment variables and limits as blocks, but no time limits, and they cannot call host functions.
  */
 export interface ExecutorProcesses {

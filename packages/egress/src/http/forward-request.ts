@@ -22,8 +22,8 @@ export interface Onward {
 const maxHeaderSize = 65_536;
 
 /**
- * Passes a request on, and its answer back. Both are parsed and written anew, so bytes that another parser might take
- * for two requests go out as the one request that this side saw.
+ * Passes a request on, and its answer back. Both are parsed and rewritten, so bytes that another parser might take for
+ * two requests go out as the one request that this side saw.
  */
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, onward: Onward): void {
   const { socket } = onward;

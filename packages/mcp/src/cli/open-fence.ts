@@ -17,7 +17,7 @@ export interface StrongestFence {
 /**
  * Opens the strongest fence. Does not download a missing image, because MCP hosts wait at most a minute for a server.
  *
- * @throws FencedError if there is none, or a setting is wrong; the signal's reason if that is aborted.
+ * @throws FencedError if there is none, or a setting is wrong; the signal's reason if it is aborted.
  */
 export async function openStrongestFence(options: CliOptions, signal: AbortSignal): Promise<StrongestFence> {
   const { openExecutor } = await import("@fenced/executor-auto");
