@@ -1,4 +1,4 @@
-// Ends programs: by a time limit, and by an abort.
+// Ends programs with a time limit and with an abort.
 // needs: bash
 import assert from "node:assert/strict";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
@@ -21,7 +21,7 @@ setTimeout(() => user.abort(new Error("the user pressed Escape")), 500);
 try {
   await executor.executeCodeBlocks([slow], { signal: user.signal });
 } catch (error) {
-  console.log(error === user.signal.reason); // true, and nothing runs any more
+  console.log(error === user.signal.reason); // true, and nothing is running any more
 }
 // #endregion
 

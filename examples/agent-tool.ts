@@ -1,4 +1,4 @@
-// An agent asks another agent, and a team, as its tools. The models are recordings.
+// An agent uses another agent and a team as tools. The models are recordings.
 // needs: python3
 import assert from "node:assert/strict";
 import { join } from "node:path";

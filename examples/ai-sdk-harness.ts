@@ -1,4 +1,4 @@
-// Runs an agent of the AI SDK's harnesses in an executor; it stops, and goes on in another one with the same files.
+// Runs an agent of an AI SDK harness in an executor, stops it, and resumes it in another executor with the same files.
 import assert from "node:assert/strict";
 // #region harness
 import { rm } from "node:fs/promises";
@@ -14,21 +14,21 @@ enterTemporaryDirectory();
 
 // #region harness
 const sandbox = harnessSandbox({
-  // One for each session: what is in a directory of that name is there again when the session goes on.
+  // One per session: its directory is still there when the session resumes.
   createExecutor: ({ sessionId }) => new LocalCommandLineCodeExecutor({ workDir: `sessions/${sessionId}` }),
   destroy: (sessionId) => rm(`sessions/${sessionId}`, { recursive: true }),
 });
 
-/** @param harness - Claude Code, Codex, …: packages of the AI SDK have them. */
+/** @param harness - Claude Code, Codex, …: from packages of the AI SDK. */
 async function takeNotes(harness: HarnessV1): Promise<string> {
   const agent = new HarnessAgent({ harness, sandbox });
   const session = await agent.createSession({ sessionId: "one" });
   await agent.generate({ session, prompt: "echo 3 unread > notes.txt" });
-  const resumeFrom = await session.stop(); // data: another process can go on with it
+  const resumeFrom = await session.stop(); // plain data: another process can resume from it
 
   const later = await agent.createSession({ sessionId: "one", resumeFrom });
   const { text } = await agent.generate({ session: later, prompt: "cat notes.txt" });
-  await later.destroy(); // the files, too
+  await later.destroy(); // and its files
   return text;
 }
 // #endregion

@@ -1,4 +1,4 @@
-// Gives tools of the Vercel AI SDK an executor as their sandbox, and a model the files of its workspace.
+// Gives tools of the Vercel AI SDK an executor as their sandbox, and a model access to the workspace's files.
 // needs: python3
 import assert from "node:assert/strict";
 // #region sandbox
@@ -13,7 +13,7 @@ await sandbox.writeTextFile({ path: "table.csv", content: "city,people\nOslo,709
 const { stdout } = await sandbox.run({ command: "tail -n +2 table.csv | cut -d , -f 1" });
 console.log(stdout); // Oslo
 
-// For a model, in any version: list_files, read_file and write_file beside execute_code.
+// For a model, with any version: list_files, read_file and write_file next to execute_code.
 const tools = { execute_code: codeExecutionTool(executor), ...fileTools(executor) };
 // #endregion
 

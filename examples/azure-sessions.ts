@@ -1,4 +1,4 @@
-// Runs code in a session of an Azure session pool: here in one of the emulator's, on this machine.
+// Runs code in a session of an Azure session pool; here, of the emulator on this machine.
 // needs: python3
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ process.env["ACA_TOKEN"] = emulator.token();
 // #region run
 await using executor = new ACADynamicSessionsCodeExecutor({
   poolManagementEndpoint: process.env["ACA_POOL_MANAGEMENT_ENDPOINT"] ?? "",
-  tokenVariable: "ACA_TOKEN", // leave it out to sign in as Azure's default credential does
+  tokenVariable: "ACA_TOKEN", // leave it out to use the default Azure credential
 });
 await executor.uploadFiles(["prices.csv"]);
 const python = (code: string) => executor.executeCodeBlocks([{ language: "python", code }]);

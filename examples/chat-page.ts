@@ -1,4 +1,4 @@
-// Serves a team to web pages: to the AI SDK's useChat, and to clients of the AG-UI protocol.
+// Serves a team to web pages, through the AI SDK's useChat and the AG-UI protocol.
 // needs: python3
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -14,10 +14,10 @@ import { Hono } from "hono";
 import { askAsAgUi, askAsUseChat } from "./support/chat-clients.ts";
 
 // #region server
-const codeExecutor = new LocalCommandLineCodeExecutor(); // for one user; @fenced/pool has one for each
+const codeExecutor = new LocalCommandLineCodeExecutor(); // for one user; @fenced/pool has one per user
 const app = new Hono();
 
-/** One run of a team: the page has the user's words already. */
+/** One run of a team. The page already shows the user's message. */
 function runTeam(task: string, signal: AbortSignal) {
   const runner = new CodeExecutorAgent({ name: "runner", codeExecutor });
   const team = new RoundRobinGroupChat({ participants: [runner], maxTurns: 1 });

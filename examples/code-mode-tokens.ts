@@ -1,4 +1,4 @@
-// Counts the tokens of a task with 20 tool calls: one after another, side by side, and from code. The model's answers are scripted.
+// Counts the tokens of 20 tool calls: sequential, parallel, and from code. The model's answers are scripted.
 // needs: python3
 import assert from "node:assert/strict";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
@@ -13,7 +13,7 @@ import { startOpenAIServer } from "./support/model-server.ts";
 const sensors = Array.from({ length: 20 }, (_, sensor) => sensor);
 const answer = { text: "Sensor 19 had the highest average of the day, 21.9 degrees Celsius." };
 
-/** A day of a sensor, as an API would give it. */
+/** One day of a sensor's data, as an API would return it. */
 function readSensor({ sensor }: { sensor: number }) {
   const values = Array.from({ length: 24 }, (_, hour) => ({
     hour,
@@ -74,9 +74,10 @@ interface Cost {
 }
 
 /**
- * Runs the task, and counts what really went over the wire, with the tokenizer o200k_base: of each request its messages and tool
- * definitions, each as JSON, so that what was said before counts each time that it is sent again; of each answer its text or tool calls. A
- * provider's own count differs somewhat, since it writes roles and tools in another way. What its cache saves is not taken off.
+ * Runs the task and counts what was actually sent, with the tokenizer o200k_base. For each request, it counts the
+ * messages and tool definitions as JSON, so earlier messages count each time they are sent again; for each answer, its
+ * text or tool calls. A provider's own count differs somewhat, because it formats roles and tools differently. Savings
+ * by its cache are not deducted.
  */
 async function costOf(
   toolset: ToolSet,

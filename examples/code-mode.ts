@@ -1,4 +1,4 @@
-// Lets a model of the Vercel AI SDK call its tools from code: one program makes 20 calls, and a person approves what matters.
+// Lets an AI SDK model call its tools from code: one program makes 20 calls, and a person approves the important ones.
 // needs: python3
 import assert from "node:assert/strict";
 // #region code-mode
@@ -56,7 +56,7 @@ const executeCode = codeExecutionTool(executor, {
   tools, // the code calls them as functions: read_sensor(sensor=3)
   approveHostCall: ({ name, input, needsApproval }) => {
     if (needsApproval) console.log(`${name} is called with ${JSON.stringify(input)}`);
-    return { approved: true }; // or ask somebody: the program waits
+    return { approved: true }; // or ask someone: the program waits
   },
   imagesToModel: false,
 });

@@ -1,4 +1,4 @@
-// Builds an image with what the code needs, and runs blocks in it.
+// Builds an image with everything the code needs, and runs blocks in it.
 // needs: docker
 import assert from "node:assert/strict";
 // #region custom-image
@@ -26,7 +26,7 @@ try {
   assert.equal(result.exitCode, 0, result.output);
   assert.equal(result.output, "8\n");
   const refused = await executor.executeCodeBlocks([{ language: "bash", code: "echo plum,1 >> /data/prices.csv" }]);
-  assert.notEqual(refused.exitCode, 0, "what is in the image belongs to root, and the code is not root");
+  assert.notEqual(refused.exitCode, 0, "files in the image belong to root, and the code does not run as root");
 } finally {
   await executor.stop();
   execFileSync("docker", ["image", "rm", "price-sandbox"], { stdio: "ignore" });

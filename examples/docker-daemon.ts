@@ -1,4 +1,4 @@
-// A hardened container of your own, which is removed even if this program is killed.
+// Starts your own hardened container, which is removed even if this program is killed.
 // needs: docker
 import assert from "node:assert/strict";
 // #region container

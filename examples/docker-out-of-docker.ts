@@ -1,4 +1,4 @@
-// Runs blocks from a program that is in a container itself, and shares its files with them.
+// Runs blocks from a program that itself runs in a container, and shares its files with them.
 // needs: docker, FENCED_REPOSITORY
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -12,7 +12,7 @@ import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts"
 if (process.env.CODING_ON_HOST === undefined) startInContainer();
 else await runBlocks();
 
-/** This is what the program does in its container. */
+/** The program's work in its container. */
 async function runBlocks(): Promise<void> {
   // #region docker-out-of-docker
   await using executor = new DockerCommandLineCodeExecutor({
@@ -28,7 +28,7 @@ async function runBlocks(): Promise<void> {
   assert.equal(readFileSync("/coding/made.txt", "utf8"), "by a sibling");
 }
 
-/** Starts this file again in a container that has the daemon's socket. */
+/** Starts this file again, in a container with the daemon's socket. */
 function startInContainer(): void {
   enterTemporaryDirectory();
   const coding = join(process.cwd(), "coding");

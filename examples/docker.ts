@@ -1,4 +1,4 @@
-// Runs blocks in a container that cannot reach the network and may use little memory.
+// Runs blocks in a container without a network and with little memory.
 // needs: docker
 import assert from "node:assert/strict";
 // #region docker

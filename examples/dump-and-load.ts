@@ -1,4 +1,4 @@
-// Writes a team down as JSON, and makes it anew from that.
+// Saves a team's settings as JSON, and creates the team again from them.
 // needs: python3
 import assert from "node:assert/strict";
 // #region dump-and-load
@@ -26,6 +26,6 @@ assert(answer?.type === "TextMessage");
 assert.equal(answer.content, "42\n");
 assert.deepEqual(loaded.dumpComponent(), team.dumpComponent());
 
-// A config file cannot have just any package imported.
+// A config file cannot import arbitrary packages.
 const foreign = { provider: "left-pad:Executor", componentType: "code_executor", version: 1, config: {} };
 await assert.rejects(loadComponent(foreign), /outside the @fenced\/ scope and not allowed/);

@@ -1,4 +1,4 @@
-// A program that may talk to the hosts you name and to nothing else, through a proxy in your own.
+// Lets a program talk only to the hosts that you list, through a proxy in your own process.
 // needs: python3
 import assert from "node:assert/strict";
 // #region proxy

@@ -1,4 +1,4 @@
-// Carries files into the workspace and out of it.
+// Copies files into the workspace and out of it.
 // needs: python3
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// Offers a Python function that needs a package, which is installed for it.
+// Offers a Python function that needs a package, and installs the package.
 // needs: python3, pip:tabulate
 import assert from "node:assert/strict";
 // #region packages
@@ -19,7 +19,7 @@ const table = withRequirements({
       return tabulate(rows, headers="keys")
 `);
 
-const virtualEnv = await createVirtualEnv(".venv"); // packages go there
+const virtualEnv = await createVirtualEnv(".venv"); // packages are installed there
 await using executor = new LocalCommandLineCodeExecutor({ virtualEnv, functions: [table] });
 const code =
   'from functions import table\nprint(table([{"fruit": "apple", "price": 3}, {"fruit": "pear", "price": 5}]))';
@@ -33,7 +33,7 @@ assert.deepEqual(
   [["fruit", "price"], ["-------", "-------"], ["apple", "3"], ["pear", "5"], [""]],
 );
 
-// A package that is not to be had is an error with pip's reason, before any block runs.
+// A package that does not exist is an error with pip's reason, before any block runs.
 const impossible = withRequirements({ pythonPackages: ["tabulate<0"] })("def f():\n    pass\n");
 await using broken = new LocalCommandLineCodeExecutor({ virtualEnv, functions: [impossible] });
 await assert.rejects(broken.executeCodeBlocks([{ language: "python", code: "print(1)" }]), {

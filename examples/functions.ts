@@ -1,4 +1,4 @@
-// Offers functions, in Python and in JavaScript, that the code may import.
+// Offers Python and JavaScript functions that the code can import.
 // needs: python3, node
 import assert from "node:assert/strict";
 // #region functions

@@ -1,4 +1,4 @@
-// Agents in the order of a graph: two review side by side, and it goes back until the editor agrees. The models are recordings.
+// Runs agents in the order of a graph: two review in parallel until the editor agrees. The models are recordings.
 import assert from "node:assert/strict";
 // #region graph
 import { join } from "node:path";

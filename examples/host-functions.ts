@@ -1,4 +1,4 @@
-// Lets code in a container without network call functions of this program, and asks before each call.
+// Lets code in a container without a network call functions of this program, and asks before each call.
 // needs: docker
 import assert from "node:assert/strict";
 // #region host-functions
@@ -19,7 +19,7 @@ const countStock = hostFunction({
   description: "How many pieces of an article there are.",
   input: z.object({ article: z.string().describe("The article's name, in the plural.") }),
   output: z.object({ pieces: z.int() }),
-  // Runs here, with all that this program has: databases, credentials, the network.
+  // Runs here, with everything this program can access: databases, credentials, the network.
   execute: ({ article }) => {
     const pieces = stock.get(article);
     if (pieces === undefined) throw new RangeError(`There is no article ${article}`);
@@ -33,7 +33,7 @@ await using executor = new DockerCommandLineCodeExecutor({
   functions: [countStock],
   approveHostCall: ({ name, input }) => {
     console.log(`${name} is called with ${JSON.stringify(input)}`);
-    return { approved: true }; // or ask somebody: the program waits
+    return { approved: true }; // or ask someone: the program waits
   },
 });
 await executor.start(); // now it knows which languages the image has

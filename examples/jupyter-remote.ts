@@ -1,4 +1,4 @@
-// Uses a Jupyter server that runs already, behind a path, by its address and token.
+// Uses a running Jupyter server at an address with a path, with its token.
 // needs: jupyter
 import assert from "node:assert/strict";
 // #region remote
@@ -21,7 +21,7 @@ await python("import json\nnumbers = list(range(10))");
 const result = await python("print(sum(numbers))");
 console.log(result.output); // "45\n"
 await executor.files.write("note.txt", "written to the server's disk");
-await executor.stop(); // ends the kernel; the server runs on
+await executor.stop(); // ends the kernel; the server keeps running
 // #endregion
 
 assert.equal(result.output, "45\n");

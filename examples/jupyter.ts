@@ -1,4 +1,4 @@
-// A Jupyter kernel keeps variables between calls, and shows plots.
+// Keeps variables between calls in a Jupyter kernel, and saves its plots.
 // needs: jupyter
 import assert from "node:assert/strict";
 // #region run

@@ -1,4 +1,4 @@
-// Shows what an agent's program prints while it runs.
+// Shows the output of an agent's program while it runs.
 // needs: python3
 import assert from "node:assert/strict";
 import { CodeExecutorAgent } from "@fenced/agentchat";

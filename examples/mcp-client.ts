@@ -10,7 +10,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 
 // #region mcp
 await using server = await startMcpHttpServer({
-  createExecutor: () => new LocalCommandLineCodeExecutor({ timeoutMs: 30_000 }), // one for each session
+  createExecutor: () => new LocalCommandLineCodeExecutor({ timeoutMs: 30_000 }), // one per session
 });
 console.log(server.url); // http://127.0.0.1:…/mcp
 
@@ -26,7 +26,7 @@ import time; time.sleep(0.5)
 print(sum(int(line.split(",")[1]) for line in open("prices.csv")))
 `;
 const result = await client.callTool({ name: "run_code", arguments: { language: "python", code } }, undefined, {
-  onprogress: ({ message }) => console.log(message), // what is printed, as it is printed
+  onprogress: ({ message }) => console.log(message), // live output
 });
 console.log(result.structuredContent); // { exitCode: 0, output: "adding up\n8\n", … }
 await transport.terminateSession(); // its executor is stopped

@@ -1,4 +1,4 @@
-// Lets code call the tools of another MCP server, through fenced-mcp --connect, and asks the user before it changes something.
+// Lets code call another MCP server's tools, through fenced-mcp --connect, and asks the user before it changes anything.
 // needs: python3
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
-// An MCP host: Claude, an editor, or a program such as this one, whose user can be asked.
+// An MCP host: Claude, an editor, or a program like this one, which can ask its user.
 const client = new Client({ name: "host", version: "1.0.0" }, { capabilities: { elicitation: {} } });
 const asked: string[] = [];
 client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
@@ -39,4 +39,4 @@ await client.close(); // both servers end
 
 assert.match(description, /def delete_note\(id: int\) -> Any:\n {4}"""Deletes a note\."""/);
 assert.match(JSON.stringify(result.structuredContent), /"exitCode":0,"output":"Note 1 is deleted\.\\n"/);
-assert.deepEqual(asked, ['The code that runs wants to call delete_note({"id":1})']);
+assert.deepEqual(asked, ['The running code wants to call delete_note({"id":1})']);

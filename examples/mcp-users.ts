@@ -1,4 +1,4 @@
-// Serves MCP to several users in a Hono app: each with a token of their own, and an executor for each of their sessions.
+// Serves MCP to several users in a Hono app: each user has a token, and each session its own executor.
 // needs: python3
 import assert from "node:assert/strict";
 // #region users
@@ -28,7 +28,7 @@ const handler = createMcpHandler({
 const app = new Hono();
 app.all("/mcp", (context) => handler(context.req.raw));
 const server = serve({ fetch: app.fetch, port: 0 }, ({ port }) => console.log(`http://localhost:${port}/mcp`));
-process.once("SIGTERM", () => void handler.close().then(() => server.close())); // nothing of any session is left
+process.once("SIGTERM", () => void handler.close().then(() => server.close())); // leaves nothing of any session
 // #endregion
 
 const address = server.address();

@@ -1,4 +1,4 @@
-// Runs the code in a model's answer as a process of this machine.
+// Runs the code in a model's answer as a process on this machine.
 // needs: python3
 import assert from "node:assert/strict";
 // #region model-answer

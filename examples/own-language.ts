@@ -1,4 +1,4 @@
-// Adds a language, and changes how another one is run.
+// Adds a language, and changes how another one runs.
 // needs: bash
 import assert from "node:assert/strict";
 // #region languages

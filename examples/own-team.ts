@@ -1,4 +1,4 @@
-// A team of your own: it says who speaks next, and everything else is there already.
+// Defines a custom team that only chooses who speaks next; the base class does everything else.
 import assert from "node:assert/strict";
 // #region own-team
 import { type AgentMessage, BaseGroupChat, messageToText, type Speakers, UserProxyAgent } from "@fenced/agentchat";

@@ -1,4 +1,4 @@
-// Draws a chart with pandas and matplotlib in a container that has no network.
+// Draws a chart with pandas and matplotlib in a container without a network.
 // needs: analysisImage
 import assert from "node:assert/strict";
 import { copyFile, readFile } from "node:fs/promises";
@@ -45,10 +45,10 @@ assert.equal(result.stderr, "");
 assert.match(result.output, /Adelie +3700\.7\n/);
 const picture = await readFile(chart);
 assert.equal(picture.subarray(1, 4).toString(), "PNG");
-// An empty chart of this size has some 15 kB.
+// An empty chart of this size has about 15 kB.
 assert.ok(picture.length > 30_000, `${picture.length} bytes`);
 const offline = "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=5)";
 const reached = await executor.executeCodeBlocks([{ language: "python", code: offline }]);
 assert.match(reached.stderr, /Network is unreachable/);
-// As the picture in the documentation was made: npm run examples -- packages-in-the-sandbox, with CHART=docs/images/chart.png
+// Updates the picture in the documentation: npm run examples -- packages-in-the-sandbox, with CHART=docs/images/chart.png
 if (process.env.CHART !== undefined) await copyFile(chart, join(here, "..", process.env.CHART));

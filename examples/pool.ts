@@ -1,4 +1,4 @@
-// Executors that are started before they are needed: each caller leases a new one, and waits for its turn if all are in use.
+// Starts executors before they are needed: each caller leases a new one, or waits if all are in use.
 // needs: python3
 import assert from "node:assert/strict";
 // #region pool
@@ -8,7 +8,7 @@ import { ExecutorPool } from "@fenced/pool";
 const pool = new ExecutorPool({
   create: ({ onSessionLost }) => new LocalCommandLineCodeExecutor({ onSessionLost }), // in production: a container
   warmUp: ({ files }) => files.write("price.txt", "7"),
-  min: 2, // kept started for the next callers
+  min: 2, // kept ready for the next callers
   max: 4,
 });
 await pool.start(); // two executors are ready
@@ -21,7 +21,7 @@ async function answer(code: string): Promise<string> {
 
 const questions = [1, 2, 3, 4, 5, 6].map((count) => answer(`print(${count} * int(open('price.txt').read()))`));
 console.log((await Promise.all(questions)).join("")); // 7 14 21 28 35 42
-console.log(pool.counts); // { ready: 0, starting: 2, leased: 0, ending: 2, waiting: 0 }, or so
+console.log(pool.counts); // { ready: 0, starting: 2, leased: 0, ending: 2, waiting: 0 }, or similar
 await pool.drain({ graceMs: 10_000 }); // on SIGTERM
 // #endregion
 assert.equal((await questions[5])?.trim(), "42");

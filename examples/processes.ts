@@ -1,4 +1,4 @@
-// Starts a server in the workspace, talks to it from a block, and ends it; then a program that answers what is written to it.
+// Starts a server, calls it from a block and ends it; then talks to a program through its standard input.
 // needs: python3
 import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
@@ -12,7 +12,7 @@ assert.ok(executor.processes);
 // #region processes
 const command = ["python3", "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"] as const;
 await using server = await executor.processes.start({ command });
-await server.stderr.cancel(); // its log of requests: nobody reads it
+await server.stderr.cancel(); // its request log, which is not needed
 const greeting = server.stdout.pipeThrough(new TextDecoderStream()).getReader();
 const { value = "" } = await greeting.read(); // "Serving HTTP on 127.0.0.1 port 43021 …"
 const port = /port (\d+)/.exec(value)?.[1];
@@ -34,11 +34,11 @@ const input = counter.stdin.getWriter();
 const answers = createInterface({ input: Readable.fromWeb(counter.stdout) })[Symbol.asyncIterator]();
 const answered: string[] = [];
 for (const line of ["to be or not to be", "that is the question"]) {
-  await input.write(new TextEncoder().encode(`${line}\n`)); // waits if the program does not read
+  await input.write(new TextEncoder().encode(`${line}\n`)); // waits while the program does not read
   answered.push(((await answers.next()) as { value: string }).value);
 }
 console.log(answered); // [ "6", "4" ]
-await input.close(); // the end of its input, and so of the program
+await input.close(); // ends its input, and so the program
 console.log(await counter.wait()); // { exitCode: 0 }
 // #endregion
 

@@ -1,4 +1,4 @@
-// A whole service: uploads, runs as server-sent events, approvals, quotas, idle end, and an end by SIGTERM that leaves nothing.
+// A complete service: uploads, runs as server-sent events, approvals, quotas, idle limits, clean shutdown on SIGTERM.
 // needs: python3
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -35,7 +35,7 @@ assert.equal(await (await send("a-secret", "GET", "/files/out.txt")).text(), "ma
 assert.equal((await send("b-secret", "GET", "/files/out.txt")).status, 404); // not bob's
 assert.equal((await send("a-secret", "GET", "/files/../../etc/passwd")).status, 404);
 
-// The answer to the request for approval comes in another request, and only from the same user.
+// Another request answers the request for approval, and only the same user may send it.
 const texts: string[] = [];
 for await (const event of readEventStream(
   await send("a-secret", "POST", "/chats", "```python\nprint('approved')\n```"),
@@ -50,7 +50,7 @@ for await (const event of readEventStream(
 assert.equal(texts.at(-1), "approved\n");
 await assert.rejects(run("a-secret", 7 as never), InvalidInputError);
 
-// SIGTERM while a program runs: it is ended, and the service exits by itself.
+// SIGTERM while a program is running: the service ends it and exits.
 const busy = run("b-secret", "import time; print('busy', flush=True); time.sleep(600)").catch(
   (error: unknown) => error,
 );

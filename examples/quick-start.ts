@@ -1,4 +1,4 @@
-// Runs the code in a model's answer behind the strongest fence that this machine has: a container, else an OS sandbox, else WebAssembly.
+// Runs the code in a model's answer behind this machine's strongest fence: a container, an OS sandbox or WebAssembly.
 import assert from "node:assert/strict";
 // #region quick-start
 import { extractCodeBlocks } from "@fenced/core";

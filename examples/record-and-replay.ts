@@ -25,5 +25,5 @@ const { content } = await replay.create([{ role: "user", content: "What is a fen
 // #endregion
 
 assert.equal(content, "Three backticks, and what is between them.");
-assert.equal(server.requests.length, 1, "the replay asked nobody");
-await assert.rejects(replay.create([{ role: "user", content: "Why?" }]), /has 1 answer, and this is request 2/);
+assert.equal(server.requests.length, 1, "the replay sent no request");
+await assert.rejects(replay.create([{ role: "user", content: "Why?" }]), /has 1 answer, but this is request 2/);

@@ -1,4 +1,4 @@
-// A web server whose chat waits for a person. It is restarted in between; the answer comes to the new process.
+// Restarts a web server while its chat waits for a person; the new process receives the answer.
 // needs: bash
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
@@ -12,15 +12,15 @@ import { CodeExecutorAgent, messageToText, RoundRobinGroupChat, UserProxyAgent }
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts";
 
-/** The chat of one user, with what the person has answered, if that is known. */
+/** The chat of one user, with the person's answer, if there is one. */
 function createTeam(codeExecutor: LocalCommandLineCodeExecutor, answer: string | undefined): RoundRobinGroupChat {
-  // `undefined` means: there is no answer yet. The run ends, and says who it is waiting for.
+  // `undefined` means that there is no answer yet: the run ends and reports who it is waiting for.
   const person = new UserProxyAgent({ name: "person", inputFunc: () => answer });
   const runner = new CodeExecutorAgent({ name: "runner", codeExecutor });
   return new RoundRobinGroupChat({ participants: [person, runner], maxTurns: 2 });
 }
 
-/** Begins a chat with a POST to /task, and goes on with the answer of a POST to /answer. */
+/** Starts a chat on a POST to /task, and continues it with the answer from a POST to /answer. */
 async function handle({ url }: IncomingMessage, body: string): Promise<string> {
   await using codeExecutor = new LocalCommandLineCodeExecutor();
   const team = createTeam(codeExecutor, url === "/answer" ? body : undefined);

@@ -1,4 +1,4 @@
-// Saves a team in the middle of its work, and lets another one go on.
+// Saves a team in the middle of its work, and continues with another one.
 // needs: python3
 import assert from "node:assert/strict";
 // #region save-and-resume
@@ -37,7 +37,7 @@ await writeFile("team.json", JSON.stringify(await team.saveState()));
 
 const successor = createTeam(); // after a restart, for example
 await successor.loadState(JSON.parse(await readFile("team.json", "utf8")));
-const executed = await successor.run(); // no task: it goes on with the runner
+const executed = await successor.run(); // no task: it continues with the runner
 const answered = await successor.run();
 // #endregion
 

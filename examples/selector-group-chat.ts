@@ -1,4 +1,4 @@
-// A model chooses who speaks next. The model is a recording.
+// Lets a model choose who speaks next. The model is a recording.
 // needs: python3
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const runner = new CodeExecutorAgent({ name: "runner", codeExecutor, sources: ["
 const team = new SelectorGroupChat({
   participants: [planner, coder, runner],
   modelClient,
-  // Code that was written is run; everything else the model decides.
+  // After the coder, the runner speaks; the model decides everything else.
   selectorFunc: (history) => (history.at(-1)?.source === "coder" ? "runner" : undefined),
   terminationCondition: new TextMentionTermination("TERMINATE", { sources: ["planner"] }).or(
     new MaxMessageTermination(12),

@@ -1,4 +1,4 @@
-// An agent that writes code, runs it, and corrects it when it fails. The model is a recording.
+// Lets an agent write code, run it, and correct it when it fails. The model is a recording.
 // needs: python3
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// One executor for each user: state stays with its user, a user too many is refused, and what was idle too long says so.
+// Keeps one executor per user: each user has their own state, users over the limit are refused, and idle sessions end.
 // needs: python3
 import assert from "node:assert/strict";
 // #region sessions

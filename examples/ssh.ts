@@ -1,4 +1,4 @@
-// Runs blocks on another host; here the host is this machine, through an SSH server of the example's own.
+// Runs blocks on another host; here, on this machine, through the example's own SSH server.
 // needs: ssh, python3
 import assert from "node:assert/strict";
 // #region ssh

@@ -1,4 +1,4 @@
-// Keeps Python's variables from block to block in a container, and forks the session to try something without touching them.
+// Keeps Python variables between blocks in a container, and forks the session to try something without changing them.
 // needs: docker
 import assert from "node:assert/strict";
 // #region stateful

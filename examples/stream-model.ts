@@ -1,4 +1,4 @@
-// Streams the answer of a model behind an OpenAI-compatible service.
+// Streams a model's answer from an OpenAI-compatible service.
 import assert from "node:assert/strict";
 // #region stream
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";

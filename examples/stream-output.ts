@@ -1,4 +1,4 @@
-// Shows what a program prints as it prints it.
+// Shows a program's output live.
 // needs: bash
 import assert from "node:assert/strict";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
@@ -14,7 +14,7 @@ for await (const event of executor.streamCodeBlocks([{ language: "bash", code }]
 }
 // #endregion
 
-// What a program prints is seen before it ends, and leaving the loop ends it: this one would take ten minutes.
+// Output arrives before the program ends, and leaving the loop ends it: this one would take ten minutes.
 let seen = "";
 for await (const event of executor.streamCodeBlocks([{ language: "bash", code: "echo ready; sleep 600" }])) {
   if (event.type === "stdout") seen += event.text;

@@ -1,4 +1,4 @@
-// Runs programs through a supervisor: what an executor for another place is made of, if it can start one process there.
+// Runs programs through a supervisor, the core of an executor for any place where you can start one process.
 // needs: python3
 import assert from "node:assert/strict";
 // #region supervisor
@@ -12,7 +12,7 @@ let printed = "";
 
 // #region supervisor
 const here = process.cwd();
-// A process of this host. Elsewhere: spawn("docker", ["exec", "-i", "box", ...command]), or kubectl, or ssh.
+// A process on this host. Elsewhere: spawn("docker", ["exec", "-i", "box", ...command]), or kubectl, or ssh.
 const [program, ...words] = supervisorCommand({ directory: `${here}/session`, workspace: here, programs: ["node"] });
 const child = spawn(program, words);
 const { supervisor, inventory } = await connectSupervisor(child);

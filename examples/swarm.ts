@@ -1,4 +1,4 @@
-// Agents hand the chat to each other, and to a person outside of the team. The model is a recording.
+// Lets agents hand the chat to each other, and to a person outside the team. The model is a recording.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 // #region swarm

@@ -1,4 +1,4 @@
-// What OpenTelemetry sees of a team: its spans and metrics, printed here. A real program sends them to a collector.
+// Prints a team's OpenTelemetry spans and metrics. A real program would send them to a collector.
 import assert from "node:assert/strict";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { AssistantAgent, CodeExecutorAgent, RoundRobinGroupChat, TextMentionTermination } from "@fenced/agentchat";

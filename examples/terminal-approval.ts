@@ -7,7 +7,7 @@ import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 // #endregion
 import { typedInTerminal } from "./support/typed-in-terminal.ts";
 
-// In place of a person: the example runs itself in a terminal, and types the answers.
+// Instead of a person, the example runs itself in a terminal and types the answers.
 if (!process.stdin.isTTY) {
   process.exit(Number(await typedInTerminal(import.meta.filename, "or what to change] ", ["y", "keep the report"])));
 }

@@ -1,4 +1,4 @@
-// Holds an executor to the conformance suite. Here to a few of its cases: the whole takes some minutes.
+// Tests an executor with the conformance suite; here with a few cases, because all of them take minutes.
 // needs: python3, bash, node
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// Two agents make a plot: one writes code, the other runs it in a Jupyter kernel, and the first one sees the picture.
+// Two agents make a plot: one writes code, the other runs it in a Jupyter kernel, and the first one sees the image.
 // needs: jupyter
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";

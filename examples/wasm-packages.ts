@@ -1,4 +1,4 @@
-// Uses packages of Python in WebAssembly: wheels from a folder, installed before the first block.
+// Uses Python packages in WebAssembly: installs wheels from a folder before the first block.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -6,7 +6,7 @@ import path from "node:path";
 import { WasmCodeExecutor } from "@fenced/executor-wasm";
 // #endregion
 
-// A folder with one wheel. `pip download --only-binary=:all: --dest wheels attrs` makes one.
+// A folder with one wheel. `pip download --only-binary=:all: --dest wheels attrs` creates one.
 const wheels = path.join(createRequire(import.meta.url).resolve("@fenced/executor-wasm/package.json"), "../vendor");
 // #region packages
 await using executor = new WasmCodeExecutor({ packages: { install: ["packaging"], wheels } });

@@ -1,4 +1,4 @@
-// Runs Python and TypeScript in WebAssembly, in restricted processes: nothing needs to be installed but Node.
+// Runs Python and TypeScript in WebAssembly, in restricted processes; needs nothing but Node.
 import assert from "node:assert/strict";
 // #region wasm
 import { WasmCodeExecutor } from "@fenced/executor-wasm";
@@ -12,7 +12,7 @@ const result = await executor.executeCodeBlocks([
     language: "typescript",
     code: 'import fs from "node:fs";\nconst text: string = fs.readFileSync("numbers.txt", "utf8");',
   },
-  { language: "javascript", code: "console.log(text.length)" }, // those of TypeScript, too
+  { language: "javascript", code: "console.log(text.length)" }, // TypeScript's, too
 ]);
 console.log(result.exitCode, result.output); // 0 "6\n5\n"
 

@@ -1,4 +1,4 @@
-// Streams what a model does with an executor into a web page, as the AI SDK's `useChat` reads it.
+// Streams a model's work with an executor to a web page that uses the AI SDK's `useChat`.
 // needs: python3
 import assert from "node:assert/strict";
 // #region server
@@ -17,10 +17,10 @@ Object.assign(process.env, { OPENAI_BASE_URL: model.baseURL });
 // #region server
 const baseURL = process.env["OPENAI_BASE_URL"] ?? "http://localhost:11434/v1";
 const service = createOpenAICompatible({ name: "service", baseURL });
-const executor = new LocalCommandLineCodeExecutor(); // for one user; @fenced/pool has one for each
+const executor = new LocalCommandLineCodeExecutor(); // for one user; @fenced/pool has one per user
 const tools = { execute_code: codeExecutionTool(executor, { imagesToModel: false }) };
 
-/** Answers `useChat`. Next.js, Hono and all that know `Request` and `Response` can call it. */
+/** Answers `useChat`. Works with Next.js, Hono and everything else that uses `Request` and `Response`. */
 async function chat(request: Request): Promise<Response> {
   const { messages } = (await request.json()) as { messages: UIMessage[] };
   const result = streamText({
@@ -28,7 +28,7 @@ async function chat(request: Request): Promise<Response> {
     messages: await convertToModelMessages(messages, { tools }),
     tools,
     stopWhen: stepCountIs(5),
-    abortSignal: request.signal, // the client leaves: the program is killed
+    abortSignal: request.signal, // if the client leaves, the program is killed
   });
   return result.toUIMessageStreamResponse();
 }

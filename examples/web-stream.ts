@@ -13,7 +13,7 @@ import { hasEnded, isAlive } from "./support/is-alive.ts";
 
 // #region server
 const app = new Hono();
-const executor = new LocalCommandLineCodeExecutor(); // for one user; @fenced/pool has one for each
+const executor = new LocalCommandLineCodeExecutor(); // for one user; @fenced/pool has one per user
 
 app.post("/run", async (context) => {
   const blocks = await context.req.json<CodeBlock[]>();
@@ -27,7 +27,7 @@ const address = server.address();
 assert.ok(typeof address === "object" && address !== null);
 const url = `http://127.0.0.1:${address.port}/run`;
 
-// A client that stays sees what is printed as it is printed, and then the result.
+// A client that stays sees the output live, and then the result.
 // #region client
 const blocks = [{ language: "python", code: "import time\nprint('one', flush=True)\ntime.sleep(0.5)\nprint('two')" }];
 const response = await fetch(url, { method: "POST", body: JSON.stringify(blocks) });

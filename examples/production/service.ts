@@ -1,4 +1,4 @@
-// The whole of a service that runs code for its users; ../production.ts starts it, uses it and ends it.
+// A complete service that runs code for its users; ../production.ts starts it, uses it and ends it.
 // #region service
 import { CodeExecutorAgent, PendingApprovals } from "@fenced/agentchat";
 import { type CodeBlock, type CodeExecutor, InvalidInputError } from "@fenced/core";
@@ -13,14 +13,14 @@ const image = process.env["SANDBOX_IMAGE"];
 const maxUploadBytes = 100 * 1024 * 1024;
 const limits = { timeoutMs: 60_000, totalTimeoutMs: 300_000, maxOutputBytes: 262_144 };
 
-/** One executor for each user: a container. Without an image, for development only, processes of this machine. */
+/** One executor per user: a container or, without an image and only for development, processes on this machine. */
 function create({ onSessionLost }: PoolExecutorContext): CodeExecutor {
   if (image === undefined) return new LocalCommandLineCodeExecutor({ ...limits, onSessionLost });
   const memoryBytes = 268_435_456;
   return new DockerCommandLineCodeExecutor({ ...limits, image, network: "none", memoryBytes, onSessionLost });
 }
 
-/** Two are started before their users come. */
+/** Keeps two executors started for the next users. */
 const pool = new ExecutorPool({ create, min: 2, max: 42, maxWaiting: 40 });
 const sessions = new ExecutorSessions({
   create: async (_user, signal) => (await pool.acquire({ signal })).executor,
@@ -30,9 +30,9 @@ const sessions = new ExecutorSessions({
   onSessionLost: (user, reason) => console.error(`Session of ${user}: ${reason}`),
 });
 
-/** Whose token it is: put your own sign-in here. TOKENS is "secret-1=ann,secret-2=bob". */
+/** Users by token: put your own sign-in here. TOKENS is "secret-1=ann,secret-2=bob". */
 const tokens = new Map((process.env["TOKENS"] ?? "").split(",").map((pair) => pair.split("=") as [string, string]));
-/** Each user answers for their own code only. */
+/** Users can only answer for their own code. */
 const approvals = new Map<string, PendingApprovals>();
 const app = new Hono<{ Variables: { user: string } }>();
 
@@ -56,7 +56,7 @@ app.use(async (context, next) => {
   return next();
 });
 
-// Runs blocks; what they print is streamed. A user too many, or too many runs at once, is 429.
+// Runs blocks and streams their output. Too many users, or too many runs at once, get status 429.
 app.post("/runs", async (context) => {
   const blocks = await context.req.json<CodeBlock[]>();
   return eventStreamResponse((signal) => sessions.runStream(context.var.user, blocks, { signal }), log);
@@ -105,7 +105,10 @@ const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" }, (address
   console.log(`Listening on http://127.0.0.1:${address.port}`);
 });
 
-/** Lets runs end for ten seconds, kills the rest, removes all containers, and exits by having nothing left to do. */
+/**
+ * Gives runs ten seconds to end, kills the rest and removes all containers. The process then exits because nothing is
+ * left to do.
+ */
 async function shutDown(): Promise<void> {
   server.close();
   await sessions.drain({ graceMs: Number(process.env["GRACE_MS"] ?? 10_000) });

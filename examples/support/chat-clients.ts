@@ -2,7 +2,7 @@ import { EventSchemas } from "@ag-ui/core/schemas";
 import { readEventStream } from "@fenced/core/web";
 import { DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai";
 
-/** Asks as `useChat` does; returns the message that it shows. */
+/** Asks like `useChat`; returns the message that it shows. */
 export async function askAsUseChat(api: string, question: string): Promise<UIMessage | undefined> {
   const asked: UIMessage = { id: "1", role: "user", parts: [{ type: "text", text: question }] };
   const stream = await new DefaultChatTransport({ api }).sendMessages({
@@ -17,7 +17,7 @@ export async function askAsUseChat(api: string, question: string): Promise<UIMes
   return shown;
 }
 
-/** Asks as a client of AG-UI; returns its events, after the protocol's own schemas have accepted them. */
+/** Asks like an AG-UI client; returns the events, validated with the protocol's own schemas. */
 export async function askAsAgUi(url: string, question: string): Promise<readonly { readonly type: string }[]> {
   const input = { threadId: "chat", runId: "1", messages: [{ id: "1", role: "user", content: question }] };
   const response = await fetch(url, { method: "POST", body: JSON.stringify(input) });

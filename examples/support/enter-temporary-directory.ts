@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Makes a temporary directory the working directory; it is deleted, with all in it, when the program ends. */
+/** Changes the working directory to a temporary one, which is deleted with its content when the program ends. */
 export function enterTemporaryDirectory(): void {
   const before = process.cwd();
   const directory = mkdtempSync(join(tmpdir(), "fenced-example-"));

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Whether a process is there. */
+/** Whether a process exists. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
@@ -9,7 +9,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits up to ten seconds for the end of a process, and says whether it came. */
+/** Waits up to ten seconds for a process to end, and returns whether it did. */
 export async function hasEnded(pid: number): Promise<boolean> {
   for (let tries = 0; isAlive(pid) && tries < 100; tries++) await sleep(100);
   return !isAlive(pid);

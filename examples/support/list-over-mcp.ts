@@ -1,7 +1,7 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-/** Writes a file in a new session of a server of MCP, and gives the list of its files. */
+/** Writes a file in a new session of an MCP server, and returns the list of its files. */
 export async function listOverMcp(url: string, token: string, path: string): Promise<string> {
   const headers = { authorization: `Bearer ${token}` };
   const client = new Client({ name: "example", version: "1.0.0" });

@@ -1,2 +1,2 @@
-// Named by a relative path, so that it stands below the imports that READMEs show.
+// Imported with a relative path, so that it sorts after the imports that READMEs show.
 export { startOpenAIServer } from "@fenced/test-support/openai-server";

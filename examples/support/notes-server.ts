@@ -1,4 +1,4 @@
-// A small MCP server on standard input and output, as other people write them.
+// A small third-party MCP server on standard input and output.
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import * as z from "zod";

@@ -7,7 +7,7 @@ const usage = {
 };
 const kept = { type: "resume-session", harnessId: "shell", specificationVersion: "harness-v1", data: {} } as const;
 
-/** An agent runtime in the place of a real one: runs each prompt as a command line, and answers with what that prints. */
+/** Stands in for a real agent runtime: runs each prompt as a command line, and answers with its output. */
 export const shellHarness: HarnessV1 = {
   specificationVersion: "harness-v1",
   harnessId: "shell",

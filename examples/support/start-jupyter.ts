@@ -9,11 +9,11 @@ import { jupyterPythons } from "@fenced/test-support/backends";
 export interface RunningJupyter extends AsyncDisposable {
   readonly baseUrl: string;
   readonly token: string;
-  /** The kernels that run on it. */
+  /** Returns the kernels that are running on it. */
   readonly kernels: () => Promise<unknown>;
 }
 
-/** Starts a Jupyter server in the working directory, as a hub would: below a path, and with a token. */
+/** Starts a Jupyter server in the working directory like a hub: below a path, and with a token. */
 export async function startJupyter(path: string): Promise<RunningJupyter> {
   const [port, token] = [await freePort(), randomUUID()];
   const baseUrl = `http://127.0.0.1:${port}${path}`;

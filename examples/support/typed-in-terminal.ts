@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 
 /**
- * Runs a program in a terminal of its own, by way of Python, and types a line each time it asks.
+ * Runs a program in its own terminal, through Python, and types a line each time it asks.
  *
  * @param file - the program, a TypeScript file.
  * @param question - the text that ends each question.

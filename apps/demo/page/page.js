@@ -4,7 +4,7 @@ const token = location.hash.slice(1);
 const byId = (id) => document.getElementById(id);
 const [about, status, chat, task, run, stop] = ["about", "status", "chat", "task", "run", "stop"].map(byId);
 
-/** What is being written or printed just now, by the id of the message or the name of the agent. */
+/** Texts and output in progress, by message id or agent name. */
 const texts = new Map();
 const outputs = new Map();
 const questions = new Map();
@@ -22,7 +22,7 @@ async function tell(path, body) {
   if (!response.ok) say(await response.text());
 }
 
-/** Says something to people who see and to those who listen. */
+/** Announces something on the screen and to screen readers. */
 function say(text) {
   if (status.textContent !== text) status.textContent = text;
 }
@@ -86,7 +86,7 @@ function showMessage(message) {
   if (note !== "") say(`${source}: ${note}.`);
 }
 
-/** A program's result; what was shown while it ran does not come again. */
+/** Shows a program's result, without the output that was shown while it ran. */
 function showResult(article, text, live) {
   const shown = live?.textContent.trim() ?? "";
   if (shown !== "" && text.trim() === shown) {
@@ -207,7 +207,7 @@ const show = {
   },
 };
 
-/** Follows what happens, from the first thing that this page has not shown yet. */
+/** Follows the chat from the first item that this page has not shown yet. */
 async function follow() {
   const response = await call(`/events?from=${seen}`);
   if (!response.ok) {
@@ -234,9 +234,9 @@ async function followForever() {
     try {
       if (!(await follow())) return;
     } catch {
-      // The demo was ended, or this computer slept: it is tried again.
+      // The demo has ended, or this computer was asleep: try again.
     }
-    say("The connection to the demo is lost; trying again.");
+    say("Lost the connection to the demo; trying again.");
     await new Promise((resolve) => {
       setTimeout(resolve, 1500);
     });

@@ -1,4 +1,4 @@
-/** Makes an element. Text is only ever set as text: what models and programs wrote is never read as HTML. */
+/** Creates an element. Text is always set as text: what models and programs wrote is never parsed as HTML. */
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -25,18 +25,18 @@ export function markdown(text) {
   return [...parts, ...paragraphs(rest)];
 }
 
-/** Shows code; it can be scrolled with the keyboard. */
+/** Shows code that can be scrolled with the keyboard. */
 export function codeBlock(code, language) {
   const label = language === "" ? "Code" : `Code, ${language}`;
   return element("pre", { tabindex: "0", role: "region", "aria-label": label }, element("code", {}, code));
 }
 
-/** A place for what a program prints. */
+/** Shows a program's output. */
 export function outputBlock(label) {
   return element("pre", { tabindex: "0", role: "region", "aria-label": label });
 }
 
-/** A picture that a program made. */
+/** Shows a picture that a program created. */
 export function picture(url, number) {
   const alt = `Picture ${number}, made by the program`;
   return element("figure", {}, element("img", { src: url, alt }));

@@ -1,7 +1,7 @@
 import { terminalApproval, type ApprovalFunc } from "@fenced/agentchat";
 import { DemoError } from "./demo-error.ts";
 
-/** @throws DemoError if there is nobody to ask. */
+/** @throws DemoError if there is no terminal to ask in. */
 export function assertTerminal(): void {
   if (process.stdin.isTTY && process.stdout.isTTY) return;
   throw new DemoError("--approve asks in the terminal before each run, but there is no terminal here.", 2);
@@ -10,7 +10,7 @@ export function assertTerminal(): void {
 /**
  * Asks in the terminal whether the code that the chat shows may run.
  *
- * @param replayed - the coder is a recording, which cannot react to a refusal, so one ends the chat.
+ * @param replayed - true if the coder is a recording: it cannot react, so a refusal ends the chat.
  */
 export function askApproval(replayed: boolean): ApprovalFunc {
   const ask = terminalApproval({ showCode: false });

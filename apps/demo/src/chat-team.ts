@@ -10,20 +10,20 @@ import {
 import type { ChatCompletionClient, CodeExecutor, ExecutorCapabilities } from "@fenced/core";
 import { dataFile, preferredLanguage } from "./default-task.ts";
 
-/** What a chat's team needs; without one of the approvals, code runs unasked. */
+/** Settings of a chat's team; without one of the approvals, code runs without asking. */
 export interface ChatTeamSettings extends Pick<CodeExecutorAgentOptions, "approvalFunc" | "pendingApprovals"> {
   readonly modelClient: ChatCompletionClient;
   readonly codeExecutor: CodeExecutor;
   readonly maxMessages: number;
 }
 
-/** A coder and a runner who speak in turn, and the condition that is met once the coder has the answer. */
+/** A coder and a runner who take turns, and the condition that is met once the coder has the answer. */
 export interface ChatTeam {
   readonly team: RoundRobinGroupChat;
   readonly answered: TextMentionTermination;
 }
 
-/** Makes the team. */
+/** Creates the team. */
 export function createChatTeam(settings: ChatTeamSettings): ChatTeam {
   const { modelClient, codeExecutor, maxMessages, approvalFunc, pendingApprovals } = settings;
   const coder = new AssistantAgent({

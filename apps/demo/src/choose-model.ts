@@ -5,7 +5,7 @@ import { recordFor } from "./default-task.ts";
 import { DemoError } from "./demo-error.ts";
 import type { DemoOptions } from "./demo-options.ts";
 
-/** The coder's model, and how to speak of it. */
+/** The coder's model, and its description. */
 export interface ChosenModel {
   readonly client: ChatCompletionClient;
   readonly description: string;
@@ -14,7 +14,7 @@ export interface ChosenModel {
 
 const openai = "https://api.openai.com/v1";
 
-/** Says whether there will be a model at all, before anything is started. */
+/** Checks that there will be a model, before anything is started. */
 export function assertModel(options: DemoOptions): void {
   if (options.replay !== undefined) {
     if (existsSync(options.replay)) return;
@@ -41,9 +41,10 @@ function assertAddress(): void {
 }
 
 /**
- * The model for the coder: a given record, a live model if there is a key or an endpoint, else the demo's own record.
+ * The coder's model: a given recording, a live model if there is a key or an endpoint, or otherwise the demo's own
+ * recording.
  *
- * @param languages - what the executor runs; decides which record fits.
+ * @param languages - the executor's languages, which decide which recording to use.
  */
 export async function chooseModel(options: DemoOptions, languages: readonly string[]): Promise<ChosenModel> {
   const model = await chooseUnrecorded(options, languages);
@@ -68,7 +69,7 @@ async function chooseUnrecorded(options: DemoOptions, languages: readonly string
 }
 
 function replay(file: string, description: string): ChosenModel {
-  // A recording that comes all at once would not look like a chat.
+  // A recording that appears all at once would not look like a chat.
   const chunkDelayMs = process.stdout.isTTY ? 12 : 0;
   return { client: new ReplayChatCompletionClient({ file, chunkDelayMs }), description, replayed: true };
 }
@@ -81,7 +82,7 @@ async function liveModel(name: string | undefined): Promise<ChosenModel> {
   const baseURL = variable("OPENAI_BASE_URL") ?? openai;
   const modelName = name ?? variable("OPENAI_MODEL") ?? (baseURL === openai ? "gpt-4.1-mini" : undefined);
   if (modelName === undefined) throw new DemoError(`Choose a model of ${baseURL} with --model.`, 2);
-  // Only a live model needs the AI SDK, which takes its time to load.
+  // Only a live model needs the AI SDK, which is slow to load.
   const [{ createOpenAICompatible }, { AISDKChatCompletionClient }] = await Promise.all([
     import("@ai-sdk/openai-compatible"),
     import("@fenced/model-ai-sdk"),

@@ -8,22 +8,22 @@ const question = [
 ].join("\n");
 
 /**
- * The demo's own question. Its answer takes computing: the species with the most grams is not the one. Where charts can
- * be shown, one is asked for.
+ * The demo's own question. The answer must be computed: it is not the species with the largest difference in grams.
+ * Asks for a chart where charts can be shown.
  */
 export function defaultTask(executor: ExecutorName): string {
   return executor === "jupyter" ? `${question}\nShow it in a chart, too.` : question;
 }
 
-/** The data that lies in the agents' workspace. */
+/** The data in the agents' workspace. */
 export const dataFile: string = fileURLToPath(new URL("../data/penguins.json", import.meta.url));
 
-/** The language that a model should rather write, of those that run here. */
+/** The language to prefer of those that run here. */
 export function preferredLanguage(languages: readonly string[]): string | undefined {
   return ["python", "javascript"].find((name) => languages.includes(name)) ?? languages[0];
 }
 
-/** The recorded coder for a place with these languages. It may be missing: there is one for Python and JavaScript. */
+/** The file with the recorded coder for these languages. It only exists for Python and JavaScript. */
 export function recordFor(executor: ExecutorName, languages: readonly string[]): string {
   const name = executor === "jupyter" ? "jupyter" : preferredLanguage(languages);
   return fileURLToPath(new URL(`../records/penguins-${name}.jsonl`, import.meta.url));

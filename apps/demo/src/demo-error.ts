@@ -4,7 +4,7 @@ const ownNames: readonly (readonly [RegExp, string])[] = [
   [/`outputDir`/g, "--output"],
   [/`poolManagementEndpoint`|The poolManagementEndpoint(?= ")/g, "ACA_POOL_MANAGEMENT_ENDPOINT"],
   [/set the option `python` to the right one/g, "activate a virtual environment that has them"],
-  // The demo finds its daemon through the environment alone.
+  // The demo finds its daemon only through the environment.
   [/(?:the )?(?:option )?`docker`,? or (?=DOCKER_HOST)/g, ""],
 ];
 
@@ -13,9 +13,9 @@ export function inOwnWords(message: string): string {
   return ownNames.reduce((text, [name, own]) => text.replaceAll(name, own), message);
 }
 
-/** What ends the demo with a message for its user and no stack trace. */
+/** Ends the demo with a message for the user and no stack trace. */
 export class DemoError extends Error {
-  /** 2: the command line cannot be right; 1: it went wrong on the way. */
+  /** 2: the command line is wrong; 1: something failed later. */
   readonly exitCode: 1 | 2;
 
   constructor(message: string, exitCode: 1 | 2) {

@@ -2,9 +2,9 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { DemoError } from "./demo-error.ts";
 import { executorNames, type ExecutorName } from "./open-executor.ts";
 
-/** What the command line says. */
+/** The command line's options. */
 export interface DemoOptions {
-  /** Undefined: the demo's own. */
+  /** Default: the demo's own. */
   readonly task?: string;
   readonly executor: ExecutorName;
   readonly image?: string;
@@ -18,7 +18,7 @@ export interface DemoOptions {
   readonly approve: boolean;
   /** Show the chat on a page instead of in the terminal. */
   readonly web: boolean;
-  /** Where the page is; 0: any free port. */
+  /** The page's port; 0: any free one. */
   readonly port: number;
 }
 
@@ -35,7 +35,7 @@ Environment:
   OPENAI_BASE_URL  any service with OpenAI's protocol, e.g. http://localhost:11434/v1
   OPENAI_MODEL     the model, if --model does not say`;
 
-/** @returns the options, or undefined if only help was asked for and given. */
+/** @returns the options, or undefined if help was printed instead. */
 export function parseOptions(args: readonly string[]): DemoOptions | undefined {
   const command = createCommand();
   try {
@@ -63,18 +63,18 @@ function createCommand(): Command {
     .option("--host <name>", "the host for --executor ssh: [user@]address, or an alias of ~/.ssh/config", notEmpty)
     .option("--output <folder>", "where --executor jupyter keeps charts", notEmpty, "plots")
     .option("--model <name>", "the live model that writes the code", notEmpty)
-    .option("--max-messages <n>", "the chat ends after so many messages", positiveInteger, 12)
+    .option("--max-messages <n>", "end the chat after this many messages", positiveInteger, 12)
     .option("--record <file>", "write the model's answers to a file", notEmpty)
-    .option("--replay <file>", "take the model's answers from such a file", notEmpty)
+    .option("--replay <file>", "replay the model's answers from such a file", notEmpty)
     .option("--approve", "ask before each run of code", false)
-    .option("--web", "show the chat on a page of this computer", false)
-    .option("--port <n>", "the page's port (default: any that is free)", portNumber, 0)
+    .option("--web", "show the chat on a local web page", false)
+    .option("--port <n>", "the page's port (default: any free one)", portNumber, 0)
     .addHelpText("after", environmentHelp)
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();
 }
 
-/** An option that would be ignored is a mistake. */
+/** Rejects options that would be ignored. */
 function refuseMisplaced(command: Command): void {
   const { executor } = command.opts<Pick<DemoOptions, "executor">>();
   for (const [name, owners] of Object.entries(executorOptions)) {

@@ -1,4 +1,4 @@
-/** What ends the demo on Ctrl+C and on SIGTERM. */
+/** Ends the demo on Ctrl+C and on SIGTERM. */
 export class Interruption extends Error {
   /** The shell's convention: 128 plus the signal's number. */
   readonly exitCode: 130 | 143;

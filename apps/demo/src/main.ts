@@ -61,12 +61,12 @@ function report(error: unknown): number {
   return 1;
 }
 
-/** `npm run demo | head` closes the pipe: nobody is left to tell. */
+/** `npm run demo | head` closes the pipe: no one is left to tell. */
 function isPipeClosed(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EPIPE";
 }
 
-// The demo's first lines say in its own words what the local executor warns about.
+// The demo's first lines replace the local executor's warning.
 process.removeAllListeners("warning");
 process.on("warning", (warning) => {
   if (!("code" in warning) || warning.code !== "FENCED_LOCAL") console.error(`Warning: ${warning.message}`);

@@ -2,14 +2,14 @@ import type { CodeExecutor } from "@fenced/core";
 import { DemoError } from "./demo-error.ts";
 import { pullProgress } from "./pull-progress.ts";
 
-/** What `--executor` takes; the first is the default. */
+/** The values of `--executor`; the first is the default. */
 export const executorNames = ["auto", "docker", "os-sandbox", "wasm", "local", "jupyter", "aca", "ssh"] as const;
 export type ExecutorName = (typeof executorNames)[number];
 
-/** A running executor, and what has to end after it. */
+/** A running executor, and what must end after it. */
 export interface OpenExecutor extends AsyncDisposable {
   readonly executor: CodeExecutor;
-  /** Where the code runs, and why there, if a fence was chosen. */
+  /** Where the code runs and why, if a fence was chosen. */
   readonly reason?: string;
 }
 
@@ -20,7 +20,7 @@ interface Settings {
   readonly output: string;
 }
 
-/** Imports an executor's package, and makes the executor and what it stands on. */
+/** Imports an executor's package, and creates the executor and what it depends on. */
 type Recipe = (settings: Settings, signal: AbortSignal) => Promise<Made>;
 
 interface Made {
@@ -63,7 +63,7 @@ const recipes: Readonly<Record<ExecutorName, Recipe>> = {
     if (poolManagementEndpoint === undefined) {
       throw new DemoError("--executor aca needs the session pool's address in ACA_POOL_MANAGEMENT_ENDPOINT.", 2);
     }
-    // An emulator says which token it takes; Azure's own come from the default credential.
+    // An emulator prints the token to use; for Azure, the default credential provides tokens.
     const token = process.env["ACA_TOKEN"] === undefined ? {} : { tokenVariable: "ACA_TOKEN" };
     return { executor: new ACADynamicSessionsCodeExecutor({ poolManagementEndpoint, ...token }) };
   },
@@ -72,13 +72,13 @@ const recipes: Readonly<Record<ExecutorName, Recipe>> = {
       "@fenced/executor-ssh",
       () => import("@fenced/executor-ssh"),
     );
-    if (host === undefined) throw new DemoError("--executor ssh needs a host: --host NAME, as ssh takes it.", 2);
+    if (host === undefined) throw new DemoError("--executor ssh needs a host: --host NAME, as you pass it to ssh.", 2);
     return { executor: new SshCommandLineCodeExecutor({ host }) };
   },
 };
 
 /**
- * Makes and starts an executor, if its package is installed.
+ * Creates and starts an executor, if its package is installed.
  *
  * @throws `signal.reason` if that is aborted meanwhile, with nothing left running.
  */
@@ -111,7 +111,7 @@ export async function openExecutor(name: ExecutorName, settings: Settings, signa
   }
 }
 
-/** A fence is open when it is made: that is how it shows that this machine has it. */
+/** Opens a fence, which shows whether this machine has it. */
 async function openFence(
   fence: "auto" | "os-sandbox" | "wasm",
   { image }: Settings,
@@ -123,7 +123,7 @@ async function openFence(
   return { executor, reason: executor.fence.reason };
 }
 
-/** Imports an executor's package. Its name is given apart, for the sentence that says what to install. */
+/** Imports an executor's package. Takes its name separately, for the message that says what to install. */
 async function installed<T>(packageName: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

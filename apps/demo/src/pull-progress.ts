@@ -8,7 +8,7 @@ export interface ProgressOutput {
   write(text: string): unknown;
 }
 
-/** Shows on a terminal how far the download of an image is, in one line; elsewhere says once that it has begun. */
+/** Shows the progress of an image's download in one line of a terminal; without a terminal, only reports that it has started. */
 export function pullProgress(output: ProgressOutput): (progress: PullProgress) => void {
   const layers = new Map<string, { readonly current: number; readonly total: number }>();
   let begun = false;

@@ -2,16 +2,16 @@ import { renderToConsole } from "@fenced/agentchat";
 import { type ChatTeamSettings, createChatTeam } from "./chat-team.ts";
 import { dataFile } from "./default-task.ts";
 
-/** What a chat needs. */
+/** Settings of a chat. */
 export interface ChatSettings extends ChatTeamSettings {
   readonly task: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Lets a coder and a runner speak in turn until the coder has the answer, and shows it as it happens.
+ * Runs a chat of a coder and a runner until the coder has the answer, and shows it live.
  *
- * @returns whether there is an answer; without one the chat came to its limit.
+ * @returns whether there is an answer; without one, the chat reached its limit.
  */
 export async function runChat(settings: ChatSettings): Promise<boolean> {
   const { task, codeExecutor, signal } = settings;

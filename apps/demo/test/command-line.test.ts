@@ -97,7 +97,7 @@ describe("the command line", () => {
     expect(stderr.split("\n").length).toBeLessThan(5);
   });
 
-  it("says in its own words what the library says of an option", { timeout: 120_000 }, async () => {
+  it("rewords the library's messages about options", { timeout: 120_000 }, async () => {
     const noDaemon = await runDemo(["--executor", "docker"], { DOCKER_HOST: "tcp://127.0.0.1:9" });
     expect(noDaemon.exitCode).toBe(1);
     expect(noDaemon.stderr).toContain("DOCKER_HOST");
@@ -111,7 +111,7 @@ describe("the command line", () => {
     expect(noHost.stderr).not.toContain("`host`");
   });
 
-  it("cleans up when nobody reads its output any more", async () => {
+  it("cleans up when its output's reader has gone", async () => {
     const folder = await temporaryFolder();
     const { child, outcome } = startDemo(["--executor", "local"], { TMPDIR: folder });
     child.stdout.once("data", () => child.stdout.destroy());

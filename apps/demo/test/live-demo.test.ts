@@ -86,7 +86,7 @@ describe("the demo with an endpoint", () => {
     await runDemo([...local, "--record", file], environment(server));
     const { exitCode, stderr } = await runDemo([...local, "--replay", file]);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain("has 1 answer, and this is request 2");
+    expect(stderr).toContain("has 1 answer, but this is request 2");
   });
 });
 

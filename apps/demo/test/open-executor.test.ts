@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openExecutor } from "../src/open-executor.ts";
 
 describe("openExecutor", () => {
-  it("gives a running executor, and ends it", async () => {
+  it("returns a running executor, and ends it", async () => {
     const warning = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     onTestFinished(() => warning.mockRestore());
     const open = await openExecutor("local", { output: "plots" }, new AbortController().signal);

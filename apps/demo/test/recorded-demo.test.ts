@@ -52,7 +52,7 @@ describe("the demo without a key", () => {
     expect(stderr).toContain("--max-messages");
   });
 
-  it("takes code that never ran for no answer, whatever the coder says", async () => {
+  it("does not count code that never ran as an answer, whatever the coder says", async () => {
     const record = join(await temporaryFolder(), "hasty.jsonl");
     const modelInfo = { family: "hasty", vision: false, functionCalling: true, structuredOutput: false };
     const content = "```javascript\nconsole.log(1);\n```\n\nTERMINATE";
@@ -65,7 +65,7 @@ describe("the demo without a key", () => {
 });
 
 describe("the demo in a Jupyter kernel", () => {
-  it("goes on with variables, and keeps a chart that the chat names", needs("jupyter"), async () => {
+  it("keeps variables, and a chart that the chat names", needs("jupyter"), async () => {
     const folder = await temporaryFolder();
     const output = join(folder, "charts");
     const env = { TMPDIR: folder, PATH: `/usr/bin:${process.env.PATH ?? ""}` };

@@ -1,2 +1,2 @@
-// Stands for the executor of somebody else's package.
+// Stands in for the executor of another package.
 export { LocalCommandLineCodeExecutor, LocalCommandLineCodeExecutor as MyExecutor } from "@fenced/executor-local";

@@ -10,41 +10,42 @@ import type { Tool } from "ai";
 import * as z from "zod";
 import type { CodeExecutionOutput } from "./code-execution-output.ts";
 
-/** How an executor is offered as a tool; nothing is required. */
+/** Options of `codeExecutionTool`; all are optional. */
 export interface CodeExecutionToolOptions extends ModelOutputLimits {
-  /** Tells the model what the tool does. Default: made from what the executor can do and the functions it offers. */
+  /** Tells the model what the tool does. Default: generated from the executor's capabilities and functions. */
   readonly description?: string;
-  /** Languages to offer. Default: all that the executor runs. */
+  /** Languages to offer. Default: all of the executor's. */
   readonly languages?: readonly string[];
-  /** Milliseconds that a call may take. `Infinity`: no limit. Default: the executor's own, 60,000. */
+  /** Time limit of a call in milliseconds; `Infinity` for no limit. Default: the executor's, which is 60,000. */
   readonly timeoutMs?: number;
   /**
-   * Tools that the code can call as functions (code mode), with the model's messages and the context of the call that runs the code.
-   * Their signatures are in the description. They need an `execute`, and an executor with `capabilities.hostFunctions`. A tool with
-   * `needsApproval` needs `approveHostCall`. Default: none.
+   * Tools that the code can call as functions (code mode). They receive the model's messages and the context of the
+   * call that runs the code; their signatures are added to the description. Each needs an `execute`, the executor needs
+   * `capabilities.hostFunctions`, and a tool with `needsApproval` needs `approveHostCall`. Default: none.
    */
   readonly tools?: Readonly<Record<string, AiSdkTool>>;
   /**
-   * Decides about each call of one of `tools`, while the code waits and its time goes on; `call.needsApproval` is what the tool's
-   * own `needsApproval` says. The AI SDK's approval requests end the response, and code that runs cannot wait for the next one.
-   * Calls that wait are in the preliminary results, as `waitingCalls`. Default: all calls are approved.
+   * Decides about each call of one of `tools` while the code waits and its time limit keeps running;
+   * `call.needsApproval` is the result of the tool's own `needsApproval`. The AI SDK's own approval requests do not
+   * work here: they end the response, and running code cannot wait for the next one. Preliminary results list waiting
+   * calls as `waitingCalls`. Default: all calls are approved.
    */
   readonly approveHostCall?: ApproveHostCall;
   /**
-   * Whether a person must approve a call before it runs, for all calls or by its code, as the AI SDK's `needsApproval`:
-   * the call comes back as a `tool-approval-request`, and runs when the messages have the `tool-approval-response`.
-   * Default: false.
+   * Whether a person must approve a call before it runs: for all calls, or depending on the code. Like the AI SDK's
+   * `needsApproval`: the call returns a `tool-approval-request`, and runs once the messages contain the
+   * `tool-approval-response`. Default: false.
    */
   readonly needsApproval?: Exclude<Tool<CodeBlock, CodeExecutionOutput>["needsApproval"], undefined>;
   /**
-   * Give the model the images that the code shows. False: it is told in words that there are some. The result has them
-   * either way. Turn it off for providers that put tool results into text, such as those of OpenAI's chat completions
-   * protocol: they would send the base64. Default: true.
+   * Pass the images that the code shows to the model. If false, the model is only told how many there are. The result
+   * contains them either way. Turn this off for providers that convert tool results to text, such as those that use
+   * OpenAI's chat completions protocol: they would send the base64. Default: true.
    */
   readonly imagesToModel?: boolean;
-  /** Milliseconds between two preliminary results, at least. Default: 250. */
+  /** Minimum interval between two preliminary results in milliseconds. Default: 250. */
   readonly progressIntervalMs?: number;
-  /** Characters of output that a preliminary result has; of more, the last ones. Default: 4,000. */
+  /** Maximum characters of output in a preliminary result, which keeps the last ones. Default: 4,000. */
   readonly maxProgressCharacters?: number;
 }
 
@@ -63,7 +64,7 @@ export const toolOptions: OptionSchemas<CodeExecutionToolOptions> = {
   tools: z.custom<Readonly<Record<string, AiSdkTool>>>().exactOptional(),
   approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
   imagesToModel: z.boolean().exactOptional(),
-  // Of more milliseconds than a timer can wait, Node makes one.
+  // Node treats a delay longer than a timer supports as 1 ms.
   progressIntervalMs: wholeNumberOption({ from: 0, to: 2_147_483_647, unit: "milliseconds" }).exactOptional(),
   maxProgressCharacters: wholeNumberOption({ from: 0, unit: "characters" }).exactOptional(),
 };

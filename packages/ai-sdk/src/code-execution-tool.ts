@@ -11,18 +11,19 @@ import { toModelOutput } from "./to-model-output.ts";
 const argumentsSchema = optionsSchema({ executor: codeExecutorOption, ...toolOptions });
 
 /**
- * A code executor as a tool for `generateText`, `streamText` and agents of the Vercel AI SDK. While code runs, what it
- * prints comes as preliminary results; a program that fails or runs out of time is a result that the model can learn
- * from; a broken backend is a `tool-error`. The call's abort signal kills what runs.
+ * Creates a tool for `generateText`, `streamText` and agents of the Vercel AI SDK that runs code in an executor. Output
+ * arrives as preliminary results while the code runs. A program that fails or times out is a result that the model can
+ * learn from; a broken backend is a `tool-error`. The call's abort signal kills what is running.
  *
- * With `tools`, the code calls other tools as functions ("code mode"): the model sees what the program prints, and not each result.
+ * With `tools`, the code calls other tools as functions ("code mode"): the model sees what the program prints, not each
+ * tool's result.
  *
- * The tool's description and its languages are what the executor can do when they are asked for: exact once it has
- * started, before that what it is meant to do.
+ * The tool's description and languages reflect the executor's capabilities when they are read: exact once it has
+ * started, before that what it is designed for.
  *
- * @param executor - where the code runs. Started by the first call; stays the caller's, who stops it.
- * @throws InvalidInputError if an option is unknown or wrong, the executor runs none of the wanted languages, or one of `tools`
- * cannot be called by code there: it has no `execute`, or needs approval that nobody gives.
+ * @param executor - where the code runs. The first call starts it; you stop it.
+ * @throws InvalidInputError if an option is unknown or wrong, the executor runs none of the wanted languages, or code
+ * cannot call one of `tools`, because it has no `execute` or needs approval without `approveHostCall`.
  *
  * @example
  * await using executor = new LocalCommandLineCodeExecutor();

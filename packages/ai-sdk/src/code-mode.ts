@@ -11,9 +11,9 @@ import type { WaitingCall } from "./code-execution-output.ts";
 import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
 
 /**
- * The tools that code can call, as functions for the description.
+ * The tools that code can call, as functions to describe to the model.
  *
- * @throws InvalidInputError if one of them cannot be called by code in this executor.
+ * @throws InvalidInputError if code in this executor cannot call one of them.
  */
 export function codeModeFunctions(
   { capabilities }: CodeExecutor,
@@ -23,14 +23,14 @@ export function codeModeFunctions(
   const unapproved = approveHostCall ? undefined : functions.find(({ needsApproval }) => needsApproval !== false);
   if (unapproved) {
     throw new InvalidInputError(
-      `The tool ${unapproved.name} needs approval, and running code cannot wait for the AI SDK to ask`,
+      `The tool ${unapproved.name} needs approval, but running code cannot wait for the AI SDK to ask`,
       {
         remedy:
-          "Give codeExecutionTool `approveHostCall`, or offer the tool to the model directly, where the AI SDK asks.",
+          "Pass `approveHostCall` to codeExecutionTool, or offer the tool to the model directly, where the AI SDK asks.",
       },
     );
   }
-  // Which languages there are may be known only once the executor has started; it then refuses the call by itself.
+  // The languages may only be known once the executor has started; it then rejects the call itself.
   if (functions.length > 0 && capabilities.languages.length > 0 && capabilities.hostFunctions.length === 0) {
     throw new InvalidInputError("`tools` cannot be offered: code in this executor cannot call host functions", {
       remedy: "Leave them out, or use an executor whose `capabilities.hostFunctions` is not empty.",
@@ -39,24 +39,24 @@ export function codeModeFunctions(
   return functions;
 }
 
-/** The tools of one call of the model as functions, and which of their calls wait for approval. */
+/** The tools of one model call as functions, and their calls that are waiting for approval. */
 export class WaitingCalls {
   readonly #options: CodeExecutionToolOptions;
   readonly #tell: () => void;
   readonly #waiting = new Map<string, WaitingCall>();
 
-  /** @param tell - called when `calls` has changed. */
+  /** @param tell - called when `calls` changes. */
   constructor(options: CodeExecutionToolOptions, tell: () => void) {
     this.#options = options;
     this.#tell = tell;
   }
 
-  /** Those that wait now, the oldest first. */
+  /** Calls that are waiting now, oldest first. */
   get calls(): readonly WaitingCall[] {
     return [...this.#waiting.values()];
   }
 
-  /** @param callOptions - what the tools are told of the call that runs the code. */
+  /** @param callOptions - the tools' options from the call that runs the code. */
   functions(callOptions: object): HostFunction[] {
     const { tools, approveHostCall } = this.#options;
     if (tools === undefined) return [];
@@ -72,7 +72,7 @@ export class WaitingCalls {
     return hostFunctionsFrom(tools, { callOptions, approve });
   }
 
-  /** Shows a call once it has waited for some time: programs that approve by rules answer at once. */
+  /** Shows a call only after some time: programs that decide by rules answer at once. */
   #show({ callId, name, input, signal }: HostCall): () => void {
     const { progressIntervalMs = 250, maxProgressCharacters = 4000 } = this.#options;
     const show = setTimeout(() => {
@@ -84,7 +84,7 @@ export class WaitingCalls {
       signal.removeEventListener("abort", hide);
       if (this.#waiting.delete(callId)) this.#tell();
     };
-    // Nobody waits for an answer any more, which may never come.
+    // No one needs the answer any more, and it may never come.
     signal.addEventListener("abort", hide, { once: true });
     return hide;
   }

@@ -1,9 +1,9 @@
 import { canonicalLanguage, type CodeExecutor, InvalidInputError } from "@fenced/core";
 
 /**
- * The languages that a model is offered: those that the executor runs, narrowed to those that are wanted.
+ * The languages to offer to a model: the executor's, limited to `wanted`.
  *
- * @throws InvalidInputError if the executor runs none of those that are wanted.
+ * @throws InvalidInputError if the executor runs none of the wanted languages.
  */
 export function offeredLanguages({ capabilities }: CodeExecutor, wanted: readonly string[] | undefined): string[] {
   const available = capabilities.languages.map(canonicalLanguage);

@@ -12,11 +12,11 @@ import { WaitingCalls } from "./code-mode.ts";
 
 interface RunOptions extends CodeExecutionToolOptions {
   readonly signal: AbortSignal | undefined;
-  /** What the AI SDK tells the call. */
+  /** The AI SDK's options of the tool call. */
   readonly callOptions: object;
 }
 
-/** Runs the code of one call: yields what is printed as it is printed, and last how it ended. */
+/** Runs the code of one call: yields output as it is printed, and the result last. */
 export async function* runCode(
   executor: CodeExecutor,
   block: CodeBlock,
@@ -81,7 +81,7 @@ function follow(signal: AbortSignal | undefined, ending: AbortController): () =>
   return () => signal?.removeEventListener("abort", abort);
 }
 
-/** Lets one reader wait until there is something new, or nothing more to come. */
+/** Lets one reader wait until there is something new, or the end is reached. */
 class News {
   #fresh = false;
   #over = false;
@@ -97,7 +97,7 @@ class News {
     this.#wake();
   }
 
-  /** @returns whether there is something new; false when all is over. */
+  /** @returns whether there is something new; false at the end. */
   async wait(): Promise<boolean> {
     if (!this.#fresh && !this.#over) {
       await new Promise<void>((resolve) => {

@@ -1,9 +1,9 @@
 import type { ToolResultPart } from "ai";
 import type { CodeExecutionOutput } from "./code-execution-output.ts";
 
-/** A result as the model gets it: its text, with the images after it if the model is to see them. */
+/** Converts a result for the model: its text, followed by the images if the model should see them. */
 export function toModelOutput(output: CodeExecutionOutput, imagesToModel: boolean): ToolResultPart["output"] {
-  // A stored chat may hold a call that was cut off while it ran.
+  // A stored chat may contain a call that was cut off while it ran.
   if (output.status === "running") {
     return { type: "text", value: `The code did not finish. Its last output was:\n${output.output}` };
   }

@@ -87,7 +87,7 @@ describe("generateText", needs("python3"), () => {
     expect(told).toBe("1\n");
   });
 
-  it("gives the model its mistake back if it asks for another language", async () => {
+  it("returns an error to the model if it asks for another language", async () => {
     await using server = await startOpenAIServer([
       callWith("p 1", "ruby"),
       callWith("print(1)", "Py"),
@@ -100,7 +100,7 @@ describe("generateText", needs("python3"), () => {
     expect(steps[1]?.toolResults[0]?.output).toMatchObject({ output: "1\n" });
   });
 
-  it("makes a broken session an error of the tool, and goes on", async () => {
+  it("turns a broken session into a tool error, and continues", async () => {
     const broken = FunctionWithRequirements.fromString("def broken():\n    pass\n", {
       globalImports: ["no_such_module_anywhere"],
     });

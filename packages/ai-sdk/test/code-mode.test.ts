@@ -163,7 +163,7 @@ describe("codeExecutionTool with tools", () => {
     expect(make({ tools: { page: { inputSchema } } })).toThrow(/The tool page has no `execute`/);
     const needing = { tools: { pay: { inputSchema, execute, needsApproval: true } } };
     expect(make(needing)).toThrow(InvalidInputError);
-    expect(make(needing)).toThrow(/The tool pay needs approval, .* Give codeExecutionTool `approveHostCall`, or/);
+    expect(make(needing)).toThrow(/The tool pay needs approval, .* Pass `approveHostCall` to codeExecutionTool, or/);
     const pictures = () => codeExecutionTool(new PictureExecutor({}), { tools: { pay: { inputSchema, execute } } });
     expect(pictures).toThrow(/cannot call host functions/);
     expect(make({ tools: [] })).toThrow(/must be an object of tools by name/);

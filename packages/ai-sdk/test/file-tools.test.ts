@@ -62,7 +62,7 @@ describe("fileTools", () => {
     expect(text).toBe(content);
   });
 
-  it("refuse what is no text, is too long, is not there, or is out of the workspace", async () => {
+  it("refuse files that are not text, too long, missing or outside the workspace", async () => {
     await executor.files.write("bytes", Uint8Array.of(1, 0, 2));
     await executor.files.write("latin", Uint8Array.of(0x66, 0xfc, 0x72));
     const refused: [keyof typeof tools, Input, { isInstance(value: unknown): boolean }][] = [

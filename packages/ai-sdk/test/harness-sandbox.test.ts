@@ -21,7 +21,7 @@ async function temporary(): Promise<string> {
 }
 
 describe("HarnessAgent", () => {
-  it("works in an executor, stops, and goes on in another one with the same files", async () => {
+  it("works in an executor, stops, and resumes in another one with the same files", async () => {
     const root = await temporary();
     const destroyed: string[] = [];
     const sandbox: HarnessV1SandboxProvider = harnessSandbox({

@@ -109,7 +109,7 @@ describe("files", () => {
     expect(await sandbox.run({ command: "./run.sh" })).toMatchObject({ stdout: "two\n" });
   });
 
-  it("that are not there are null, and what is no file is refused", async () => {
+  it("that do not exist are null, and other file types are refused", async () => {
     const path = "nothing/here";
     expect(await sandbox.readFile({ path })).toBeNull();
     expect(await sandbox.readTextFile({ path })).toBeNull();

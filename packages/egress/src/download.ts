@@ -2,13 +2,13 @@ import { type OnReadOpts, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 
-/** Bytes that are read at once from a connection that has little to say, and from one that has much. */
+/** Bytes to read at once from a slow connection and from a fast one. */
 const [little, much] = [65_536, 1_048_576];
-/** Large buffers of a proxy at a time; they bound its memory, whatever its clients leave unread. */
+/** Maximum number of a proxy's large buffers, which bounds its memory however much its clients leave unread. */
 const mostLarge = 32;
-/** Of these, how many are kept for the next download. */
+/** Maximum number of free ones to keep for the next download. */
 const mostFree = 4;
-/** Pieces on the way to a client. Another one would only use memory: one is being written, and one is read meanwhile. */
+/** Maximum number of pieces on the way to a client: one is written while the next is read; more would only use memory. */
 const mostOnTheWay = 2;
 
 /** The large buffers that the connections of a proxy share. */
@@ -32,8 +32,8 @@ export class LargeBuffers {
 }
 
 /**
- * What comes from a host, on its way to a client, at the client's pace. Reads that fill their buffer are followed by larger
- * ones, which halves the time of a large download against `pipe`.
+ * Passes a host's data to a client at the client's pace. Reads that fill their buffer are followed by larger ones,
+ * which takes half as long as `pipe` for a large download.
  */
 export class Download {
   /** The option of `connect` for the connection to the host. */
@@ -45,7 +45,7 @@ export class Download {
   #client: Duplex | undefined;
   #resume: () => void = () => {};
   #current: Uint8Array | undefined;
-  /** What a host said before anybody asked it. */
+  /** Data that the host sent before the client was connected. */
   #early: Uint8Array | undefined;
   #filled = false;
   #onTheWay = 0;
@@ -54,7 +54,7 @@ export class Download {
     this.#large = large;
   }
 
-  /** Passes everything on, the end of it as well. */
+  /** Passes everything on, including the end. */
   passTo(client: Duplex, upstream: Socket): void {
     this.#client = client;
     this.#resume = () => void upstream.resume();
@@ -64,9 +64,9 @@ export class Download {
     upstream.resume();
   }
 
-  /** A buffer must not be read into again before it was written. */
+  /** Never returns a buffer that is still being written. */
   #next(): Uint8Array {
-    // Any other stream may keep what is written to it.
+    // Any other stream may keep the buffer that is written to it.
     const isSocket = this.#client instanceof Socket && !(this.#client instanceof TLSSocket);
     this.#current = (this.#filled && isSocket ? this.#large.take() : undefined) ?? Buffer.allocUnsafeSlow(little);
     return this.#current;

@@ -11,11 +11,11 @@ import type { z } from "zod";
 
 /** Settings of an `EgressProxy`. */
 export interface EgressProxyOptions extends AllowedNetwork {
-  /** Connections from clients at a time; further ones are refused at once. Default: 500. */
+  /** Maximum number of client connections; further ones are refused at once. Default: 500. */
   readonly maxConnections?: number;
   /** Milliseconds within which a request's header, or a SOCKS5 greeting, must arrive. Default: 15,000. */
   readonly headTimeoutMs?: number;
-  /** Milliseconds for looking a name up and connecting to it, and for the value of a credential. Default: 15,000. */
+  /** Milliseconds to look up a name and connect to it, and to get a credential's value. Default: 15,000. */
   readonly connectTimeoutMs?: number;
   /** Milliseconds without a byte in either direction before a connection is closed. Default: 300,000. */
   readonly idleTimeoutMs?: number;

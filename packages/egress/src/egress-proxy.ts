@@ -32,7 +32,7 @@ export interface ListeningAddress {
    * other users of this machine from using the proxy, and its credentials.
    */
   readonly url: string;
-  /** The same as `url` for SOCKS5, with names looked up by the proxy: `socks5h://…`. */
+  /** Like `url`, for SOCKS5; the proxy looks up names: `socks5h://…`. */
   readonly socksUrl: string;
   /** 0 for a Unix socket. */
   readonly port: number;
@@ -88,8 +88,8 @@ export class EgressProxy implements AsyncDisposable {
   }
 
   /**
-   * Takes over a connection of any kind: a socket, an inherited descriptor, a stream out of a container. The client
-   * at its other end needs no password.
+   * Takes over a connection of any kind: a socket, an inherited descriptor, a stream from a container. Its client needs
+   * no password.
    */
   handle(connection: Duplex): void {
     this.#enter(connection, undefined);
@@ -109,7 +109,7 @@ export class EgressProxy implements AsyncDisposable {
    * @throws BackendUnavailableError if the port or the path is taken.
    */
   async listen({ port = 0, path }: ListenOptions = {}): Promise<ListeningAddress> {
-    if (this.#closed) throw new ExecutorStoppedError("The proxy is closed", { remedy: "Make a new EgressProxy." });
+    if (this.#closed) throw new ExecutorStoppedError("The proxy is closed", { remedy: "Create a new EgressProxy." });
     const secret = path === undefined ? randomBytes(18).toString("base64url") : undefined;
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#enter(socket, secret));
     const where = path === undefined ? { host: "127.0.0.1", port } : { path };

@@ -36,7 +36,7 @@ export async function enterSocks(visitor: Visitor, tunnel: Tunnel): Promise<void
   }
 }
 
-/** Negotiates authentication. A client without the right password gets the answer for that, and no more. */
+/** Negotiates authentication. A client with a wrong password gets the response for that, and nothing more. */
 async function greet(reader: ByteReader, { stream, secret }: Visitor): Promise<void> {
   const [, count = 0] = await reader.take(2);
   const methods = await reader.take(count);
@@ -90,7 +90,7 @@ class ByteReader {
   }
 }
 
-/** Resolves when there is more to read, or never will be. */
+/** Resolves when there is more to read, or when there never will be. */
 function moved(stream: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const events = ["readable", "end", "close"];
@@ -117,7 +117,7 @@ function replyTo(error: unknown): Buffer {
   return answer(error instanceof Refusal && error.denied ? notAllowed : unreachable);
 }
 
-/** Contains a meaningless address: clients do not need the one that the proxy dials from. */
+/** Contains a placeholder address: clients do not need the one that the proxy dials from. */
 function answer(code: number): Buffer {
   return Buffer.from([version, code, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

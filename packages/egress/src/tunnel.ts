@@ -10,7 +10,7 @@ const lastWordsMs = 30_000;
  * Carries bytes in both directions, each at the pace of its slower side, until both sides have ended; a side that has
  * ended still receives.
  *
- * @param download - that `upstream` was opened with.
+ * @param download - the one that `upstream` was opened with.
  * @param idleMs - milliseconds of silence in both directions, or of a client that does not read, before the tunnel is
  * closed.
  */
@@ -20,7 +20,7 @@ export function joinStreams(client: Duplex, upstream: Socket, download: Download
   client.on("error", () => reset(upstream));
   client.once("close", () => endSoon(upstream));
   upstream.once("close", () => endSoon(client));
-  // One of them may have closed before anybody listened.
+  // One of them may have closed before the listeners were added.
   if (client.destroyed || upstream.destroyed) {
     client.destroy();
     upstream.destroy();
@@ -45,7 +45,7 @@ export function endSoon(stream: Duplex): void {
   stream.end();
 }
 
-/** Resets the connection, so that the other side does not mistake what it got for all of it. */
+/** Resets the connection, so that the other side does not mistake partial data for complete data. */
 function reset(stream: Duplex): void {
   if (stream instanceof Socket && !(stream instanceof TLSSocket)) stream.resetAndDestroy();
   else stream.destroy();

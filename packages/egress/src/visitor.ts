@@ -8,7 +8,7 @@ const mostPipelined = 16;
 /** One connection to the proxy, from its first byte to its end. */
 export class Visitor {
   readonly stream: Duplex;
-  /** The password that the client must give; `undefined` if it needs none. */
+  /** The password that the client must send; `undefined` if it needs none. */
   readonly secret: string | undefined;
   readonly #patienceMs: number;
   readonly #controller = new AbortController();

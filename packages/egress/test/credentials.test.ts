@@ -156,7 +156,7 @@ describe("credentials", needs("openssl"), () => {
     const { proxy, port, requests } = await start({ ca: wrong });
     const socket = await open(proxy, port);
     socket.write(request("/"));
-    expect(await everything(socket)).toMatch(/^HTTP\/1\.1 502 no secure connection to api\.example: /);
+    expect(await everything(socket)).toMatch(/^HTTP\/1\.1 502 could not connect securely to api\.example: /);
     expect(requests).toEqual([]);
   });
 

@@ -164,7 +164,7 @@ test("an answer with an endless header is given up", async () => {
   });
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const answer = await exchange(proxy, get(`http://good.example:${port}/`));
-  expect(answer).toMatch(/^HTTP\/1\.1 502 good\.example:\d+ broke off: HPE_HEADER_OVERFLOW\r\n/);
+  expect(answer).toMatch(/^HTTP\/1\.1 502 good\.example:\d+ closed the connection: HPE_HEADER_OVERFLOW\r\n/);
 });
 
 test.each(["G", "GET http://good.example/ HTTP/1.1\r\nHost: a\r\nX-Slow: ", "\x05", "\x05\x01\x00\x05\x01"])(
@@ -227,7 +227,7 @@ test("a refused request with a body gets its answer, and the connection goes on"
   expect(await everything(socket)).toContain("host of");
 });
 
-test("over a port the proxy wants its password; nobody is told more without", async () => {
+test("over a port the proxy requires its password, and says nothing more without it", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const password = new URL(proxy.url).password;

@@ -53,7 +53,7 @@ describe("names", () => {
     expect((await askBoth()).flat()).toEqual(Array.from({ length: 4 }, () => "refused"));
   });
 
-  test("what is not listed is refused at once, with a sentence, and is not looked up", async () => {
+  test("hosts that are not listed are refused at once, with a reason, and not looked up", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["api.example.com", "127.0.0.1"] });
     const hosts = [
@@ -79,7 +79,7 @@ describe("names", () => {
     });
   });
 
-  test("a wildcard stands for all names below, and not for the name itself nor for addresses", async () => {
+  test("a wildcard matches all names below, but neither the name itself nor addresses", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["*.example.com", "127.0.0.1"] });
     for (const host of ["a.example.com", "a.b.example.com", "A.EXAMPLE.com."]) {
@@ -90,7 +90,7 @@ describe("names", () => {
     }
   });
 
-  test("the star stands for every public host, and for no private address", async () => {
+  test("the star matches every public host, but no private address", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["*"], resolve: () => Promise.resolve(["127.0.0.1"]) });
     expect(await ask(proxy, "anything.example", port)).toEqual(["refused", "refused"]);
@@ -114,7 +114,7 @@ describe("names", () => {
     expect(await ask(proxy, "a.example.org", other)).toEqual(["refused", "refused"]);
   });
 
-  test("what is no host name is refused", async () => {
+  test("an invalid host name is refused", async () => {
     const proxy = await startProxy({ allow: ["*", "127.0.0.1"] });
     for (const host of ["a..b", "[fe80::1%25lo]", "[fe80::1%lo]", "[::1", "1.2.3.4.5", `${"a".repeat(64)}.com`]) {
       const answers = await ask(proxy, host, 80);
@@ -275,7 +275,7 @@ describe("look-ups", () => {
     );
     expect(answers.map((answer) => answer.split("\r\n")[0])).toEqual([
       "HTTP/1.1 502 none.example.com could not be resolved: ENOTFOUND",
-      "HTTP/1.1 502 slow.example.com could not be resolved: it takes too long",
+      "HTTP/1.1 502 slow.example.com could not be resolved: timed out",
       "HTTP/1.1 502 odd.example.com could not be resolved: it has no address",
     ]);
     expect(answers.join()).not.toContain("secret");

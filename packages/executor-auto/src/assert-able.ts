@@ -3,9 +3,9 @@ import type { Fence } from "./fences.ts";
 import type { OpenExecutorOptions } from "./open-executor-options.ts";
 
 /**
- * Checks that an executor can do what the options ask for.
+ * Checks that an executor supports what the options require.
  *
- * @throws BackendUnavailableError if it lacks a language, or functions in it.
+ * @throws BackendUnavailableError if it lacks a required language, or functions in a language.
  */
 export function assertAble(
   { capabilities }: CodeExecutor,
@@ -16,7 +16,7 @@ export function assertAble(
     new BackendUnavailableError(`${title} has no ${[...new Set(what)].join(", ")} here`, { remedy });
   const lacking = requiredLanguages.filter((each) => !capabilities.languages.includes(canonicalLanguage(each)));
   if (lacking.length > 0) {
-    throw hasNot(lacking, "Install what runs it, choose an image that has it (`image`), or use another fence.");
+    throw hasNot(lacking, "Install it, choose an image that has it (`image`), or use another fence.");
   }
   if (functions.some(isHostFunction) && capabilities.hostFunctions.length === 0) {
     throw hasNot(["functions of the host"], "Leave them out, or use another fence.");

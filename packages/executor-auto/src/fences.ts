@@ -93,7 +93,7 @@ function baseOf(options: OpenExecutorOptions): BaseExecutorOptions {
   return Object.fromEntries(given);
 }
 
-/** The options for a place with a directory. */
+/** The options of executors with a work directory. */
 function placeOf({ memoryBytes, workDir }: OpenExecutorOptions): Pick<OpenExecutorOptions, "memoryBytes" | "workDir"> {
   return { ...(memoryBytes === undefined ? {} : { memoryBytes }), ...(workDir === undefined ? {} : { workDir }) };
 }

@@ -17,32 +17,35 @@ export interface DownloadProgress {
   readonly status: string;
   /** The layer; missing if it is about the whole image. */
   readonly layer?: string;
-  /** Finished bytes of the layer, and its total; missing while the daemon does not say. */
+  /** Finished bytes of the layer, and its total; missing while the daemon does not report them. */
   readonly current?: number;
   readonly total?: number;
 }
 
 /**
- * Settings of `openExecutor`; none is required. `"auto"` passes over a fence that cannot do what they ask. Those for
+ * Options of `openExecutor`; all are optional. `"auto"` passes over a fence that does not support them. Options for
  * containers are rejected if you name another fence.
  */
 export interface OpenExecutorOptions extends BaseExecutorOptions {
   /**
-   * The code's network. `"none"`: none. `"open"`: everything that this machine can reach; `{ allow: ["pypi.org:443"] }`:
-   * only these hosts, through a proxy in this process. WebAssembly has no network, and is passed over unless it is
-   * `"none"`. Default: `"none"`, behind every fence.
+   * The code's network. `"none"`: none. `"open"`: everything that this machine can reach; `{ allow: ["pypi.org:443"]
+   * }`: only these hosts, through a proxy in this process. WebAssembly has no network, and is passed over unless this
+   * is `"none"`. Default: `"none"`, behind every fence.
    */
   readonly network?: NetworkPolicy;
   /** Bytes of memory that the code may use, from 64 MiB. Default: the executor's own, 512 MiB or 1 GiB. */
   readonly memoryBytes?: number;
   /**
-   * The blocks' working directory; created if missing, never deleted. WebAssembly keeps files in memory and is then
+   * The blocks' working directory; created if missing, never deleted. WebAssembly, which keeps files in memory, is then
    * passed over. Default: a temporary one.
    */
   readonly workDir?: string;
   /** Languages that the code is written in: a fence without one of them is passed over. Default: none is required. */
   readonly requiredLanguages?: readonly string[];
-  /** The image for Docker and Podman; needs `sh`, and is fastest with `python3`. Default: that of the Docker executor, `python:3-slim`. */
+  /**
+   * The image for Docker and Podman; needs `sh`, and is fastest with `python3`. Default: the Docker executor's,
+   * `python:3-slim`.
+   */
   readonly image?: string;
   /** The Docker or Podman daemon, as in `DOCKER_HOST`: `"unix:///run/docker.sock"`. Default: found automatically. */
   readonly docker?: string;

@@ -14,18 +14,19 @@ const containerOptions = ["image", "docker", "pull", "onPullProgress", "pullTime
 const fenceArgument = z.object({ fence: z.enum(["auto", "docker", "os-sandbox", "wasm"]) });
 
 /**
- * Opens a fence for code, and starts the executor behind it. `"auto"` opens the strongest one that this machine has:
- * a Docker or Podman container, else a sandbox of the operating system, else an interpreter in WebAssembly, but never
- * an unfenced executor.
+ * Opens a fence for code, and starts the executor behind it. `"auto"` opens the strongest one that this machine has: a
+ * Docker or Podman container, otherwise a sandbox of the operating system, otherwise an interpreter in WebAssembly;
+ * never an unfenced executor.
  *
- * Each executor is a separate package; one that is not installed is passed over. Nothing of a passed-over fence is
- * left when the next one is tried.
+ * Each executor is a separate package; one that is not installed is passed over. A fence that is passed over leaves
+ * nothing behind.
  *
  * @param fence - `"auto"`, or the name of the only fence to try.
- * @returns a started executor, which the caller stops. Its property `fence` says what was chosen, and why.
+ * @returns a started executor, which you stop. Its `fence` says what was chosen, and why.
  * @throws InvalidInputError if an option is unknown or wrong, or if it is only for containers and you name another
  * fence.
- * @throws BackendUnavailableError if no fence could be opened, with what is wrong with each and what to do.
+ * @throws BackendUnavailableError if no fence could be opened; the message lists what is wrong with each and what to
+ * do.
  * @throws `options.signal.reason` if the signal was aborted.
  *
  * @example
@@ -83,7 +84,7 @@ async function tryFence(fence: Fence, options: OpenExecutorOptions): Promise<Att
     throw error;
   }
   try {
-    // Checked before the start by what it should be able to do, and after it by what it found.
+    // Checked before the start against what it is designed for, and after it against what is available.
     assertAble(executor, fence, options);
     await clock.start(executor);
     assertAble(executor, fence, options);

@@ -46,7 +46,7 @@ export class StartClock {
     this.#signal?.addEventListener("abort", giveUp, { once: true });
     this.#timer = setTimeout(() => this.#ending.abort(this.#late()), this.#startMs);
     const { signal: ending } = this.#ending;
-    // Aborts if the executor does not even undo in time what it has begun.
+    // Aborts if the executor does not undo its start in time either.
     using overdue = lateSignal(ending, undoMs);
     try {
       await untilAborted(executor.start({ signal: ending }), overdue.signal);

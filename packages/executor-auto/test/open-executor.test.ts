@@ -70,7 +70,7 @@ describe("the strongest fence", () => {
     });
   });
 
-  it("is none where nothing works, and each has its remedy; nothing is left behind", async () => {
+  it("is null where nothing works, with a remedy for each; nothing is left behind", async () => {
     const directory = await mkdtemp(join(tmpdir(), "fenced-auto-"));
     onTestFinished(() => rm(directory, { recursive: true }));
     const env = { ...noDaemon, ...(await nodeAlone()), TMPDIR: directory };

@@ -24,11 +24,11 @@ describe("fenced run", () => {
     expect(exitCode).toBe(7);
     expect(stdout).toBe("one\n");
     expect(stderr).toBe(
-      "The code runs in an interpreter in WebAssembly.\nNot run: blocks in json.\ntwo\nBlock 2 of 3 failed; those after it were not run.\n",
+      "The code runs in an interpreter in WebAssembly.\nNot run: blocks in json.\ntwo\nBlock 2 of 3 failed; the blocks after it were not run.\n",
     );
   });
 
-  it("opens a fence that has the languages; one that has not is named", async () => {
+  it("opens a fence that has the languages, and names one that lacks them", async () => {
     const env = { ...noDaemon, ...(await nodeAlone()) };
     const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-"], env, markdown(["bash", "echo 1"])).outcome;
     expect(exitCode).toBe(125);
@@ -57,14 +57,14 @@ describe("fenced run", () => {
     expect(await countProcesses(marker)).toBe(0);
   });
 
-  it("runs without a fence only if it is told to, and says so", needs("bash"), async () => {
+  it("runs without a fence only if requested, and says so", needs("bash"), async () => {
     const text = markdown(["sh", "echo here"]);
     const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-", "--executor", "local"], {}, text).outcome;
     expect([exitCode, stdout]).toEqual([0, "here\n"]);
     expect(stderr).toBe("Warning: the code runs on this machine without a fence. It can do everything that you can.\n");
   });
 
-  it("lets the code reach the hosts that it is given, and no others", needs("bubblewrap", "python3"), async () => {
+  it("lets the code reach the allowed hosts and no others", needs("bubblewrap", "python3"), async () => {
     const code = `import urllib.request
 for name in ("first", "second", "third"):
     try: urllib.request.urlopen(f"http://{name}.invalid/")
@@ -117,7 +117,7 @@ describe("the code in a text", () => {
       languages: ["python", "sh"],
       notes: [
         "Not run: blocks in no language, text.",
-        "Not run: a block that is never closed, so that it may be half a program.",
+        "Not run: a block without a closing fence, which may be incomplete.",
       ],
     });
   });

@@ -16,11 +16,11 @@ import { startMcpHttpServer } from "./http/start-mcp-http-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
 import { serveStdio } from "./serve-stdio.ts";
 
-// Standard output belongs to the protocol, whatever a package may want to say.
+// Standard output is reserved for the protocol: packages must not log to it.
 globalThis.console = new Console(process.stderr, process.stderr);
-// Its reader may be gone, which is no reason to exit without stopping executors.
+// Its reader may be gone; still stop executors before exiting.
 process.stderr.on("error", () => {});
-// What the local executor warns of is said here in other words.
+// This program words the local executor's warning itself.
 process.removeAllListeners("warning");
 process.on("warning", (warning) => {
   if (!("code" in warning) || warning.code !== "FENCED_LOCAL") say(`Warning: ${warning.message}`);
@@ -32,12 +32,12 @@ try {
   interrupted = onInterruption();
   if (options !== undefined) await run(options, interrupted);
 } catch (error) {
-  // Then the exit code says so already.
+  // The exit code already shows it then.
   if (interrupted?.aborted === true) process.exit();
   process.exitCode = error instanceof UsageError ? 2 : 1;
   say(error instanceof UsageError || FencedError.isInstance(error) ? error.message : error);
 }
-// Nothing is left that should keep the program alive, but a client may hold standard input open.
+// Nothing should keep the program alive now, but a client may hold standard input open.
 process.exit();
 
 async function run(options: CliOptions, signal: AbortSignal): Promise<void> {
@@ -55,7 +55,7 @@ async function run(options: CliOptions, signal: AbortSignal): Promise<void> {
   await serveHttp(model, { options, signal, limits });
 }
 
-/** The executor that was asked for, and the model that makes more of them. */
+/** The requested executor, and the model to create more of them. */
 async function executorOf(
   options: CliOptions,
   signal: AbortSignal,
@@ -66,7 +66,7 @@ async function executorOf(
     return fence;
   }
   const model = await executorModel(options);
-  // Made first, so that what is missing is seen before a client is there; nothing is started by that.
+  // Created first, without starting it, so that problems show before a client connects.
   return { model, executor: await loadExecutor(model, options) };
 }
 
@@ -78,7 +78,7 @@ interface Serving {
 
 async function serveHttp(model: ComponentModel, { options, signal, limits }: Serving): Promise<void> {
   const { port, host, token, maxSessions, sessionIdleMs, allowHost, connect } = options;
-  // So that what is wrong with them is said before a client is there; each session opens its own.
+  // Reports problems before a client connects; each session opens its own connections.
   if (connect.length > 0) await checkServers(connect, signal);
   await using executors = sessionExecutors(model, options, say);
   const server = await startMcpHttpServer({
@@ -93,7 +93,7 @@ async function serveHttp(model: ComponentModel, { options, signal, limits }: Ser
     onError: say,
   });
   say(`MCP is served at ${server.url}`);
-  // A token that was given is known already, and should not be in a log.
+  // A token that the user chose is known, and should not be in a log.
   if (token === undefined) say(`Clients need the header Authorization: Bearer ${server.token}`);
   if (!isLoopback(host)) say("Warning: the server accepts connections from other machines, without encryption.");
   if (!signal.aborted) await once(signal, "abort");

@@ -14,7 +14,7 @@ import { addWriteFile } from "./tools/write-file.ts";
 
 const serverOptions = optionsSchema({ executor: codeExecutorOption, ...serverLimits });
 
-/** Has its tools from the beginning, or from the moment at which it is known which languages and functions there are. */
+/** Offers its tools from the start, or as soon as languages and functions are known. */
 export class ExecutorServer extends McpServer {
   readonly #executor: CodeExecutor;
   readonly #options: McpServerOptions;
@@ -37,7 +37,7 @@ export class ExecutorServer extends McpServer {
   override async connect(transport: Transport): Promise<void> {
     this.#leaving = new AbortController();
     this.#disconnecting = undefined;
-    // What one client's user allowed says nothing about the next one's.
+    // One client's approvals must not apply to the next client.
     this.#ask = new AskClient(this);
     this.#connecting = this.#prepare(this.#leaving.signal);
     try {
@@ -47,7 +47,7 @@ export class ExecutorServer extends McpServer {
       throw error;
     }
     const { onclose } = transport;
-    // The SDK has no other way to hear of it, and calls the one that is there.
+    // The SDK offers no other way to observe it, and calls an existing handler.
     // oxlint-disable-next-line unicorn/prefer-add-event-listener
     transport.onclose = () => {
       onclose?.();
@@ -62,7 +62,7 @@ export class ExecutorServer extends McpServer {
     await disconnected;
   }
 
-  /** Ends the connections to other servers, also those that are being opened; never rejects. */
+  /** Ends the connections to other servers, even those that are still being opened; never rejects. */
   disconnect(): Promise<void> {
     this.#leaving.abort(new DOMException("The server was closed", "AbortError"));
     return (this.#disconnecting ??= this.#disconnect());
@@ -105,11 +105,11 @@ function targetsOf({ connect = [] }: McpServerOptions): NonNullable<McpServerOpt
   return connect;
 }
 
-/** @throws InvalidInputError if its code cannot call functions of this program. */
+/** @throws InvalidInputError if code in this executor cannot call host functions. */
 export function assertHostFunctions({ capabilities }: CodeExecutor): void {
   if (capabilities.hostFunctions.length > 0) return;
   throw new InvalidInputError("Code in this executor cannot call the tools of other servers", {
     remedy:
-      "Leave out --connect, or use an executor whose `capabilities.hostFunctions` is not empty: Docker, the OS sandbox, SSH or Jupyter.",
+      "Remove --connect, or use an executor whose `capabilities.hostFunctions` is not empty: Docker, the OS sandbox, SSH or Jupyter.",
   });
 }

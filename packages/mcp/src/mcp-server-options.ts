@@ -4,25 +4,25 @@ import * as z from "zod";
 import type { ApprovedCalls } from "./connect/connected-servers.ts";
 import { type McpTarget, mcpTargetsOption } from "./connect/mcp-target.ts";
 
-/** What a server offers, and limits of what it returns; none is required. */
+/** Options of an MCP server; all are optional. */
 export interface McpServerOptions extends ModelOutputLimits {
   /** Maximum bytes of a file that `read_file` returns. Default: 3,750,000, which is 5 MB in base64. */
   readonly maxFileBytes?: number;
   /** Maximum number of files that `list_files` returns. Default: 1,000. */
   readonly maxFiles?: number;
   /**
-   * Other MCP servers, whose tools the code can call as functions: their signatures are in the description of `run_code`. Each server
-   * has connections of its own, which `connect` opens and `close` ends, as does the client when it goes away. Needs an executor with
-   * `capabilities.hostFunctions`. Default: none.
+   * Other MCP servers whose tools the code can call as functions; their signatures are in the description of
+   * `run_code`. Each server created here has its own connections, which its `connect()` opens, and which end with
+   * `close()` or when the client disconnects. Needs an executor with `capabilities.hostFunctions`. Default: none.
    */
   readonly connect?: readonly McpTarget[];
   /**
-   * Which calls of their tools the client's user is asked about, by MCP's elicitation, while the code waits: `"writes"`, those of tools
-   * that their server does not mark as read-only; `"all"`; or `"none"`. Calls that the client cannot ask about are refused.
-   * Default: `"writes"`.
+   * Which calls of their tools the client's user must approve, through MCP elicitation, while the code waits:
+   * `"writes"` (calls of tools that their server does not mark as read-only), `"all"` or `"none"`. If the client does
+   * not support elicitation, these calls are refused. Default: `"writes"`.
    */
   readonly approveCalls?: ApprovedCalls;
-  /** Milliseconds that each of these servers may take for its first answer, and for the list of its tools. Default: 30,000. */
+  /** Time limit in milliseconds for each of these servers to answer and to list its tools. Default: 30,000. */
   readonly connectTimeoutMs?: number;
 }
 

@@ -4,18 +4,15 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { createMcpServer } from "./create-mcp-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
 
-/** How a client on standard input and output is served. */
+/** Options of `serveStdio`. */
 export interface StdioOptions extends McpServerOptions {
   /** Ends the service. */
   readonly signal: AbortSignal;
-  /** Told what is wrong with what the client sends: no JSON, or a message without end. */
+  /** Receives errors in what the client sends: invalid JSON, or an endless message. */
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * Serves the client at the other end of standard input and output, until it goes away or `signal` is aborted. Then the
- * executor is stopped.
- */
+/** Serves the client on standard input and output until it disconnects or `signal` is aborted, then stops the executor. */
 export async function serveStdio(executor: CodeExecutor, { signal, onError, ...options }: StdioOptions): Promise<void> {
   const server = createMcpServer(executor, options);
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it.
@@ -29,12 +26,12 @@ export async function serveStdio(executor: CodeExecutor, { signal, onError, ...o
     closed,
     once(process.stdin, "end", { signal: done.signal }),
     once(process.stdin, "close", { signal: done.signal }),
-    // A client that was killed: what is written to it fails.
+    // A killed client: writes to it fail.
     once(process.stdout, "close", { signal: done.signal }),
     once(signal, "abort", { signal: done.signal }),
   ].map((event) => event.catch(() => {}));
   try {
-    // A server that it connects to may be slow.
+    // Other servers that it connects to may be slow.
     await Promise.race([server.connect(new StdioServerTransport()), ...gone]);
     if (!signal.aborted) await Promise.race(gone);
   } finally {

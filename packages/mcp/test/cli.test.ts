@@ -56,7 +56,7 @@ describe("the command line", () => {
     [["--executor", "local", "--timeout-ms", "0"], "whole number, at least 1"],
     [["--executor", "local", "--port", "70000"], "from 0 to 65535"],
     [["--executor", "local", "--connect", " "], "must be a command, or an address"],
-    [["--executor", "local", "--connect", "npx 'it"], "A quote in it is not closed"],
+    [["--executor", "local", "--connect", "npx 'it"], "It has an unclosed quote"],
     [["--executor", "local", "--connect", "https://"], "must be a valid address"],
     [["--executor", "local", "--approve", "maybe"], "Allowed choices are writes, all, none."],
     [["--executor", "local", "more"], "too many arguments"],

@@ -126,7 +126,7 @@ describe("tools of other servers", needs("python3"), () => {
       "removed 5",
     ]);
     expect(asked).toHaveLength(4);
-    expect(asked[0]).toBe('The code that runs wants to call remove({"id":1})');
+    expect(asked[0]).toBe('The running code wants to call remove({"id":1})');
     // One question at a time; the answer to the first counts for all.
     const sideBySide = `import asyncio, functions
 async def main():
@@ -137,7 +137,7 @@ asyncio.run(main())`;
     expect(all.asked).toHaveLength(1);
   });
 
-  it("are asked about anew when another client comes", async () => {
+  it("are asked about again for another client", async () => {
     const executor = new LocalCommandLineCodeExecutor();
     onTestFinished(() => executor.stop());
     const server = createMcpServer(executor, { connect: [toolsServer("notes")], connectTimeoutMs });
@@ -220,8 +220,8 @@ describe("a server that cannot be connected to", () => {
     expect(missing).toMatch(
       /^The MCP server no-such-program-of-test could not be started \(ENOENT\)\. Check the command/,
     );
-    expect(exits).toMatch(/ ended before it answered\. See what it says on standard error/);
-    expect(empty).toMatch(/ offers no tools\. Leave it out\.$/);
+    expect(exits).toMatch(/ ended before it answered\. Check its messages on standard error/);
+    expect(empty).toMatch(/ offers no tools\. Remove it from the servers to connect to\.$/);
     expect(nobody).toMatch(/^The MCP server http:\/\/127\.0\.0\.1:9 could not be reached: fetch failed/);
     expect(silent).toMatch(/ did not answer within 3000 ms\. Check that it speaks MCP\.$/);
     // On a slow machine it may have been ended before its first line.

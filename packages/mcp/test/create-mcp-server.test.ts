@@ -21,7 +21,7 @@ async function connect(executor: CodeExecutor, options: McpServerOptions = {}) {
 }
 
 describe("createMcpServer", () => {
-  it("gives images as images, and says what it left out", async () => {
+  it("returns images as images, and says what it left out", async () => {
     const client = await connect(new PictureExecutor({}), { maxImages: 1 });
     const result = await call(client, "run_code", { language: "draw", code: "one\ntwo" });
     expect(result.content).toEqual([

@@ -74,7 +74,7 @@ async function send({ url }: Service, headers: Record<string, string>, { method 
 const as = (name: string) => ({ authorization: `Bearer token-of-${name}` });
 
 describe("a handler in a server of one's own", () => {
-  it("answers nobody whom it does not know", async () => {
+  it("refuses unknown users", async () => {
     const createExecutor = vi.fn<McpHandlerOptions<User>["createExecutor"]>(() => new LocalCommandLineCodeExecutor());
     const service = await startService({ createExecutor });
     for (const headers of [{}, as("eve"), { authorization: "token-of-ann" }]) {
@@ -87,7 +87,7 @@ describe("a handler in a server of one's own", () => {
     expect(await send({ ...service, url }, as("ann"))).toMatchObject({ status: 401 });
   });
 
-  it("lets nobody into the session of another user", async () => {
+  it("keeps users out of each other's sessions", async () => {
     const service = await startService();
     const { sessionId } = await send(service, as("ann"));
     const ofHers = (name: string) => ({ ...as(name), "mcp-session-id": sessionId });
@@ -122,7 +122,7 @@ describe("a handler in a server of one's own", () => {
     expect(await send(byName, { "mcp-session-id": second.sessionId }, list)).toMatchObject({ status: 200 });
   });
 
-  it("opens for the hosts and pages that it is told of", async () => {
+  it("accepts the configured hosts and pages", async () => {
     const service = await startService({ allowedHosts: ["tools.example"], allowedOrigins: ["https://app.example"] });
     const statusOf = (headers: Record<string, string>) =>
       new Promise<number | undefined>((resolve, reject) => {
@@ -229,7 +229,7 @@ describe("sessions of several users", needs("python3"), () => {
     await expect.poll(() => existsSync(his), { timeout: 10_000 }).toBe(false);
   });
 
-  it("are so many for each user, and a user who has all of theirs in use keeps nobody else out", async () => {
+  it("are limited per user, and a user at the limit keeps no one else out", async () => {
     const service = await startService({ maxSessions: 3, maxSessionsPerUser: 1 });
     const ann = await connect(service, "ann");
     const hers = (await python(ann.client, where)).trim();
@@ -245,7 +245,7 @@ describe("sessions of several users", needs("python3"), () => {
     expect([existsSync(hers), existsSync(his)]).toEqual([false, true]);
   });
 
-  it("come from a pool, are nobody else's, and are waited for no longer than their client stays", async () => {
+  it("come from a pool, are never shared, and are awaited only while the client stays", async () => {
     const pool = new ExecutorPool({ create: () => new LocalCommandLineCodeExecutor(), min: 1, max: 1 });
     onTestFinished(() => pool.drain({ graceMs: 0 }));
     await pool.start();

@@ -143,7 +143,7 @@ describe("sessions", needs("python3"), () => {
     expect(await post(server.url, bearer(server))).toMatchObject({ status: 503 });
   });
 
-  it("end when nobody used them for a while", async () => {
+  it("end when they have been idle for a while", async () => {
     const server = await startHttp({ maxSessions: 1, sessionIdleMs: 1000 });
     const { client } = await connectHttp(server);
     const workspace = (await python(client, where)).trim();

@@ -1,15 +1,15 @@
 import type { JsonObject, ModelInfo } from "@fenced/core";
 import type { LanguageModel } from "ai";
 
-/** Settings that go with every call, as the AI SDK names them. What is left out is the provider's default. */
+/** Settings of every call, named as in the AI SDK. Settings that you leave out have the provider's default. */
 export interface AISDKCallSettings {
   /** Sampling temperature; 0 is the least random. */
   readonly temperature?: number;
-  /** Nucleus sampling: the share of probability that the model picks from, above 0 and at most 1. Set this or `temperature`. */
+  /** Nucleus sampling: the probability mass that the model samples from, above 0 and at most 1. Set this or `temperature`. */
   readonly topP?: number;
-  /** Tokens that one answer may have. A longer one ends with the finish reason `length`. */
+  /** Maximum tokens of one answer. A longer answer is cut, with the finish reason `length`. */
   readonly maxOutputTokens?: number;
-  /** Asks for the same answer to the same request, where a provider can. A whole number. */
+  /** Requests the same answer to the same request, if the provider supports it. A whole number. */
   readonly seed?: number;
   /** Texts at which the model stops writing. */
   readonly stopSequences?: readonly string[];
@@ -20,13 +20,16 @@ export interface AISDKCallSettings {
 /** Options of `AISDKChatCompletionClient`. */
 export interface AISDKChatCompletionClientOptions extends AISDKCallSettings {
   /**
-   * A model object of any AI SDK provider (`openai("gpt-4o")`, `createOpenAICompatible(...)("qwen3")`), of the
-   * interface's version 2 or 3, and with `ai` 7 also 4; or a model id (`"anthropic/claude-sonnet-4.5"`), which the AI SDK's global provider
-   * resolves: the AI Gateway, unless the program sets another.
+   * A model object of any AI SDK provider (`openai("gpt-4o")`, `createOpenAICompatible(...)("qwen3")`), with version 2
+   * or 3 of the model interface, or 4 with `ai` 7; or a model id (`"anthropic/claude-sonnet-4.5"`), which the AI SDK's
+   * global provider resolves: the AI Gateway, unless the program sets another.
    */
   readonly model: LanguageModel;
-  /** Corrects what the client takes the model for: `family` is its id, `vision` is told from the id, the rest is true. */
+  /**
+   * Overrides what the client assumes about the model: `family` is its id, `vision` is guessed from the id, the rest is
+   * true.
+   */
   readonly modelInfo?: Partial<ModelInfo>;
-  /** How often a call is tried again after a rate limit, a failure of the service or of the network. Default: 2. */
+  /** Maximum retries after a rate limit or a failure of the service or the network. Default: 2. */
   readonly maxRetries?: number;
 }

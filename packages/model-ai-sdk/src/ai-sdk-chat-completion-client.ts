@@ -25,10 +25,10 @@ import { toModelClientError } from "./to-model-client-error.ts";
 import { ToolTurns } from "./tool-turns.ts";
 
 /**
- * A chat model of any provider that the Vercel AI SDK knows.
+ * A chat model of any Vercel AI SDK provider.
  *
- * Calls are independent of each other and may overlap. A failed call throws a `ModelClientError` that says what to do;
- * keys are in none of its parts.
+ * Calls are independent of each other and may overlap. A failed call throws a `ModelClientError` that says what to do
+ * and never contains keys.
  *
  * @example
  * const lmStudio = createOpenAICompatible({ name: "lm-studio", baseURL: "http://localhost:1234/v1", includeUsage: true });
@@ -44,7 +44,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
     load: (options) => new AISDKChatCompletionClient(options),
   });
 
-  /** What the model can do, as far as its id and its object tell, with the corrections of the options. */
+  /** What the model can do, as far as its id and object tell, with the overrides from the options. */
   readonly modelInfo: ModelInfo;
 
   readonly #options: AISDKChatCompletionClientOptions;
@@ -52,7 +52,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
   #usage: ModelUsage = { promptTokens: 0, completionTokens: 0 };
 
   /**
-   * Nothing is sent before the first call.
+   * Sends nothing before the first call.
    *
    * @throws InvalidInputError if an option is unknown or wrong, or the model is newer than the installed AI SDK.
    */
@@ -62,7 +62,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
     this.modelInfo = { ...defaultModelInfo(this.#options.model), ...this.#options.modelInfo };
   }
 
-  /** What all calls of this client took so far. A call that failed or was aborted does not count: no service tells. */
+  /** Tokens used by all calls of this client so far, except failed and aborted ones, whose usage services do not report. */
   get usage(): ModelUsage {
     return this.#usage;
   }
@@ -71,8 +71,8 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
    * Asks the model for its next message.
    *
    * @throws ModelClientError if the call failed, or `jsonSchema` was given and the answer is not JSON.
-   * @throws InvalidInputError if a message or an option is unknown or wrong, or the call needs what the model, by its
-   * `modelInfo`, cannot do.
+   * @throws InvalidInputError if a message or an option is unknown or wrong, or the call needs something that the model
+   * cannot do according to its `modelInfo`.
    * @throws `options.signal.reason` if the signal was aborted.
    */
   async create(messages: readonly ModelMessage[], createOptions: CreateOptions = {}): Promise<CreateResult> {
@@ -92,9 +92,9 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
   }
 
   /**
-   * The same, as it is written: chunks of the answer's text (also of text next to tool calls, which the result has as
-   * its `thought`), then exactly one `CreateResult`. Reasoning is in the result only. Leaving the loop ends the request.
-   * Once the first chunk is there, a failure is not tried again.
+   * Does the same as a stream: yields chunks of the answer's text (including text next to tool calls, which becomes the
+   * result's `thought`), then exactly one `CreateResult`. Reasoning is only in the result. Leaving the loop ends the
+   * request. After the first chunk, failures are not retried.
    *
    * @throws as `create` does.
    */
@@ -135,10 +135,10 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
   }
 
   /**
-   * The client's settings as plain JSON.
+   * Returns the client's settings as plain JSON.
    *
-   * @throws ComponentError if the client was given a model object: it holds functions and perhaps keys. A client made
-   * with a model id can be dumped.
+   * @throws ComponentError if the client was created with a model object, which contains functions and perhaps keys. A
+   * client created with a model id can be dumped.
    */
   dumpComponent(): ComponentModel {
     const { model, ...settings } = this.#options;

@@ -1,7 +1,7 @@
 import type { CreateResult, FinishReason, ModelUsage, ToolCall } from "@fenced/core";
 import type { FinishReason as AISDKFinishReason, LanguageModelUsage } from "ai";
 
-/** The parts of a model's answer that matter here, of a whole answer and of a streamed one alike. */
+/** The relevant parts of a model's answer, whole or streamed. */
 export type AnswerPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
@@ -22,7 +22,7 @@ export class Answer {
   add(part: AnswerPart): void {
     if (part.type === "text") this.#text += part.text;
     else if (part.type === "reasoning") this.#reasoning += part.text;
-    // What the service ran by itself (a web search, say) is not the caller's to run.
+    // Tools that the service ran itself, such as a web search, are not for the caller to run.
     else if (part.providerExecuted !== true) this.#toolCalls.push(toToolCall(part));
   }
 

@@ -6,7 +6,7 @@ export function checkJson(text: string, finishReason: FinishReason, modelId: str
     JSON.parse(text);
   } catch (cause) {
     const cut = finishReason === "length";
-    const problem = `Model "${modelId}" was asked for JSON and sent ${cut ? "a part of it" : "something else"}`;
+    const problem = `Model "${modelId}" was asked for JSON but sent ${cut ? "only part of it" : "something else"}`;
     throw new ModelClientError(`${problem}: ${JSON.stringify(text.slice(0, 80))}`, {
       remedy: cut ? "Raise maxOutputTokens." : "Try again, or use a model with structured output.",
       cause,

@@ -3,7 +3,7 @@ import { wrapLanguageModel, type LanguageModel } from "ai";
 
 type ModelOfVersion3 = Extract<LanguageModel, { readonly specificationVersion: "v3" }>;
 
-/** Only its version is looked at. */
+/** Only its version is read. */
 const probe: ModelOfVersion3 = {
   specificationVersion: "v3",
   provider: "fenced",
@@ -16,12 +16,12 @@ const probe: ModelOfVersion3 = {
 /** @throws InvalidInputError if the model object is newer than the installed AI SDK can call. */
 export function checkModelVersion(model: LanguageModel): void {
   if (typeof model === "string") return;
-  // What the SDK wraps is of the newest version that it calls: version 3 in its release 6, version 4 in 7.
+  // A wrapped model has the newest version that the SDK supports: version 3 in AI SDK 6, version 4 in 7.
   const newest = versionOf(wrapLanguageModel({ model: probe, middleware: [] }).specificationVersion);
   const version = versionOf(model.specificationVersion);
   if (version >= 2 && version <= newest) return;
   const what = `The model "${model.modelId}" of ${model.provider} implements version ${model.specificationVersion} of the AI SDK's model interface`;
-  throw new InvalidInputError(`${what}, and the installed \`ai\` calls v2 to v${newest}`, {
+  throw new InvalidInputError(`${what}, but the installed \`ai\` supports v2 to v${newest}`, {
     remedy:
       version < 2
         ? "Update the provider package."

@@ -11,7 +11,7 @@ import { checkCreateArguments } from "@fenced/core/options";
  * Checks a request.
  *
  * @returns its options.
- * @throws InvalidInputError if it has something in it that the model cannot take, or that makes no sense.
+ * @throws InvalidInputError if it contains something invalid, or something that the model does not support.
  */
 export function checkRequest(
   messages: readonly ModelMessage[],
@@ -43,7 +43,7 @@ function imagesOf(message: ModelMessage): ImageContent[] {
 
 function checkUrl(url: string): void {
   if (/^(?:data|https?):/i.test(url) && URL.canParse(url)) return;
-  throw new InvalidInputError(`An image has the address ${JSON.stringify(url.slice(0, 80))}`, {
-    remedy: "Give it a data: or https: URL; imageFromBytes makes one from a file's bytes.",
+  throw new InvalidInputError(`Unsupported image URL: ${JSON.stringify(url.slice(0, 80))}`, {
+    remedy: "Use a data: or https: URL; imageFromBytes creates one from a file's bytes.",
   });
 }

@@ -2,11 +2,11 @@ import type { ModelInfo } from "@fenced/core";
 import type { LanguageModel } from "ai";
 import { providerName } from "./provider-name.ts";
 
-/** Names of models that are known to see; for one that is not among them no image is risked. */
+/** Names of models that are known to support images; the client sends none to other models. */
 const seeing =
   /gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-[5-9]|chatgpt|\bo[13](?!-mini|-preview)\b|\bo4-|claude-(?!2|instant)|gemini|gemma-?[34]|grok-[45]|pixtral|mistral-(?:medium|small|large)-(?:3|latest)|llama-?4|llava|vision|nova-(?:lite|pro|premier)|[-\d]vl\b|multimodal/i;
 
-/** What a model most likely can do, told from its id and its object. */
+/** What a model can most likely do, judging by its id and object. */
 export function defaultModelInfo(model: LanguageModel): ModelInfo {
   const family = typeof model === "string" ? model : model.modelId;
   const provider = typeof model === "string" ? undefined : providerName(model.provider);
@@ -15,7 +15,7 @@ export function defaultModelInfo(model: LanguageModel): ModelInfo {
     ...(provider === undefined ? {} : { provider }),
     vision: seeing.test(family),
     functionCalling: true,
-    // Some providers' models say it themselves (OpenAI-compatible ones do); the others all have it.
+    // Some providers' models report this themselves, such as OpenAI-compatible ones; all others support it.
     structuredOutput: typeof model === "string" || Reflect.get(model, "supportsStructuredOutputs") !== false,
   };
 }

@@ -1,4 +1,4 @@
-/** What the AI SDK's packages call their providers (`openai.chat`), and OpenTelemetry's GenAI conventions (`openai`). */
+/** Provider names of the AI SDK's packages (`openai.chat`), and of OpenTelemetry's GenAI conventions (`openai`). */
 const names: readonly (readonly [start: string, name: string])[] = [
   ["amazon-bedrock", "aws.bedrock"],
   ["anthropic", "anthropic"],
@@ -17,7 +17,7 @@ const names: readonly (readonly [start: string, name: string])[] = [
   ["xai", "x_ai"],
 ];
 
-/** A provider of the AI SDK by the name that telemetry knows it by; one that is not known there by its own. */
+/** Converts an AI SDK provider name to its name in telemetry; unknown ones keep the part before the first dot. */
 export function providerName(provider: string): string | undefined {
   const known = names.find(([start]) => provider === start || provider.startsWith(`${start}.`));
   const [own = ""] = provider.split(".");

@@ -10,9 +10,9 @@ import type {
 type ToolCallPart = Extract<Exclude<AssistantContent, string>[number], { type: "tool-call" }>;
 
 /**
- * The messages as the AI SDK wants them.
+ * Converts messages to the AI SDK's format.
  *
- * @param recall - finds what the model itself wrote when it made these tool calls, if this client still knows.
+ * @param recall - finds the model's original message for these tool calls, if this client still has it.
  */
 export function toAISDKMessages(
   messages: readonly ModelMessage[],
@@ -45,7 +45,7 @@ function toAssistantMessage(
   { content, thought }: AssistantMessage,
   recall: (calls: readonly ToolCall[]) => AssistantContent | undefined,
 ): AssistantModelMessage {
-  // A thought beside a text is reasoning, which no service wants back.
+  // A thought next to a text is reasoning, which services do not expect back.
   if (typeof content === "string") return { role: "assistant", content };
   const thoughts = thought === undefined ? [] : [{ type: "text" as const, text: thought }];
   return { role: "assistant", content: recall(content) ?? [...thoughts, ...content.map(toToolCallPart)] };
@@ -67,13 +67,13 @@ function toToolMessage(results: readonly ToolResult[]): ToolModelMessage {
   };
 }
 
-/** The arguments as an object: several services refuse a whole conversation in which one call's are not. */
+/** Parses the arguments to an object: several services reject a whole conversation if one call's arguments are not one. */
 export function toInput(argumentsText: string): unknown {
   try {
     const input: unknown = JSON.parse(argumentsText);
     if (typeof input === "object" && input !== null && !Array.isArray(input)) return input;
   } catch {
-    // Malformed, as models sometimes write them: handed back in full below.
+    // Malformed, as models sometimes write them: passed on in full below.
   }
   return { malformed: argumentsText };
 }

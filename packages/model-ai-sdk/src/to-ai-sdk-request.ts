@@ -4,7 +4,7 @@ import type { AISDKChatCompletionClientOptions } from "./ai-sdk-chat-completion-
 import { toAISDKMessages } from "./to-ai-sdk-messages.ts";
 import { keepArgumentsText, toAISDKTools } from "./to-ai-sdk-tools.ts";
 
-/** What `generateText` and `streamText` both take. */
+/** The options that `generateText` and `streamText` share. */
 export type AISDKRequest = Pick<
   Parameters<typeof generateText>[0],
   | "model"
@@ -24,7 +24,7 @@ export type AISDKRequest = Pick<
   readonly output?: ReturnType<typeof Output.text>;
 };
 
-/** One call of the client as the AI SDK wants it. */
+/** Converts a call of the client to the AI SDK's format. */
 export function toAISDKRequest(
   messages: readonly ModelMessage[],
   { tools = [], jsonSchema, signal }: CreateOptions,
@@ -44,7 +44,7 @@ export function toAISDKRequest(
   };
 }
 
-/** Asks for JSON of a schema, and hands the answer on as the text that it is. */
+/** Requests JSON that matches a schema, and returns the answer as text. */
 function jsonText(schema: JsonObject): ReturnType<typeof Output.text> {
   return { ...Output.text(), responseFormat: Promise.resolve({ type: "json", schema }) };
 }

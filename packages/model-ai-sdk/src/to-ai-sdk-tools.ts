@@ -2,11 +2,11 @@ import type { ToolSchema } from "@fenced/core";
 import { jsonSchema, tool, type ToolCallRepairFunction, type ToolSet } from "ai";
 
 /**
- * The tools as the AI SDK wants them; they are only described, never run by it.
+ * Converts tools to the AI SDK's format. The SDK only describes them and never runs them.
  *
- * The AI SDK hands out a call's arguments parsed, but callers are promised them as the model wrote them (numbers beyond
- * 2^53, duplicate keys). So the tools accept nothing but a string, and `keepArgumentsText`, the SDK's hook for calls
- * that a tool does not accept, turns the arguments into one: their own text.
+ * The AI SDK parses a call's arguments, but callers expect them as the model wrote them (numbers beyond 2^53, duplicate
+ * keys). So the tools accept only a string, and `keepArgumentsText`, the SDK's hook for calls that a tool rejects,
+ * passes the arguments' own text.
  */
 export function toAISDKTools(tools: readonly ToolSchema[]): ToolSet {
   return Object.fromEntries(

@@ -11,7 +11,7 @@ import {
   TypeValidationError,
 } from "ai";
 
-/** Says what went wrong and what to do about it. Neither the message nor the cause holds request headers or keys. */
+/** Explains what went wrong and what to do about it. Neither the message nor the cause contains request headers or keys. */
 export function toModelClientError(thrown: unknown, modelId: string): FencedError {
   if (FencedError.isInstance(thrown)) return thrown;
   const error = RetryError.isInstance(thrown) ? thrown.lastError : thrown;
@@ -28,7 +28,7 @@ export function toModelClientError(thrown: unknown, modelId: string): FencedErro
 function failedCall(model: string, error: APICallError): ModelClientError {
   const status = error.statusCode;
   const said = `HTTP ${status}: ${textOf(error)}`;
-  // A cause of its own has neither headers nor request; the error itself has the service's whole answer.
+  // The error's own cause has neither headers nor request; the error itself contains the service's whole answer.
   const cause = causeOf(error.cause);
   if (status === undefined) {
     return new ModelClientError(`${model} cannot be reached at ${originOf(error.url)}: ${textOf(error)}`, {
@@ -38,7 +38,7 @@ function failedCall(model: string, error: APICallError): ModelClientError {
   }
   if (isMalformed(error.cause)) return malformed(model, error.cause);
   if (status === 401 || status === 403) {
-    // The service's text is left out: some repeat the key in it.
+    // Leaves out the service's text: some services repeat the key in it.
     return new ModelClientError(`${model} refused the API key (HTTP ${status})`, {
       remedy: "Check that the key is right, not expired, and allowed to use this model.",
     });
@@ -64,19 +64,19 @@ function failedCall(model: string, error: APICallError): ModelClientError {
 
 function noKey(model: string, cause: unknown): ModelClientError {
   return new ModelClientError(`${model} has no API key: ${textOf(cause)}`, {
-    remedy: "Give the provider its key, as an option or in its environment variable.",
+    remedy: "Pass the key to the provider as an option, or set its environment variable.",
   });
 }
 
 function missingResults(cause: Error): InvalidInputError {
   return new InvalidInputError(`The conversation is incomplete: ${textOf(cause)}`, {
-    remedy: "Let a tool message with the results follow each assistant message with tool calls.",
+    remedy: "After each assistant message with tool calls, add a tool message with the results.",
     cause,
   });
 }
 
 function noDownload(model: string, cause: Error): ModelClientError {
-  return new ModelClientError(`${model} needs the bytes of images, and one could not be fetched`, {
+  return new ModelClientError(`${model} needs the bytes of images, but one could not be fetched`, {
     remedy: "Check that its address can be reached from here, or pass the bytes with imageFromBytes.",
     cause,
   });
@@ -110,17 +110,17 @@ function isMalformed(error: unknown): boolean {
   );
 }
 
-/** The error as a cause, unless its own text, which everything that prints errors shows, has a key in it. */
+/** The error as a cause, unless its text contains a key: everything that prints errors would show it. */
 function causeOf(error: unknown): { readonly cause?: Error } {
   return error instanceof Error && !textOf(error).includes("[key]") ? { cause: error } : {};
 }
 
-/** What an error says, in a line: without colours, without anything that looks like a key. */
+/** An error's text on one line, without colours and anything that looks like a key. */
 function textOf(error: unknown): string {
   const text = error instanceof Error ? error.message : messageIn(error);
   return (
     text
-      // oxlint-disable-next-line no-control-regex -- that is what is taken out
+      // oxlint-disable-next-line no-control-regex -- this is what it removes
       .replaceAll(/\u001B\[\d+m/g, "")
       .replaceAll(/\b(?:Bearer\s+|(?:sk|pk|key|xai|gsk|AIza)[-_]?)[\w*.-]{8,}/g, "[key]")
       .replaceAll(/\s+/g, " ")
@@ -138,7 +138,7 @@ function nameOf(value: unknown): string {
   return value instanceof Error ? value.name : "";
 }
 
-// A query may hold a key.
+// A query may contain a key.
 function originOf(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;

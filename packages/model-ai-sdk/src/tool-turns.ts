@@ -5,9 +5,8 @@ import { toInput } from "./to-ai-sdk-messages.ts";
 const capacity = 256;
 
 /**
- * Remembers how the model itself wrote the answers in which it called tools. Some services (Claude with thinking,
- * Gemini 3, OpenAI's reasoning models) want them back with signatures that a `ToolCall` has no place for, or refuse
- * to go on.
+ * Remembers a model's original answers with tool calls. Some services (Claude with thinking, Gemini 3, OpenAI's
+ * reasoning models) require them back with signatures that a `ToolCall` cannot hold, or reject the conversation.
  */
 export class ToolTurns {
   readonly #contents = new Map<string, AssistantContent>();
@@ -31,7 +30,7 @@ function withObjectInput(part: Part): Part {
   return part.type === "tool-call" && typeof part.input === "string" ? { ...part, input: toInput(part.input) } : part;
 }
 
-// Ids alone may repeat: small servers number their calls from 1 in every conversation.
+// Ids alone may repeat: small servers number their calls from 1 in each conversation.
 function keyOf(calls: readonly ToolCall[]): string {
   return JSON.stringify(calls.map(({ id, name, arguments: text }) => [id, name, text]));
 }

@@ -19,7 +19,7 @@ it("refuses a newer or unknown model at once, and says what to install", () => {
   const newer = isVersion7 ? "v5" : "v4";
   expect(() => clientFor(newer)).toThrow(InvalidInputError);
   expect(() => clientFor(newer)).toThrow(
-    `The model "m" of p implements version ${newer} of the AI SDK's model interface, and the installed \`ai\` calls v2 to ` +
+    `The model "m" of p implements version ${newer} of the AI SDK's model interface, but the installed \`ai\` supports v2 to ` +
       `${isVersion7 ? "v4" : "v3"}. Update the AI SDK with \`npm install ai@latest\``,
   );
   expect(() => clientFor("v1")).toThrow("Update the provider package.");

@@ -4,13 +4,13 @@ import type { RecordedRequest } from "./record-entry.ts";
 
 const shown = 200;
 
-/** The end of a request, for people. */
+/** Describes the end of a request, for error messages. */
 export function describeLastMessage(messages: readonly ModelMessage[]): string {
   const last = messages.at(-1);
   return last === undefined ? "no message at all" : `the ${last.role} message ${excerpt(asText(last.content))}`;
 }
 
-/** The first thing in which two requests differ; undefined if they are equal. */
+/** Describes the first difference between two requests; `undefined` if they are equal. */
 export function describeDifference(recorded: RecordedRequest, asked: RecordedRequest): string | undefined {
   const length = Math.max(recorded.messages.length, asked.messages.length);
   for (let index = 0; index < length; index++) {
@@ -35,7 +35,7 @@ function asText(value: unknown): string {
   return value === undefined ? "missing" : JSON.stringify(value);
 }
 
-/** A piece of a long text that shows what stands at `place`. */
+/** The part of a long text around `place`. */
 function excerpt(text: string, place = 0): string {
   const start = place < shown / 2 ? 0 : place - shown / 4;
   const piece = text.slice(start, start + shown);

@@ -6,10 +6,11 @@ import * as z from "zod";
 import { recordEntrySchema, type RecordEntry } from "./record-entry.ts";
 
 /**
- * The entries of a record. A last line without a line break is what a crash left of it, and left out.
+ * Reads the entries of a recording. Ignores a last line without a line break, which a crash left behind.
  *
- * @throws FileNotFoundError if the file is not there.
- * @throws InvalidInputError if it is not a regular file or too large, or a line is not an entry or of an unknown version.
+ * @throws FileNotFoundError if the file does not exist.
+ * @throws InvalidInputError if it is not a regular file or is too large, or if a line is not an entry or has an unknown
+ * version.
  */
 export function readRecord(file: string): RecordEntry[] {
   return readText(file)
@@ -18,7 +19,7 @@ export function readRecord(file: string): RecordEntry[] {
     .map((line, index) => parseLine(line, `${file}:${index + 1}`));
 }
 
-/** A recording is a file of this size at most, which is many days of chat. */
+/** Maximum size of a recording: many days of chat. */
 const maxBytes = 268_435_456;
 
 function readText(file: string): string {
@@ -27,10 +28,10 @@ function readText(file: string): string {
     // bigint: after a numeric stat of a pipe, Node 20 and 22 cannot resolve imports through links (nodejs/node#51142).
     const stats = fstatSync(descriptor, { bigint: true });
     if (!stats.isFile()) {
-      throw new InvalidInputError(`${file} is not a regular file`, { remedy: "Give the path of a recording." });
+      throw new InvalidInputError(`${file} is not a regular file`, { remedy: "Pass the path of a recording." });
     }
     if (stats.size > maxBytes) {
-      throw new InvalidInputError(`${file} has ${stats.size} bytes, and a recording may have ${maxBytes}`, {
+      throw new InvalidInputError(`${file} has ${stats.size} bytes; a recording may have at most ${maxBytes}`, {
         remedy: "Record the session again, in parts.",
       });
     }
@@ -47,11 +48,11 @@ function readText(file: string): string {
 
 function openRecord(file: string): number {
   try {
-    // Opening a FIFO would otherwise wait for somebody who writes to it.
+    // Otherwise, opening a FIFO would wait for a writer.
     return openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
     throw new FileNotFoundError(`The recording ${file} cannot be read`, {
-      remedy: "Record it first with a RecordingChatCompletionClient, or correct the path.",
+      remedy: "Record it first with a RecordingChatCompletionClient, or fix the path.",
       cause,
     });
   }
@@ -61,7 +62,7 @@ function parseLine(line: string, place: string): RecordEntry {
   const value = parseJson(line, place);
   const version = typeof value === "object" && value !== null && "version" in value ? value.version : undefined;
   if (typeof version === "number" && version > 1) {
-    throw new InvalidInputError(`${place} has version ${version}, and this package reads version 1`, {
+    throw new InvalidInputError(`${place} has version ${version}, but this package reads version 1`, {
       remedy: "Update @fenced/model-replay, or record the session again.",
     });
   }
@@ -80,7 +81,7 @@ function parseJson(line: string, place: string): unknown {
 
 function notAnEntry(place: string, why: string, cause: unknown): InvalidInputError {
   return new InvalidInputError(`${place} is not an entry of a recording: ${why}`, {
-    remedy: "Correct the line, or record the session again.",
+    remedy: "Fix the line, or record the session again.",
     cause,
   });
 }

@@ -9,21 +9,21 @@ import {
 } from "@fenced/core";
 import * as z from "zod";
 
-/** A request as it is recorded: everything that was said to the model, nothing of how it was reached. */
+/** A recorded request: everything that was sent to the model, but nothing about the connection. */
 export interface RecordedRequest {
   readonly messages: readonly ModelMessage[];
   readonly tools?: CreateOptions["tools"];
   readonly jsonSchema?: JsonObject;
 }
 
-/** One line of a record: a request and what the model answered. */
+/** One line of a recording: a request and the model's answer. */
 export interface RecordEntry {
-  /** The version of the line's shape. */
+  /** The version of the line's format. */
   readonly version: 1;
   /** What the model can do. */
   readonly modelInfo: ModelInfo;
   readonly request: RecordedRequest;
-  /** The chunks of text in which the answer came, if it was streamed. */
+  /** The chunks of text of a streamed answer. */
   readonly chunks?: readonly string[];
   readonly result: CreateResult;
 }
@@ -73,7 +73,7 @@ export const modelInfoSchema: z.ZodType<ModelInfo> = z.object({
   contextWindow: z.number().exactOptional(),
 });
 
-/** What a model answered. */
+/** The schema of a model's answer. */
 export const resultSchema: z.ZodType<CreateResult> = z.object({
   content: z.union([z.string(), z.array(toolCall)]),
   thought: z.string().exactOptional(),
@@ -81,7 +81,7 @@ export const resultSchema: z.ZodType<CreateResult> = z.object({
   finishReason: z.enum(["stop", "length", "tool-calls", "content-filter", "error", "unknown"]),
 });
 
-/** The shape of one line of a record. Keys beyond it are left out. */
+/** The schema of one line of a recording. Drops unknown keys. */
 export const recordEntrySchema: z.ZodType<RecordEntry> = z.object({
   version: z.literal(1),
   modelInfo: modelInfoSchema,
@@ -91,8 +91,8 @@ export const recordEntrySchema: z.ZodType<RecordEntry> = z.object({
 });
 
 /**
- * What is recorded of an answer: a copy with the fields that the contracts name. A client may put more into its answers,
- * the headers of a request for one.
+ * Copies an answer for the recording, with only the fields of Fenced's own types: a client may add others to its
+ * answers, such as the headers of a request.
  *
  * @throws ModelClientError if it is not an answer.
  */
@@ -106,7 +106,7 @@ export function toRecordEntry(entry: RecordEntry): RecordEntry {
 }
 
 /**
- * What is recorded of a request: a copy with the fields that the contracts name, without the signal.
+ * Copies a request for the recording, with only the fields of Fenced's own types and without the signal.
  *
  * @throws InvalidInputError if one of the messages is not a model message.
  */
@@ -115,8 +115,8 @@ export function toRecordedRequest(messages: readonly ModelMessage[], options: Cr
   const text = JSON.stringify({ messages, tools: tools?.length === 0 ? undefined : tools, jsonSchema });
   const parsed = request.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
-  throw new InvalidInputError(`The request does not consist of model messages: ${z.prettifyError(parsed.error)}`, {
-    remedy: "Correct the message.",
+  throw new InvalidInputError(`The request contains an invalid message: ${z.prettifyError(parsed.error)}`, {
+    remedy: "Fix the message.",
     cause: parsed.error,
   });
 }

@@ -7,14 +7,14 @@ import type { RecordEntry } from "./record-entry.ts";
 const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 const ownerOnly = 0o600;
 
-/** Writes a record line by line. A line is on the disk when `write` resolves. */
+/** Writes a recording line by line. A line is on disk when `write` resolves. */
 export class RecordWriter {
   readonly #file: string;
   readonly #append: boolean;
   #begun = false;
   #last: Promise<void> = Promise.resolve();
 
-  /** @param append - keep the lines that are there. */
+  /** @param append - keep existing lines. */
   constructor(file: string, append: boolean) {
     this.#file = file;
     this.#append = append;
@@ -22,7 +22,7 @@ export class RecordWriter {
 
   /** @throws ModelClientError if the file cannot be written. */
   async write(entry: RecordEntry): Promise<void> {
-    // One after another, whether or not the one before could be written: lines never mix.
+    // One after another, even if an earlier write failed: lines never mix.
     const written = this.#last.then(() => this.#writeLine(`${JSON.stringify(entry)}\n`));
     this.#last = written.catch(() => undefined);
     await written.catch((cause: unknown) => {
@@ -52,7 +52,7 @@ export class RecordWriter {
       if (!(await handle.stat({ bigint: true })).isFile()) throw new Error("it is not a regular file");
       await handle.chmod(ownerOnly);
       const whole = this.#append ? await handle.readFile() : Buffer.alloc(0);
-      // What a crash left of a line would spoil the one that follows it.
+      // Remove part of a line that a crash left behind: it would corrupt the next line.
       await handle.truncate(whole.lastIndexOf("\n") + 1);
     } finally {
       await handle.close();

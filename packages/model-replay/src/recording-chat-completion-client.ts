@@ -25,7 +25,7 @@ import { RecordWriter } from "./record-writer.ts";
 export interface RecordingChatCompletionClientOptions {
   /** The client that asks the model. */
   readonly client: ChatCompletionClient;
-  /** The recording, a JSON Lines file that only its owner may read. Its directory is created. */
+  /** The recording, a JSON Lines file that only its owner may read. Creates its directory. */
   readonly file: string;
   /** Append to an existing recording. Default: false; the first answer replaces it. */
   readonly append?: boolean;
@@ -46,11 +46,12 @@ const configSchema = z.strictObject({
 /**
  * Passes requests to another client and records them with their answers, for a `ReplayChatCompletionClient`.
  *
- * Each answer is on disk before the caller gets it, so a crash loses none that was delivered. Calls that fail, are aborted or
- * whose stream is left early are not recorded. Overlapping calls are recorded in the order in which they finish.
+ * Each answer is on disk before the caller gets it, so a crash loses no delivered answer. Calls that fail or are
+ * aborted, and streams that are left early, are not recorded. Overlapping calls are recorded in the order in which they
+ * finish.
  *
- * The recording holds messages, tools, schemas and answers in full, which may be private. Only fields of Fenced's own types
- * are written, so keys and headers are never part of it.
+ * The recording contains messages, tools, schemas and answers in full, which may be private. It contains only fields of
+ * Fenced's own types, never keys or headers.
  *
  * @example
  * const client = new RecordingChatCompletionClient({ client: liveClient, file: "session.jsonl" });
@@ -69,7 +70,7 @@ export class RecordingChatCompletionClient implements ChatCompletionClient {
   readonly #writer: RecordWriter;
 
   /**
-   * Nothing is written before the first answer.
+   * Writes nothing before the first answer.
    *
    * @throws InvalidInputError if an option is unknown or wrong.
    */
@@ -84,13 +85,13 @@ export class RecordingChatCompletionClient implements ChatCompletionClient {
     return this.#options.client.modelInfo;
   }
 
-  /** What all calls of the recorded client took so far. */
+  /** Tokens used by all calls of the recorded client so far. */
   get usage(): ModelUsage {
     return this.#options.client.usage;
   }
 
   /**
-   * Asks the client, and records what it answers.
+   * Asks the client and records its answer.
    *
    * @throws InvalidInputError if a message or an option is unknown or wrong.
    * @throws ModelClientError if the answer cannot be recorded; and whatever the client throws.
@@ -104,7 +105,7 @@ export class RecordingChatCompletionClient implements ChatCompletionClient {
   }
 
   /**
-   * The same, as it is written; the chunks are recorded as they come.
+   * Does the same as a stream, and also records the chunks.
    *
    * @throws as `create` does.
    */
@@ -123,9 +124,9 @@ export class RecordingChatCompletionClient implements ChatCompletionClient {
   }
 
   /**
-   * The settings of this client and of the client in it, as plain JSON.
+   * Returns the settings of this client and of the wrapped client, as plain JSON.
    *
-   * @throws ComponentError if that client cannot be dumped.
+   * @throws ComponentError if the wrapped client cannot be dumped.
    */
   dumpComponent(): ComponentModel {
     const { client, ...options } = this.#options;

@@ -28,13 +28,16 @@ import { modelInfoSchema, resultSchema, toRecordedRequest, type RecordEntry } fr
 export interface ReplayChatCompletionClientOptions {
   /** The recording that a `RecordingChatCompletionClient` wrote. */
   readonly file?: string;
-  /** Instead of a recording: the answers in order. A text, or a whole result, tool calls for one. For tests. */
+  /** For tests, instead of a recording: the answers in order, each a text or a whole result, for example with tool calls. */
   readonly answers?: readonly (string | CreateResult)[];
   /** With `answers`: what the model can do. Default: vision, tools and structured output. */
   readonly modelInfo?: ModelInfo;
   /** Milliseconds to wait before each chunk of a stream, to watch a chat being written. Default: 0. */
   readonly chunkDelayMs?: number;
-  /** With `file`: throw if a request differs from the recorded one. Default: false; answers come in order whatever is asked. */
+  /**
+   * With `file`: throw if a request differs from the recorded one. Default: false; answers come in order, whatever the
+   * request.
+   */
   readonly strict?: boolean;
 }
 
@@ -68,7 +71,7 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
 
   readonly #options: ReplayChatCompletionClientOptions;
   readonly #entries: readonly Answer[];
-  /** For messages: where the answers come from. */
+  /** Where the answers come from, for error messages. */
   readonly #origin: string;
   #used = 0;
   #usage: ModelUsage = { promptTokens: 0, completionTokens: 0 };
@@ -77,8 +80,8 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
    * Reads the recording.
    *
    * @throws FileNotFoundError if the file cannot be read.
-   * @throws InvalidInputError if an option is unknown or wrong, there is not exactly one of `file` and `answers`, or the file is
-   * not a recording or empty.
+   * @throws InvalidInputError if an option is unknown or wrong, if not exactly one of `file` and `answers` is set, or
+   * if the file is empty or not a recording.
    */
   constructor(options: ReplayChatCompletionClientOptions) {
     const checked = checkOptions(clientOptions, options, "ReplayChatCompletionClient");
@@ -89,17 +92,17 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
     this.modelInfo = modelInfo;
   }
 
-  /** Tokens that the replayed answers took when they were recorded. */
+  /** Tokens that the replayed answers used when they were recorded. */
   get usage(): ModelUsage {
     return this.#usage;
   }
 
   /**
-   * The recording's next answer, whole.
+   * Returns the recording's next answer.
    *
    * @throws ModelClientError if the recording has no more answers, or, with `strict`, the request differs.
    * @throws InvalidInputError if a message or an option is unknown or wrong.
-   * @throws `options.signal.reason` if the signal was aborted; no answer is used up then.
+   * @throws `options.signal.reason` if the signal was aborted; the answer is then not used up.
    */
   async create(messages: readonly ModelMessage[], createOptions: CreateOptions = {}): Promise<CreateResult> {
     const options = checkCreateArguments(messages, createOptions, "ReplayChatCompletionClient");
@@ -110,7 +113,8 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
   }
 
   /**
-   * The recording's next answer in its recorded chunks. An answer that was not recorded as a stream comes in one chunk.
+   * Yields the recording's next answer in its recorded chunks. An answer that was not recorded as a stream comes in one
+   * chunk.
    *
    * @throws as `create` does; an abort between two chunks uses the answer up.
    */
@@ -131,7 +135,7 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
     yield result;
   }
 
-  /** The client's settings as plain JSON. The recording itself is not part of it. */
+  /** Returns the client's settings as plain JSON, without the recording itself. */
   dumpComponent(): ComponentModel {
     return ReplayChatCompletionClient.component.dump({ ...this.#options });
   }
@@ -143,7 +147,7 @@ export class ReplayChatCompletionClient implements ChatCompletionClient {
     if (entry === undefined) {
       const has = this.#entries.length === 1 ? "1 answer" : `${this.#entries.length} answers`;
       throw new ModelClientError(
-        `The ${this.#origin} has ${has}, and this is request ${number}. It ends with ${describeLastMessage(messages)}`,
+        `The ${this.#origin} has ${has}, but this is request ${number}. It ends with ${describeLastMessage(messages)}`,
         {
           remedy: `${this.#options.answers ? "Add an answer" : "Record the session again"}, or stop the conversation earlier.`,
         },
@@ -187,8 +191,8 @@ function answersOf({ file, answers, modelInfo, strict }: ReplayChatCompletionCli
   }
   if (file === undefined) {
     if (strict === true) {
-      throw new InvalidInputError("strict needs a recording: with answers there is nothing to compare requests with", {
-        remedy: "Leave strict out, or replay a recording.",
+      throw new InvalidInputError("strict needs a recording: answers contain no requests to compare with", {
+        remedy: "Remove strict, or replay a recording.",
       });
     }
     const entries = (answers ?? []).map((answer) => ({ result: typeof answer === "string" ? said(answer) : answer }));

@@ -131,7 +131,7 @@ describe("a record", () => {
     expect(await lines(file)).toHaveLength(2);
   });
 
-  it("goes on with an older one if told to, without the line that a crash cut", async () => {
+  it("appends to an existing one if requested, without the line that a crash cut", async () => {
     const file = await temporaryFile();
     await new RecordingChatCompletionClient({ client: new PreparedClient([answer("Zäune")]), file }).create(ask("ü"));
     await appendFile(file, '{"version":1,"modelIn');
@@ -140,7 +140,7 @@ describe("a record", () => {
     expect(await lines(file)).toMatchObject([{ result: { content: "Zäune" } }, { result: { content: "b" } }]);
   });
 
-  it("starts with append too if there is none", async () => {
+  it("is created with append, too, if there is none", async () => {
     const file = await temporaryFile();
     await new RecordingChatCompletionClient({ client: new PreparedClient([answer("a")]), file, append: true }).create(
       ask("one"),
@@ -159,7 +159,7 @@ describe("a record", () => {
     expect(await lines(file)).toHaveLength(20);
   });
 
-  it("throws if it cannot be written, and goes on when it can", async () => {
+  it("throws if it cannot be written, and continues when it can", async () => {
     const file = await temporaryFile();
     await mkdir(file);
     const client = new RecordingChatCompletionClient({ client: new PreparedClient([answer("a"), answer("b")]), file });

@@ -30,13 +30,13 @@ describe("a list of answers", () => {
     ]);
     expect(await client.create([])).toEqual(call);
     await expect(client.create(ask("and now?"))).rejects.toThrow(
-      "The list of answers has 2 answers, and this is request 3.",
+      "The list of answers has 2 answers, but this is request 3.",
     );
     expect(new ReplayChatCompletionClient({ answers: [], modelInfo }).modelInfo).toEqual(modelInfo);
     expect(client.dumpComponent().config).toEqual({ answers: ["Hello there", call] });
   });
 
-  it("stands in the place of a file", () => {
+  it("takes the place of a file", () => {
     expect(() => new ReplayChatCompletionClient({})).toThrow("needs either file or answers");
     expect(() => new ReplayChatCompletionClient({ file: "a", answers: [] })).toThrow("needs either file or answers");
     expect(() => new ReplayChatCompletionClient({ answers: ["a"], strict: true })).toThrow("strict");
@@ -77,7 +77,7 @@ describe("a replay", () => {
     for (const attempt of [client.create(ask("and now?")), collect(client.createStream(ask("and now?")))]) {
       await expect(attempt).rejects.toSatisfy(ModelClientError.isInstance);
       await expect(attempt).rejects.toThrow(
-        `The recording ${file} has 1 answer, and this is request 2. It ends with the user message "and now?". Record the`,
+        `The recording ${file} has 1 answer, but this is request 2. It ends with the user message "and now?". Record the`,
       );
     }
     expect(client.usage).toEqual({ promptTokens: 3, completionTokens: 2 });
@@ -209,7 +209,7 @@ describe("a file", () => {
     const file = await recordOf(answer("a"));
     await appendFile(file, '{"version":2}\n');
     expect(() => new ReplayChatCompletionClient({ file })).toThrow(
-      `${file}:2 has version 2, and this package reads version 1. Update @fenced/model-replay`,
+      `${file}:2 has version 2, but this package reads version 1. Update @fenced/model-replay`,
     );
   });
 

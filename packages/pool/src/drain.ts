@@ -15,7 +15,7 @@ const drainOptions: z.ZodType<DrainOptions> = optionsSchema({
     .exactOptional(),
 } satisfies OptionSchemas<DrainOptions>);
 
-/** Shuts something down that is in use: refuses new work at once, and gives work in progress a grace period. */
+/** Shuts down something that is in use: refuses new work at once, and gives work in progress a grace period. */
 export class Drain {
   readonly #begun = new AbortController();
   readonly #onRest: (() => void)[] = [];
@@ -26,7 +26,7 @@ export class Drain {
   }
 
   /**
-   * Begins the drain, and waits until `rested` is called or the grace period is over. Can be called again.
+   * Starts the drain, and waits until `rested` is called or the grace period is over. Can be called again.
    *
    * @throws InvalidInputError if an option is unknown or wrong.
    */

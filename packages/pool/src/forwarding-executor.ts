@@ -23,7 +23,7 @@ export interface ForwardingTarget {
   runStream(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
   files(): WorkspaceFiles;
   end(): Promise<void>;
-  /** Calls `action` with the started executor behind it. */
+  /** Calls `action` with the underlying executor, started. */
   use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Names it at the start of a sentence: `A session of ExecutorSessions`. */
   readonly kind: string;
@@ -40,14 +40,14 @@ const notStarted: ExecutorCapabilities = {
 };
 
 /**
- * The executor that a session or a lease hands to agents and tools; its `stop()` ends the session or lease, and so the
- * executor behind it.
+ * The executor that a session or a lease passes to agents and tools. Its `stop()` ends the session or lease, and with
+ * it the underlying executor.
  */
 export class ForwardingExecutor implements CodeExecutor {
   readonly #target: ForwardingTarget;
   #started: CodeExecutor | undefined;
 
-  /** @param started - the executor behind it, if it has already started. */
+  /** @param started - the underlying executor, if it has already started. */
   constructor(target: ForwardingTarget, started?: CodeExecutor) {
     this.#target = target;
     this.#started = started;
@@ -61,7 +61,7 @@ export class ForwardingExecutor implements CodeExecutor {
     return this.#target.files();
   }
 
-  /** A program that was started neither counts as running nor keeps a session from becoming idle, which ends it. */
+  /** Started programs do not count as running: the session may still become idle, which ends it and them. */
   get processes(): ExecutorProcesses | undefined {
     const processes = this.#started?.processes;
     return processes && new ForwardingProcesses(this.#target, processes.ports);
@@ -106,7 +106,7 @@ export class ForwardingExecutor implements CodeExecutor {
   }
 }
 
-/** Programs of the executor behind a session or a lease. */
+/** Programs of the executor of a session or a lease. */
 class ForwardingProcesses implements ExecutorProcesses {
   readonly ports: ReadonlyMap<number, number>;
   readonly #target: ForwardingTarget;

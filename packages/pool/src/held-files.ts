@@ -94,7 +94,7 @@ export class HeldFiles implements WorkspaceFiles {
     try {
       const { files } = await holder.executor();
       const writer = files.writeStream(path).getWriter();
-      // Nothing may be written after the end, when the workspace may belong to somebody else.
+      // Nothing may be written after the end, when the workspace may belong to another user.
       const abort = (): void => void writer.abort(holder.signal.reason).catch(() => {});
       holder.signal.addEventListener("abort", abort, { once: true });
       const over = (): void => {
@@ -119,7 +119,7 @@ export class HeldFiles implements WorkspaceFiles {
     try {
       return await found;
     } catch (error) {
-      // Another attempt may find room.
+      // A later attempt may find room.
       if (this.#holder === found) this.#holder = undefined;
       throw error;
     }

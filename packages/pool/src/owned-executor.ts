@@ -117,6 +117,6 @@ function startedLate(milliseconds: number): BackendUnavailableError {
 
 function stoppedLate(milliseconds: number): BackendUnavailableError {
   return new BackendUnavailableError(`An executor did not stop within ${milliseconds} ms; parts of it may remain`, {
-    remedy: "Check the place where it runs, or raise stopTimeoutMs.",
+    remedy: "Check its backend, or raise stopTimeoutMs.",
   });
 }

@@ -3,7 +3,10 @@ interface Waiting<Item> {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Callers that wait for something, in order of arrival. Once an item is given to a caller, an abort comes too late. */
+/**
+ * Callers that are waiting for something, in order of arrival. Once a caller has been given an item, an abort comes too
+ * late.
+ */
 export class WaitingLine<Item> {
   readonly #waiting = new Set<Waiting<Item>>();
 
@@ -37,8 +40,8 @@ export class WaitingLine<Item> {
   }
 
   /**
-   * Gives the result of `make` to the caller that has waited longest. @returns false if nobody waits; `make` is then
-   * not called.
+   * Gives the result of `make` to the caller that has waited longest. @returns false if no one is waiting; `make` is
+   * then not called.
    */
   give(make: () => Item): boolean {
     const [first] = this.#waiting;

@@ -16,7 +16,7 @@ export type LogItem =
   | { readonly type: "files"; readonly files: readonly FileInfo[] }
   | { readonly type: "ended"; readonly reason: string; readonly failed: boolean };
 
-/** Everything that has happened, for pages that come later or come back. */
+/** Everything that has happened, for pages that connect later or reconnect. */
 export class ChatLog {
   readonly #items: LogItem[] = [];
   #waiting: (() => void)[] = [];
@@ -28,7 +28,7 @@ export class ChatLog {
     for (const wake of waiting) wake();
   }
 
-  /** Yields all items from a place on, and then what comes, until the signal. */
+  /** Yields all items from a position on, and then new ones, until the signal aborts. */
   async *from(start: number, signal: AbortSignal): AsyncGenerator<LogItem, void, void> {
     for (let index = start; !signal.aborted;) {
       const item = this.#items[index];

@@ -1,18 +1,21 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 
-/** Why a request may not pass. */
+/** Why a request is refused. */
 export interface Refusal {
   readonly status: 401 | 403;
   readonly message: string;
 }
 
-/** Lets only the demo's own page in: neither pages of other sites, nor names that others made point here, nor other users. */
+/**
+ * Admits only the demo's own page: no pages of other sites, no foreign host names that resolve to this machine, no
+ * other users.
+ */
 export class PageGuard {
-  /** The secret in the address that the demo prints. The page sends it along with each request for data. */
+  /** The secret in the address that the demo prints. The page sends it with each request for data. */
   readonly token: string = randomBytes(24).toString("base64url");
 
-  /** Checks where a request for the page itself comes from; there is nothing secret in the page. */
+  /** Checks the origin of a request for the page itself, which contains no secret. */
   checkOrigin({ headers }: IncomingMessage): Refusal | undefined {
     if (!isLocal(`http://${headers.host ?? ""}`)) return { status: 403, message: "Host not allowed." };
     const isOwn = headers.origin === undefined || headers.origin === `http://${headers.host}`;
@@ -24,9 +27,9 @@ export class PageGuard {
     const refusal = this.checkOrigin(request);
     if (refusal !== undefined) return refusal;
     const token = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
-    // Digests are of one length, and comparing them tells nothing about the token.
+    // Digests have equal lengths, and comparing them reveals nothing about the token.
     if (token !== undefined && timingSafeEqual(digest(token), digest(this.token))) return undefined;
-    return { status: 401, message: "Open the address that the demo printed: it has the token." };
+    return { status: 401, message: "Open the address that the demo printed: it contains the token." };
   }
 }
 

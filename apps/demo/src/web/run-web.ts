@@ -6,7 +6,7 @@ import type { DemoOptions } from "../demo-options.ts";
 import { WebChat } from "./web-chat.ts";
 import { startWebServer } from "./web-server.ts";
 
-/** What the page needs. */
+/** Settings of the page. */
 export interface WebSettings {
   readonly options: DemoOptions;
   readonly codeExecutor: CodeExecutor;
@@ -15,7 +15,7 @@ export interface WebSettings {
   readonly signal: AbortSignal;
 }
 
-/** Serves the page until the signal. */
+/** Serves the page until the signal aborts. */
 export async function runWeb({ options, codeExecutor, place, signal }: WebSettings): Promise<void> {
   const chat = await WebChat.open({
     codeExecutor,
@@ -27,7 +27,7 @@ export async function runWeb({ options, codeExecutor, place, signal }: WebSettin
     signal,
   });
   await using server = await startWebServer(chat, codeExecutor.files, options.port);
-  console.log(`Open ${server.url}\nThe address has a token: it is for you alone. Ctrl+C ends the demo.`);
+  console.log(`Open ${server.url}\nThe address contains a secret token: do not share it. Ctrl+C ends the demo.`);
   if (!signal.aborted) await once(signal, "abort");
   await chat.stop();
   signal.throwIfAborted();

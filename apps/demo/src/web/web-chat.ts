@@ -6,10 +6,10 @@ import { dataFile } from "../default-task.ts";
 import { inOwnWords } from "../demo-error.ts";
 import { ChatLog } from "./chat-log.ts";
 
-/** What the page's chat needs. */
+/** Settings of the page's chat. */
 export interface WebChatSettings {
   readonly codeExecutor: CodeExecutor;
-  /** Makes the coder's model: a recording begins anew with each chat. */
+  /** Creates the coder's model: a recording starts again with each chat. */
   readonly chooseModel: () => Promise<ChosenModel>;
   readonly maxMessages: number;
   readonly approve: boolean;
@@ -20,11 +20,11 @@ export interface WebChatSettings {
 
 const refusedRecording = "You refused the code, and a recorded coder cannot write another.";
 
-/** One chat that any number of pages look at. */
+/** One chat, shown on any number of pages. */
 export class WebChat {
   readonly log: ChatLog = new ChatLog();
   readonly #settings: WebChatSettings;
-  /** The coder is a recording, which cannot react to a refusal, so one ends the chat. */
+  /** True if the coder is a recording: it cannot react, so a refusal ends the chat. */
   readonly #replayed: boolean;
   readonly #approvals: PendingApprovals = new PendingApprovals({ timeoutMs: Infinity });
   #team: RoundRobinGroupChat | undefined;
@@ -46,7 +46,7 @@ export class WebChat {
     return chat;
   }
 
-  /** @returns false while a run is under way. */
+  /** @returns false while a run is in progress. */
   start(task: string): boolean {
     if (this.#run !== undefined) return false;
     const run = new AbortController();
@@ -56,7 +56,7 @@ export class WebChat {
     return true;
   }
 
-  /** @returns false if no such question is open. */
+  /** @returns false if there is no such open question. */
   answer(id: string, approved: boolean): boolean {
     if (!this.#approvals.pending.some((question) => question.id === id)) return false;
     this.log.add({ type: "decision", id, approved });
@@ -69,7 +69,7 @@ export class WebChat {
     return true;
   }
 
-  /** Ends the run that is under way. */
+  /** Ends the current run. */
   async stop(): Promise<void> {
     this.#run?.abort(new DOMException("Stopped by the user.", "AbortError"));
     await this.#ended;
@@ -77,7 +77,7 @@ export class WebChat {
 
   async #chat(task: string, signal: AbortSignal): Promise<void> {
     try {
-      // A live coder remembers; a recorded one begins anew.
+      // A live coder remembers; a recorded one starts again.
       if (this.#replayed || this.#team === undefined) this.#team = await this.#createTeam();
       let reason = "";
       for await (const item of this.#team.runStream({ task, signal })) {

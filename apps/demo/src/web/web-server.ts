@@ -7,7 +7,7 @@ import { FencedError, type WorkspaceFiles } from "@fenced/core";
 import { PageGuard } from "./page-guard.ts";
 import type { WebChat } from "./web-chat.ts";
 
-/** A server that runs. */
+/** A running server. */
 export interface WebServer extends AsyncDisposable {
   /** The page's address, with the token. */
   readonly url: string;
@@ -45,7 +45,7 @@ export async function startWebServer(chat: WebChat, files: WorkspaceFiles, port:
 }
 
 async function answer(site: Site, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  // What programs made is shown here, too: nothing but the page's own script may run, and nothing is loaded from elsewhere.
+  // The page also shows what programs created: only its own script may run, and nothing is loaded from elsewhere.
   response.setHeader(
     "content-security-policy",
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -86,7 +86,7 @@ interface Call {
   readonly response: ServerResponse;
 }
 
-/** Answers a call. What is streamed is answered here; else it returns what to answer. */
+/** Handles a call: sends streams itself, and returns any other reply. */
 async function route({ chat, files }: Site, call: Call): Promise<Reply | undefined> {
   const { method, pathname, searchParams, request, response } = call;
   switch (`${method} ${pathname}`) {
@@ -113,7 +113,7 @@ async function route({ chat, files }: Site, call: Call): Promise<Reply | undefin
   }
 }
 
-/** One item a line, as it comes. A page that reads slowly holds up nobody: it has its own place in the log. */
+/** Sends one item per line, live. A slow page holds up no other: each has its own position in the log. */
 async function sendEvents(chat: WebChat, from: number, response: ServerResponse): Promise<void> {
   const left = new AbortController();
   response.once("close", () => left.abort());

@@ -20,7 +20,7 @@ export async function* askModel(
   const messageId = randomUUID();
   const { source, signal } = turn;
   const { result, streamed } = yield* callModel(messages, { ...options, source, signal, messageId });
-  // The text next to tool calls becomes the thought: a reader who has seen its chunks need not see it again.
+  // The text next to tool calls becomes the thought; do not repeat it to a reader who has seen its chunks.
   const wasStreamed = typeof result.content !== "string" && streamed !== "" && streamed === result.thought;
   yield* turn.thoughtOf(result, wasStreamed ? messageId : undefined);
   return { messageId, result };

@@ -16,8 +16,8 @@ export function assertToolSet(agentName: string, tools: readonly Tool[], modelIn
   const names = tools.map((tool) => tool.name);
   const bad = names.find((name, index) => !/^[\w-]{1,64}$/.test(name) || names.indexOf(name) !== index);
   if (bad !== undefined) {
-    throw new InvalidInputError(`"${bad}" cannot be the name of a tool or handoff of agent "${agentName}"`, {
-      remedy: "Give each one its own name of letters, digits, _ or -, at most 64 characters.",
+    throw new InvalidInputError(`Agent "${agentName}" cannot have a tool or handoff named "${bad}"`, {
+      remedy: "Give each a unique name of letters, digits, _ or -, at most 64 characters.",
     });
   }
 }

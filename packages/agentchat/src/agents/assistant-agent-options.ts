@@ -35,8 +35,9 @@ export interface AssistantAgentOptions {
   /** Which messages the model sees. Do not share it between agents. Default: an `UnboundedChatCompletionContext`. */
   readonly modelContext?: ChatCompletionContext | undefined;
   /**
-   * The schema of the answer, as a zod schema or JSON Schema. The agent then answers with a `StructuredMessage`; an answer
-   * that does not match is a `ModelClientError`. `dumpComponent` writes it as JSON Schema, which has no refinements.
+   * The schema of the answer, as a zod schema or JSON Schema. The agent then answers with a `StructuredMessage`; an
+   * answer that does not match throws a `ModelClientError`. `dumpComponent` writes it as JSON Schema, which loses
+   * refinements.
    */
   readonly outputSchema?: z.ZodType | JsonObject | undefined;
   /**

@@ -59,14 +59,14 @@ const defaultSystemMessage =
   "You are a helpful assistant. Solve the task, with your tools where they help. Once it is solved, say TERMINATE.";
 
 /**
- * An agent that answers with a model, and with the tools and handoffs that the model asks for.
+ * An agent that answers with a model and runs the tools and handoffs that the model asks for.
  *
  * @example
  * const coder = new AssistantAgent({ name: "coder", modelClient, systemMessage: "You write Python.", tools: [add] });
  * const { messages } = await coder.run({ task: "What is 6 times 7?" });
  */
 export class AssistantAgent extends BaseChatAgent {
-  /** Makes the agent that `dumpComponent` described. It owns the tools that were made for it. */
+  /** Creates the agent that `dumpComponent` described. The agent owns the tools that are created for it. */
   static readonly component: Component<AssistantAgent> = assistantAgentComponent((options) => {
     const agent = new AssistantAgent(options);
     for (const tool of options.tools ?? []) {
@@ -78,7 +78,7 @@ export class AssistantAgent extends BaseChatAgent {
   readonly #settings: CompleteSettings;
   readonly #tools: readonly Tool[];
 
-  /** @throws InvalidInputError if an option is unknown or wrong, two tools have one name, or the model cannot call tools. */
+  /** @throws InvalidInputError if an option is unknown or wrong, two tools share a name, or the model cannot call tools. */
   constructor(options: AssistantAgentOptions) {
     const settings = completeSettings(checkOptions(assistantAgentOptions, options, "AssistantAgent"));
     super(settings);
@@ -87,7 +87,7 @@ export class AssistantAgent extends BaseChatAgent {
     assertToolSet(this.name, this.#tools, settings.modelClient.modelInfo);
   }
 
-  /** @throws ComponentError if there is a tool that cannot be dumped. */
+  /** @throws ComponentError if a tool cannot be dumped. */
   override dumpComponent(): ComponentModel {
     return AssistantAgent.component.dump(dumpAssistantAgent(this.#settings));
   }

@@ -36,11 +36,11 @@ export const agentName: z.ZodType<string> = z
   .string()
   .regex(/^[A-Za-z_][\w-]{0,63}$/, "must be a letter or _ and then letters, digits, _ or -, at most 64 characters");
 
-// Subclasses pass on what they have; they check their own options.
+// Not strict: subclasses pass on all of their options, which they check themselves.
 const agentOptions = z.object({ name: agentName, description: z.string() });
 
 /**
- * The base class of agents: a subclass writes `onMessagesStream`, and the other methods if it has a memory.
+ * The base class of agents: a subclass implements `onMessagesStream`, and the other methods if it has a memory.
  *
  * @example
  * class Echo extends BaseChatAgent {
@@ -56,7 +56,7 @@ export abstract class BaseChatAgent implements ChatAgent {
   readonly #owned: AsyncDisposable[] = [];
   #turn: object | undefined;
 
-  /** @throws InvalidInputError if the name or the description is wrong. */
+  /** @throws InvalidInputError if the name or the description is invalid. */
   constructor(options: BaseChatAgentOptions) {
     const { name, description } = checkOptions(agentOptions, options, new.target.name);
     this.name = name;
@@ -91,45 +91,45 @@ export abstract class BaseChatAgent implements ChatAgent {
     return leavableStream((ended) => this.#run(checked, ended), signal);
   }
 
-  /** Nothing to do, unless a subclass works between the items of its stream. */
+  /** Does nothing; a subclass that works between the items of its stream overrides it. */
   async onPause(): Promise<void> {}
 
-  /** Nothing to do, unless a subclass says otherwise. */
+  /** Does nothing unless overridden. */
   async onResume(): Promise<void> {}
 
-  /** Nothing to forget, unless a subclass says otherwise. */
+  /** Forgets nothing unless overridden. */
   async reset(): Promise<void> {}
 
-  /** An empty object, unless a subclass says otherwise. */
+  /** Returns an empty object unless overridden. */
   async saveState(): Promise<JsonObject> {
     return {};
   }
 
-  /** Nothing to take over, unless a subclass says otherwise. */
+  /** Restores nothing unless overridden. */
   async loadState(_state: JsonObject): Promise<void> {}
 
-  /** @throws ComponentError unless a subclass says otherwise. */
+  /** @throws ComponentError unless overridden. */
   dumpComponent(): ComponentModel {
     throw new ComponentError(`Agent "${this.name}" cannot be dumped`, {
-      remedy: `Let ${this.constructor.name} implement dumpComponent() and a static fromConfig().`,
+      remedy: `Implement dumpComponent() and a static fromConfig() in ${this.constructor.name}.`,
     });
   }
 
-  /** Ends what the agent owns: only what `loadComponent` made for it. What was passed in stays with who passed it. */
+  /** Disposes of what the agent owns: only what `loadComponent` created for it. What you passed in stays yours. */
   async [Symbol.asyncDispose](): Promise<void> {
     await disposeAll(this.#owned.splice(0));
   }
 
-  /** Makes the agent end `resource` when it is disposed of. */
+  /** Disposes of `resource` together with the agent. */
   protected own(resource: AsyncDisposable): void {
     this.#owned.push(resource);
   }
 
   /**
-   * Makes a stream for `onMessagesStream` that is aborted when its consumer leaves it, and refuses to begin while
+   * Creates a stream for `onMessagesStream` that is aborted when its consumer leaves it, and that does not start while
    * another one is under way: two turns at a time would mix in the agent's memory.
    *
-   * @param start - makes the items; its signal is aborted with `options.signal` and when the consumer leaves.
+   * @param start - creates the items; its signal is aborted with `options.signal` and when the consumer leaves.
    */
   protected turn(
     messages: readonly ChatMessage[],
@@ -156,7 +156,7 @@ export abstract class BaseChatAgent implements ChatAgent {
     this.#turn = turn;
     try {
       for await (const item of items) {
-        // The turn is over: the reader of its answer may save the agent, or go on with it.
+        // The turn is over: the consumer may now save the agent or start another turn.
         if (isResponse(item)) this.#turn = undefined;
         yield item;
       }

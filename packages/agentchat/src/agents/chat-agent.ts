@@ -6,12 +6,12 @@ import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { checkChatMessage } from "../messages/check-message.ts";
 
-/** What an agent or a team is asked to do: text (said by `"user"`), one message, or several. */
+/** What an agent or a team is asked to do: text (from `"user"`), one message, or several. */
 export type Task = string | ChatMessage | readonly ChatMessage[];
 
 /** Options of a run. */
 export interface RunOptions extends SignalOptions {
-  /** The task. Default: none; a team continues where it stopped, an agent answers to earlier messages. */
+  /** The task. Default: none; a team continues where it stopped, an agent answers earlier messages. */
   readonly task?: Task | undefined;
   /** Include the task's messages in the stream and in the result. Default: true. */
   readonly outputTaskMessages?: boolean | undefined;
@@ -48,11 +48,11 @@ export function checkTurnArguments(messages: readonly ChatMessage[], options: Si
 export interface TaskResult {
   /** The task's messages, then all messages and events of the run, in order. */
   readonly messages: readonly AgentMessage[];
-  /** Why a team stopped, or who an agent waits for. Absent if a single agent answered. */
+  /** Why a team stopped, or whom an agent is waiting for. Absent if a single agent answered. */
   readonly stopReason?: string;
   /**
-   * The answers that the run needs from people. Save the state; once there is an answer, load it, in this process or another,
-   * and run again without a task. Absent if nothing is needed.
+   * The answers that the run needs from people. Save the state; once there is an answer, load it, in this process or
+   * another, and run again without a task. Absent if no answer is needed.
    */
   readonly waitingFor?: readonly WaitingFor[];
 }
@@ -104,16 +104,16 @@ export interface ChatAgent extends AsyncDisposable {
   /** The same as a stream: the task's messages, events and chunks, the answer, then the `TaskResult`. */
   runStream(options?: RunOptions): AsyncIterable<AgentMessage | TaskResult>;
 
-  /** Called when the team of the agent is paused, for agents that work between the items of their stream. */
+  /** Called when the agent's team is paused, for agents that work between the items of their stream. */
   onPause?(): Promise<void>;
 
-  /** Called when the team of the agent resumes. */
+  /** Called when the agent's team resumes. */
   onResume?(): Promise<void>;
 
   /** Forgets the conversation. */
   reset(): Promise<void>;
 
-  /** The memory as plain JSON. */
+  /** Returns the memory as plain JSON. */
   saveState(): Promise<JsonObject>;
 
   /**
@@ -124,7 +124,7 @@ export interface ChatAgent extends AsyncDisposable {
   loadState(state: JsonObject): Promise<void>;
 
   /**
-   * The settings as plain JSON, for `loadComponent`.
+   * Returns the settings as plain JSON, for `loadComponent`.
    *
    * @throws ComponentError if a setting cannot be dumped, such as a function.
    */

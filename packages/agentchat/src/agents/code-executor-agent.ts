@@ -44,16 +44,16 @@ const stateSchema = z.object({
 /**
  * An agent that runs code.
  *
- * Without `modelClient` it runs the code blocks of the text messages that it receives and answers with the output.
- * With `modelClient` it writes the code itself, runs it, may correct it, and answers with what the model makes of the
- * output; every step is an event.
+ * Without `modelClient` it runs the code blocks of the text messages that it receives and answers with the output. With
+ * `modelClient` it writes the code itself, runs it, corrects it if allowed, and answers with the model's reflection on
+ * the output; every step is an event.
  *
  * @example
  * await using executor = new DockerCommandLineCodeExecutor();
  * const runner = new CodeExecutorAgent({ name: "runner", codeExecutor: executor, sources: ["coder"] });
  */
 export class CodeExecutorAgent extends BaseChatAgent {
-  /** Makes the agent that `dumpComponent` described. It owns its executor, and stops it when it is disposed of. */
+  /** Creates the agent that `dumpComponent` described. It owns its executor, which stops when the agent is disposed of. */
   static readonly component: Component<CodeExecutorAgent> = codeExecutorAgentComponent((options) => {
     const agent = new CodeExecutorAgent(options);
     agent.own(options.codeExecutor);
@@ -64,7 +64,7 @@ export class CodeExecutorAgent extends BaseChatAgent {
   readonly #maxRetries: number;
   readonly #modelContext: ChatCompletionContext;
   readonly #runner: CodeRunner;
-  /** Code of its own that waits for an approval. */
+  /** The agent's own code that is waiting for approval. */
   #waiting: WaitingCode | undefined;
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
@@ -87,7 +87,7 @@ export class CodeExecutorAgent extends BaseChatAgent {
     return this.#options.codeExecutor;
   }
 
-  /** @throws ComponentError if there is an `approvalFunc` or `pendingApprovals`: neither is a setting. */
+  /** @throws ComponentError if there is an `approvalFunc` or `pendingApprovals`, which cannot be saved. */
   override dumpComponent(): ComponentModel {
     return CodeExecutorAgent.component.dump(
       dumpCodeExecutorAgent({ ...this.#options, description: this.description, modelContext: this.#modelContext }),

@@ -21,7 +21,7 @@ import { WaitingForPersonError } from "./waiting-for-person-error.ts";
 
 type Items<Result> = AsyncGenerator<AgentMessage | AgentResponse, Result, void>;
 
-/** What a turn needs in which a model writes code and sees it run. */
+/** Options of `codeWritingTurn`. */
 export interface CodeWritingTurnOptions {
   readonly turn: Turn;
   readonly runner: CodeRunner;
@@ -32,7 +32,7 @@ export interface CodeWritingTurnOptions {
   readonly systemMessage: string;
   /** The languages that run. */
   readonly languages: readonly string[];
-  /** Where the last turn was left, if it waited for an approval: this one goes on from there. */
+  /** Where the last turn stopped, if it was waiting for an approval: this turn continues from there. */
   readonly waiting: WaitingCode | undefined;
   /** Called when code waits for an approval, and with `undefined` when it no longer does. */
   readonly onWaiting: (waiting: WaitingCode | undefined) => void;
@@ -42,15 +42,15 @@ export interface CodeWritingTurnOptions {
 export interface WaitingCode extends WrittenCode {
   /** What the model's memory held when the code was written. */
   readonly modelContext: JsonObject;
-  /** The ids of the messages that the turn was given: they are in that memory, and may be given again. */
+  /** The ids of the messages that the turn received: they are in that memory, and may be passed again. */
   readonly heard: readonly string[];
   /** How often the code had failed before. */
   readonly attempt: number;
 }
 
-/** A text of the model with code in it. */
+/** A model's text that contains code. */
 interface WrittenCode {
-  /** Of the message that it is in. */
+  /** The id of the message that contains it. */
   readonly id: string;
   readonly content: string;
 }
@@ -59,7 +59,7 @@ const reflectionRequest =
   "Now answer the task from what the code printed, for someone who sees neither the code nor its output. " +
   "If it failed, say so and why. Do not write code in this answer.";
 
-/** Lets the model write code, runs it, lets it correct code that failed, and answers with what the model makes of it. */
+/** Has the model write code, runs it, has the model correct code that failed, and answers with its reflection on the output. */
 export async function* codeWritingTurn(messages: readonly ChatMessage[], options: CodeWritingTurnOptions): Items<void> {
   const { turn, modelContext, maxRetries } = options;
   let { waiting } = options;
@@ -97,7 +97,7 @@ export async function* codeWritingTurn(messages: readonly ChatMessage[], options
   }
 }
 
-/** Has the model write, and remembers it. */
+/** Has the model write, and remembers its answer. */
 async function* write(options: CodeWritingTurnOptions): Items<WrittenCode & { readonly modelsUsage: ModelUsage }> {
   const { turn, modelContext } = options;
   const { messageId: id, result } = yield* ask(options, []);
@@ -106,7 +106,7 @@ async function* write(options: CodeWritingTurnOptions): Items<WrittenCode & { re
   return { id, content, modelsUsage: result.usage };
 }
 
-/** Runs the code, or leaves behind what another turn needs to go on here once there is an answer. */
+/** Runs the code, or saves what another turn needs to continue here once there is an answer. */
 async function* runOrWait(
   blocks: readonly CodeBlock[],
   options: CodeWritingTurnOptions & {

@@ -5,7 +5,7 @@ import type { Tool } from "../tools/tool.ts";
 
 /** A way for an agent to hand the conversation to another: its model sees it as a tool. */
 export interface Handoff {
-  /** The name of the agent that should go on. */
+  /** The name of the agent that takes over. */
   readonly target: string;
   /** The tool's name. Default: `transfer_to_` and the target in lower case. */
   readonly name?: string;
@@ -22,7 +22,7 @@ export type CompleteHandoff = Required<Handoff>;
 export function completeHandoff(handoff: string | Handoff): CompleteHandoff {
   const given = typeof handoff === "string" ? { target: handoff } : handoff;
   if (given.target === "") {
-    throw new InvalidInputError("A handoff has an empty target", { remedy: "Name the agent that should go on." });
+    throw new InvalidInputError("A handoff has an empty target", { remedy: "Name the agent that takes over." });
   }
   return {
     name: `transfer_to_${given.target.toLowerCase()}`,
@@ -38,7 +38,7 @@ export function handoffTool({ name, description, message }: CompleteHandoff): To
   return { name, description, parameters, execute: () => message };
 }
 
-/** What a turn's tool calls were, and what its handoff needs to know. */
+/** A turn's tool calls and results, and its handoffs. */
 export interface HandoffTurn {
   readonly source: string;
   readonly handoffs: readonly CompleteHandoff[];
@@ -47,8 +47,8 @@ export interface HandoffTurn {
 }
 
 /**
- * The message of the first handoff among the calls, if there is one. The results of the other calls go with it, since
- * the target's model should know what was found out. Of several handoffs the first wins: one agent speaks at a time.
+ * The message of the first handoff among the calls, if there is one. It carries the results of the other calls, so that
+ * the target's model knows them. If there are several handoffs, the first wins: one agent speaks at a time.
  */
 export function findHandoff({ source, handoffs, calls, results }: HandoffTurn): HandoffMessage | undefined {
   const isHandoff = ({ name }: { readonly name: string }): boolean => handoffs.some((each) => each.name === name);

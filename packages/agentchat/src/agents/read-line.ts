@@ -3,7 +3,7 @@ import { askOnTerminal } from "../common/ask-on-terminal.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import { readPipedLine } from "./read-piped-line.ts";
 
-/** Asks on the standard streams and reads one line. They are free again when the promise settles. */
+/** Asks on the standard streams and reads one line. Releases the streams before the promise settles. */
 export async function readLine(prompt: string, options: SignalOptions): Promise<string> {
   const line = process.stdin.isTTY ? await askOnTerminal(prompt, options) : await askOnPipe(prompt, options);
   if (line !== undefined) return line;

@@ -1,7 +1,7 @@
 /**
- * Reads one line, and leaves what comes after it in the stream for the next reader: readline would take it along.
+ * Reads one line and leaves the rest in the stream for the next reader; readline would consume it.
  *
- * @returns the line without its end; the rest of a stream that ends without one; `undefined` if nothing is left.
+ * @returns the line without its line break; the rest of a stream that ends without one; `undefined` if nothing is left.
  */
 export function readPipedLine(stream: NodeJS.ReadStream, signal: AbortSignal | undefined): Promise<string | undefined> {
   if (stream.readableEnded || stream.destroyed) return Promise.resolve(undefined);

@@ -27,7 +27,7 @@ const decisionSchema = z.object({
 });
 const jsonSchema: JsonObject = toJsonSchema(decisionSchema);
 
-/** Models that are not held to the schema write the boolean as text. */
+/** Models without structured output may write the boolean as text. */
 const lenientSchema = decisionSchema.extend({
   retry: z.preprocess((value) => (typeof value === "string" ? wordToBoolean(value) : value), z.boolean()),
 });
@@ -37,8 +37,8 @@ const question =
   "should do differently (reason), and whether to make it (retry). Do not write the code yet.";
 
 /**
- * Asks a model whether it wants to try again. An answer that cannot be understood, here or by the model client, means
- * no: what ran should not be lost for it.
+ * Asks a model whether it wants to try again. An answer that neither this function nor the model client can parse means
+ * no: it must not cost the results of what ran.
  */
 export async function* askRetryDecision(
   messages: readonly ModelMessage[],

@@ -9,14 +9,15 @@ import { type ChatAgent, isResponse, type AgentResponse } from "./chat-agent.ts"
 /** How an agent takes a turn. */
 export interface TakeTurnOptions {
   readonly signal: AbortSignal;
-  /** Called with all that is to be kept of the turn, its answer last, before the answer is yielded. */
+  /** Called before the answer is yielded, with everything of the turn that is kept; the answer is last. */
   readonly onAnswer: (news: readonly AgentMessage[], answer: ChatMessage) => void | Promise<void>;
 }
 
 /**
- * Lets an agent answer: yields events, chunks and the answer as plain messages.
+ * Runs an agent's turn: yields events, chunks and the answer as plain messages.
  *
- * @throws InvalidInputError if the agent does not answer, does not end with its answer, or yields something that is not a message.
+ * @throws InvalidInputError if the agent does not answer, continues after its answer, or yields something that is not a
+ * message.
  */
 export async function* takeTurn(
   agent: Pick<ChatAgent, "name" | "description" | "onMessagesStream">,
@@ -26,7 +27,7 @@ export async function* takeTurn(
   const news: AgentMessage[] = [];
   let answered = false;
   for await (const item of watchTurn(agent, messages, { signal })) {
-    if (answered) throw notOneResponse(`Agent "${agent.name}" went on after its AgentResponse`);
+    if (answered) throw notOneResponse(`Agent "${agent.name}" yielded more after its AgentResponse`);
     answered = isResponse(item);
     if (isResponse(item)) yield* unseen(item, news, agent.name);
     const message = isResponse(item) ? checkChatMessage(item.chatMessage, `The answer of agent "${agent.name}"`) : item;
@@ -39,7 +40,7 @@ export async function* takeTurn(
   if (!answered) throw notOneResponse(`The turn of agent "${agent.name}" ended without an AgentResponse`);
 }
 
-/** What an agent tells only along with its answer, as one does that asks another. */
+/** Messages that an agent reports only with its answer, such as one that asks another agent. */
 function* unseen(
   { innerMessages }: AgentResponse,
   news: AgentMessage[],
@@ -55,6 +56,6 @@ function* unseen(
 
 function notOneResponse(problem: string): InvalidInputError {
   return new InvalidInputError(problem, {
-    remedy: "Let its onMessagesStream() yield exactly one AgentResponse, as its last item.",
+    remedy: "Make its onMessagesStream() yield exactly one AgentResponse, as its last item.",
   });
 }

@@ -5,7 +5,7 @@ import { textMessage } from "../messages/create-message.ts";
 import type { Task } from "./chat-agent.ts";
 
 /**
- * The messages that a task consists of; none if there is no task.
+ * The messages of a task; none if there is no task.
  *
  * @throws InvalidInputError if it is neither text nor messages, or an empty list.
  */
@@ -15,7 +15,7 @@ export function taskMessages(task: Task | undefined): readonly ChatMessage[] {
   if (!isMessageList(task)) return [checkChatMessage(task, "The task")];
   if (task.length === 0) {
     throw new InvalidInputError("The task is an empty list", {
-      remedy: "Give at least one message, or leave the task out to continue where the last run stopped.",
+      remedy: "Pass at least one message, or leave the task out to continue where the last run stopped.",
     });
   }
   return Array.from(task, (message, index) => checkChatMessage(message, `task[${index}]`));

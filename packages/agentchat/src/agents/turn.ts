@@ -21,7 +21,7 @@ export class Turn {
     return event;
   }
 
-  /** The model's reasoning as an event, if there is any. What the call took is told by the message with the answer. */
+  /** The model's reasoning as an event, if there is any. The call's token usage is on the message with the answer. */
   *thoughtOf({ thought }: CreateResult, id?: string): Generator<AgentMessage, void, void> {
     if (thought === undefined || thought === "") return;
     yield this.record(thoughtEvent({ source: this.source, content: thought, ...(id === undefined ? {} : { id }) }));

@@ -3,8 +3,8 @@ import type { AgentMessage } from "../messages/agent-event.ts";
 import { isResponse, type AgentResponse } from "./chat-agent.ts";
 
 /**
- * Passes a turn's items on. A turn that fails, is aborted or is left before its response takes its messages back out
- * of the context: no tool call stays there without its result, and the same messages can be given again.
+ * Passes a turn's items on. If a turn fails, is aborted, or is left before its response, removes its messages from the
+ * context again: no tool call remains without its result, and the same messages can be passed again.
  */
 export async function* undoUnfinishedTurn(
   context: ChatCompletionContext,

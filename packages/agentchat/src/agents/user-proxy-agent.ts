@@ -15,8 +15,8 @@ import { WaitingForPersonError } from "./waiting-for-person-error.ts";
 const graceMs = 1000;
 
 /**
- * Gets an answer from a person. `undefined` means that there is none yet: the run ends with `waitingFor`, and the next run,
- * in this process or in another that loaded the state, asks again.
+ * Gets an answer from a person. `undefined` means that there is no answer yet: the run ends with `waitingFor`, and the
+ * next run, in this process or in another that loaded the state, asks again.
  */
 export type InputFunc = (prompt: string, options: SignalOptions) => string | undefined | Promise<string | undefined>;
 
@@ -24,7 +24,7 @@ export type InputFunc = (prompt: string, options: SignalOptions) => string | und
 export interface UserProxyAgentOptions {
   /** See `BaseChatAgentOptions.name`. */
   readonly name: string;
-  /** What the person is for. Default: a general text. */
+  /** The person's role, for selectors and tools. Default: a general text. */
   readonly description?: string | undefined;
   /** Gets the answer. Default: reads a line from the terminal. */
   readonly inputFunc?: InputFunc | undefined;
@@ -41,7 +41,7 @@ const configSchema: z.ZodType<UserProxyAgentOptions> = optionsSchema({
  * back to that agent.
  */
 export class UserProxyAgent extends BaseChatAgent {
-  /** Makes the agent that `dumpComponent` described; it reads from the terminal. */
+  /** Creates the agent that `dumpComponent` described; it reads from the terminal. */
   static readonly component: Component<UserProxyAgent> = defineComponent({
     provider: "@fenced/agentchat:UserProxyAgent",
     componentType: "agent",
@@ -58,7 +58,7 @@ export class UserProxyAgent extends BaseChatAgent {
     this.#inputFunc = inputFunc;
   }
 
-  /** @throws ComponentError if there is an `inputFunc`: a function is not a setting. */
+  /** @throws ComponentError if there is an `inputFunc`: functions cannot be saved. */
   override dumpComponent(): ComponentModel {
     const settings = { name: this.name, description: this.description, inputFunc: this.#inputFunc };
     return UserProxyAgent.component.dump(settings);

@@ -4,8 +4,9 @@ import type { TaskResult, WaitingFor } from "./chat-agent.ts";
 const marker = Symbol.for("fenced.error.waiting_for_person");
 
 /**
- * An agent throws it in its turn to say that it cannot go on without a person. The run ends with `waitingFor`, as data: the
- * turn has not happened, and it is the first of the next run, in this process or in another that loaded the state.
+ * An agent throws it during its turn when it cannot continue without a person. The run then ends with `waitingFor` as
+ * data. The turn counts as not taken: it is the first turn of the next run, in this process or in another that loaded
+ * the state.
  *
  * @example
  * if (decision === undefined) throw new WaitingForPersonError({ source: this.name, reason: "The order needs approval." });
@@ -20,13 +21,13 @@ export class WaitingForPersonError extends FencedError {
     Object.defineProperty(this, marker, { value: true });
   }
 
-  /** True for this kind of error, whichever installed copy of the package made it. */
+  /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is WaitingForPersonError {
     return hasErrorMarker(value, marker);
   }
 }
 
-/** The end of a run that waits for these. */
+/** The end of a run that is waiting for people. */
 export function waitingResult(
   waitingFor: readonly WaitingFor[],
 ): Required<Pick<TaskResult, "stopReason" | "waitingFor">> {

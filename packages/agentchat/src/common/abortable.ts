@@ -2,14 +2,14 @@
 export interface AbortableOptions {
   /** Ends the wait. */
   readonly signal: AbortSignal | undefined;
-  /** Milliseconds that the work may take to end itself after the abort, before it is given up. */
+  /** Milliseconds that the work may take to end after an abort before it is abandoned. */
   readonly graceMs: number;
 }
 
 /**
- * Waits for work of the user's making (a model call, a tool, a question to a person). After an abort it rejects with
- * `signal.reason`, once the work has ended, or after the grace if the work ignores the signal: a pressed Ctrl-C
- * must not hang.
+ * Waits for work that users implement (a model call, a tool, a question to a person). After an abort it rejects with
+ * `signal.reason` once the work has ended, or after the grace period if the work ignores the signal: Ctrl+C must not
+ * hang.
  */
 export function abortable<T>(work: PromiseLike<T> | T, { signal, graceMs }: AbortableOptions): Promise<T> {
   if (signal === undefined) return Promise.resolve(work);
@@ -41,7 +41,7 @@ export function abortable<T>(work: PromiseLike<T> | T, { signal, graceMs }: Abor
   });
 }
 
-/** The same for a stream: each step of it, and its end if the consumer leaves early. */
+/** Does the same for each step of a stream, and for its end if the consumer leaves early. */
 export async function* abortableStream<T>(
   stream: AsyncIterable<T>,
   options: AbortableOptions,
@@ -66,6 +66,6 @@ async function close(iterator: AsyncIterator<unknown>, options: AbortableOptions
   try {
     await abortable(iterator.return?.(), options);
   } catch {
-    // The stream is being left because of an error or an abort already, and that is what the caller should see.
+    // The stream is being left because of an earlier error or abort, which is what the caller should see.
   }
 }

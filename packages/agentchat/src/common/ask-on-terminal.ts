@@ -2,28 +2,28 @@ import { createInterface } from "node:readline/promises";
 import { untilAborted } from "@fenced/core/abort";
 import { type SignalOptions, signalOption } from "./signal-option.ts";
 
-/** Settled when all questions so far are answered. */
+/** Settles when all questions so far are answered. */
 let questions: Promise<unknown> = Promise.resolve();
-/** The last question was taken back: a person may still be typing the answer to it. */
+/** True if the last question was withdrawn: a person may still be typing an answer to it. */
 let takenBack = false;
 
-/** How long no key may come until the next one counts, in milliseconds: once a question was taken back, and otherwise. */
+/** Milliseconds without a key press before keys count: after a question was withdrawn, and otherwise. */
 const [quietAfterChangeMs, quietMs] = [1000, 20];
 
 /** How to ask. */
 interface AskOptions extends SignalOptions {
   /**
-   * Only what is typed when the question is there answers it: earlier keys are dropped and, after a question that was taken
-   * back, also those before a second of silence. Default: false, as for text that a person may type ahead.
+   * Accept only what is typed after the question appears: drop earlier keys and, after a question was withdrawn, all
+   * keys before a second of silence. Default: false, for text that a person may type ahead.
    */
   readonly fresh?: boolean;
 }
 
 /**
- * Asks on the terminal and reads one line. Questions are asked one after another, wherever they come from: a key that answers one
- * must not answer another. The standard streams are free again when the promise settles.
+ * Asks on the terminal and reads one line. Questions are asked one after another, wherever they come from: a key that
+ * answers one must not answer another. Releases the standard streams before the promise settles.
  *
- * @returns the line; `undefined` if the input ends first, as Ctrl+D ends it.
+ * @returns the line; `undefined` if the input ends first, for example with Ctrl+D.
  */
 export async function askOnTerminal(prompt: string, options: AskOptions): Promise<string | undefined> {
   const before = questions;
@@ -40,7 +40,7 @@ export async function askOnTerminal(prompt: string, options: AskOptions): Promis
   }
 }
 
-/** Resolves when no question is on the terminal: what is printed below one could be taken for another. */
+/** Resolves when no question is on the terminal: text printed below one could be mistaken for another. */
 export async function noQuestionOnTerminal(): Promise<void> {
   for (let last; last !== questions;) {
     last = questions;
@@ -48,18 +48,18 @@ export async function noQuestionOnTerminal(): Promise<void> {
   }
 }
 
-/** Returns what to ask by. */
+/** Drops earlier keys, and returns the prompt to show. */
 async function forgetKeys(prompt: string, { signal }: SignalOptions): Promise<string> {
   if (!takenBack) {
     await dropKeys(quietMs, signal);
     return prompt;
   }
-  process.stdout.write(`${prompt}\nThis question is another one: read it first. Keys count again in a second.\n`);
+  process.stdout.write(`${prompt}\nThis is a new question: read it first. Key presses count again in a second.\n`);
   await dropKeys(quietAfterChangeMs, signal);
   return prompt.slice(prompt.lastIndexOf("\n") + 1);
 }
 
-/** Reads keys until none has come for so long. */
+/** Discards keys until none has been pressed for `silenceMs`. */
 async function dropKeys(silenceMs: number, signal: AbortSignal | undefined): Promise<void> {
   const { stdin } = process;
   let silent: () => void = () => {};
@@ -75,7 +75,7 @@ async function dropKeys(silenceMs: number, signal: AbortSignal | undefined): Pro
     wait();
     if (Buffer.from(keys).includes(ctrlC)) interrupt();
   };
-  // Else the terminal keeps a line until its end, and it would begin the answer.
+  // Otherwise the terminal buffers an unfinished line, which would become the start of the answer.
   stdin.setRawMode(true);
   stdin.on("data", drop).resume();
   wait();
@@ -107,7 +107,7 @@ async function ask(prompt: string, { signal }: SignalOptions): Promise<string | 
     return answer;
   } catch {
     takenBack = signal?.aborted === true;
-    if (takenBack) process.stdout.write("\nThe question above was taken back.\n");
+    if (takenBack) process.stdout.write("\nThe question above was withdrawn.\n");
     signal?.throwIfAborted();
     return undefined;
   } finally {

@@ -1,4 +1,4 @@
-/** Hands an item to the consumer; resolves once it was taken, rejects if the consumer has left. */
+/** Passes an item to the consumer; resolves once the consumer took it, rejects if the consumer has left. */
 export type Emit<T> = (item: T) => Promise<void>;
 
 interface Pending<T> {
@@ -7,7 +7,7 @@ interface Pending<T> {
   readonly refused: (error: Error) => void;
 }
 
-/** Yields what work emits while it goes on, one item after another, and returns or throws what it ends with. */
+/** Yields what `work` emits while it runs, one item after another, and returns or throws its outcome. */
 export async function* emitting<T, R>(work: (emit: Emit<T>) => Promise<R>): AsyncGenerator<T, R, void> {
   const pending: Pending<T>[] = [];
   let [wake, left] = [(): void => {}, false];
@@ -25,7 +25,7 @@ export async function* emitting<T, R>(work: (emit: Emit<T>) => Promise<R>): Asyn
     state.isOver = true;
     wake();
   });
-  // It is looked at below, unless the consumer leaves: then it must not count as unhandled.
+  // It is awaited below unless the consumer leaves; then it must not count as unhandled.
   end.catch(() => {});
   try {
     for (;;) {

@@ -1,7 +1,7 @@
 import { InvalidInputError, isJsonValue, type JsonObject, type JsonValue, maxJsonDepth } from "@fenced/core";
 import * as z from "zod";
 
-// States are deeper than what a model or a program made, by what stands around it.
+// States wrap JSON from models and programs, so they are nested deeper.
 const maxStateDepth = 2 * maxJsonDepth;
 
 /** Any JSON value. Unlike zod's own, it neither overflows the stack nor loses a key named `__proto__`. */
@@ -16,7 +16,7 @@ export const jsonObjectSchema: z.ZodType<JsonObject> = z.custom<JsonObject>(
   `Expected a JSON object, nested at most ${maxStateDepth} levels deep`,
 );
 
-/** An object whose fields follow a schema, as a map: any key is safe there, `__proto__` too. */
+/** An object whose fields follow a schema, parsed as a map, where any key is safe, even `__proto__`. */
 export function mapSchema<T>(schema: z.ZodType<T>): z.ZodType<Map<string, T>> {
   return z.preprocess(
     (value) => (isObject(value) ? Object.entries(value) : value),
@@ -24,7 +24,7 @@ export function mapSchema<T>(schema: z.ZodType<T>): z.ZodType<Map<string, T>> {
   );
 }
 
-/** The value of JSON text; `undefined` if it is not JSON, or nested so deep that many readers could not take it. */
+/** Parses JSON text; `undefined` if it is not JSON, or nested too deep for many parsers. */
 export function parseJson(text: string): JsonValue | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -37,14 +37,14 @@ export function parseJson(text: string): JsonValue | undefined {
 /**
  * A deep copy of plain data as JSON; `undefined` fields are left out.
  *
- * @throws InvalidInputError for what JSON cannot hold: functions, bytes, infinite numbers, class instances; and for data
- * that is nested so deep that it could not be loaded again.
+ * @throws InvalidInputError for values that JSON cannot represent (functions, bytes, infinite numbers, class
+ * instances), and for data nested so deep that it could not be loaded again.
  */
 export function toJson(value: unknown, depth = 0): JsonValue {
   if (isScalar(value)) return value;
   if (depth >= maxStateDepth) {
     throw new InvalidInputError(`The data is nested more than ${maxStateDepth} levels deep`, {
-      remedy: "Use flatter data: text that holds JSON, for example.",
+      remedy: "Flatten the data, for example by storing the inner part as JSON text.",
     });
   }
   if (Array.isArray(value)) return value.map((item) => toJson(item, depth + 1));
@@ -54,10 +54,10 @@ export function toJson(value: unknown, depth = 0): JsonValue {
   });
 }
 
-/** The same for an object. */
+/** Does the same for an object. */
 export function toJsonObject(value: object, depth = 0): JsonObject {
   const fields = Object.entries(value).filter(([, field]) => field !== undefined);
-  // Makes own fields of all keys: one named "__proto__" stays data.
+  // Creates own fields for all keys, even for "__proto__".
   return Object.fromEntries(fields.map(([key, field]) => [key, toJson(field, depth + 1)]));
 }
 

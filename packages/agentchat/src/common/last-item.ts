@@ -11,6 +11,6 @@ export async function lastItem<Item, Last extends Item>(
   }
   if (last !== undefined) return last;
   throw new InvalidInputError("The stream ended without its result", {
-    remedy: "Let onMessagesStream() yield exactly one AgentResponse, as its last item.",
+    remedy: "Make onMessagesStream() yield exactly one AgentResponse, as its last item.",
   });
 }

@@ -1,8 +1,8 @@
 /**
- * A stream that aborts its work when the consumer leaves it, even while the consumer still waits for the next item: a
- * generator by itself would notice only at its next `yield`, after a block that runs for an hour.
+ * A stream that aborts its work when the consumer leaves it, even while the consumer is still waiting for the next
+ * item. A plain generator would only notice at its next `yield`, perhaps after a block that runs for an hour.
  *
- * @param start - makes the stream; its signal is aborted with `signal` and when the consumer leaves.
+ * @param start - creates the stream; its signal is aborted with `signal` and when the consumer leaves.
  */
 export function leavableStream<T>(
   start: (signal: AbortSignal) => AsyncGenerator<T, void, void>,

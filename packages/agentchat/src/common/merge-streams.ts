@@ -1,6 +1,6 @@
 /**
- * Reads streams side by side and yields what comes, in the order in which it comes. If one fails, or the consumer leaves,
- * all are ended before that is passed on.
+ * Reads streams concurrently and yields items in order of arrival. If a stream fails or the consumer leaves, closes all
+ * streams before passing that on.
  */
 export async function* mergeStreams<T>(
   streams: readonly AsyncGenerator<T, void, void>[],

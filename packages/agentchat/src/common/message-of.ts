@@ -1,4 +1,4 @@
-/** What an error says. Anything can be thrown, also what cannot be made into text. */
+/** The message of an error. Anything can be thrown, even values that cannot be converted to text. */
 export function messageOf(error: unknown): string {
   try {
     const said: unknown = error instanceof Error ? error.message : error;

@@ -2,9 +2,9 @@ import { InvalidInputError, type JsonObject } from "@fenced/core";
 import * as z from "zod";
 
 /**
- * A saved state, checked.
+ * Validates a saved state.
  *
- * @param owner - whose state it should be, for the message.
+ * @param owner - whose state it should be, for the error message.
  * @throws InvalidInputError if it has another shape.
  */
 export function parseState<T>(schema: z.ZodType<T>, state: JsonObject, owner: string): T {

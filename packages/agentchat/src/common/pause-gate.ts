@@ -1,6 +1,6 @@
 import { abortable } from "./abortable.ts";
 
-/** Holds work up while it is closed. */
+/** Makes work wait while it is closed. */
 export class PauseGate {
   #open: (() => void) | undefined;
   #opened: Promise<void> | undefined;
@@ -12,7 +12,7 @@ export class PauseGate {
     });
   }
 
-  /** Opens it: what waits goes on. */
+  /** Opens the gate: waiting work continues. */
   open(): void {
     this.#open?.();
     this.#opened = undefined;

@@ -20,7 +20,7 @@ export class FunctionCallTermination extends BaseTerminationCondition {
 
   /**
    * @param name - the tool's name.
-   * @throws InvalidInputError if it is not a text, or empty.
+   * @throws InvalidInputError if it is not a string, or empty.
    */
   constructor(name: string) {
     super();

@@ -19,7 +19,7 @@ export class FunctionalTermination extends BaseTerminationCondition {
   readonly #func: TerminationFunc;
 
   /**
-   * @param func - called once a turn.
+   * @param func - called once per turn.
    * @throws InvalidInputError if it is not a function.
    */
   constructor(func: TerminationFunc) {
@@ -27,10 +27,10 @@ export class FunctionalTermination extends BaseTerminationCondition {
     this.#func = checkOptions(argumentsSchema, { func }, "FunctionalTermination").func;
   }
 
-  /** @throws ComponentError always: a function is not a setting. */
+  /** @throws ComponentError always: functions cannot be saved. */
   override dumpComponent(): ComponentModel {
-    throw new ComponentError("FunctionalTermination cannot be dumped: its function is not a setting", {
-      remedy: "Write a condition class with dumpComponent() and a static component, made with defineComponent().",
+    throw new ComponentError("FunctionalTermination cannot be dumped: its function cannot be saved", {
+      remedy: "Write a condition class with a dumpComponent() and a static `component` created with defineComponent().",
     });
   }
 

@@ -6,7 +6,7 @@ import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({ target: z.string().min(1) });
 
-/** Ends the chat when it is handed to someone, for instance to a person who is not part of the team. */
+/** Ends the chat when it is handed to `target`, for example to a person outside the team. */
 export class HandoffTermination extends BaseTerminationCondition {
   /** How `loadComponent` creates it. */
   static readonly component: Component<HandoffTermination> = defineComponent({
@@ -20,7 +20,7 @@ export class HandoffTermination extends BaseTerminationCondition {
 
   /**
    * @param target - the name in `HandoffMessage.target`.
-   * @throws InvalidInputError if it is not a text, or empty.
+   * @throws InvalidInputError if it is not a string, or empty.
    */
   constructor(target: string) {
     super();

@@ -16,7 +16,7 @@ export interface MaxMessageTerminationOptions {
   readonly includeEvents?: boolean | undefined;
 }
 
-/** Ends the chat after a number of messages; those of the task count. */
+/** Ends the chat after a number of messages, including those of the task. */
 export class MaxMessageTermination extends BaseTerminationCondition {
   /** How `loadComponent` creates it. */
   static readonly component: Component<MaxMessageTermination> = defineComponent({

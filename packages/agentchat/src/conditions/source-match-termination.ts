@@ -6,7 +6,7 @@ import { BaseTerminationCondition } from "./termination-condition.ts";
 
 const configSchema = z.strictObject({ sources: z.array(z.string()) });
 
-/** Ends the chat after one of some agents has had its turn. */
+/** Ends the chat after one of the given agents has had its turn. */
 export class SourceMatchTermination extends BaseTerminationCondition {
   /** How `loadComponent` creates it. */
   static readonly component: Component<SourceMatchTermination> = defineComponent({
@@ -19,8 +19,8 @@ export class SourceMatchTermination extends BaseTerminationCondition {
   readonly #sources: readonly string[];
 
   /**
-   * @param sources - the agent's name, or several.
-   * @throws InvalidInputError if it is not a text or a list of texts.
+   * @param sources - one or more agent names.
+   * @throws InvalidInputError if it is not a string or a list of strings.
    */
   constructor(sources: string | readonly string[]) {
     super();

@@ -14,11 +14,11 @@ import { stopMessage } from "../messages/create-message.ts";
 
 /** Decides when a chat ends. A team resets its condition when a run starts. */
 export interface TerminationCondition {
-  /** It has fired, and must be reset before it is checked again. */
+  /** True if it has fired; it must then be reset before it is checked again. */
   readonly terminated: boolean;
 
   /**
-   * Looks at the messages and events since the last check: the task's when a run starts, then those of each turn.
+   * Checks the messages and events since the last check: those of the task when a run starts, then those of each turn.
    *
    * @returns the reason to end the chat, or `undefined` to continue.
    * @throws InvalidInputError if it has fired already and was not reset.
@@ -31,14 +31,14 @@ export interface TerminationCondition {
   /** A condition that fires once both have fired, even if at different times. */
   and(other: TerminationCondition): TerminationCondition;
 
-  /** A condition that fires as soon as one of both does. */
+  /** A condition that fires as soon as either does. */
   or(other: TerminationCondition): TerminationCondition;
 
   /** @throws ComponentError if a setting cannot be dumped. */
   dumpComponent(): ComponentModel;
 }
 
-/** The base class of conditions: a subclass writes `findReason`, and `restart` if it counts or remembers. */
+/** The base class of conditions: a subclass implements `findReason`, and `restart` if it has state. */
 export abstract class BaseTerminationCondition implements TerminationCondition {
   #terminated = false;
 
@@ -170,7 +170,7 @@ async function checkAll(
 }
 
 async function resetAll(conditions: readonly TerminationCondition[]): Promise<void> {
-  // All at once: nothing that happens right after the start of a run may be forgotten by a reset that comes late.
+  // All at once: a late reset must not erase what happens right after a run starts.
   await Promise.all(conditions.map((condition) => condition.reset()));
 }
 

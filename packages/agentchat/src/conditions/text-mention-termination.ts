@@ -15,11 +15,11 @@ const configSchema = z.strictObject({
 
 /** Which mentions count. */
 export interface TextMentionTerminationOptions {
-  /** Names of the agents whose messages count. Default: everyone's, the task's too. */
+  /** Names of the agents whose messages count. Default: everyone's, including the task's. */
   readonly sources?: readonly string[] | undefined;
   /**
-   * A message that still holds code to run does not end the chat, even if it mentions the text: the code runs first.
-   * Code is a closed fence that names a programming language. Default: false.
+   * A message that contains code to run does not end the chat even if it mentions the text: the code runs first. Code
+   * is a closed fence that names a programming language. Default: false.
    */
   readonly unlessCode?: boolean | undefined;
 }

@@ -19,8 +19,8 @@ export class TextMessageTermination extends BaseTerminationCondition {
   readonly #source: string | undefined;
 
   /**
-   * @param source - the agent's name. Default: anyone, the task's author too.
-   * @throws InvalidInputError if it is not a text.
+   * @param source - the agent's name. Default: anyone, including the task's author.
+   * @throws InvalidInputError if it is not a string.
    */
   constructor(source?: string) {
     super();

@@ -6,8 +6,8 @@ import { BaseTerminationCondition } from "./termination-condition.ts";
 const configSchema = z.strictObject({ timeoutMs: timeLimitOption });
 
 /**
- * Ends the chat when a run has taken a given time. It is checked between turns and does not interrupt one; to do that,
- * pass the run an `AbortSignal.timeout()`.
+ * Ends the chat when a run has taken a given time. Checked between turns; to interrupt a turn, pass the run an
+ * `AbortSignal.timeout()`.
  */
 export class TimeoutTermination extends BaseTerminationCondition {
   /** How `loadComponent` creates it. */

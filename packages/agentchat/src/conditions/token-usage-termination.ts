@@ -11,17 +11,17 @@ const configSchema = z
     error: "must set maxTotalTokens, maxPromptTokens or maxCompletionTokens",
   });
 
-/** Limits, of which at least one is given. The chat ends with the turn that reaches one. */
+/** Limits; set at least one. The chat ends with the turn that reaches one. */
 export interface TokenUsageTerminationOptions {
-  /** Tokens of requests and answers together. */
+  /** Maximum tokens of requests and answers together. */
   readonly maxTotalTokens?: number | undefined;
-  /** Tokens of requests. */
+  /** Maximum tokens of requests. */
   readonly maxPromptTokens?: number | undefined;
-  /** Tokens of answers. */
+  /** Maximum tokens of answers. */
   readonly maxCompletionTokens?: number | undefined;
 }
 
-/** Ends the chat when its model calls have taken a number of tokens, by the `modelsUsage` of messages and events. */
+/** Ends the chat when its model calls have used a number of tokens, according to `modelsUsage` of messages and events. */
 export class TokenUsageTermination extends BaseTerminationCondition {
   /** How `loadComponent` creates it. */
   static readonly component: Component<TokenUsageTermination> = defineComponent({

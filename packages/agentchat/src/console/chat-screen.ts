@@ -9,15 +9,15 @@ import type { Look, Paint } from "./terminal-colors.ts";
 interface LiveOutput {
   readonly source: string;
   text: string;
-  /** Its last line may go on. */
+  /** True if its last line may continue. */
   isOpen: boolean;
 }
 
-/** Writes a chat to a terminal or file, each message under a header; text that was streamed is not shown again. */
+/** Writes a chat to a terminal or file, each message under a header. Does not repeat streamed text. */
 export class ChatScreen {
   readonly #output: NodeJS.WritableStream;
   readonly #paint: Paint;
-  /** The texts, by message id, that were streamed and whose message is still to come. */
+  /** Streamed texts whose message has not arrived yet, by message id. */
   readonly #streamed: Map<string, string> = new Map();
   #open: { readonly id: string; readonly painter: MarkdownPainter } | undefined;
   #live: LiveOutput | undefined;
@@ -46,7 +46,7 @@ export class ChatScreen {
     else if (text.startsWith(streamed)) await this.#showRest(text.slice(streamed.length));
   }
 
-  /** Shows a text under a header; Markdown if it has no look of its own. */
+  /** Shows a text under a header; as Markdown unless `look` is given. */
   async section(header: string, text: string, look?: Look): Promise<void> {
     await this.#writeHeader(header);
     await this.#showText(text, look);
@@ -96,7 +96,7 @@ export class ChatScreen {
     await this.#write(this.#open.painter.push(sanitizeTerminalText(content)));
   }
 
-  /** What a message has beyond its streamed text, whose line has been ended. */
+  /** Shows what a message contains beyond its streamed text, whose line has been ended. */
   async #showRest(text: string): Promise<void> {
     if (text.trim() !== "") await this.#showText(text.replace(/^\n/, ""));
   }

@@ -7,22 +7,22 @@ const maybeFenceStart = /^ {0,3}(`{0,3}|~{0,3})$/;
 interface FenceLine {
   readonly char: string;
   length: number;
-  /** More of the fence may come. */
+  /** True if the fence's marker may continue. */
   isOpen: boolean;
-  /** There is something behind the fence. */
+  /** True if text follows the marker. */
   hasInfo: boolean;
 }
 
 /**
- * Colours the fenced code of a Markdown text that comes in pieces. The beginning of a line is held back only while it
- * may still turn out to be a fence; of what was shown, nothing is kept.
+ * Colours the fenced code of a Markdown text that arrives in pieces. Holds back the start of a line only while it may
+ * still turn out to be a fence, and keeps nothing that was shown.
  */
 export class MarkdownPainter {
   readonly #paint: Paint;
   /** The fence around the code that is being shown. */
   #fence: FenceLine | undefined;
   #heldBack = "";
-  /** What the line at hand is, once that is known. */
+  /** What the current line is, once known. */
   #line: FenceLine | "text" | undefined;
 
   constructor(paint: Paint) {
@@ -37,7 +37,7 @@ export class MarkdownPainter {
     return lines.join("") + this.#show(last);
   }
 
-  /** The text is complete: returns what was held back. */
+  /** Ends the text and returns what was held back. */
   end(): string {
     return this.#endLine();
   }
@@ -64,7 +64,7 @@ export class MarkdownPainter {
     if (this.#line !== "text") extend(this.#line, text.trimStart());
   }
 
-  /** The line is complete: returns what of it was held back. */
+  /** Ends the line and returns the part of it that was held back. */
   #endLine(): string {
     const rest = this.#heldBack;
     if (rest !== "") this.#beginLine(rest);

@@ -9,11 +9,11 @@ import { createPaint, wantsColors } from "./terminal-colors.ts";
 
 /** How a chat is shown. */
 export interface RenderToConsoleOptions {
-  /** Where to. Stays open. Default: the standard output. */
+  /** Where to write; stays open. Default: standard output. */
   readonly output?: NodeJS.WritableStream | undefined;
   /** Default: true on a terminal; the environment variables `NO_COLOR` and `FORCE_COLOR` override it. */
   readonly colors?: boolean | undefined;
-  /** End with the numbers of messages and tokens, the time, and why the chat stopped. Default: true. */
+  /** End with the number of messages and tokens, the time, and why the chat stopped. Default: true. */
   readonly summary?: boolean | undefined;
 }
 
@@ -24,9 +24,9 @@ const consoleOptions: z.ZodType<RenderToConsoleOptions> = optionsSchema({
 } satisfies OptionSchemas<RenderToConsoleOptions>);
 
 /**
- * Shows a chat as it happens: text as it is written, code and output in colours of their own. Control sequences in
- * what models and programs wrote are taken out, and on a terminal nothing is written while a person is asked there. What the stream
- * throws is passed on.
+ * Shows a chat as it happens: text as it is written, code and output in their own colours. Removes control sequences
+ * from what models and programs wrote, and writes nothing to a terminal while a question is waiting there. Rethrows
+ * what the stream throws.
  *
  * @returns the stream's last item: the `TaskResult` of a run, or the `AgentResponse` of `onMessagesStream`.
  *

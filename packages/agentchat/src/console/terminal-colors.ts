@@ -1,13 +1,13 @@
-/** What parts of the chat look like; the names are those of the parts, the values are SGR codes. */
+/** SGR codes by part of the chat. */
 const codes = { header: "1;36", note: "2", code: "33", output: "32", failure: "31" } as const;
 
-/** A part of the chat with a look of its own. */
+/** A part of the chat with its own look. */
 export type Look = keyof typeof codes;
 
-/** Gives text a look. */
+/** Applies a look to text. */
 export type Paint = (look: Look | undefined, text: string) => string;
 
-/** Makes a function that colours each line by itself, or does nothing. */
+/** Creates a function that colours each line separately, or does nothing. */
 export function createPaint(colors: boolean): Paint {
   return (look, text) => {
     if (!colors || look === undefined) return text;
@@ -15,7 +15,7 @@ export function createPaint(colors: boolean): Paint {
   };
 }
 
-/** Whether a stream should get colours: a terminal does, unless `NO_COLOR` is set; `FORCE_COLOR` says yes anywhere. */
+/** Whether to colour a stream: true for a terminal unless `NO_COLOR` is set; `FORCE_COLOR` enables colours anywhere. */
 export function wantsColors(output: NodeJS.WritableStream): boolean {
   const { NO_COLOR, FORCE_COLOR } = process.env;
   if (NO_COLOR !== undefined && NO_COLOR !== "") return false;

@@ -13,7 +13,7 @@ const configSchema = z.strictObject({
   initialMessages: initialMessagesSchema,
 });
 
-/** Gives the model the last messages. The last tool call with its results is given whole, even if it is longer. */
+/** Gives the model the last messages. Never splits the last tool call and its results, even if they are more than that. */
 export class BufferedChatCompletionContext extends BaseChatCompletionContext {
   /** How `loadComponent` creates it. */
   static readonly component: Component<BufferedChatCompletionContext> = defineComponent({
@@ -26,7 +26,7 @@ export class BufferedChatCompletionContext extends BaseChatCompletionContext {
   readonly #bufferSize: number;
 
   /**
-   * @param bufferSize - how many messages the model gets at most.
+   * @param bufferSize - maximum number of messages that the model gets.
    * @throws InvalidInputError if it is not a whole number of at least 1, or an option is unknown or wrong.
    */
   constructor(bufferSize: number, options: ChatCompletionContextOptions = {}) {

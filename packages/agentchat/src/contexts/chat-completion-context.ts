@@ -5,7 +5,7 @@ import { toJson } from "../common/json.ts";
 import { parseState } from "../common/parse-state.ts";
 import { modelMessageSchema } from "../models/model-message-schema.ts";
 
-/** The conversation that an agent shows to its model: what it remembers, and how much of that the model gets. */
+/** An agent's memory of the conversation, and how much of it the model gets. */
 export interface ChatCompletionContext {
   /**
    * Remembers a message.
@@ -13,19 +13,19 @@ export interface ChatCompletionContext {
    * @throws InvalidInputError if it is not a message, or one of its fields is unknown or wrong.
    */
   addMessage(message: ModelMessage): Promise<void>;
-  /** What the model gets. A tool call and its results are never split, and no tool result stands without its call. */
+  /** What the model gets. Never splits a tool call from its results, and contains no tool result without its call. */
   getMessages(): Promise<ModelMessage[]>;
   /** Forgets everything but the initial messages. */
   reset(): Promise<void>;
-  /** All that is remembered, as plain JSON. */
+  /** Returns everything it remembers, as plain JSON. */
   saveState(): Promise<JsonObject>;
-  /** @throws InvalidInputError if `state` is not what `saveState` gave. */
+  /** @throws InvalidInputError if `state` is not a saved state. */
   loadState(state: JsonObject): Promise<void>;
   /** @throws ComponentError if a setting cannot be dumped. */
   dumpComponent(): ComponentModel;
 }
 
-/** The schema of an option that holds a context; it is passed on as it is. */
+/** The schema of an option that takes a context; passed through, not copied. */
 export const contextOption: z.ZodType<ChatCompletionContext> = objectOption<ChatCompletionContext>(
   ["addMessage", "getMessages"],
   "a chat completion context",
@@ -33,7 +33,7 @@ export const contextOption: z.ZodType<ChatCompletionContext> = objectOption<Chat
 
 /** Options of every context. */
 export interface ChatCompletionContextOptions {
-  /** Messages that the conversation begins with, and goes back to on `reset`. Default: none. */
+  /** Messages that the conversation starts with, also after `reset`. Default: none. */
   readonly initialMessages?: readonly ModelMessage[] | undefined;
 }
 
@@ -55,12 +55,12 @@ export abstract class BaseChatCompletionContext implements ChatCompletionContext
     this.#messages = [...initialMessages];
   }
 
-  /** Chooses from all messages those that the model gets. */
+  /** Selects the messages that the model gets. */
   protected abstract select(messages: readonly ModelMessage[]): ModelMessage[] | Promise<ModelMessage[]>;
 
   abstract dumpComponent(): ComponentModel;
 
-  /** What the conversation begins with. */
+  /** The messages that the conversation starts with. */
   protected get initialMessages(): readonly ModelMessage[] {
     return this.#initialMessages;
   }

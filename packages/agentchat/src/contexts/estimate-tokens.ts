@@ -4,7 +4,7 @@ const charactersPerToken = 4;
 const tokensPerMessage = 4;
 const tokensPerImage = 1000;
 
-/** A rough count of tokens, without the model's own tokenizer: 4 characters are one, an image is 1,000. */
+/** Estimates tokens without the model's tokenizer: one per 4 characters, 1,000 per image. */
 export function estimateTokens(messages: readonly ModelMessage[]): number {
   return messages.reduce((sum, message) => sum + tokensPerMessage + estimateMessage(message), 0);
 }

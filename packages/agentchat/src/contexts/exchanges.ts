@@ -3,7 +3,7 @@ import type { ModelMessage } from "@fenced/core";
 /** Messages that only make sense together: one message, or tool calls with their results. */
 export type Exchange = readonly ModelMessage[];
 
-/** Groups messages into exchanges. Tool results without a call before them are left out: services reject them. */
+/** Groups messages into exchanges. Leaves out tool results without a preceding call: services reject them. */
 export function toExchanges(messages: readonly ModelMessage[]): Exchange[] {
   const exchanges: ModelMessage[][] = [];
   for (const message of messages) {

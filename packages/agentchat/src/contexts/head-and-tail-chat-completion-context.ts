@@ -16,9 +16,9 @@ const configSchema = z.strictObject({
 
 /** How much of both ends the model gets. */
 export interface HeadAndTailChatCompletionContextOptions extends ChatCompletionContextOptions {
-  /** How many of the first messages at most. */
+  /** Maximum number of messages from the start. */
   readonly headSize: number;
-  /** How many of the last messages at most; the last tool call with its results is given whole, even if longer. */
+  /** Maximum number of messages from the end; the last tool call and its results are never split, even if they are more. */
   readonly tailSize: number;
 }
 

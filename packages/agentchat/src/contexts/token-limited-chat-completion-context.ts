@@ -15,11 +15,11 @@ import {
 import { estimateTokens } from "./estimate-tokens.ts";
 import { toExchanges } from "./exchanges.ts";
 
-/** How many tokens the model gets. */
+/** Options of `TokenLimitedChatCompletionContext`. */
 export interface TokenLimitedChatCompletionContextOptions extends ChatCompletionContextOptions {
-  /** Tokens that the messages may take; the system message and the tools come on top. */
+  /** Maximum tokens of the messages; the system message and the tools are not counted. */
   readonly tokenLimit: number;
-  /** Counts the tokens of messages. Default: an estimate of 4 characters a token and 1,000 tokens an image. */
+  /** Counts the tokens of messages. Default: an estimate of 4 characters per token and 1,000 tokens per image. */
   readonly countTokens?: ((messages: readonly ModelMessage[]) => number | Promise<number>) | undefined;
 }
 
@@ -30,8 +30,8 @@ const configSchema: z.ZodType<TokenLimitedChatCompletionContextOptions> = option
 } satisfies OptionSchemas<TokenLimitedChatCompletionContextOptions>);
 
 /**
- * Gives the model as much as fits: the first message (the task) and the last ones. What is left out is the oldest
- * after the first. The very last message, or tool call with its results, is always given.
+ * Gives the model as much as fits: the first message (the task) and the last ones; leaves out the oldest messages after
+ * the first. Always includes the very last message, or tool call with its results.
  */
 export class TokenLimitedChatCompletionContext extends BaseChatCompletionContext {
   /** How `loadComponent` creates it. */

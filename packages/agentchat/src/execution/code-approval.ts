@@ -5,11 +5,11 @@ import type { SignalOptions } from "../common/signal-option.ts";
 
 const graceMs = 1000;
 
-/** Code that wants to run. */
+/** Code to approve. */
 export interface ApprovalRequest {
   /**
    * All blocks as one Markdown text, for a person to read. Characters that could hide code on a screen, such as escape
-   * sequences and marks that change the direction of writing, are shown as `\u{1b}`; `blocks` has the code as it runs.
+   * sequences and direction marks, are shown as `\u{1b}`; `blocks` contains the code as it runs.
    */
   readonly code: string;
   /** The blocks in the order in which they would run. */
@@ -18,17 +18,18 @@ export interface ApprovalRequest {
   readonly context: readonly ModelMessage[];
 }
 
-/** The decision. */
+/** A decision about code. */
 export interface ApprovalResponse {
   readonly approved: boolean;
-  /** Told to the model that wrote the code if it is refused. */
+  /** If the code is refused: why, for the model that wrote it. */
   readonly reason: string;
 }
 
 /**
- * Decides whether code may run. What it throws ends the agent's turn, and the code does not run. `undefined` means that there
- * is no decision yet: the run ends with `waitingFor`, and the next run asks again, in this process or in another that loaded
- * the state, about the same code: an agent with a `modelClient` keeps what its model wrote, and goes on from there.
+ * Decides whether code may run. An error that it throws ends the agent's turn, and the code does not run. `undefined`
+ * means that there is no decision yet: the run ends with `waitingFor`, and the next run, in this process or in another
+ * that loaded the state, asks again about the same code. An agent with a `modelClient` keeps what its model wrote and
+ * continues from there.
  */
 export type ApprovalFunc = (
   request: ApprovalRequest,
@@ -51,7 +52,7 @@ export async function askApproval(
   throw new WaitingForPersonError({ source, reason: `The code of "${source}" waits for approval.` });
 }
 
-// The fence is longer than any inside the code, so that no code can show as something else than it is.
+// The fence is longer than any inside the code, so that code cannot pretend to end the block.
 function toFence({ language, code }: CodeBlock): string {
   let longest = 2;
   for (const [ticks] of code.matchAll(/`+/g)) longest = Math.max(longest, ticks.length);

@@ -1,7 +1,7 @@
 import { type CodeResult, displayImage, imageFromBytes } from "@fenced/core";
 import type { ImagePart } from "../messages/chat-message.ts";
 
-/** The images among a result's displays, one for each display that has one. */
+/** The images in a result's displays, at most one per display. */
 export function codeResultImages({ displays }: CodeResult): ImagePart[] {
   return displays.flatMap((display) => {
     const image = displayImage(display);

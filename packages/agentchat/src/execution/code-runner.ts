@@ -26,24 +26,24 @@ import { runnableLanguages } from "./runnable-code.ts";
 
 const startGraceMs = 1000;
 
-/** Of what a run prints, so much is seen as it is printed; the result is bounded by the executor. */
+/** Maximum live output of a run; the executor limits the result. */
 const mostLiveCharacters = 200_000;
 const noMoreLive = "\n[... more output is not shown while the code runs ...]\n";
 
-/** What came of code that wanted to run. */
+/** The outcome of a request to run code. */
 export interface CodeOutcome {
   readonly result: CodeResult;
-  /** For a model to read. */
+  /** The outcome in words, for a model. */
   readonly text: string;
   readonly images: readonly ImagePart[];
   /** Whether the code was not run because it was not approved. */
   readonly isRefused: boolean;
 }
 
-/** What is seen of a run before its result. */
+/** What a run yields before its result. */
 export type CodeRunEvent = CodeOutputEvent | CodeApprovalRequestEvent;
 
-// Which images a model is given is for its client to say.
+// The model's client decides which images the model gets.
 const allImages = { maxImages: Infinity, maxImageBytes: Infinity };
 
 /** Who asked for a run, and why. */
@@ -79,7 +79,7 @@ export class CodeRunner {
     return runnableLanguages(codeExecutor, supportedLanguages);
   }
 
-  /** Runs the blocks, if that is approved. Yields what they print as they print it. */
+  /** Runs the blocks if they are approved. Yields output as it is printed. */
   async *run(
     blocks: readonly CodeBlock[],
     { context, source, signal }: RunOptions,
@@ -113,7 +113,7 @@ export class CodeRunner {
   }
 }
 
-/** Yields what is printed, up to a bound, and returns the result. */
+/** Yields what is printed, up to a limit, and returns the result. */
 async function* liveOutput(
   events: AsyncIterable<ExecutionEvent>,
   source: string,
@@ -131,7 +131,10 @@ async function* liveOutput(
   });
 }
 
-/** Text and images as the message that an agent answers with; its metadata has the exit code, and `approved: "false"` if it was refused. */
+/**
+ * Creates an agent's answer from text and images. Its metadata contains the exit code, and `approved: "false"` if the
+ * code was refused.
+ */
 export function codeAnswer(
   { result, images, isRefused }: CodeOutcome,
   { content, ...options }: MessageOptions & { readonly content: string },
@@ -141,7 +144,7 @@ export function codeAnswer(
   return multiModalMessage({ ...common, content: [{ type: "text", text: content }, ...images] });
 }
 
-/** What programs should know of a run: its exit code, and whether it was refused. */
+/** Metadata of a run: its exit code, and whether it was refused. */
 function metadataOf({ result, isRefused }: Pick<CodeOutcome, "result" | "isRefused">): Record<string, string> {
   return { exitCode: String(result.exitCode), ...(isRefused ? { approved: "false" } : {}) };
 }

@@ -4,15 +4,15 @@ import { checkOptions, optionsSchema, timeLimitOption, type OptionSchemas } from
 import * as z from "zod";
 import type { ApprovalResponse } from "./code-approval.ts";
 
-/** What `PendingApprovals` is made from. */
+/** Options of `PendingApprovals`. */
 export interface PendingApprovalsOptions {
   /** Milliseconds to wait for an answer; then the code is refused. `Infinity`: no limit. Default: 600,000. */
   readonly timeoutMs?: number;
 }
 
-/** Code that waits for an answer. */
+/** Code that is waiting for approval. */
 export interface PendingApproval {
-  /** What `answer` takes: the `id` of the `CodeApprovalRequestEvent`. */
+  /** The id to pass to `answer`: that of the `CodeApprovalRequestEvent`. */
   readonly id: string;
   /** The agent that wants to run it. */
   readonly source: string;
@@ -29,9 +29,9 @@ const answerSchema: z.ZodType<{ readonly approved: boolean; readonly reason?: st
 });
 
 /**
- * Approvals that are asked for in a stream and answered from elsewhere, another HTTP request for one. `runStream` of an agent that
- * has it yields a `CodeApprovalRequestEvent` and waits for `answer(id, …)`, for the time limit, or for the end of the run. One
- * object serves any number of agents.
+ * Approvals that a stream requests and that are answered elsewhere, for example in another HTTP request. An agent with
+ * this option yields a `CodeApprovalRequestEvent` in its `runStream` and waits for `answer(id, …)`, the time limit, or
+ * the end of the run. One object serves any number of agents.
  *
  * @example
  * const pendingApprovals = new PendingApprovals({ timeoutMs: 300_000 });
@@ -50,16 +50,16 @@ export class PendingApprovals {
     this.#timeoutMs = checkOptions(pendingApprovalsOptions, options, "PendingApprovals").timeoutMs ?? 600_000;
   }
 
-  /** What waits for an answer now, the oldest first: for a client that comes back after its stream broke off. */
+  /** Code that is waiting now, oldest first, for a client that reconnects after its stream broke off. */
   get pending(): readonly PendingApproval[] {
     return [...this.#waiting.values()].map(({ id, source, blocks }) => ({ id, source, blocks }));
   }
 
   /**
-   * Decides. The first answer counts.
+   * Answers a request. The first answer counts.
    *
-   * @param response - `reason` is told to the model that wrote the code if it is refused; default: none given.
-   * @throws InvalidInputError if nothing waits by this id: it was answered already, its time was up, or its run has ended.
+   * @param response - if the code is refused, the model that wrote it is told `reason`. Default: no reason.
+   * @throws InvalidInputError if no code with this id is waiting: it was answered, it timed out, or its run has ended.
    */
   answer(id: string, response: { readonly approved: boolean; readonly reason?: string }): void {
     const { approved, reason = "No reason was given." } = checkOptions(answerSchema, response, "answer");
@@ -75,7 +75,7 @@ export class PendingApprovals {
   /**
    * Waits for an answer; agents call it.
    *
-   * @returns the answer, and what gives the wait up: to be called in any case.
+   * @returns the answer, and `giveUp`, which you must always call at the end.
    */
   wait(request: PendingApproval, signal: AbortSignal | undefined): PendingAnswer {
     let timer: NodeJS.Timeout | undefined;
@@ -102,13 +102,13 @@ export class PendingApprovals {
       if (signal?.aborted === true) abort();
       else signal?.addEventListener("abort", abort, { once: true });
     });
-    // If the consumer left before the answer, nobody handles an abort.
+    // If the consumer left before the answer, no one handles the rejection.
     response.catch(() => {});
     return { response, giveUp };
   }
 }
 
-/** An answer that is waited for. */
+/** An answer that has not arrived yet. */
 export interface PendingAnswer {
   /** Rejects with the signal's reason if it is aborted first. */
   readonly response: Promise<ApprovalResponse>;

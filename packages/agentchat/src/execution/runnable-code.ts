@@ -10,7 +10,7 @@ export interface FencedCode {
   readonly unclosed: readonly string[];
 }
 
-/** The languages that an executor has, narrowed to those that are wanted. The executor must be started. */
+/** The executor's languages, limited to `supported`. The executor must be started. */
 export function runnableLanguages(executor: CodeExecutor, supported: readonly string[] | undefined): string[] {
   const available = executor.capabilities.languages.map(canonicalLanguage);
   if (supported === undefined) return available;
@@ -30,24 +30,24 @@ export function findFencedCode(texts: readonly string[], languages: readonly str
   };
 }
 
-// What is shown rather than run. Only the executor knows what it can run, and not everybody knows the executor.
+// Languages that are shown rather than run, for callers that do not know what the executor can run.
 const shownNotRun: ReadonlySet<string> = new Set(
   "text txt plaintext plain output console json jsonc json5 yaml yml toml xml html css csv tsv markdown md diff mermaid".split(
     " ",
   ),
 );
 
-/** Whether a fence's language is one that somebody would run. */
+/** Whether a fence's language is one that people run. */
 export function isProgramming(language: string): boolean {
   return language !== "" && !shownNotRun.has(language.toLowerCase());
 }
 
-/** Whether a text that holds nothing to run was meant to hold something. */
+/** Whether a text without code to run was meant to contain some. */
 export function isMeantToRun({ otherLanguages, unclosed }: FencedCode): boolean {
   return unclosed.length > 0 || otherLanguages.some(isProgramming);
 }
 
-/** What a model is told that wrote no code to run. Holds no fence itself: another agent could run that. */
+/** Tells a model that it wrote no code to run. Contains no fence, which another agent could run. */
 export function noCodeMessage(code: FencedCode, languages: readonly string[]): string {
   const why = whyNotRun(code);
   return (
@@ -56,13 +56,13 @@ export function noCodeMessage(code: FencedCode, languages: readonly string[]): s
   );
 }
 
-/** What a model is told about its blocks that did not run while others did; empty if all did. */
+/** Tells a model which of its blocks did not run; empty if all of them ran. */
 export function notRunNote(code: FencedCode, languages: readonly string[]): string {
   const why = whyNotRun(code);
   return why === "" ? "" : `Not all of the code was run. ${why} Languages that run here: ${languages.join(", ")}.`;
 }
 
-/** A text, and a note under it if there is one. */
+/** Appends a note to a text, if there is one. */
 export function withNote(text: string, note: string): string {
   return note === "" ? text : `${text.trimEnd()}\n\n${note}`;
 }

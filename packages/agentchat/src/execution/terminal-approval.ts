@@ -4,11 +4,11 @@ import * as z from "zod";
 import { askOnTerminal } from "../common/ask-on-terminal.ts";
 import type { ApprovalFunc, ApprovalRequest, ApprovalResponse } from "./code-approval.ts";
 
-/** How `terminalApproval` asks. */
+/** Options of `terminalApproval`. */
 export interface TerminalApprovalOptions {
   /**
-   * Print the code above the question. Default: true. Set it to false if the code is on the screen already, for instance
-   * because `renderToConsole` shows the message that contains it. Code with characters that a screen hides is printed in any case.
+   * Print the code above the question. Default: true. Set it to false if the code is already on the screen, for example
+   * because `renderToConsole` shows the message that contains it. Code with hidden characters is always printed.
    */
   readonly showCode?: boolean | undefined;
 }
@@ -20,15 +20,15 @@ const schema: z.ZodType<TerminalApprovalOptions> = optionsSchema({
 /**
  * Makes an `approvalFunc` that shows the code in the terminal and asks a person before it runs.
  *
- * `y` and `yes` approve. Everything else refuses: Enter, Ctrl+D, and any other text, which the model gets as the reason.
- * Ctrl+C raises SIGINT as usual. Keys that were pressed before the question was there do not count.
+ * `y` and `yes` approve. Everything else refuses: Enter, Ctrl+D, and any other text, which the model gets as the
+ * reason. Ctrl+C raises SIGINT as usual. Keys pressed before the question appears do not count.
  *
  * @example
  * ```ts
  * const runner = new CodeExecutorAgent({ name: "runner", codeExecutor, approvalFunc: terminalApproval() });
  * ```
- * @throws InvalidInputError if an option is unknown or wrong, or if standard input or output is not a terminal: what a
- * pipe contains is not a person's answer.
+ * @throws InvalidInputError if an option is unknown or wrong, or if standard input or output is not a terminal: the
+ * content of a pipe is not a person's answer.
  */
 export function terminalApproval(options: TerminalApprovalOptions = {}): ApprovalFunc {
   const { showCode = true } = checkOptions(schema, options, "terminalApproval");
@@ -40,15 +40,15 @@ export function terminalApproval(options: TerminalApprovalOptions = {}): Approva
   };
 }
 
-/** @throws InvalidInputError if there is nobody to ask: what a pipe contains is not a person's answer. */
+/** @throws InvalidInputError if there is no person to ask: the content of a pipe is not a person's answer. */
 export function assertTerminal(owner: string, instead: string): void {
   if (process.stdin.isTTY && process.stdout.isTTY) return;
   throw new InvalidInputError(`${owner} needs a terminal, but standard input or output is not one`, {
-    remedy: `Run the program in a terminal, or write ${instead} that asks some other way.`,
+    remedy: `Run the program in a terminal, or write ${instead} that asks in another way.`,
   });
 }
 
-/** Whether a screen shows the code as something else than it is. */
+/** Whether the code contains characters that a screen would hide. */
 function hides({ code }: CodeBlock): boolean {
   const plain = code.replaceAll("\r\n", "\n");
   return showHidden(plain) !== plain;

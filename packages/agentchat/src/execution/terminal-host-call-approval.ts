@@ -4,12 +4,14 @@ import { askOnTerminal } from "../common/ask-on-terminal.ts";
 import { assertTerminal } from "./terminal-approval.ts";
 
 /**
- * Makes an `approveHostCall` that shows each call of a host function in the terminal and asks a person, while the program waits and
- * its time limit goes on: give the executor a long `timeoutMs`. Calls side by side are asked about one after another.
+ * Makes an `approveHostCall` that shows each call of a host function in the terminal and asks a person. Meanwhile the
+ * program waits and its time limit keeps running: give the executor a long `timeoutMs`. Asks about concurrent calls one
+ * after another.
  *
- * `y` and `yes` approve the call; `a` and `all` approve it and all later calls of that function. Everything else refuses: Enter,
- * Ctrl+D, and any other text, which the program gets as the reason. Ctrl+C raises SIGINT as usual. Keys that were pressed before
- * the question was there do not count; after a program took a question back, the next is asked once no key was pressed for a second.
+ * `y` and `yes` approve the call; `a` and `all` approve it and all later calls of that function. Everything else
+ * refuses: Enter, Ctrl+D, and any other text, which the program gets as the reason. Ctrl+C raises SIGINT as usual. Keys
+ * pressed before the question appears do not count; after a program withdrew a question, the next one is asked once no
+ * key has been pressed for a second.
  *
  * @example
  * ```ts
@@ -23,7 +25,7 @@ export function terminalHostCallApproval(): ApproveHostCall {
   const allowed = new Set<string>();
   let turn: Promise<unknown> = Promise.resolve();
   return async (call) => {
-    // Another answer may be for all calls.
+    // An earlier answer may cover all calls.
     const asked = turn.then(() => ask(call, allowed));
     turn = asked.catch(() => {});
     return untilAborted(asked, call.signal);

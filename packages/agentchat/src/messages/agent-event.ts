@@ -14,7 +14,7 @@ export interface CodeGenerationEvent extends MessageBase {
   readonly retryAttempt: number;
 }
 
-/** The code of the `CodeGenerationEvent` before it ran, or was not allowed to. */
+/** The code of the preceding `CodeGenerationEvent` ran, or was refused. */
 export interface CodeExecutionEvent extends MessageBase {
   readonly type: "CodeExecutionEvent";
   readonly result: JsonCodeResult;
@@ -28,7 +28,7 @@ export interface ToolCallRequestEvent extends MessageBase {
   readonly content: readonly ToolCall[];
 }
 
-/** The tools of the `ToolCallRequestEvent` before it have answered. */
+/** The tools of the preceding `ToolCallRequestEvent` have answered. */
 export interface ToolCallExecutionEvent extends MessageBase {
   readonly type: "ToolCallExecutionEvent";
   readonly content: readonly ToolResult[];
@@ -40,7 +40,7 @@ export interface ThoughtEvent extends MessageBase {
   readonly content: string;
 }
 
-/** A piece of a text that a model is writing. Only in streams; not kept in a `TaskResult` or a state. */
+/** A piece of text that a model is writing. Only in streams, never in a `TaskResult` or a state. */
 export interface ModelClientStreamingChunkEvent extends MessageBase {
   readonly type: "ModelClientStreamingChunkEvent";
   readonly content: string;
@@ -49,40 +49,40 @@ export interface ModelClientStreamingChunkEvent extends MessageBase {
 }
 
 /**
- * A piece of what a program prints while it runs. Seen in streams only: no `TaskResult`, no state and no model gets it. The
- * whole output is in the message or event with the result.
+ * A piece of what a program prints while it runs. Only in streams: no `TaskResult`, state or model contains it. The
+ * message or event with the result contains the whole output.
  */
 export interface CodeOutputEvent extends MessageBase {
   readonly type: "CodeOutputEvent";
-  /** The block's place among those that run. */
+  /** The block's position among those that run. */
   readonly index: number;
   readonly stream: "stdout" | "stderr";
-  /** As the program wrote it: control sequences are still in it. */
+  /** As the program wrote it, including control sequences. */
   readonly text: string;
 }
 
-/** Code waits for an answer of `PendingApprovals`. */
+/** Code is waiting for an answer through `PendingApprovals`. */
 export interface CodeApprovalRequestEvent extends MessageBase {
   readonly type: "CodeApprovalRequestEvent";
   /** The blocks in the order in which they would run. */
   readonly blocks: readonly CodeBlock[];
 }
 
-/** An agent waits for a person's answer. */
+/** An agent is waiting for a person's answer. */
 export interface UserInputRequestedEvent extends MessageBase {
   readonly type: "UserInputRequestedEvent";
-  /** Ties the event to the request. */
+  /** Identifies the request. */
   readonly requestId: string;
 }
 
-/** A team chose who speaks next. Seen only with `emitTeamEvents`; its source is the team. */
+/** A team chose who speaks next. Only with `emitTeamEvents`; its source is the team. */
 export interface SelectSpeakerEvent extends MessageBase {
   readonly type: "SelectSpeakerEvent";
   /** The names: several if they speak at the same time. */
   readonly content: readonly string[];
 }
 
-/** What the model of a `SelectorGroupChat` answered when it was asked who speaks next. Seen only with `emitTeamEvents`. */
+/** The answer of a `SelectorGroupChat`'s model to the question of who speaks next. Only with `emitTeamEvents`. */
 export interface SelectorEvent extends MessageBase {
   readonly type: "SelectorEvent";
   readonly content: string;
@@ -102,5 +102,5 @@ export type AgentEvent =
   | SelectSpeakerEvent
   | SelectorEvent;
 
-/** Everything that can be seen of a chat, told apart by `type`. */
+/** Any message or event of a chat, distinguished by `type`. */
 export type AgentMessage = ChatMessage | AgentEvent;

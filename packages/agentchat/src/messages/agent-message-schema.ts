@@ -36,7 +36,7 @@ const decision = z.object({
 const codeResult = z.object({
   ...ended,
   output: z.string(),
-  // Of a result that was put together by hand.
+  // Present in results that were assembled by hand.
   stdout: z.string().exactOptional(),
   stderr: z.string().exactOptional(),
   displays: z.array(z.object({ data: jsonObjectSchema, base64: z.array(z.string()), files: z.array(z.string()) })),
@@ -70,7 +70,7 @@ const chatMessages = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** What messages are checked against, given ones and saved ones. */
+/** The schema of messages, passed or saved. */
 export const chatMessageSchema: z.ZodType<ChatMessage> = chatMessages;
 
 const eventSchema = z.discriminatedUnion("type", [

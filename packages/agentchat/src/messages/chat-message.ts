@@ -3,11 +3,11 @@ import type { MessageBase } from "./message-base.ts";
 
 /** An image in a message. */
 export interface ImagePart extends ImageContent {
-  /** The file that holds the image, if there is one; a model that cannot see is told this path. */
+  /** The file that contains the image, if there is one. A model without vision gets this path instead. */
   readonly path?: string;
 }
 
-/** Plain text; may hold Markdown with fenced code. */
+/** Plain text; may contain Markdown with fenced code. */
 export interface TextMessage extends MessageBase {
   readonly type: "TextMessage";
   readonly content: string;
@@ -19,7 +19,7 @@ export interface MultiModalMessage extends MessageBase {
   readonly content: readonly (TextContent | ImagePart)[];
 }
 
-/** A wish to end the chat, or a condition's reason for ending it. */
+/** A request to end the chat, or a condition's reason for ending it. */
 export interface StopMessage extends MessageBase {
   readonly type: "StopMessage";
   readonly content: string;
@@ -29,13 +29,13 @@ export interface StopMessage extends MessageBase {
 export interface HandoffMessage extends MessageBase {
   readonly type: "HandoffMessage";
   readonly content: string;
-  /** The name of the agent that should go on. */
+  /** The name of the agent that takes over. */
   readonly target: string;
   /** What the target's model should know: the tool calls of the same turn and their results. */
   readonly context?: readonly ModelMessage[];
 }
 
-/** Data in the shape that was asked for. */
+/** Data that matches a requested schema. */
 export interface StructuredMessage extends MessageBase {
   readonly type: "StructuredMessage";
   readonly content: JsonValue;

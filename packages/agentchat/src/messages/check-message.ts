@@ -7,9 +7,9 @@ import { agentMessageSchema, chatMessageSchema } from "./agent-message-schema.ts
 import type { ChatMessage } from "./chat-message.ts";
 
 /**
- * Returns a message as it is, if it is one: what is accepted here can be saved and loaded again.
+ * Returns a valid message unchanged. Any message accepted here can be saved and loaded again.
  *
- * @param what - what it should be, for the error.
+ * @param what - names the value in the error message.
  * @throws InvalidInputError if it is of an unknown type, or one of its fields is unknown or wrong.
  */
 export function checkChatMessage(message: ChatMessage, what: string): ChatMessage {

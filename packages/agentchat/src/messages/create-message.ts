@@ -52,7 +52,7 @@ const toolCallSummaryOptions = optionsSchema({
 /**
  * Creates a `TextMessage`.
  *
- * @throws InvalidInputError if an option is unknown or wrong; so do the functions for the other messages.
+ * @throws InvalidInputError if an option is unknown or wrong, as do the functions for the other messages.
  *
  * @example
  * await team.run({ task: textMessage({ source: "user", content: "Plot the temperatures of July." }) });
@@ -62,7 +62,7 @@ export function textMessage(options: MessageOptions & { readonly content: string
   return { type: "TextMessage", ...messageBase(options), content: options.content };
 }
 
-/** Creates a `MultiModalMessage`; `imageFromBytes` of core makes image parts. */
+/** Creates a `MultiModalMessage`; create image parts with `imageFromBytes` of `@fenced/core`. */
 export function multiModalMessage(
   options: MessageOptions & { readonly content: readonly (TextContent | ImagePart)[] },
 ): MultiModalMessage {
@@ -169,7 +169,7 @@ export function codeOutputEvent(
   return { type: "CodeOutputEvent", ...messageBase(options), index, stream, text };
 }
 
-/** Creates a `CodeApprovalRequestEvent`; its `id` is what `PendingApprovals.answer` takes. */
+/** Creates a `CodeApprovalRequestEvent`; pass its `id` to `PendingApprovals.answer`. */
 export function codeApprovalRequestEvent(
   options: MessageOptions & { readonly blocks: readonly CodeBlock[] },
 ): CodeApprovalRequestEvent {

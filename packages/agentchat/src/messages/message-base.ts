@@ -3,21 +3,21 @@ import type { ModelUsage } from "@fenced/core";
 import { objectOption, type OptionSchemas, stringsOption } from "@fenced/core/options";
 import * as z from "zod";
 
-/** What all messages and events have. They are plain JSON and survive `JSON.parse(JSON.stringify(message))`. */
+/** The fields of all messages and events, which are plain JSON and survive `JSON.parse(JSON.stringify(message))`. */
 export interface MessageBase {
   /** A UUID. */
   readonly id: string;
   /** The name of the agent or person that it comes from. */
   readonly source: string;
-  /** When it was made: an ISO 8601 time, e.g. `"2026-11-20T18:44:00.000Z"`. */
+  /** When it was created: an ISO 8601 time, e.g. `"2026-11-20T18:44:00.000Z"`. */
   readonly createdAt: string;
-  /** Notes for programs, e.g. `exitCode` on the answers of a `CodeExecutorAgent`. Models do not see them. */
+  /** Data for programs, e.g. `exitCode` on the answers of a `CodeExecutorAgent`. Models do not see it. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** The tokens of the model call that made this message, and of no other. */
+  /** Tokens of the model call that produced this message, and of no other call. */
   readonly modelsUsage?: ModelUsage;
 }
 
-/** The common fields that the maker of a message chooses. */
+/** The common fields that you can set when you create a message. */
 export interface MessageOptions {
   /** The name of the agent or person that it comes from. */
   readonly source: string;
@@ -51,7 +51,7 @@ export function messageBase({ source, id, createdAt, metadata, modelsUsage }: Me
   };
 }
 
-/** Services leave numbers out, of which their clients make NaN: no number that JSON has, and no sum. */
+/** When a service omits a count, its client may report NaN, which JSON cannot represent and which spoils sums. */
 function countedUsage({ promptTokens, completionTokens }: ModelUsage): ModelUsage {
   const count = (tokens: number): number => (Number.isFinite(tokens) ? tokens : 0);
   return { promptTokens: count(promptTokens), completionTokens: count(completionTokens) };

@@ -39,7 +39,7 @@ export function isAgentMessage(item: object): item is AgentMessage {
   return isChatMessage(item) || isAgentEvent(item);
 }
 
-/** True for pieces of what comes whole in a later message: they are shown as they come, and not kept. */
+/** True for pieces of a later, complete message: they are shown as they arrive, and not kept. */
 export function isPiece(item: AgentMessage): item is ModelClientStreamingChunkEvent | CodeOutputEvent {
   return item.type === "ModelClientStreamingChunkEvent" || item.type === "CodeOutputEvent";
 }

@@ -10,7 +10,7 @@ export function messageToModelMessages(message: ChatMessage): ModelMessage[] {
   return [...context, { role: "user", content: messageToText(message), source }];
 }
 
-/** Puts a plain note in the place of each image, for a model that cannot see. */
+/** Replaces each image with a note, for a model without vision. */
 export function replaceImages(messages: readonly ModelMessage[]): ModelMessage[] {
   return messages.map((message) => {
     if (message.role !== "user" || typeof message.content === "string") return message;

@@ -14,20 +14,20 @@ import { watchModelCall } from "../telemetry/watch-model-call.ts";
 
 const graceMs = 1000;
 
-/** How an agent asks its model. */
+/** Options of `callModel`. */
 export interface CallModelOptions {
   readonly modelClient: ChatCompletionClient;
-  /** Whether to stream, and as which agent's text. */
+  /** Whether to yield the model's text as it is generated, and as which agent's. */
   readonly stream: boolean;
   readonly source: string;
   /** The id of the message that the answer will become. */
   readonly messageId: string;
   readonly signal: AbortSignal | undefined;
-  /** Tools and the shape of the answer. */
+  /** Tools, and the schema of the answer. */
   readonly request?: Omit<CreateOptions, "signal">;
 }
 
-/** A model's answer, and what of its text was streamed before. */
+/** A model's answer, and the part of its text that was streamed before. */
 export interface ModelCall {
   readonly result: CreateResult;
   readonly streamed: string;
@@ -64,6 +64,6 @@ async function* ask(
     if (item !== "") yield streamingChunkEvent({ source, content: item, fullMessageId: messageId });
   }
   throw new ModelClientError("The model's stream ended without its result", {
-    remedy: "Let createStream() yield one CreateResult after the text.",
+    remedy: "Make createStream() yield one CreateResult after the text.",
   });
 }

@@ -22,7 +22,7 @@ export const contentPartSchema: z.ZodType<TextContent | ImagePart> = z.discrimin
   z.object({ type: z.literal("image"), url: z.string(), path: z.string().exactOptional() }),
 ]);
 
-/** What the state of a context is checked against. */
+/** The schema of messages in a context's state. */
 export const modelMessageSchema: z.ZodType<ModelMessage> = z.discriminatedUnion("role", [
   z.object({ role: z.literal("system"), content: z.string() }),
   z.object({

@@ -11,13 +11,13 @@ import * as z from "zod";
 import { parseJson } from "../common/json.ts";
 import { isZodType } from "../tools/tool.ts";
 
-/** A request for an answer in a given shape. */
+/** A request for an answer that matches a schema. */
 export interface StructuredRequest {
   readonly messages: readonly ModelMessage[];
   readonly request: Omit<CreateOptions, "signal">;
 }
 
-/** Asks for JSON of a shape: the service is held to it, or, if it cannot be, the model is asked in words. */
+/** Asks for JSON that matches a schema: through the service's structured output or, without it, in words. */
 export function structuredRequest(
   messages: readonly ModelMessage[],
   { jsonSchema, modelInfo }: { readonly jsonSchema: JsonObject; readonly modelInfo: ModelInfo },
@@ -29,10 +29,10 @@ export function structuredRequest(
 }
 
 /**
- * The data in a model's answer; text around the JSON is passed over.
+ * Parses the data in a model's answer; ignores text around the JSON.
  *
- * @throws ModelClientError if there is no JSON, or it does not follow the schema. A JSON Schema with something that zod
- *   does not know checks nothing.
+ * @throws ModelClientError if there is no JSON, or it does not match the schema. A JSON Schema with keywords that zod
+ * does not support is not checked.
  */
 export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObject): JsonValue {
   const checker = isZodType(schema) ? schema : fromJsonSchema(schema);
@@ -53,14 +53,14 @@ export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObje
   });
 }
 
-/** Brackets at which JSON is looked for; a text with more is hardly an answer. */
+/** Maximum number of brackets at which to look for JSON. */
 const mostBrackets = 200;
-/** Characters that are read in all before the search is given up: a hostile answer must not take seconds. */
+/** Maximum number of characters to read in total: a hostile answer must not take seconds. */
 const mostCharacters = 2_000_000;
 
 /**
- * The JSON in a text: the whole text, or what stands between an opening bracket and the last closing one of its kind.
- * The first that follows the schema, else the first.
+ * Finds JSON in a text: the whole text, or the part from an opening bracket to the last closing one of its kind.
+ * Returns the first match for the schema, otherwise the first JSON.
  */
 export function findJson(text: string, schema: z.ZodType): JsonValue | undefined {
   let first: JsonValue | undefined;

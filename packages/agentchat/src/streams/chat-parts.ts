@@ -5,13 +5,13 @@ import type { AgentMessage, ModelClientStreamingChunkEvent, ThoughtEvent } from 
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { messageToText } from "../messages/message-to-text.ts";
 
-/** Where a text comes from, and what is known of it. */
+/** The source and the metadata of a text. */
 interface TextOrigin {
   readonly source: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A chat taken apart into what protocols for chats on a screen know. */
+/** A part of a chat, in terms that UI protocols share. */
 export type ChatPart =
   | { readonly type: "text-start"; readonly id: string; readonly origin: TextOrigin }
   | { readonly type: "text-delta"; readonly id: string; readonly delta: string }
@@ -20,19 +20,22 @@ export type ChatPart =
   | { readonly type: "tool-call"; readonly call: ToolCall; readonly messageId: string }
   | { readonly type: "tool-result"; readonly result: ToolResult; readonly messageId: string }
   | { readonly type: "image"; readonly url: string; readonly mediaType: string; readonly source: string }
-  /** What only these chats have: the message or event as it is. */
+  /** A message or event that UI protocols do not know, unchanged. */
   | { readonly type: "event"; readonly message: AgentMessage }
   /** The last part is one of these. */
   | { readonly type: "end"; readonly result: TaskResult | undefined }
   | { readonly type: "aborted" }
   | { readonly type: "error"; readonly text: string };
 
-/** What streams of chats yield. */
+/** An item of a chat's stream. */
 export type ChatItem = AgentMessage | TaskResult | AgentResponse;
 
-/** Options of the streams for screens. */
+/** Options of the streams for user interfaces. */
 export interface ChatStreamOptions {
-  /** What the reader is told of an error. Default: `An error occurred.`, since messages may name paths and services. */
+  /**
+   * Returns the text that the reader gets for an error. Default: `An error occurred.`, because messages may name paths
+   * and services.
+   */
   readonly onError?: ((error: unknown) => string) | undefined;
 }
 
@@ -41,7 +44,7 @@ export const chatStreamOptions: OptionSchemas<ChatStreamOptions> = {
   onError: callbackOption<(error: unknown) => string>().exactOptional(),
 };
 
-/** Takes a chat apart. What the chat throws is its last part. */
+/** Splits a chat into parts. If the chat throws, the error is its last part. */
 export async function* chatParts(
   items: AsyncIterable<ChatItem>,
   { onError = () => "An error occurred." }: ChatStreamOptions,
@@ -61,11 +64,11 @@ export async function* chatParts(
   }
 }
 
-/** Takes messages apart. Texts that were streamed do not come again. */
+/** Splits messages into parts. Does not repeat streamed text. */
 class MessageParts {
   readonly #open: Map<string, string> = new Map();
 
-  /** Ends the texts that are still open. */
+  /** Ends texts that are still open. */
   *close(): Generator<ChatPart, void, void> {
     for (const id of this.#open.keys()) yield { type: "text-end", id };
     this.#open.clear();
@@ -116,7 +119,7 @@ class MessageParts {
     if (content !== "") yield { type: "text-delta", id, delta: content };
   }
 
-  /** The text of a message, or what of it has not been streamed. */
+  /** The text of a message, without what has been streamed. */
   *#text(message: AgentMessage): Generator<ChatPart, void, void> {
     const { id, source, metadata } = message;
     const text = textOf(message);
@@ -142,12 +145,12 @@ function* imagesOf(message: Extract<ChatMessage, { type: "MultiModalMessage" }>)
   }
 }
 
-/** Whether an error is the end that somebody asked for. */
+/** Whether an error is an abort that the caller requested. */
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }
 
-/** A generator over a stream that leaves the stream at once when it is left, even while it waits for the next item. */
+/** A generator over a stream. Leaving it leaves the stream at once, even while it is waiting for the next item. */
 export function overStream<T>(
   stream: AsyncIterable<ChatItem>,
   encode: (items: AsyncIterable<ChatItem>) => AsyncGenerator<T, void, void>,

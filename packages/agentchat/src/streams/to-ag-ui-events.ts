@@ -12,7 +12,7 @@ import {
   overStream,
 } from "./chat-parts.ts";
 
-/** Something that a run waits for, in AG-UI's terms. */
+/** Something that a run is waiting for, in AG-UI's terms. */
 export interface AgUiInterrupt {
   readonly id: string;
   readonly reason: string;
@@ -31,7 +31,7 @@ interface InRun {
   readonly runId: string;
 }
 
-/** An event of the AG-UI protocol 1.0, as `toAgUiEvents` makes them. */
+/** An event of the AG-UI protocol 1.0, as `toAgUiEvents` creates it. */
 export type AgUiEvent =
   | ({ readonly type: "RUN_STARTED" } & InRun)
   | ({
@@ -65,9 +65,9 @@ export type AgUiEvent =
 
 /** Options of `toAgUiEvents`. */
 export interface AgUiOptions extends ChatStreamOptions {
-  /** The conversation. Default: a new UUID. */
+  /** The conversation's id. Default: a new UUID. */
   readonly threadId?: string | undefined;
-  /** The run. Default: a new UUID. */
+  /** The run's id. Default: a new UUID. */
   readonly runId?: string | undefined;
 }
 
@@ -78,12 +78,12 @@ const optionSchemas: z.ZodType<AgUiOptions> = optionsSchema({
 } satisfies OptionSchemas<AgUiOptions>);
 
 /**
- * A run as events of the AG-UI protocol: texts as they are written, thoughts, tool calls, and everything that only these
- * chats have, such as `CodeOutputEvent`, as a `CUSTOM` event `fenced.CodeOutputEvent` with the event as its value. Images are
- * `fenced.image`. A run that waits for a person ends with the outcome `interrupt`. An error is a `RUN_ERROR`; the stream
- * itself does not throw. Leaving it ends the run.
+ * Converts a run to events of the AG-UI protocol: text as it is written, thoughts, tool calls. Events that AG-UI does
+ * not know become `CUSTOM` events with the event as their value: `CodeOutputEvent` becomes `fenced.CodeOutputEvent`, an
+ * image becomes `fenced.image`. A run that is waiting for a person ends with the outcome `interrupt`. An error becomes
+ * a `RUN_ERROR`; the stream itself does not throw. Leaving the stream ends the run.
  *
- * @param stream - what `runStream` returned; with `outputTaskMessages: false` the user's own words are not in it.
+ * @param stream - what `runStream` returned; set `outputTaskMessages: false` to leave out the user's own messages.
  *
  * @example
  * for await (const event of toAgUiEvents(team.runStream({ task, outputTaskMessages: false }), { threadId, runId })) {

@@ -16,7 +16,7 @@ interface Origin {
   readonly providerMetadata: { readonly fenced: { readonly [name: string]: string } };
 }
 
-/** A chunk of the AI SDK's UI message stream, as `toUIMessageStream` makes them; `UIMessageChunk` of `ai` 6 and 7. */
+/** A chunk of the AI SDK's UI message stream, as `toUIMessageStream` creates it; a `UIMessageChunk` of `ai` 6 and 7. */
 export type UIMessageStreamChunk =
   | { type: "start"; messageId: string }
   | { type: "finish" }
@@ -32,7 +32,7 @@ export type UIMessageStreamChunk =
 
 /** Options of `toUIMessageStream`. */
 export interface UIMessageStreamOptions extends ChatStreamOptions {
-  /** The id of the message that the stream is. Default: a new UUID. */
+  /** The id of the streamed message. Default: a new UUID. */
   readonly messageId?: string | undefined;
 }
 
@@ -42,13 +42,13 @@ const optionSchemas: z.ZodType<UIMessageStreamOptions> = optionsSchema({
 } satisfies OptionSchemas<UIMessageStreamOptions>);
 
 /**
- * A run as the AI SDK's UI message stream, for `createUIMessageStreamResponse` and `useChat`: one assistant message with the
- * texts, thoughts, tool calls and images of all agents. `providerMetadata.fenced.source` says who said a text. What only
- * these chats have is a data part with the event as its data, such as `data-CodeExecutionEvent`; what a program prints while
- * it runs is a transient one, `data-CodeOutputEvent`. The last data part, `data-result`, has `stopReason` and `waitingFor`.
- * Cancelling the stream ends the run.
+ * Converts a run to the AI SDK's UI message stream, for `createUIMessageStreamResponse` and `useChat`: one assistant
+ * message with the texts, thoughts, tool calls and images of all agents. `providerMetadata.fenced.source` names the
+ * agent that wrote a text. Events that the AI SDK does not know become data parts with the event as their data, such as
+ * `data-CodeExecutionEvent`; live output is a transient part, `data-CodeOutputEvent`. The last data part,
+ * `data-result`, contains `stopReason` and `waitingFor`. Cancelling the stream ends the run.
  *
- * @param stream - what `runStream` returned; with `outputTaskMessages: false` the user's own words are not in it.
+ * @param stream - what `runStream` returned; set `outputTaskMessages: false` to leave out the user's own messages.
  *
  * @example
  * const stream = toUIMessageStream(team.runStream({ task, outputTaskMessages: false, signal: request.signal }));
@@ -71,7 +71,7 @@ export function toUIMessageStream(
         await chunks.return();
       },
     },
-    // Nothing is read ahead: a reader that is slow slows the run down.
+    // Does not read ahead: a slow reader slows the run down.
     { highWaterMark: 0 },
   );
 }
@@ -145,7 +145,7 @@ function resultOf({ stopReason, waitingFor }: { stopReason?: string; waitingFor?
   return { type: "data-result", data: { stopReason, ...(waitingFor !== undefined && { waitingFor }) } };
 }
 
-/** Arguments as data. Text that is not JSON, or nested too deep to be sent as JSON, stays text. */
+/** Parses arguments. Text that is not JSON, or nested too deep to be sent as JSON, stays text. */
 function parsed(text: string): unknown {
   if (text.trim() === "") return {};
   const value = parseJson(text);

@@ -4,7 +4,7 @@ import type { AgentMessage } from "../messages/agent-event.ts";
 import { selectorEvent } from "../messages/create-message.ts";
 import { callModel } from "../models/call-model.ts";
 
-/** What the model is asked by default. */
+/** The default prompt. */
 export const defaultSelectorPrompt = `You lead a conversation between these participants:
 {roles}
 
@@ -14,7 +14,7 @@ Read what was said so far. Then choose who speaks next, one of {participants}. A
 
 Now choose who speaks next, one of {participants}. Answer with the name and nothing else.`;
 
-/** How a model is asked who speaks next. */
+/** Options of `askForSpeaker`. */
 export interface AskForSpeakerOptions {
   readonly modelClient: ChatCompletionClient;
   readonly prompt: string;
@@ -22,7 +22,7 @@ export interface AskForSpeakerOptions {
   readonly candidates: readonly string[];
   readonly history: string;
   readonly maxAttempts: number;
-  /** Who spoke last, if that one may not speak again. */
+  /** The last speaker, if they may not speak again. */
   readonly notAgain: string | undefined;
   readonly stream: boolean;
   /** The team's name. */
@@ -30,7 +30,7 @@ export interface AskForSpeakerOptions {
   readonly signal: AbortSignal;
 }
 
-/** Asks a model who speaks next, and tells it what is wrong with its answer until that names one candidate. */
+/** Asks a model who speaks next; tells it what is wrong with its answer until it names one candidate. */
 export async function* askForSpeaker(
   options: AskForSpeakerOptions,
 ): AsyncGenerator<AgentMessage, string | undefined, void> {
@@ -69,7 +69,7 @@ function problemWith(mentioned: readonly string[], { candidates, notAgain }: Ask
   return candidates.includes(name) ? undefined : `${name} may not speak now. ${choice}`;
 }
 
-/** Whether a text names a participant, as a word of its own; models write spaces or `\_` for the `_` in a name. */
+/** Whether a text names a participant as a separate word. Models may write a space or `\_` for the `_` in a name. */
 function mentions(text: string, name: string): boolean {
   const forms = [name, name.replaceAll("_", " "), name.replaceAll("_", String.raw`\_`)].map(escape);
   return new RegExp(`(?<!\\w)(?:${forms.join("|")})(?!\\w)`).test(text);

@@ -47,7 +47,7 @@ export abstract class BaseGroupChat implements Team {
   #running = false;
 
   /**
-   * @param options - checked ones.
+   * @param options - already checked.
    * @throws InvalidInputError if two participants have the same name.
    */
   constructor(options: GroupChatOptions) {
@@ -114,7 +114,7 @@ export abstract class BaseGroupChat implements Team {
   /** @throws ComponentError if a part of the team cannot be dumped. */
   abstract dumpComponent(): ComponentModel;
 
-  /** Ends the participants that `loadComponent` created. Those that you passed in remain yours. */
+  /** Disposes of the participants that `loadComponent` created. Those that you passed in remain yours. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#ownsParticipants) await disposeAll(this.#options.participants);
   }
@@ -134,8 +134,8 @@ export abstract class BaseGroupChat implements Team {
   /**
    * Called with the messages of a task, and with the messages and events of a turn.
    *
-   * @param _speaker - whose turn has ended. Absent for a task, and for messages of a team that waits for a person: its turn
-   *   continues in the next run.
+   * @param _speaker - whose turn has ended. Absent for a task, and for messages of a team that is waiting for a person:
+   * its turn continues in the next run.
    */
   protected heard(_messages: readonly AgentMessage[], _speaker?: string): void | Promise<void> {}
 
@@ -156,7 +156,7 @@ export abstract class BaseGroupChat implements Team {
   /** Restores a state from `saveManager`, completely or not at all. */
   protected loadManager(_state: JsonObject): void | Promise<void> {}
 
-  /** Makes the team end its participants when it is disposed of. */
+  /** Disposes of the participants together with the team. */
   protected ownParticipants(): void {
     this.#ownsParticipants = true;
   }
@@ -173,7 +173,7 @@ export abstract class BaseGroupChat implements Team {
     } finally {
       this.#running = false;
     }
-    // The run is over: the reader of the result may save the team, reset it, or go on with it.
+    // The run is over: the consumer may now save the team, reset it, or run it again.
     yield result;
   }
 
@@ -187,7 +187,7 @@ export abstract class BaseGroupChat implements Team {
 
     let stopReason = await this.#reasonToStop(input);
     for (let count = 1; stopReason === undefined; count++) {
-      // Agents that never wait would otherwise keep timers, and the abort that one of them brings, from running.
+      // Agents that never wait would otherwise keep timers, and aborts that timers trigger, from running.
       await setImmediate();
       await this.#gate.pass(signal);
       signal.throwIfAborted();
@@ -228,7 +228,7 @@ export abstract class BaseGroupChat implements Team {
   }
 
   async #reasonToStop(news: readonly AgentMessage[]): Promise<string | undefined> {
-    // A run without a task has nothing to look at before its first turn.
+    // A run without a task has nothing to check before its first turn.
     if (news.length === 0) return undefined;
     const stop = await this.#options.terminationCondition?.check(news);
     return stop?.content;

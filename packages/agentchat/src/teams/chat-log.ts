@@ -14,15 +14,15 @@ const stateSchema = z.strictObject({
   manager: jsonObjectSchema,
 });
 
-/** A team's state, read and checked. */
+/** A team's validated state. */
 export interface ChatState {
   readonly participants: ReadonlyMap<string, JsonObject>;
   readonly manager: JsonObject;
-  /** Takes what was said over. */
+  /** Restores the log. */
   readonly apply: () => void;
 }
 
-/** What was said in a team, and what of it each participant has not heard yet. */
+/** The messages of a team, and which of them each participant has not heard yet. */
 export class ChatLog {
   readonly #names: readonly string[];
   #messages: AgentMessage[] = [];
@@ -37,7 +37,7 @@ export class ChatLog {
     return this.#messages;
   }
 
-  /** Who takes the first turn of the next run, since it waits for a person. */
+  /** Participants that are waiting for a person and take the first turn of the next run. */
   get waiting(): readonly string[] {
     return this.#waiting;
   }
@@ -46,12 +46,12 @@ export class ChatLog {
     this.#waiting = names;
   }
 
-  /** What a participant has not heard yet. */
+  /** Messages that a participant has not heard yet. */
   unreadOf(name: string): readonly ChatMessage[] {
     return this.#unread.get(name) ?? [];
   }
 
-  /** Keeps messages; all but the one who said them are to hear those that are for others. */
+  /** Keeps `messages`; all participants except the speaker will hear those in `told`. */
   add(messages: readonly AgentMessage[], told: readonly ChatMessage[], speaker?: string): void {
     this.#messages.push(...messages);
     for (const name of this.#names) {
@@ -80,7 +80,7 @@ export class ChatLog {
     };
   }
 
-  /** @throws InvalidInputError if it is not a saved state, or belongs to other participants. */
+  /** @throws InvalidInputError if it is not a saved state, or belongs to a team with other participants. */
   read(state: JsonObject, owner: string): ChatState {
     const { messages, unread, waiting, participants, manager } = parseState(stateSchema, state, owner);
     const isMissing = this.#names.some((name) => !participants.has(name));

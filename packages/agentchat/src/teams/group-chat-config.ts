@@ -4,7 +4,7 @@ import type { TerminationCondition } from "../conditions/termination-condition.t
 import type { GroupChatOptions } from "./group-chat-options.ts";
 import type { Participant } from "./team.ts";
 
-/** What every team's config holds. */
+/** The fields of every team's config. */
 export const groupChatConfig: {
   readonly participants: z.ZodArray<z.ZodType<ComponentModel>>;
   readonly terminationCondition: z.ZodOptional<z.ZodType<ComponentModel>>;
@@ -31,7 +31,7 @@ interface LoadedParts<Member extends Participant> {
   readonly terminationCondition?: TerminationCondition;
 }
 
-/** A team's settings, with the components that every team has dumped. */
+/** A team's settings, with the components that all teams share dumped. */
 export function dumpGroupChat(options: GroupChatOptions): Readonly<Record<string, unknown>> {
   return {
     ...options,
@@ -40,7 +40,7 @@ export function dumpGroupChat(options: GroupChatOptions): Readonly<Record<string
   };
 }
 
-/** A team's options, with the components that every team has loaded. */
+/** A team's options, with the components that all teams share loaded. */
 export async function loadGroupChat<Config extends GroupChatConfig, Member extends Participant = Participant>(
   config: Config,
   context: ComponentContext,

@@ -36,12 +36,12 @@ export const groupChatOptions: OptionSchemas<GroupChatOptions> = {
   description: z.string().exactOptional(),
 };
 
-/** @throws InvalidInputError if two participants have one name. */
+/** @throws InvalidInputError if two participants share a name. */
 export function assertOwnNames(participants: readonly Participant[]): void {
   const names = participants.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return;
   throw new InvalidInputError(`Two participants are named "${twice}"`, {
-    remedy: "Give each agent and each nested team its own name.",
+    remedy: "Give each agent and each nested team a unique name.",
   });
 }

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "@fenced/core";
 
-/** What was said, as text: one paragraph a message, with the name of who said it. Tool calls and their results are left out. */
+/** The conversation as text: one paragraph per message, with the speaker's name. Leaves out tool calls and their results. */
 export function historyText(messages: readonly ModelMessage[]): string {
   return messages.flatMap(lineOf).join("\n\n");
 }

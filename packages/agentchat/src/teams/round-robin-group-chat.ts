@@ -14,9 +14,9 @@ const optionSchemas: z.ZodType<RoundRobinGroupChatOptions> = optionsSchema(group
 const stateSchema = z.strictObject({ nextSpeaker: z.int().min(0) });
 
 /**
- * Agents that speak one after another, in the order in which they are listed, and all hear what each one says.
+ * Agents that speak one after another, in the order of the list. Every agent hears what the others say.
  *
- * Without a condition and without `maxTurns` the chat goes on until it is aborted.
+ * Without a condition and `maxTurns`, the chat continues until it is aborted.
  *
  * @example
  * const team = new RoundRobinGroupChat({
@@ -26,7 +26,7 @@ const stateSchema = z.strictObject({ nextSpeaker: z.int().min(0) });
  * const { messages, stopReason } = await team.run({ task: "Plot the temperatures of July." });
  */
 export class RoundRobinGroupChat extends BaseGroupChat {
-  /** Makes the team that `dumpComponent` described. It owns its participants, and ends them when it is disposed of. */
+  /** Creates the team that `dumpComponent` described. It owns its participants and disposes of them when it is disposed of. */
   static readonly component: Component<RoundRobinGroupChat> = defineComponent({
     provider: "@fenced/agentchat:RoundRobinGroupChat",
     componentType: "team",
@@ -41,7 +41,7 @@ export class RoundRobinGroupChat extends BaseGroupChat {
   readonly #options: RoundRobinGroupChatOptions;
   #nextSpeaker = 0;
 
-  /** @throws InvalidInputError if there are no participants or two of one name, or an option is unknown or wrong. */
+  /** @throws InvalidInputError if there are no participants, two share a name, or an option is unknown or wrong. */
   constructor(options: RoundRobinGroupChatOptions) {
     const checked = checkOptions(optionSchemas, options, "RoundRobinGroupChat");
     super({ description: "A team of agents that speak one after another.", ...checked });

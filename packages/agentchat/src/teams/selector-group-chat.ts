@@ -34,8 +34,8 @@ const configSchema = z.strictObject({
 const stateSchema = z.strictObject({ lastSpeaker: z.string().nullable(), modelContext: jsonObjectSchema });
 
 /**
- * A model chooses which agent speaks next, by their names, their descriptions and what was said. All hear what each one
- * says.
+ * A team in which a model chooses the next speaker, based on names, descriptions and the conversation. Every agent
+ * hears what the others say.
  *
  * @example
  * const team = new SelectorGroupChat({
@@ -46,7 +46,7 @@ const stateSchema = z.strictObject({ lastSpeaker: z.string().nullable(), modelCo
  * });
  */
 export class SelectorGroupChat extends BaseGroupChat {
-  /** Makes the team that `dumpComponent` described. It owns its participants, and ends them when it is disposed of. */
+  /** Creates the team that `dumpComponent` described. It owns its participants and disposes of them when it is disposed of. */
   static readonly component: Component<SelectorGroupChat> = defineComponent({
     provider: "@fenced/agentchat:SelectorGroupChat",
     componentType: "team",
@@ -67,7 +67,7 @@ export class SelectorGroupChat extends BaseGroupChat {
   readonly #modelContext: ChatCompletionContext;
   #lastSpeaker: string | undefined;
 
-  /** @throws InvalidInputError if there are fewer than two participants or two of one name, or an option is unknown or wrong. */
+  /** @throws InvalidInputError if there are fewer than two participants, two share a name, or an option is unknown or wrong. */
   constructor(options: SelectorGroupChatOptions) {
     const checked = checkOptions(selectorGroupChatOptions, options, "SelectorGroupChat");
     super({ description: "A team of agents in which a model chooses who speaks next.", ...checked });
@@ -80,7 +80,7 @@ export class SelectorGroupChat extends BaseGroupChat {
     this.#modelContext = checked.modelContext ?? new UnboundedChatCompletionContext();
   }
 
-  /** @throws ComponentError if there is a `selectorFunc` or a `candidateFunc`: a function is not a setting. */
+  /** @throws ComponentError if there is a `selectorFunc` or a `candidateFunc`: functions cannot be saved. */
   override dumpComponent(): ComponentModel {
     const { name, description } = this;
     return SelectorGroupChat.component.dump({

@@ -11,7 +11,7 @@ import { type GroupChatOptions, groupChatOptions } from "./group-chat-options.ts
 
 /** Options of `Swarm`. */
 export interface SwarmOptions extends GroupChatOptions {
-  /** Agents, not teams; the first one begins. Each with a name of its own. They stay the caller's. */
+  /** Agents, not teams, with different names; the first one begins. You own them. */
   readonly participants: readonly ChatAgent[];
 }
 
@@ -23,11 +23,11 @@ const swarmOptions: z.ZodType<SwarmOptions> = optionsSchema({
 const stateSchema = z.strictObject({ target: z.string().nullable() });
 
 /**
- * Agents that hand the chat to each other: the target of the last `HandoffMessage` speaks until it hands the
- * chat on. The first participant begins.
+ * Agents that hand the chat to each other: the target of the last `HandoffMessage` speaks until it hands the chat on.
+ * The first participant begins.
  *
- * A handoff to somebody outside, such as a person, needs a `HandoffTermination` for that name: it ends the run. The next run
- * begins with their `HandoffMessage`.
+ * A handoff to someone outside the team, such as a person, needs a `HandoffTermination` for that name, which ends the
+ * run. Start the next run with their `HandoffMessage`.
  *
  * @example
  * const team = new Swarm({
@@ -38,7 +38,7 @@ const stateSchema = z.strictObject({ target: z.string().nullable() });
  * await team.run({ task: handoffMessage({ source: "user", target: "refunds", content: "Order 7." }) });
  */
 export class Swarm extends BaseGroupChat {
-  /** Makes the team that `dumpComponent` described. It owns its agents, and ends them when it is disposed of. */
+  /** Creates the team that `dumpComponent` described. It owns its agents and disposes of them when it is disposed of. */
   static readonly component: Component<Swarm> = defineComponent({
     provider: "@fenced/agentchat:Swarm",
     componentType: "team",
@@ -57,7 +57,10 @@ export class Swarm extends BaseGroupChat {
   readonly #options: SwarmOptions;
   #target: string | undefined;
 
-  /** @throws InvalidInputError if there are no participants or two of one name, one is a team, or an option is unknown or wrong. */
+  /**
+   * @throws InvalidInputError if there are no participants, two share a name, one is a team, or an option is unknown or
+   * wrong.
+   */
   constructor(options: SwarmOptions) {
     const checked = checkOptions(swarmOptions, options, "Swarm");
     super({ description: "A team of agents that hand the chat to each other.", ...checked });
@@ -78,7 +81,7 @@ export class Swarm extends BaseGroupChat {
   }
 
   protected override heard(messages: readonly AgentMessage[], speaker?: string): void {
-    // In a turn only the answer counts: tools that ask other agents have handoffs of their own.
+    // Only a turn's answer counts: agents behind tools have their own handoffs.
     const handoff = handoffIn(speaker === undefined ? messages : messages.slice(-1));
     if (handoff !== undefined) this.#target = handoff;
   }

@@ -11,20 +11,20 @@ import type { ChatLog } from "./chat-log.ts";
 import { teamTurn } from "./team-turn.ts";
 import { isTeam, type Participant } from "./team.ts";
 
-/** What a turn changes, and what holds it up. */
+/** Options of `takeTurns`. */
 export interface TakeTurnsOptions {
   readonly log: ChatLog;
   readonly gate: PauseGate;
-  /** Called with what a participant has said and done; it is named once its turn is over, not while it waits for a person. */
+  /** Called with a participant's messages and events. `speaker` is absent while its turn is waiting for a person. */
   readonly heard: (news: readonly AgentMessage[], speaker?: string) => unknown;
   readonly signal: AbortSignal;
 }
 
-/** What came of a turn, of one or of several at the same time. */
+/** The outcome of one turn, or of several in parallel. */
 export interface TurnOutcome {
-  /** What was said and done, for the condition. */
+  /** Messages and events for the condition. */
   readonly news: AgentMessage[];
-  /** The same, and what those did who wait for a person. */
+  /** Also includes those of participants that are waiting for a person. */
   readonly shown: AgentMessage[];
   readonly waitingFor: WaitingFor[];
 }
@@ -34,7 +34,7 @@ interface Turn extends TakeTurnsOptions {
   readonly waiting: string[];
 }
 
-/** Lets participants speak, side by side if they are several. Only a turn that comes to its answer changes the log. */
+/** Runs the turns of one or more participants in parallel. Only a turn that reaches its answer changes the log. */
 export async function* takeTurns(
   speakers: readonly Participant[],
   options: TakeTurnsOptions,

@@ -4,14 +4,14 @@ import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { Team } from "./team.ts";
 
-/** How a team takes a turn in another team. */
+/** Options of `teamTurn`. */
 export interface TeamTurnOptions {
   readonly signal: AbortSignal;
-  /** Called with what came of the team's run. */
+  /** Called with the result of the team's run. */
   readonly onResult: (result: TaskResult) => Promise<void>;
 }
 
-/** Lets a team work on what it has not heard yet. A turn that fails is taken back. */
+/** Runs a nested team on the messages that it has not heard yet. A turn that fails is undone. */
 export async function* teamTurn(
   team: Team,
   unread: readonly ChatMessage[],
@@ -30,7 +30,7 @@ export async function* teamTurn(
   }
   if (result === undefined) {
     throw new InvalidInputError(`The run of team "${team.name}" ended without a TaskResult`, {
-      remedy: "Let its runStream() yield a TaskResult as its last item.",
+      remedy: "Make its runStream() yield a TaskResult as its last item.",
     });
   }
   await onResult(result);

@@ -13,9 +13,10 @@ export interface Team extends AsyncDisposable {
   /**
    * Works on a task until the team stops. Without a task, it continues where it stopped.
    *
-   * @throws `options.signal.reason` after an abort, once nothing of the run is left running. The team can continue later.
-   * @throws the very error that an agent threw.
-   * @throws InvalidInputError if the team is running already.
+   * @throws `options.signal.reason` after an abort, once nothing of the run is still running. The team can continue
+   * later.
+   * @throws the error that an agent threw, unchanged.
+   * @throws InvalidInputError if the team is already running.
    */
   run(options?: RunOptions): Promise<TaskResult>;
 
@@ -23,8 +24,8 @@ export interface Team extends AsyncDisposable {
   runStream(options?: RunOptions): AsyncIterable<AgentMessage | TaskResult>;
 
   /**
-   * Pauses a run: no turn begins, and agents that speak are not read any more, so a program that prints waits. Models and
-   * programs continue to compute. To end and save a run instead, use a condition, or abort it.
+   * Pauses a run: no new turn begins, and the streams of speaking agents are not read, so a program that prints has to
+   * wait. Models and programs continue to compute. To end and save a run instead, use a condition, or abort it.
    */
   pause(): Promise<void>;
 
@@ -34,7 +35,7 @@ export interface Team extends AsyncDisposable {
   /** Starts over: resets the agents, the conditions and the order of speakers. Not while running. */
   reset(): Promise<void>;
 
-  /** The conversation, the next speaker and the memories of all agents, as plain JSON. Not while running. */
+  /** Returns the conversation, the next speaker and the memories of all agents, as plain JSON. Not while running. */
   saveState(): Promise<JsonObject>;
 
   /**

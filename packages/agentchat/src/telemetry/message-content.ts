@@ -1,19 +1,19 @@
 import type { CreateResult, JsonObject, ModelMessage, ToolCall } from "@fenced/core";
 import { captured } from "@fenced/core/telemetry";
 
-/** What was said to a model, as JSON in the conventions' shape. Images are named, and their bytes left out. */
+/** A model's input as JSON, in the conventions' shape. Mentions images without their bytes. */
 export function inputMessages(messages: readonly ModelMessage[]): string {
   return JSON.stringify(messages.map((message) => ({ role: message.role, parts: partsOf(message) })));
 }
 
-/** What a model answered, as JSON in the conventions' shape. */
+/** A model's answer as JSON, in the conventions' shape. */
 export function outputMessages(result: CreateResult): string {
   const { content, thought } = result;
   const parts = [...reasoning(thought), ...(typeof content === "string" ? [text(content)] : content.map(toolCall))];
   return JSON.stringify([{ role: "assistant", parts, finish_reason: finishReason(result) }]);
 }
 
-/** Why a model stopped writing, in the conventions' words. */
+/** Why a model stopped writing, in the conventions' terms. */
 export function finishReason({ finishReason: reason }: CreateResult): string {
   if (reason === "tool-calls") return "tool_call";
   return reason === "content-filter" ? "content_filter" : reason;

@@ -5,7 +5,7 @@ import { finishReason, inputMessages, outputMessages } from "./message-content.t
 import { callDuration, tokenUsage } from "./metrics.ts";
 import { usageAttributes } from "./usage-attributes.ts";
 
-/** A model call as it is made. */
+/** A model call to watch. */
 export interface WatchedModelCall {
   readonly modelInfo: ModelInfo;
   readonly messages: readonly ModelMessage[];
@@ -14,9 +14,9 @@ export interface WatchedModelCall {
 }
 
 /**
- * Watches a model call, whichever client it goes through.
+ * Watches a model call, with any client.
  *
- * @param ask - calls the model, yields what is streamed, and tells of every chunk.
+ * @param ask - calls the model, yields what is streamed, and reports every chunk.
  */
 export function watchModelCall<Chunk, Call extends { readonly result: CreateResult }>(
   { modelInfo, messages, stream, request }: WatchedModelCall,
@@ -43,7 +43,7 @@ export function watchModelCall<Chunk, Call extends { readonly result: CreateResu
   );
 }
 
-/** Remembers when the first chunk came; later calls of what it returns do nothing. */
+/** Returns a function that records when the first chunk came; later calls do nothing. */
 function firstChunkTimer(operation: Operation): () => void {
   const started = performance.now();
   let came = false;

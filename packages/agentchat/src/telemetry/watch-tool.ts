@@ -4,7 +4,7 @@ import type { Tool } from "../tools/tool.ts";
 import { conventions } from "./conventions.ts";
 import { toolDuration } from "./metrics.ts";
 
-/** Watches the execution of a tool. What the tool throws goes to the model; for its span it is a failure. */
+/** Watches the execution of a tool. An error that the tool throws goes to the model and marks the span as failed. */
 export function watchTool(
   { call, tool, agentName }: { readonly call: ToolCall; readonly tool: Tool; readonly agentName: string | undefined },
   execute: () => Promise<string>,

@@ -9,7 +9,7 @@ import { usageAttributes } from "./usage-attributes.ts";
 
 type Items = AsyncGenerator<AgentMessage | AgentResponse, void, void>;
 
-/** Lets an agent answer, and watches it. */
+/** Runs and watches an agent's turn. */
 export function watchTurn(
   agent: Pick<ChatAgent, "name" | "description" | "onMessagesStream">,
   messages: readonly ChatMessage[],
@@ -32,7 +32,7 @@ export function watchTurn(
   );
 }
 
-/** Passes a turn's items on. The messages say how many tokens its model calls took. */
+/** Passes a turn's items on, and sums the tokens that its messages report. */
 async function* sumUsage(operation: Operation, items: AsyncIterable<AgentMessage | AgentResponse>): Items {
   const total = { promptTokens: 0, completionTokens: 0 };
   try {

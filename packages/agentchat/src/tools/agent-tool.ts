@@ -16,15 +16,15 @@ const otherOptions: z.ZodType<AgentToolOptions> = optionsSchema({
 } satisfies OptionSchemas<AgentToolOptions>);
 
 /**
- * An agent as a tool of another agent, under its own name and description. What it says and does is shown in the other
- * agent's stream. Calls come one after another, and the agent remembers from one to the next.
+ * Offers an agent to another agent as a tool, with its own name and description. Its messages and events appear in the
+ * other agent's stream. Calls run one at a time, and the agent remembers earlier ones.
  *
  * @example
  * const historian = new AssistantAgent({ name: "historian", modelClient, description: "Knows when things happened." });
  * const writer = new AssistantAgent({ name: "writer", modelClient, tools: [new AgentTool(historian)], maxToolIterations: 3 });
  */
 export class AgentTool extends TaskRunnerTool {
-  /** Makes the tool that `dumpComponent` described. It owns its agent, and ends it when it is disposed of. */
+  /** Creates the tool that `dumpComponent` described. It owns its agent and disposes of it when it is disposed of. */
   static readonly component: Component<AgentTool> = defineComponent({
     provider: "@fenced/agentchat:AgentTool",
     componentType: "tool",
@@ -40,7 +40,7 @@ export class AgentTool extends TaskRunnerTool {
   readonly #options: AgentToolOptions;
 
   /**
-   * @param agent - not closed by this class; you own it.
+   * @param agent - you own it; this class does not dispose of it.
    * @throws InvalidInputError if it is not an agent, or an option is unknown or wrong.
    */
   constructor(agent: ChatAgent, options: AgentToolOptions = {}) {

@@ -18,7 +18,7 @@ import type { Tool } from "./tool.ts";
 export interface CodeExecutorToolOptions {
   /** Default: `execute_code`. */
   readonly name?: string | undefined;
-  /** Default: says what the tool does, in which languages, and which functions the code can import. */
+  /** Default: describes the tool, its languages and the functions that code can import. */
   readonly description?: string | undefined;
   /** Maximum characters of output for the model; longer output keeps its head and tail. Default: 30,000. */
   readonly maxOutputCharacters?: number | undefined;
@@ -41,15 +41,15 @@ const configSchema = z.strictObject({
 });
 
 /**
- * A code executor as a tool of an assistant. Output is cut to head and tail; failures and empty
- * output are said in words.
+ * Offers a code executor to an assistant as a tool. Long output keeps its head and tail; failures and empty output are
+ * described in words.
  *
  * @example
  * await using executor = new LocalCommandLineCodeExecutor();
  * const analyst = new AssistantAgent({ name: "analyst", modelClient, tools: [new CodeExecutorTool(executor)] });
  */
 export class CodeExecutorTool implements Tool, AsyncDisposable {
-  /** Makes the tool that `dumpComponent` described. It owns its executor, and stops it when it is disposed of. */
+  /** Creates the tool that `dumpComponent` described. It owns its executor and stops it when it is disposed of. */
   static readonly component: Component<CodeExecutorTool> = defineComponent({
     provider: "@fenced/agentchat:CodeExecutorTool",
     componentType: "tool",
@@ -89,7 +89,7 @@ export class CodeExecutorTool implements Tool, AsyncDisposable {
     const block = argumentsSchema.parse(args);
     const result = await this.#codeExecutor.executeCodeBlocks([block], signalOption(signal));
     const maxOutputCharacters = this.#maxOutputCharacters ?? 30_000;
-    // Tools answer in text: the model is told how many images it does not see.
+    // Tools answer with text: the model is told how many images it does not see.
     return codeResultForModel(result, 1, { maxImages: 0, maxOutputCharacters }).text;
   }
 
@@ -103,7 +103,7 @@ export class CodeExecutorTool implements Tool, AsyncDisposable {
     return CodeExecutorTool.component.dump(settings);
   }
 
-  /** Stops the executor if `loadComponent` made it for this tool. */
+  /** Stops the executor if `loadComponent` created it for this tool. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#ownsExecutor) await this.#codeExecutor.stop();
   }

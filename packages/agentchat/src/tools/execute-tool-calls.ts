@@ -12,17 +12,17 @@ import { isZodType, type Tool } from "./tool.ts";
 // Longer than an executor needs to kill what it runs.
 const graceMs = 15_000;
 
-/** How tool calls are run. */
+/** Options of `executeToolCalls`. */
 export interface ToolCallOptions {
   readonly tools: readonly Tool[];
   readonly signal: AbortSignal | undefined;
-  /** Whose calls they are, for telemetry. */
+  /** The agent that makes the calls, for telemetry. */
   readonly agentName?: string;
 }
 
 /**
- * Runs tool calls side by side and yields what the agents behind them say. Everything that goes wrong with a call becomes
- * its result, so that the model can correct itself; only an abort rejects.
+ * Runs tool calls in parallel and yields messages and events of the agents behind them. An error in a call becomes its
+ * result, so that the model can correct itself; only an abort rejects.
  */
 export async function* executeToolCalls(
   calls: readonly ToolCall[],

@@ -7,7 +7,7 @@ import { isChatMessage } from "../messages/message-guards.ts";
 import { messageToText } from "../messages/message-to-text.ts";
 import type { Tool } from "./tool.ts";
 
-/** Who works on a task: an agent or a team. */
+/** An agent or a team that works on a task. */
 export interface TaskRunner extends AsyncDisposable {
   readonly name: string;
   readonly description: string;
@@ -29,7 +29,7 @@ const argumentsSchema = z.object({
   task: z.string().describe("What to do, with all the information needed to do it."),
 });
 
-/** An agent or a team as a tool: calls come one after another, and it remembers from one call to the next. */
+/** Offers an agent or a team as a tool. Calls run one at a time, and it remembers earlier ones. */
 export abstract class TaskRunnerTool implements Tool, AsyncDisposable {
   readonly name: string;
   readonly description: string;
@@ -46,7 +46,7 @@ export abstract class TaskRunnerTool implements Tool, AsyncDisposable {
     this.#onlyLast = returnValueAsLastMessage;
   }
 
-  /** Has the task done and returns what was said, as text. */
+  /** Runs the task and returns the messages as text. */
   async execute(args: JsonObject, options: SignalOptions = {}): Promise<string> {
     const items = this.executeStream(args, options);
     let step = await items.next();
@@ -54,7 +54,7 @@ export abstract class TaskRunnerTool implements Tool, AsyncDisposable {
     return step.value;
   }
 
-  /** The same as it happens. */
+  /** Does the same as a stream. */
   async *executeStream(args: JsonObject, { signal }: SignalOptions = {}): AsyncGenerator<AgentMessage, string, void> {
     const { task } = argumentsSchema.parse(args);
     const before = this.#lastCall;
@@ -93,12 +93,12 @@ export abstract class TaskRunnerTool implements Tool, AsyncDisposable {
   /** @throws ComponentError if the agent or team cannot be dumped. */
   abstract dumpComponent(): ComponentModel;
 
-  /** Ends the agent or team if `loadComponent` made it for this tool. */
+  /** Disposes of the agent or team if `loadComponent` created it for this tool. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#ownsRunner) await this.#runner[Symbol.asyncDispose]();
   }
 
-  /** Makes the tool end its agent or team when it is disposed of. */
+  /** Disposes of the agent or team together with the tool. */
   protected ownRunner(): void {
     this.#ownsRunner = true;
   }

@@ -22,15 +22,15 @@ const toolOptions: z.ZodType<TeamToolOptions> = optionsSchema({
 } satisfies OptionSchemas<TeamToolOptions>);
 
 /**
- * A team as a tool of an agent. What its agents say and do is shown in the agent's stream. Calls come one after another, and
- * the team remembers from one to the next.
+ * Offers a team to an agent as a tool. Messages and events of the team appear in the agent's stream. Calls run one at a
+ * time, and the team remembers earlier ones.
  *
  * @example
  * const research = new TeamTool(team, { name: "research", description: "Finds out about a topic.", returnValueAsLastMessage: true });
  * const writer = new AssistantAgent({ name: "writer", modelClient, tools: [research], maxToolIterations: 3 });
  */
 export class TeamTool extends TaskRunnerTool {
-  /** Makes the tool that `dumpComponent` described. It owns its team, and ends it when it is disposed of. */
+  /** Creates the tool that `dumpComponent` described. It owns its team and disposes of it when it is disposed of. */
   static readonly component: Component<TeamTool> = defineComponent({
     provider: "@fenced/agentchat:TeamTool",
     componentType: "tool",
@@ -51,7 +51,7 @@ export class TeamTool extends TaskRunnerTool {
   readonly #options: TeamToolOptions;
 
   /**
-   * @param team - not closed by this class; you own it.
+   * @param team - you own it; this class does not dispose of it.
    * @throws InvalidInputError if it is not a team, or an option is unknown or wrong.
    */
   constructor(team: Team, options: TeamToolOptions = {}) {

@@ -11,23 +11,23 @@ export interface Tool {
   readonly name: string;
   /** Describes to the model what it does and when to use it. */
   readonly description: string;
-  /** The arguments, an object: a zod schema, against which they are checked, or JSON Schema, which only the model sees. */
+  /** The schema of the arguments, an object: a zod schema, which is also enforced, or JSON Schema, which only the model sees. */
   readonly parameters: z.ZodType | JsonObject;
 
   /**
-   * Does the work. What it throws reaches the model as the result of a failed call.
+   * Does the work. If it throws, the model gets the error as the result of the failed call.
    *
-   * @returns text, or data that is given to the model as JSON.
+   * @returns text, or data that the model gets as JSON.
    */
   execute(args: JsonObject, options: SignalOptions): unknown;
 
   /**
-   * The same as it happens: yields the messages and events of the agents behind the tool, which are shown in the stream of
-   * the agent that calls it, and returns what `execute` returns. Used instead of `execute` if present.
+   * Does the same as a stream: yields the messages and events of the agents behind the tool, which appear in the
+   * calling agent's stream, and returns what `execute` returns. Used instead of `execute` if present.
    */
   executeStream?(args: JsonObject, options: SignalOptions): AsyncGenerator<AgentMessage, unknown, void>;
 
-  /** What the tool remembers, as plain JSON: part of its agent's state. */
+  /** Returns what the tool remembers, as plain JSON: part of its agent's state. */
   saveState?(): Promise<JsonObject>;
 
   /** Restores a state from `saveState`. */
@@ -36,11 +36,11 @@ export interface Tool {
   /** Forgets what it remembers: part of its agent's reset. */
   reset?(): Promise<void>;
 
-  /** The settings as plain JSON. A tool without it makes its agent one that cannot be dumped. */
+  /** Returns the settings as plain JSON. Without it, the tool's agent cannot be dumped. */
   dumpComponent?(): ComponentModel;
 }
 
-/** What `tool` makes a tool from. */
+/** The definition of a tool, for `tool`. */
 export interface ToolDefinition<Parameters extends z.ZodObject> {
   /** See `Tool.name`. */
   readonly name: string;
@@ -48,7 +48,7 @@ export interface ToolDefinition<Parameters extends z.ZodObject> {
   readonly description: string;
   /** The arguments. */
   readonly parameters: Parameters;
-  /** Does the work; may return text or data, or a promise of it. */
+  /** Does the work; returns text or data, or a promise of it. */
   readonly execute: (args: z.output<Parameters>, options: SignalOptions) => unknown;
 }
 
@@ -60,7 +60,7 @@ const toolDefinition = optionsSchema({
 });
 
 /**
- * Makes a tool whose arguments have the types of its zod schema.
+ * Creates a tool whose arguments have the types of its zod schema.
  *
  * @throws InvalidInputError if a part of the definition is unknown or wrong.
  *
@@ -83,15 +83,16 @@ export function tool<Parameters extends z.ZodObject>(definition: ToolDefinition<
   };
 }
 
-/** A tool as the model client wants it. */
+/** Converts a tool for the model client. */
 export function toToolSchema({ name, description, parameters }: Tool): ToolSchema {
   return { name, description, parameters: toJsonSchema(parameters, "input") };
 }
 
 /**
- * A zod schema as JSON Schema; JSON Schema as it is.
+ * Converts a zod schema to JSON Schema; returns JSON Schema unchanged.
  *
- * @param io - describe what the schema takes, or what it makes of that: there, fields with a default are required.
+ * @param io - `input` describes what the schema accepts, `output` what it returns, where fields with a default are
+ * required.
  */
 export function toJsonSchema(schema: z.ZodType | JsonObject, io: "input" | "output" = "output"): JsonObject {
   if (!isZodType(schema)) return schema;
@@ -99,8 +100,8 @@ export function toJsonSchema(schema: z.ZodType | JsonObject, io: "input" | "outp
     const { $schema: _, ...jsonSchema } = toJsonObject(z.toJSONSchema(schema, { io }));
     return jsonSchema;
   } catch (error) {
-    throw new InvalidInputError("This zod schema has no JSON Schema", {
-      remedy: "Leave out transforms, dates and other types that JSON does not have.",
+    throw new InvalidInputError("This zod schema cannot be converted to JSON Schema", {
+      remedy: "Remove transforms, dates and other types that JSON does not have.",
       cause: error,
     });
   }

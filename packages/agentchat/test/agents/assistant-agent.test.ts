@@ -208,8 +208,10 @@ describe("AssistantAgent with tools", () => {
   });
 
   it("rejects tools that cannot be offered", () => {
-    expect(() => assistant([], { tools: [add, add] })).toThrow('"add" cannot be the name');
-    expect(() => assistant([], { tools: [add], handoffs: [{ target: "x", name: "add" }] })).toThrow('"add" cannot');
+    expect(() => assistant([], { tools: [add, add] })).toThrow('cannot have a tool or handoff named "add"');
+    expect(() => assistant([], { tools: [add], handoffs: [{ target: "x", name: "add" }] })).toThrow(
+      'handoff named "add"',
+    );
     expect(() => assistant([], { maxToolIterations: 0 })).toThrow('"maxToolIterations" is 0');
     const modelClient = new ScriptedModel([], { functionCalling: false });
     expect(() => new AssistantAgent({ name: "a", modelClient, handoffs: ["b"] })).toThrow("cannot call tools");

@@ -73,7 +73,7 @@ describe("a fence that is not run", () => {
     );
   });
 
-  it("is told if nothing ran", async () => {
+  it("is reported if nothing ran", async () => {
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor: new ScriptedExecutor() });
     const { chatMessage } = await agent.onMessages(say("```python\nprint(1)\n"));
     expect(chatMessage.content).toMatch(/There is no code block to run\. A block that is never closed is not run:/);

@@ -26,7 +26,7 @@ describe("abortable", () => {
     expect(getEventListeners(controller.signal, "abort")).toEqual([]);
   });
 
-  it("gives work up that does not heed the signal", async () => {
+  it("abandons work that ignores the signal", async () => {
     const controller = new AbortController();
     const waiting = abortable(forever, { signal: controller.signal, graceMs });
     controller.abort("stop");

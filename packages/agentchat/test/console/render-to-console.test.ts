@@ -145,7 +145,7 @@ describe("renderToConsole", () => {
     );
   });
 
-  it("gives code, output and failures colours of their own", async () => {
+  it("shows code, output and failures in their own colours", async () => {
     const runner = new CodeExecutorAgent({
       name: "runner",
       codeExecutor: new ScriptedExecutor([

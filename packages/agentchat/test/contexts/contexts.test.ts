@@ -76,7 +76,7 @@ describe("BufferedChatCompletionContext", () => {
     expect(kept).toEqual(expected);
   });
 
-  it("gives the last call with its results even if that is too long", async () => {
+  it("keeps the last call with its results even if they are too long", async () => {
     expect(await filled(new BufferedChatCompletionContext(1), [user("a"), request, results])).toEqual([
       request,
       results,
@@ -138,7 +138,7 @@ describe("TokenLimitedChatCompletionContext", () => {
     expect(await filled(make(1), [])).toEqual([]);
   });
 
-  it("estimates by itself", async () => {
+  it("estimates without a given counter", async () => {
     const context = new TokenLimitedChatCompletionContext({ tokenLimit: 120 });
     const kept = await filled(context, [user("task"), user("x".repeat(400)), user("y".repeat(400))]);
     expect(kept).toHaveLength(2);

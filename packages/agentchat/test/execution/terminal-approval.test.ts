@@ -58,10 +58,10 @@ describe("terminalApproval", needs("python3", "bash"), () => {
 });
 
 describe("terminalApproval without a terminal", () => {
-  it("takes no answer from a pipe", async () => {
+  it("accepts no answer from a pipe", async () => {
     const { output, exitCode } = await talk([...program, task], ({ stdin }) => stdin.end("y\n"));
     expect(output).toContain("terminalApproval needs a terminal, but standard input or output is not one.");
-    expect(output).toContain("write an approvalFunc that asks some other way.");
+    expect(output).toContain("write an approvalFunc that asks in another way.");
     expect(output).not.toContain("7 is 42");
     expect(exitCode).toBe(1);
   });

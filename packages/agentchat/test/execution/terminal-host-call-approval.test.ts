@@ -54,8 +54,8 @@ ${refused} Ask what they want, or try another way.
     const keys = ["y", "y\r", "n\r"];
     const { output } = await talkInTerminal([...changing, "take back"], { keys, question: "or what to change] " });
     expect(output).toContain("<look taken back,remove false>");
-    expect(output).toContain("The question above was taken back.");
-    expect(output).toContain("This question is another one: read it first.");
+    expect(output).toContain("The question above was withdrawn.");
+    expect(output).toContain("This is a new question: read it first.");
   });
 
   it("counts no key that was pressed before the question was there", async () => {
@@ -65,7 +65,7 @@ ${refused} Ask what they want, or try another way.
     expect(output).toContain("<look true,remove false>");
   });
 
-  it("takes no answer from a pipe", async () => {
+  it("accepts no answer from a pipe", async () => {
     const { output, exitCode } = await talk([...program, task], ({ stdin }) => stdin.end("y\n"));
     expect(output).toContain("terminalHostCallApproval needs a terminal, but standard input or output is not one.");
     expect(exitCode).toBe(1);

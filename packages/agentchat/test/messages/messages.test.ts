@@ -25,7 +25,7 @@ describe.each(everyMessage.map((message) => [message.type, message] as const))("
     expect(message.source).toBe("a");
   });
 
-  it("is told apart", () => {
+  it("can be distinguished", () => {
     expect(isAgentMessage(message)).toBe(true);
     expect(isChatMessage(message)).toBe(type.endsWith("Message"));
     expect(isAgentEvent(message)).toBe(type.endsWith("Event"));

@@ -42,7 +42,7 @@ async function carryOver(from: RoundRobinGroupChat, to: RoundRobinGroupChat): Pr
   await to.loadState(throughJson(await from.saveState()));
 }
 
-describe("a task that is none", () => {
+describe("an invalid task", () => {
   it.each([
     [5],
     [[5]],

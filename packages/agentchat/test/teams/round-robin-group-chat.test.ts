@@ -100,7 +100,7 @@ describe("RoundRobinGroupChat", () => {
     expect(texts(a.received[1] ?? [])).toEqual(["b 2", "more"]);
   });
 
-  it("can be paused from outside and goes on later", async () => {
+  it("can be paused from outside and continues later", async () => {
     const pause = new ExternalTermination();
     const a = new Counter("a");
     const b = new Counter("b");
@@ -179,7 +179,7 @@ describe("RoundRobinGroupChat", () => {
     const b = new Counter("b");
     const participants = [new Talkative({ name: "s", description: "" }), b];
     const team = new RoundRobinGroupChat({ participants, maxTurns: 1 });
-    await expect(team.run({ task: "go" })).rejects.toThrow('Agent "s" went on after its AgentResponse');
+    await expect(team.run({ task: "go" })).rejects.toThrow('Agent "s" yielded more after its AgentResponse');
     expect(texts((await team.run()).messages)).toEqual(["b 2"]);
     expect(b.received.map(texts)).toEqual([["go", "1"]]);
   });

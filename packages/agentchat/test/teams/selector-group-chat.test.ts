@@ -123,7 +123,7 @@ describe("SelectorGroupChat", () => {
     expect(model.requests[2]?.messages.at(-1)?.content).toContain("may not speak again");
   });
 
-  it("asks as often as it is told to", async () => {
+  it("asks as often as configured", async () => {
     const { team, model } = chat(echoes("agent1", "agent2"), ["nobody"], { maxSelectorAttempts: 1, maxTurns: 1 });
     expect(sources((await team.run({ task })).messages)).toEqual(["user", "agent1"]);
     expect(model.requests).toHaveLength(1);

@@ -70,7 +70,7 @@ describe("a team in a team", () => {
     expect(a.received.map(texts)).toEqual([["go"]]);
   });
 
-  it("takes a turn back that fails", async () => {
+  it("undoes a turn that fails", async () => {
     const { team: pair, b } = counters(2);
     const team = new RoundRobinGroupChat({ participants: [pair, new Counter("c")], maxTurns: 2 });
     b.fail = new Error("broken");

@@ -143,7 +143,7 @@ describe("a run that waits for a person", () => {
     expect(told).toHaveLength(2);
   });
 
-  it("waits likewise for an agent by itself, also if it was given more to think about", async () => {
+  it("waits for an agent without a team, too, even after further messages", async () => {
     const executor = new ScriptedExecutor([codeResult({ output: "7\n" })]);
     const modelClient = new ScriptedModel([python("print(7)"), "Seven, quickly."]);
     const make = (answer: ApprovalResponse | undefined): CodeExecutorAgent =>

@@ -36,7 +36,7 @@ async function results(...calls: Parameters<typeof executeToolCalls>[0]): Promis
 }
 
 describe("executeToolCalls", () => {
-  it("gives text as it is and data as JSON", async () => {
+  it("returns text unchanged and data as JSON", async () => {
     const silent: Tool = { ...echo, name: "silent", execute: () => undefined };
     const text: Tool = { ...echo, name: "text", execute: () => "plain" };
     const calls = [call("silent"), call("text"), call("echo", { a: [1] })];
@@ -66,7 +66,7 @@ describe("executeToolCalls", () => {
     expect(next).toEqual(["{}", false]);
   });
 
-  it("takes no text at all for no arguments", async () => {
+  it("accepts an empty text as no arguments", async () => {
     expect(await results(call("echo", ""))).toEqual([["{}", false]]);
   });
 

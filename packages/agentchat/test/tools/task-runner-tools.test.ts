@@ -90,7 +90,7 @@ describe("AgentTool", () => {
     expect(texts(messages)[6]).toBe("helper: Summary from helper");
   });
 
-  it("takes calls of one turn one after another", async () => {
+  it("runs calls of one turn one after another", async () => {
     const calls = [call("echo", { task: "first" }, "1"), call("echo", { task: "second" }, "2")];
     const modelClient = new ScriptedModel([calls]);
     const main = new AssistantAgent({ name: "main", modelClient, tools: [new AgentTool(new Echo("echo"))] });
@@ -140,7 +140,7 @@ describe("AgentTool", () => {
     await expect(asTool.execute({ task: "go" })).rejects.toThrow('"person" has not answered yet.');
   });
 
-  it("refuses what is no agent", () => {
+  it("refuses a value that is not an agent", () => {
     expect(() => new AgentTool(untyped(pair()))).toThrow("must be an agent");
     expect(() => new AgentTool(new Echo("a"), untyped({ name: "b" }))).toThrow("name");
   });
@@ -167,7 +167,7 @@ describe("TeamTool", () => {
     expect(texts(messages)[5]).toBe("from main");
   });
 
-  it("refuses what is no team", () => {
+  it("refuses a value that is not a team", () => {
     expect(() => new TeamTool(untyped({}))).toThrow("must be a team");
   });
 });

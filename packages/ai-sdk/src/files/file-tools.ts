@@ -11,15 +11,15 @@ import * as z from "zod";
 
 /** Options of `fileTools`; all are optional. */
 export interface FileToolsOptions {
-  /** Characters of a file that one call of `read_file` gives. Default: 30,000. */
+  /** Maximum characters that one call of `read_file` returns. Default: 30,000. */
   readonly maxCharacters?: number;
-  /** Files that `list_files` names. Default: 1,000. */
+  /** Maximum number of files that `list_files` returns. Default: 1,000. */
   readonly maxFiles?: number;
-  /** Bytes that one call of `write_file` may write. Default: 1,048,576. */
+  /** Maximum bytes that one call of `write_file` may write. Default: 1,048,576. */
   readonly maxWriteBytes?: number;
 }
 
-/** What `read_file` takes. */
+/** The input of `read_file`. */
 export interface ReadFileInput {
   readonly path: string;
   /** The byte to begin at. */
@@ -31,24 +31,24 @@ export interface ReadFileOutput {
   readonly text: string;
   /** Size of the whole file in bytes. */
   readonly size: number;
-  /** Where the next part begins, in bytes; absent at the end of the file. */
+  /** The offset of the next part in bytes; absent at the end of the file. */
   readonly nextOffset?: number;
 }
 
-/** What `write_file` takes. */
+/** The input of `write_file`. */
 export interface WriteFileInput {
   readonly path: string;
   readonly content: string;
 }
 
-/** What `list_files` gives. */
+/** The output of `list_files`. */
 export interface ListFilesOutput {
   readonly files: readonly FileInfo[];
-  /** How many there are; `files` may name fewer. */
+  /** The total number of files; `files` may list fewer. */
   readonly total: number;
 }
 
-/** The tools that `fileTools` makes. */
+/** The tools that `fileTools` creates. */
 export type FileTools = Record<"list_files", Tool<{ directory?: string | undefined }, ListFilesOutput>> &
   Record<"read_file", Tool<ReadFileInput, ReadFileOutput>> &
   Record<"write_file", Tool<WriteFileInput, { path: string; bytes: number }>>;
@@ -62,9 +62,9 @@ const argumentsSchema = optionsSchema({ executor: codeExecutorOption, ...schemas
 const path = z.string().min(1).describe("Relative to the workspace, the directory in which code runs.");
 
 /**
- * The files of an executor's workspace as tools, to give a model beside `codeExecutionTool`: `list_files`, `read_file`
- * and `write_file`. No path leads out of the workspace. What a model can put right, such as a wrong path, is a
- * `tool-error` that says how.
+ * Creates the tools `list_files`, `read_file` and `write_file` for an executor's workspace, to use next to
+ * `codeExecutionTool`. Paths cannot leave the workspace. A mistake that the model can correct, such as a wrong path, is
+ * a `tool-error` that says how.
  *
  * @throws InvalidInputError if an option is unknown or wrong.
  *
@@ -119,7 +119,7 @@ async function readPart(
 ): Promise<ReadFileOutput> {
   const { size, type } = await files.stat(file);
   if (type === "directory") throw notText(file, "is a directory");
-  // A character has up to four bytes: the last one of this part may need more of them.
+  // A character has up to four bytes, so the last one of this part may need a few more.
   const range = { start: offset, end: offset + maxBytes + 2, ...(signal ? { signal } : {}) };
   const bytes = new Uint8Array(await new Response(files.readStream(file, range)).arrayBuffer());
   const end = endOfCharacter(bytes, maxBytes);
@@ -130,11 +130,11 @@ async function readPart(
     const rest = offset + end < size ? { nextOffset: offset + end } : {};
     return { text: text.decode(part), size, ...rest };
   } catch {
-    throw notText(file, "is not UTF-8 text from there on");
+    throw notText(file, "is not UTF-8 text from this offset on");
   }
 }
 
-/** Where the character ends that the byte before `at` belongs to. */
+/** The end of the character that contains the byte before `at`. */
 function endOfCharacter(bytes: Uint8Array, at: number): number {
   let end = Math.min(at, bytes.length);
   while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end += 1;

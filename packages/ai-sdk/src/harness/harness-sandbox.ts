@@ -21,17 +21,17 @@ import type {
 
 /** The session that an executor is created for. */
 export interface HarnessExecutorRequest {
-  /** Identifies the session, also in another process: name the container or the work directory after it. */
+  /** Identifies the session, even across processes: name the container or the work directory after it. */
   readonly sessionId: string;
-  /** The session was there before: its files should be, too. */
+  /** True if the session existed before; its files should still be there. */
   readonly resumed: boolean;
-  /** What programs may connect to now; pass it as `network: { allow }`, so that `setNetworkPolicy` has an effect. */
+  /** Hosts that programs may connect to now. Pass it as `network: { allow }`, so that `setNetworkPolicy` takes effect. */
   readonly allow: () => readonly string[];
 }
 
 /** Options of `harnessSandbox`. */
 export interface HarnessSandboxOptions {
-  /** Creates an executor with `processes` for a session, which then starts and stops it. */
+  /** Creates an executor with `processes` for a session. The session starts and stops it. */
   readonly createExecutor: (request: HarnessExecutorRequest) => CodeExecutor | Promise<CodeExecutor>;
   /** Deletes what a session left behind when it is destroyed, such as its work directory. Default: nothing. */
   readonly destroy?: (sessionId: string) => void | Promise<void>;
@@ -46,13 +46,13 @@ const harnessOptions: z.ZodType<HarnessSandboxOptions> = optionsSchema({
 } satisfies OptionSchemas<HarnessSandboxOptions>);
 const created = z.object({ executor: codeExecutorOption });
 
-/** Nothing that a harness generates is refused, and no id leads out of a directory or into an option. */
+/** Accepts every id that a harness generates; no id can leave a directory or act as a command-line option. */
 const sessionIdPattern = /^[A-Za-z0-9][\w.-]{0,127}$/;
 
 /**
- * Sandboxes for `HarnessAgent` of the AI SDK, over executors that you create: containers, for example. Each session has
- * an executor of its own. What a session leaves for `resumeSession` is what its executor keeps: give it a work
- * directory, or a container, by the id of the session.
+ * Provides sandboxes for the AI SDK's `HarnessAgent` with executors that you create, such as containers. Each session
+ * has its own executor. `resumeSession` finds what the executor keeps: give it a work directory or a container named
+ * after the session's id.
  *
  * @throws InvalidInputError if an option is unknown or wrong.
  *
@@ -91,7 +91,7 @@ async function open(
     throw new InvalidInputError(
       `The session's id ${JSON.stringify(sessionId)} cannot name a container or a directory`,
       {
-        remedy: "Use letters, digits, `_`, `-` and `.`, at most 128, and begin with a letter or a digit.",
+        remedy: "Use at most 128 letters, digits, `_`, `-` and `.`, starting with a letter or a digit.",
       },
     );
   }
@@ -115,7 +115,7 @@ interface SessionParts {
   readonly destroy: HarnessSandboxOptions["destroy"];
 }
 
-/** A sandbox with what only the harness may do. */
+/** A sandbox with the methods that only the harness may call. */
 class ExecutorHarnessSession extends SandboxOverProcesses implements HarnessSandboxSession {
   readonly #executor: CodeExecutor;
   readonly #parts: SessionParts;
@@ -142,7 +142,7 @@ class ExecutorHarnessSession extends SandboxOverProcesses implements HarnessSand
     const here = processesOf(this.#executor).ports.get(port);
     if (here !== undefined) return `${protocol}://127.0.0.1:${here}`;
     throw new InvalidInputError(`The sandbox does not publish port ${port}`, {
-      remedy: "Let createExecutor list it, for example with `dockerPorts` of DockerCommandLineCodeExecutor.",
+      remedy: "Publish it in createExecutor, for example with `dockerPorts` of DockerCommandLineCodeExecutor.",
     });
   }
 

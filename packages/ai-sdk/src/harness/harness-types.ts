@@ -11,7 +11,7 @@ export type HarnessNetworkPolicy =
       readonly deniedCIDRs?: readonly string[] | undefined;
     };
 
-/** A port to reach a program in the sandbox by. */
+/** A port of a program in the sandbox. */
 export interface HarnessPort {
   readonly port: number;
   /** Default: `"http"`. */
@@ -26,31 +26,31 @@ export interface HarnessSandboxSession extends ExecutorSandboxSession {
   readonly defaultWorkingDirectory: string;
   /** The ports that the executor publishes. */
   readonly ports: readonly number[];
-  /** The address of this host that leads to a port. */
+  /** Returns the address on this host that leads to a port. */
   getPortEndpoint(options: HarnessPort): Promise<{ readonly url: string }>;
-  /** The same as text. */
+  /** Returns the same address as a string. */
   getPortUrl(options: HarnessPort): Promise<string>;
   /** Stops the executor. */
   stop(): Promise<void>;
-  /** Stops the executor, and then calls `destroy` of the provider's options. */
+  /** Stops the executor, then calls `destroy` of the provider's options. */
   destroy(): Promise<void>;
   /**
-   * Sets what programs may connect to from now on; connections that are open stay open.
+   * Sets which hosts programs may connect to from now on; open connections stay open.
    *
-   * @throws InvalidInputError if it names CIDRs, which cannot be told from names here.
+   * @throws InvalidInputError if it contains CIDRs, which are not supported.
    */
   setNetworkPolicy(policy: HarnessNetworkPolicy): Promise<void>;
-  /** Files and commands only. */
+  /** Returns the sandbox with files and commands only. */
   restricted(): ExecutorSandboxSession;
 }
 
-/** What a harness asks for when it creates a session. */
+/** A harness's request to create a session. */
 export interface HarnessSessionRequest {
   readonly sessionId?: string | undefined;
   readonly abortSignal?: AbortSignal | undefined;
-  /** Names what `onFirstCreate` installs; not used, since nothing is kept between sessions. */
+  /** Identifies what `onFirstCreate` installs; unused, because nothing is kept between sessions. */
   readonly identity?: string | undefined;
-  /** Sets a new sandbox up. */
+  /** Sets up a new sandbox. */
   readonly onFirstCreate?:
     | ((session: ExecutorSandboxSession, options: { abortSignal?: AbortSignal }) => Promise<void>)
     | undefined;

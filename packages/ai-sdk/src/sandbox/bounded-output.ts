@@ -1,4 +1,4 @@
-/** An output of which the beginning and the end are kept. */
+/** Keeps the beginning and the end of an output. */
 export class BoundedOutput {
   readonly #most: number;
   readonly #head: Uint8Array[] = [];
@@ -11,7 +11,7 @@ export class BoundedOutput {
     this.#most = Math.ceil(maxBytes / 2);
   }
 
-  /** Reads a stream to its end, as text of about `maxBytes` bytes, which says how much is left out. */
+  /** Reads a stream to its end and returns text of about `maxBytes` bytes, with a note about what was left out. */
   static async read(stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<string> {
     const output = new BoundedOutput(maxBytes);
     for await (const bytes of stream) output.#push(bytes);
@@ -22,7 +22,7 @@ export class BoundedOutput {
     const room = Math.min(bytes.length, this.#most - this.#headBytes);
     if (room > 0) this.#head.push(bytes.slice(0, room));
     this.#headBytes += Math.max(0, room);
-    // Of a piece that is larger than all that is kept, only its end.
+    // For a piece larger than everything that is kept, keep only its end.
     const rest = bytes.slice(Math.max(0, room));
     const kept = rest.slice(Math.max(0, rest.length - this.#most));
     this.#dropped += rest.length - kept.length;

@@ -1,18 +1,18 @@
 import { InvalidInputError, type CodeExecutor, type ExecutorProcesses } from "@fenced/core";
 import { BoundedOutput } from "./bounded-output.ts";
 
-/** The exit code by which the programs below say that there is nothing at the path. */
+/** The exit code of the programs below if nothing exists at the path. */
 const missing = 44;
 const refuse = (what: string) => `{ echo "$1 ${what}" >&2; exit 1; }`;
 const ifMissing = (test: string) => `${test} || exit ${missing}`;
 
-/** Programs for a shell, with a path as their first argument; what they print is for this module only. */
+/** Shell programs with a path as their first argument; only this module reads their output. */
 export const programs: Readonly<Record<"read" | "write" | "append" | "discard" | "stat" | "list" | "delete", string>> =
   {
-    // The first byte says that the file is open.
+    // The first byte shows that the file is open.
     read: `${ifMissing('[ -e "$1" ]')}; [ ! -d "$1" ] || ${refuse("is a directory")}
 [ -f "$1" ] || ${refuse("is not a regular file")}; exec 3<"$1" || exit 1; printf +; exec cat <&3`,
-    // What is there stays the same file, with its mode. "$2": where its content is, or nothing if it is the input.
+    // An existing file stays the same file, with its mode. "$2": the file with the content; empty if it is on standard input.
     write: `[ ! -d "$1" ] || ${refuse("is a directory")}
 case $1 in */*) mkdir -p -- "\${1%/*}/" || exit 1 ;; esac
 if [ -z "$2" ]; then exec cat >"$1"; fi; cat <"$2" >"$1"; code=$?; rm -f -- "$2"; exit "$code"`,
@@ -32,7 +32,7 @@ done`,
 [ -L "$1" ] || [ ! -d "$1" ] || ${refuse("is a directory")}; exec rm -f -- "$1"`,
   };
 
-/** A program about one path. */
+/** A program to run on one path. */
 export interface FileProgram {
   readonly program: string;
   readonly path: string;
@@ -42,7 +42,7 @@ export interface FileProgram {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Bytes of an error message that are kept. */
+/** Maximum bytes to keep of an error message. */
 const mostErrorBytes = 4096;
 
 /** @throws InvalidInputError if the executor cannot start programs. */
@@ -54,16 +54,16 @@ export function processesOf({ processes }: CodeExecutor): ExecutorProcesses {
   });
 }
 
-/** A path as an argument that no program takes for an option. */
+/** Turns a path into an argument that no program mistakes for an option. */
 function argument(path: string): string {
   if (path !== "") return path.startsWith("/") ? path : `./${path}`;
   throw new InvalidInputError("The path is empty", { remedy: 'Name a file, or "." for the workspace.' });
 }
 
 /**
- * Runs a program about a path; its output is a stream.
+ * Runs a program on a path and streams its output.
  *
- * @returns the output, from which the program's failure comes as an error.
+ * @returns the output, which throws if the program fails.
  */
 export async function startFileProgram(
   processes: ExecutorProcesses,
@@ -82,7 +82,7 @@ export async function startFileProgram(
     const { exitCode } = await running.wait();
     if (exitCode === missing) return "missing";
     if (exitCode === 0) return "done";
-    const sentence = (await said).trim() || `the program for it ended with exit code ${exitCode}`;
+    const sentence = (await said).trim() || `the operation failed with exit code ${exitCode}`;
     throw new InvalidInputError(`${JSON.stringify(path)} in the sandbox: ${sentence}`, {
       remedy: "Check the path and its permissions where the code runs.",
     });
@@ -91,9 +91,9 @@ export async function startFileProgram(
 }
 
 /**
- * The same for an output that fits into memory.
+ * Does the same for output that fits into memory.
  *
- * @returns `undefined` if there is nothing at the path.
+ * @returns `undefined` if nothing exists at the path.
  */
 export async function runFileProgram(
   processes: ExecutorProcesses,
@@ -110,7 +110,7 @@ export async function runFileProgram(
     if (size <= maxBytes) continue;
     await output.return("done");
     throw new InvalidInputError(`${JSON.stringify(program.path)} has more than ${maxBytes} bytes`, {
-      remedy: "Read it as a stream with readFile(), or a part of it with a command.",
+      remedy: "Read it as a stream with readFile(), or read part of it with a command.",
     });
   }
 }

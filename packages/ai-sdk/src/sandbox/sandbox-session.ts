@@ -29,10 +29,10 @@ import type {
 
 /** Options of `sandboxSession`; all are optional. */
 export interface SandboxSessionOptions {
-  /** Tells a model where commands run. Default: made from the workspace's path and what the executor can do. */
+  /** Tells a model where commands run. Default: generated from the workspace's path and the executor's capabilities. */
   readonly description?: string;
   /**
-   * Bytes that `run` keeps of each output; the middle of a longer one is left out, and a line says so. Default:
+   * Maximum bytes that `run` keeps of each output stream; replaces the middle of longer output with a note. Default:
    * 1,048,576.
    */
   readonly maxOutputBytes?: number;
@@ -44,14 +44,14 @@ const sessionOptions: OptionSchemas<SandboxSessionOptions> = {
 };
 const argumentsSchema = optionsSchema({ executor: codeExecutorOption, ...sessionOptions });
 
-/** Limits in bytes: a file in memory, a directory's listing, a piece of a file that is written. */
+/** Limits in bytes: a file in memory, a directory listing, a piece of a file to write. */
 const [mostFileBytes, mostListingBytes, pieceBytes] = [536_870_912, 67_108_864, 1_048_576];
 
 /**
- * An executor as a sandbox of AI SDK 7: for `experimental_sandbox` of `generateText`, `streamText` and agents, whose
- * tools run commands in it and read and write its files.
+ * Turns an executor into a sandbox of AI SDK 7, for `experimental_sandbox` of `generateText`, `streamText` and agents.
+ * Their tools run commands in it and read and write its files.
  *
- * @param executor - one with `processes`. Started by the first use; stays the caller's, who stops it.
+ * @param executor - one with `processes`. The first use starts it; you stop it.
  * @throws InvalidInputError if the executor cannot start programs, or an option is unknown or wrong.
  *
  * @example
@@ -63,7 +63,7 @@ export function sandboxSession(executor: CodeExecutor, options: SandboxSessionOp
   return new SandboxOverProcesses(executor, options);
 }
 
-/** A sandbox over the programs of an executor. */
+/** A sandbox that runs on an executor's `processes`. */
 export class SandboxOverProcesses implements ExecutorSandboxSession {
   readonly #executor: CodeExecutor;
   readonly #processes: ExecutorProcesses;
@@ -137,7 +137,7 @@ export class SandboxOverProcesses implements ExecutorSandboxSession {
   }
 
   async writeFile({ path, content, abortSignal }: SandboxContent<ReadableStream<Uint8Array>>): Promise<void> {
-    // Pieces wait beside the workspace's own files until all have come, so that no reader finds half a file.
+    // Pieces are collected in a separate file until all have arrived, so that no reader finds half a file.
     const part = `.fenced-part-${randomUUID()}`;
     let waiting = Buffer.alloc(0);
     let parts = 0;
@@ -225,10 +225,10 @@ function decoderFor(encoding: string): TextDecoder {
 }
 
 function unknownEncoding(encoding: string): InvalidInputError {
-  return new InvalidInputError(`There is no encoding ${JSON.stringify(encoding)}`, { remedy: 'Use "utf-8".' });
+  return new InvalidInputError(`Unknown encoding ${JSON.stringify(encoding)}`, { remedy: 'Use "utf-8".' });
 }
 
-/** The lines from `start` to `end`, from 1 and inclusive; line ends are those of the file. */
+/** The lines from `start` to `end`, counted from 1 and inclusive, with the file's own line endings. */
 function linesOf(text: string, start: number | undefined, end: number | undefined): string {
   if (start === undefined && end === undefined) return text;
   const lineEnd = ["\r\n", "\n", "\r"].find((each) => text.includes(each)) ?? "\n";

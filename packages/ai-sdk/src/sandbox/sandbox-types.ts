@@ -1,16 +1,16 @@
-/** What `run` and `spawn` take. */
+/** Options of `run` and `spawn`. */
 export interface SandboxCommand {
   /** A command line for `/bin/sh`. */
   readonly command: string;
   /** Absolute, or relative to the workspace. Default: the workspace. */
   readonly workingDirectory?: string | undefined;
-  /** Variables over the executor's. Default: none. */
+  /** Environment variables; they override the executor's. Default: none. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Kills everything that the command started; `run`, or `wait()` of `spawn`, then rejects with its reason. */
   readonly abortSignal?: AbortSignal | undefined;
 }
 
-/** One path of the sandbox: absolute, or relative to the workspace. */
+/** A path in the sandbox: absolute, or relative to the workspace. */
 export interface SandboxPath {
   readonly path: string;
   readonly abortSignal?: AbortSignal | undefined;
@@ -31,21 +31,21 @@ export interface SandboxContent<Content> extends SandboxPath {
   readonly content: Content;
 }
 
-/** What is at a path, links followed. */
+/** Type and size of what is at a path; follows links. */
 export interface SandboxFileStat {
   /** `other`: a device, a socket or a named pipe. */
   readonly type: "file" | "directory" | "other";
-  /** Size in bytes; 0 for what is not a file. */
+  /** Size in bytes; 0 unless it is a file. */
   readonly size: number;
 }
 
-/** An entry of a directory; links are not followed. */
+/** An entry of a directory; does not follow links. */
 export interface SandboxDirectoryEntry {
   readonly name: string;
   readonly type: "file" | "directory" | "symlink" | "other";
 }
 
-/** A command that runs. */
+/** A running command. */
 export interface SandboxProcess {
   readonly stdout: ReadableStream<Uint8Array>;
   readonly stderr: ReadableStream<Uint8Array>;
@@ -53,15 +53,15 @@ export interface SandboxProcess {
   kill(): Promise<void>;
 }
 
-/** A command that runs, and reads what is written to it meanwhile. */
+/** A running command whose input you can write. */
 export interface WritableSandboxProcess extends SandboxProcess {
-  /** See `stdin` of `WritableProcess`. Closing it lets the command read to the end of its input. */
+  /** See `stdin` of `WritableProcess`. Closing it ends the command's input. */
   readonly stdin: WritableStream<Uint8Array>;
 }
 
 /**
- * An executor in the form of AI SDK 7's `Experimental_SandboxSession`. Everything happens where the code runs, inside of
- * its fence: paths are paths there, and links lead where they lead there.
+ * An executor in the form of AI SDK 7's `Experimental_SandboxSession`. Everything happens where the code runs, inside
+ * its fence, and paths and links are resolved there.
  */
 export interface ExecutorSandboxSession {
   /** Tells a model where commands run. */
@@ -69,14 +69,14 @@ export interface ExecutorSandboxSession {
   /** Runs a command line to its end. */
   run(options: SandboxCommand): Promise<{ exitCode: number; stdout: string; stderr: string }>;
   /**
-   * Starts a command line. Its output has to be read, or cancelled, or it waits. `stdin`: its input is written while it
-   * runs. Default: false; it is empty.
+   * Starts a command line. Read or cancel its output, or it blocks. `stdin`: write its input while it runs. Default:
+   * false, for empty input.
    */
   spawn(options: SandboxCommand & { readonly stdin: true }): Promise<WritableSandboxProcess>;
   spawn(options: SandboxCommand & { readonly stdin?: boolean | undefined }): Promise<SandboxProcess>;
   /** `null` if there is no file. */
   readFile(options: SandboxPath): Promise<ReadableStream<Uint8Array> | null>;
-  /** At most 512 MiB. `null` if there is no file. */
+  /** Reads at most 512 MiB. `null` if there is no file. */
   readBinaryFile(options: SandboxPath): Promise<Uint8Array | null>;
   /** `null` if there is no file. */
   readTextFile(options: SandboxTextPath): Promise<string | null>;
@@ -85,10 +85,10 @@ export interface ExecutorSandboxSession {
   writeBinaryFile(options: SandboxContent<Uint8Array>): Promise<void>;
   /** `encoding`: as in `Buffer.from`. Default: `"utf-8"`. */
   writeTextFile(options: SandboxContent<string> & { readonly encoding?: string | undefined }): Promise<void>;
-  /** `null` if there is nothing. */
+  /** `null` if nothing exists there. */
   stat(options: SandboxPath): Promise<SandboxFileStat | null>;
-  /** `null` if there is no directory. Rejects if it is something else. */
+  /** `null` if nothing exists there. Rejects if it is not a directory. */
   listDirectory(options: SandboxPath): Promise<SandboxDirectoryEntry[] | null>;
-  /** False if there is nothing. Rejects if it is a directory. */
+  /** False if nothing exists there. Rejects if it is a directory. */
   deleteFile(options: SandboxPath): Promise<boolean>;
 }

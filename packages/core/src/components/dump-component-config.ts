@@ -90,7 +90,7 @@ function hasToJson(value: object): value is { toJSON(): unknown } {
 
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
-  // An object of another realm has that realm's Object.prototype, which also ends the chain.
+  // The prototype chain of an object from another realm ends at that realm's Object.prototype.
   return prototype === null || (typeof prototype === "object" && Object.getPrototypeOf(prototype) === null);
 }
 

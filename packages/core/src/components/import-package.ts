@@ -4,8 +4,8 @@ import { ComponentError } from "../errors/component-error.ts";
 import { packageOf, resolvePackage } from "./resolve-package.ts";
 
 /**
- * Imports a package that is installed for this package, for the program's main script or in its working directory.
- * Strict installers such as pnpm put an application's packages where only the application finds them.
+ * Imports a package that this package, the program's main script or its working directory can resolve. Strict
+ * installers such as pnpm put an application's packages where only the application finds them.
  *
  * @param importModule - how to import it. Default: try these places in turn.
  * @throws ComponentError if the package is not installed, or throws while it loads.

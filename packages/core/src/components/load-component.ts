@@ -105,7 +105,7 @@ function asComponentError(error: unknown, provider: string): FencedError {
   const isVerdict = FencedError.isInstance(error) && !InvalidInputError.isInstance(error);
   if (isVerdict) return error;
   return new ComponentError(`The config of ${provider} is not valid: ${reasonOf(error)}`, {
-    remedy: "Correct the config; its shape is what dumpComponent of the same component returns.",
+    remedy: "Fix the config: it must have the shape that dumpComponent() of the same component returns.",
     cause: error,
   });
 }

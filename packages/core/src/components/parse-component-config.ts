@@ -14,7 +14,7 @@ export function parseComponentConfig<T>(schema: z.ZodType<T>, config: JsonObject
   const parsed = schema.safeParse(config);
   if (parsed.success) return parsed.data;
   throw new ComponentError(`The config of ${provider} is not valid: ${describeIssues(parsed.error)}`, {
-    remedy: "Correct the config; its shape is what dumpComponent of the same component returns.",
+    remedy: "Fix the config: it must have the shape that dumpComponent() of the same component returns.",
     cause: parsed.error,
   });
 }

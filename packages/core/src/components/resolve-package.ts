@@ -15,7 +15,7 @@ export function resolvePackage(specifier: string, base: string | URL): string | 
     return pathToFileURL(require.resolve(specifier)).href;
   } catch (error) {
     if (!(error instanceof Error && "code" in error)) throw error;
-    // From another location, Node resolves only as require() does, which skips packages that support only import.
+    // From another location, Node can only resolve like require(), which rejects packages that export only for import.
     if (error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
       return resolveForImport(specifier, require.resolve.paths(specifier) ?? []);
     }

@@ -2,7 +2,7 @@ import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-e
 
 const marker = Symbol.for("fenced.error.backend_unavailable");
 
-/** The backend that should run the code (a program, a daemon, a server, a service) cannot be reached or broke down. */
+/** The backend that should run the code (a program, a daemon, a server, a service) cannot be reached or has failed. */
 export class BackendUnavailableError extends FencedError {
   readonly code = "backend_unavailable" as const;
 

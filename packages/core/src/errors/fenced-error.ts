@@ -1,6 +1,6 @@
 import { sanitizeTerminalText } from "../text/sanitize-terminal-text.ts";
 
-/** What a Fenced error needs besides the sentence that states the problem. */
+/** Options of a `FencedError`. */
 export interface FencedErrorOptions {
   /** What to do about it, as a full sentence. The message ends with it. */
   readonly remedy: string;

@@ -16,7 +16,7 @@ export interface StartOptions {
 
 /** Which functions a model is told about. */
 export interface FunctionPromptOptions {
-  /** Those that `ExecuteOptions.functions` will add, besides the executor's own. Default: none. */
+  /** Functions that `ExecuteOptions.functions` will add to the executor's own. Default: none. */
   readonly functions?: readonly HostFunction[];
 }
 
@@ -39,10 +39,7 @@ export interface CodeExecutor extends AsyncDisposable {
   /** The files in the blocks' working directory. */
   readonly files: WorkspaceFiles;
 
-  /**
-   * Starts programs beside blocks: servers, for example. Absent if this executor cannot, as `capabilities.processes`
-   * says.
-   */
+  /** Starts programs that run alongside blocks, such as servers. Absent unless `capabilities.processes` is true. */
   readonly processes?: ExecutorProcesses | undefined;
 
   /**
@@ -52,9 +49,8 @@ export interface CodeExecutor extends AsyncDisposable {
   readonly workspacePath?: string | undefined;
 
   /**
-   * Opens the session. Idempotent; concurrent calls share one start. You can leave it out: before the first `stop()`,
-   * anything that needs the session opens it. Call it to wait at a time of your choice, or to start again after
-   * `stop()`.
+   * Opens the session. Idempotent; concurrent calls share one start. Optional: before the first `stop()`, any call that
+   * needs the session opens it. Call `start()` to choose when to wait, or to start again after `stop()`.
    *
    * @throws BackendUnavailableError if the backend cannot be reached; you can call `start` again.
    * @throws ExecutorStoppedError if the executor is stopped meanwhile, or was disposed of.

@@ -19,7 +19,7 @@ export interface ModelOutput {
   readonly text: string;
   /** The output alone. */
   readonly output: string;
-  /** The executor or these limits cut the output. */
+  /** True if the executor or these limits cut the output. */
   readonly truncated: boolean;
   readonly images: readonly DisplayImage[];
 }
@@ -46,7 +46,8 @@ export function codeResultForModel(
 
 /**
  * Shortens the output of a result's blocks to `maxOutputCharacters` in total, in proportion to their lengths, and keeps
- * the head and tail of each. The rest of the result stays. For results that you store, for example in a chat's state.
+ * the head and tail of each. The rest of the result is unchanged. Use it for results that you store, for example in a
+ * chat's state.
  */
 export function shortenCodeResult(result: CodeResult, maxOutputCharacters: number): CodeResult {
   const { length } = result.output;

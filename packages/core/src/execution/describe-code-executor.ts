@@ -5,8 +5,8 @@ import type { CodeExecutor } from "./code-executor.ts";
  * Describes an executor to a model that can call it as a tool: what it returns, its languages, what survives from call
  * to call, and the functions that code can import.
  *
- * @param languages - those that are offered. Default: all that the executor has.
- * @param functions - those that each call adds, besides the executor's own. Default: none.
+ * @param languages - the languages to offer. Default: all of the executor's.
+ * @param functions - functions that each call adds to the executor's own. Default: none.
  */
 export function describeCodeExecutor(
   executor: CodeExecutor,

@@ -14,7 +14,7 @@ export interface ExecutorCapabilities {
   readonly hostFunctions: readonly string[];
   /** Blocks can read `ExecuteOptions.stdin`. */
   readonly stdin: boolean;
-  /** It can start programs that run beside blocks; see `CodeExecutor.processes`. Default: false. */
+  /** It can start programs that run alongside blocks; see `CodeExecutor.processes`. Default: false. */
   readonly processes?: boolean;
   /**
    * How the code is separated from the host. `none`: it runs as the host's user; `wasm`: an interpreter compiled to

@@ -7,11 +7,11 @@ export interface ProcessOptions {
   readonly command: string | readonly [string, ...string[]];
   /** Where it starts: absolute, or relative to the workspace. Default: the workspace. */
   readonly cwd?: string;
-  /** Environment variables over the executor's. Default: none. */
+  /** Environment variables; they override the executor's. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * What it reads from standard input: all of it, as text or bytes, or `true` to write it while the program runs, to
-   * `stdin` of the handle. Default: nothing.
+   * The whole of its standard input, as text or bytes, or `true` to write to the handle's `stdin` while the program
+   * runs. Default: nothing.
    */
   readonly stdin?: string | Uint8Array | boolean;
   /** Kills the program and everything that it started; `wait()` then rejects with the signal's reason. */
@@ -28,20 +28,20 @@ export interface ProcessExit {
 }
 
 /**
- * A program that was started. It runs until it ends, is killed, or its executor stops or restarts. Children that it
- * leaves running live on until then.
+ * A program that was started. It runs until it ends, is killed, or its executor stops or restarts. Child processes that
+ * it leaves behind keep running until the executor stops or restarts.
  *
- * It waits while more than some hundred kilobytes of its output are not read, whether on `stdout` or `stderr`: read
- * both, or cancel the stream that you do not need, which drops that output.
+ * The program blocks while more than a few hundred kilobytes of its `stdout` or `stderr` are unread: read both, or
+ * cancel the stream that you do not need, which discards its output.
  */
 export interface RunningProcess extends AsyncDisposable {
-  /** What it writes to standard output. Closes when the program has ended, however it ended; `wait()` tells how. */
+  /** Standard output. Closes when the program has ended, however it ended; `wait()` tells how. */
   readonly stdout: ReadableStream<Uint8Array>;
-  /** What it writes to standard error, likewise. */
+  /** Standard error; closes like `stdout`. */
   readonly stderr: ReadableStream<Uint8Array>;
 
   /**
-   * Waits for the end of the program. It does not end while it waits for somebody to read its output.
+   * Waits for the program to end. A program that is blocked because its output is unread does not end.
    *
    * @throws ExecutorStoppedError if the executor was stopped or restarted.
    * @throws BackendUnavailableError if the program could not be started, or the backend broke down.
@@ -59,30 +59,30 @@ export interface RunningProcess extends AsyncDisposable {
 /** A program that was started with `stdin: true`. */
 export interface WritableProcess extends RunningProcess {
   /**
-   * What it reads from standard input. A write resolves when it is on its way: some hundred kilobytes can be, over SSH some
-   * megabytes, before the program has to read, or writers wait. Closing it lets the
-   * program read to the end of its input, and aborting it drops what has not been sent yet.
+   * Standard input. A write resolves once the data is buffered; a few hundred kilobytes (over SSH, a few megabytes) fit
+   * before writers wait for the program to read. Closing the stream ends the program's input; aborting it drops what
+   * has not been sent yet.
    *
-   * A write rejects with `InvalidInputError` once the program has ended or closed its input (where that cannot be seen, as
-   * in a container without Python, once it has ended), and with the reason of `wait()` if `signal` was aborted or the
-   * executor stopped or restarted. Closing never rejects because the program has ended.
+   * A write rejects with `InvalidInputError` once the program has ended or closed its input (only once it has ended
+   * where the executor cannot see that, as in a container without Python), and with the reason of `wait()` if `signal`
+   * was aborted or the executor stopped or restarted. Closing never rejects because the program has ended.
    */
   readonly stdin: WritableStream<Uint8Array>;
 }
 
 /**
- * Starts programs that run beside blocks: servers, watchers, tools of a shell. They have the same fence, files, variables
- * and limits as blocks, except for time limits, and cannot call host functions.
+ * Starts programs that run alongside blocks: servers, watchers, shell tools. They have the same isolation, files,
+ * environment variables and limits as blocks, but no time limits, and they cannot call host functions.
  */
 export interface ExecutorProcesses {
   /**
-   * Ports of programs there that can be reached from this host, each with the port of 127.0.0.1 to connect to. Accurate
-   * after `start()` of the executor; empty if it publishes none.
+   * The programs' ports that this host can reach, each mapped to the port on 127.0.0.1 to connect to. Accurate after
+   * the executor's `start()`; empty if it publishes none.
    */
   readonly ports: ReadonlyMap<number, number>;
 
   /**
-   * Starts a program, and before it an executor that was never started. Resolves as soon as the program has been
+   * Starts a program, and first the executor if it was never started. Resolves as soon as the program has been
    * requested.
    *
    * @throws InvalidInputError if an option is unknown or wrong.

@@ -12,15 +12,15 @@ export interface FileStat extends FileInfo {
   /** Size in bytes; 0 for a directory. */
   readonly size: number;
   /**
-   * Time of the last change, by the clock of the machine that has the file; absent if the backend does not report it.
-   * Some backends report whole seconds only.
+   * Time of the last modification, by the clock of the machine that stores the file; absent if the backend does not
+   * report it. Some backends report whole seconds only.
    */
   readonly modifiedAt?: Date;
 }
 
 /** The part of a file to read. */
 export interface ReadStreamOptions {
-  /** Offset of the first byte to read. Default: 0. Beyond the end of the file there is nothing to read. */
+  /** Offset of the first byte to read. Default: 0. Past the end of the file, the stream is empty. */
   readonly start?: number;
   /**
    * Offset of the last byte to read, inclusive as in an HTTP range and in `fs.createReadStream`. Default: the file's

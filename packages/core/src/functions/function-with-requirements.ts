@@ -69,8 +69,9 @@ export class FunctionWithRequirements {
    * @param requirements - default: none. Python checks the function's body: executors report a mistake there as a
    * `FunctionSetupError` when they set up the functions.
    *
-   * @throws InvalidInputError if the source is not exactly one function, or a string, bracket or block in it never ends
-   * (with line, column and the line's text), or if the requirements are unknown or do not apply to Python.
+   * @throws InvalidInputError if the source is not exactly one function, or a string, bracket or block in it is not
+   * closed (the message gives line, column and the line's text), or if the requirements are unknown or do not apply to
+   * Python.
    */
   static fromString(source: string, requirements: FunctionRequirements = {}): FunctionWithRequirements {
     checkOptions(sourceArgument, { source }, "FunctionWithRequirements.fromString");

@@ -69,7 +69,7 @@ export function assertImportableName(name: string): void {
 export function assertBindingName(name: unknown, what: string): void {
   if (isBindingName(name)) return;
   throw new InvalidInputError(`${JSON.stringify(name)} cannot be ${what}`, {
-    remedy: "Use a single identifier: letters, digits and _, no digit first.",
+    remedy: "Use a single identifier: letters, digits and _, not starting with a digit.",
   });
 }
 

@@ -87,7 +87,7 @@ function assertModule(language: FunctionLanguage, name: string): void {
   const fits = language === "python" ? isPythonModuleName(name) : isJavaScriptModuleName(name);
   if (fits) return;
   throw new InvalidInputError(`${JSON.stringify(name)} is not the name of a ${language} module`, {
-    remedy: `Import modules of the function's own language, ${language === "python" ? '"os.path"' : '"node:fs"'} for one.`,
+    remedy: `Import modules of the function's own language, such as ${language === "python" ? '"os.path"' : '"node:fs"'}.`,
   });
 }
 
@@ -101,7 +101,7 @@ function assertImportedName(language: FunctionLanguage, entry: string | Alias): 
 function assertBinding(language: FunctionLanguage, name: string): void {
   const fits = language === "python" ? isPythonIdentifier(name) : isJavaScriptIdentifier(name);
   if (fits) return;
-  throw new InvalidInputError(`${JSON.stringify(name)} cannot be a name in ${language}`, {
+  throw new InvalidInputError(`${JSON.stringify(name)} is not a valid name in ${language}`, {
     remedy: "Choose a name that is an identifier and not a keyword there.",
   });
 }

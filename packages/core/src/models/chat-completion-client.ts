@@ -7,8 +7,8 @@ export interface ModelInfo {
   /** The model's family or full name, e.g. `"gpt-4o"`; `"unknown"` if it cannot be determined. */
   readonly family: string;
   /**
-   * The model's provider, in the terms of OpenTelemetry's GenAI conventions: `"openai"`, `"azure.ai.openai"`,
-   * `"anthropic"`. For telemetry. Default: unknown.
+   * The model's provider, as OpenTelemetry's GenAI conventions name it: `"openai"`, `"azure.ai.openai"`, `"anthropic"`.
+   * For telemetry. Default: unknown.
    */
   readonly provider?: string;
   /** It understands images. */

@@ -52,7 +52,7 @@ export function isAddress(host: string): boolean {
  */
 export function parseHostPattern(entry: string): HostPattern | { readonly problem: string } {
   if (entry.includes("/")) {
-    return { problem: "must be a host name or an address, without `https://` and without a path" };
+    return { problem: "must be a host name or an address, without `https://` or a path" };
   }
   const [, text = "", digits] = /^(\[.*\]|[^:]*)(?::(\d{1,5}))?$/s.exec(withPort(entry)) ?? [];
   const port = digits === undefined ? undefined : Number(digits);

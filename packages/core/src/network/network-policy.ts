@@ -13,7 +13,7 @@ export interface AllowedNetwork {
    * unless the address itself is listed.
    *
    * A function is asked for each new connection, so that the policy can change while code runs. It must return at once;
-   * entries of its list that are none allow nothing. A policy with a function cannot be dumped.
+   * invalid entries allow nothing. A policy with a function cannot be dumped.
    */
   readonly allow: readonly string[] | (() => readonly string[]);
   /** Headers that the proxy adds to requests, so that the code never sees them. Default: none. */

@@ -10,8 +10,8 @@ import { explainIssues } from "./explain-issues.ts";
 import { nearestName } from "./nearest-name.ts";
 
 /**
- * Validates a caller's options at run time, since JavaScript has no types and TypeScript loses them on the way from a
- * config file. Call it first in every constructor and function that takes options, and use what it returns.
+ * Validates a caller's options at run time: JavaScript callers have no types, and neither do config files. Call it
+ * first in every constructor and function that takes options, and use what it returns.
  *
  * @param schema - made with `optionsSchema`, so that a misspelled name is an error.
  * @param options - the caller's options. Options that are `undefined` count as not given.
@@ -162,7 +162,7 @@ export function objectOption<Kind extends object>(
   );
 }
 
-/** An `AbortSignal`, of any realm. */
+/** An `AbortSignal` from any realm. */
 export const signalOption: z.ZodType<AbortSignal> = objectOption<AbortSignal>(
   ["addEventListener", "removeEventListener", "throwIfAborted"],
   "an AbortSignal",

@@ -82,6 +82,6 @@ export function checkModelMessage(message: unknown, owner: string): void {
 
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
-  // An object of another realm has that realm's Object.prototype, which also ends the chain.
+  // The prototype chain of an object from another realm ends at that realm's Object.prototype.
   return prototype === null || (typeof prototype === "object" && Object.getPrototypeOf(prototype) === null);
 }

@@ -152,8 +152,8 @@ class WatchedStream<Item, Result> implements AsyncGenerator<Item, Result, void> 
 }
 
 /**
- * Binds a function to the context that is active now, whoever calls it: for what an event such as an abort does on
- * behalf of an operation.
+ * Binds a function to the context that is active now. For work that an event, such as an abort, does on behalf of an
+ * operation.
  */
 export function inThisContext<Args extends unknown[], Result>(
   action: (...args: Args) => Result,
@@ -181,7 +181,7 @@ class WatchedOperation implements Operation {
     this.#context = this.#isTraced ? trace.setSpan(parent, this.#span) : parent;
   }
 
-  /** True if nothing records it: neither spans nor metrics, and it is not the parent of anything within it. */
+  /** True if neither spans nor metrics record it, and no span within it needs it as a parent. */
   get isOff(): boolean {
     return !this.#isTraced && safely(() => metricsAreOff(this.#definition.scope), true);
   }

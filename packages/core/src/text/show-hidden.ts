@@ -1,8 +1,8 @@
 /**
- * Writes characters that would hide something of a text from a person, or show it as something else, in another way: escape
- * sequences, marks that change the direction of writing, characters without width. Newlines and tabs stay.
+ * Makes characters visible that could hide part of a text or disguise it: escape sequences, direction marks, zero-width
+ * characters. Newlines and tabs stay.
  *
- * @param write - gets one such character. Default: it is written as its number, `\u{1b}`.
+ * @param write - returns the replacement for one such character. Default: its code point, `\u{1b}`.
  */
 export function showHidden(text: string, write: (character: string) => string = asNumber): string {
   return text.replaceAll(hidingCharacters, write);
@@ -12,7 +12,7 @@ function asNumber(character: string): string {
   return `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`;
 }
 
-// Controls but tab and newline, line separators, marks of direction, what has no width but joins no letters, and empty letters.
+// Controls except tab and newline, line separators, direction marks, zero-width characters that join no letters, blank letters.
 const hidingCharacters =
   // oxlint-disable-next-line no-control-regex, no-misleading-character-class
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u{34f}\u061c\u115f\u1160\u{17b4}\u{17b5}\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e01ef}]/gu;

@@ -1,4 +1,4 @@
-/** The text without halves of characters, which cannot be encoded. */
+/** Replaces lone surrogates, which cannot be encoded, with U+FFFD. */
 export function wellFormed(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, "\ufffd");
 }

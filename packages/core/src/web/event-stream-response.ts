@@ -19,7 +19,7 @@ export interface EventStreamOptions {
   readonly heartbeatMs?: number;
   /**
    * The request's signal; when it is aborted, the stream ends, and with it what is running. Default: only the end of
-   * the response does that.
+   * the response ends it.
    */
   readonly signal?: AbortSignal;
   /** Headers to send besides those of server-sent events. */
@@ -106,7 +106,7 @@ class EventSource {
     await this.#leave();
   }
 
-  // The reader of an aborted stream may be gone, so nothing pulls any more: end what is running at once.
+  // The reader of an aborted stream may be gone and never pull again: end what is running at once.
   readonly #abort = (): void => {
     this.#left.abort(this.#options.signal?.reason);
     this.#leave().catch((error: unknown) => this.#options.onError?.(error));
@@ -140,7 +140,7 @@ class EventSource {
   }
 
   #fail(controller: ReadableStreamDefaultController<Uint8Array>, error: unknown): void {
-    // What could not be sent may come from a stream that goes on.
+    // An item that could not be sent may come from a stream that is still running.
     this.#leave().catch(() => {});
     // A client that disconnected gets nothing more, and the response is already closed.
     if (this.#ended) return;

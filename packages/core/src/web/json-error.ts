@@ -41,7 +41,7 @@ export function errorToJson(error: unknown): JsonError {
   }
   const name = error instanceof Error ? error.name : "Error";
   if (name === "AbortError") return bare("aborted", name, "The run was aborted.");
-  if (name === "TimeoutError") return bare("timeout", name, "The run was ended because its time was up.");
+  if (name === "TimeoutError") return bare("timeout", name, "The run timed out.");
   return bare("internal", "Error", "Internal error; see the server's log.");
 }
 

@@ -17,8 +17,8 @@ export interface ToJsonOptions {
 
 /**
  * Converts what a server may send to a client to plain JSON: bytes become base64, and host paths are left out. Accepts
- * a result, an event of `streamCodeBlocks`, an error, or anything that an agent or a team yields. Of an error that is
- * not a `FencedError`, only the kind is included.
+ * a result, an event of `streamCodeBlocks`, an error, or anything that an agent or a team yields. For an error that is
+ * not a `FencedError`, only its kind is included.
  *
  * @example
  * response.end(JSON.stringify(toJson(await executor.executeCodeBlocks(blocks))));
@@ -35,7 +35,7 @@ export function toJson(value: object, { hostPaths = false }: ToJsonOptions = {})
   return hostPaths ? value : withoutImagePaths(value);
 }
 
-/** Handles agents' messages and what contains them: their images say where they were saved. */
+/** Removes paths from agents' messages and what contains them: an image part says where the image was saved. */
 function withoutImagePaths(value: object): object {
   const changed = { ...value };
   if ("content" in value && Array.isArray(value.content)) Object.assign(changed, { content: value.content.map(part) });

@@ -14,7 +14,7 @@ function pending(): { readonly promise: Promise<void>; readonly reject: (error: 
 }
 
 describe("untilAborted", () => {
-  it("gives what the promise comes to, also without a signal, and leaves no listener", async () => {
+  it("returns the promise's outcome, even without a signal, and leaves no listener", async () => {
     const { signal } = new AbortController();
     expect(await untilAborted(Promise.resolve(1), signal)).toBe(1);
     expect(await untilAborted(Promise.resolve(2), undefined)).toBe(2);
@@ -36,14 +36,14 @@ describe("untilAborted", () => {
 });
 
 describe("within", () => {
-  it("gives what the promise comes to in time, and nothing of one that takes longer", async () => {
+  it("returns the promise's outcome if it is in time, and undefined otherwise", async () => {
     expect(await within(60_000, Promise.resolve(1))).toBe(1);
     expect(await within(Infinity, Promise.resolve(2))).toBe(2);
     expect(await within(1, never)).toBeUndefined();
     await expect(within(60_000, Promise.reject(reason))).rejects.toBe(reason);
   });
 
-  it("does not end the process by a failure that comes late", async () => {
+  it("does not end the process when the promise fails late", async () => {
     const work = pending();
     expect(await within(1, work.promise)).toBeUndefined();
     work.reject(new Error("too late, and heard by nobody"));

@@ -242,7 +242,7 @@ describe("a config that does not fit", () => {
     expect((await loadError(leaf({ config: { name: 1 } }))).message).toContain("@fenced/x:Leaf is not valid: name: ");
   });
 
-  test("so does a schema that the class uses by itself", async () => {
+  test("so does a schema that the class applies itself", async () => {
     const error = await loadError({ ...tree(), config: { leaves: "none" } });
     expect(error.message).toContain("@fenced/x:Tree is not valid: leaves: ");
     expect(error.cause).toBeInstanceOf(z.ZodError);

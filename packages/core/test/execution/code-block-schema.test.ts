@@ -3,7 +3,7 @@ import * as z from "zod";
 import { codeBlockSchema, InvalidInputError } from "../../src/index.ts";
 
 describe("codeBlockSchema", () => {
-  it("tells a model which languages there are, and understands their other names", () => {
+  it("lists the languages for a model, and accepts their aliases", () => {
     const schema = codeBlockSchema(["python", "bash"]);
     expect(z.toJSONSchema(schema, { io: "input" })).toMatchObject({
       type: "object",
@@ -15,7 +15,7 @@ describe("codeBlockSchema", () => {
     expect(schema.safeParse({ language: 1, code: "1" }).success).toBe(false);
   });
 
-  it("takes any language if none are named", () => {
+  it("accepts any language if none are named", () => {
     expect(codeBlockSchema().parse({ language: "ruby", code: "1" })).toEqual({ language: "ruby", code: "1" });
   });
 

@@ -5,7 +5,7 @@ import { codeResult } from "../support/code-result.ts";
 const png = (size: number) => ({ data: { "image/png": new Uint8Array(size) }, files: [] });
 
 describe("codeResultForModel", () => {
-  it("gives a short result as it is", () => {
+  it("returns a short result unchanged", () => {
     const result = codeResult({ output: "42\n" });
     expect(codeResultForModel(result, 1)).toEqual({ text: "42\n", output: "42\n", truncated: false, images: [] });
   });
@@ -35,7 +35,7 @@ describe("codeResultForModel", () => {
     expect(codeResultForModel(codeResult({ output: "long\n", truncated: true }), 1).truncated).toBe(true);
   });
 
-  it("gives the last images that are small enough, and says how many it left out", () => {
+  it("returns the last images that are small enough, and the number of those left out", () => {
     const result = codeResult({ output: "ok\n", displays: [png(1), png(2), png(3), png(11), png(4)] });
     const { images, text } = codeResultForModel(result, 1, { maxImages: 2, maxImageBytes: 10 });
     expect(images.map(({ bytes }) => bytes.length)).toEqual([3, 4]);

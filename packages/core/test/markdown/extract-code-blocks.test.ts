@@ -146,7 +146,7 @@ describe("lists and quotes", () => {
   });
 });
 
-describe("what is no fence, and what must not hide one", () => {
+describe("text that is not a fence, and text that must not hide one", () => {
   test.each([
     ["indented code", ["words", "", "    print(1)", "    print(2)"], []],
     ["indented code at the start", ["    print(1)"], []],

@@ -65,7 +65,7 @@ describe("checkModelMessage", () => {
     expect(() => checkModelMessage({ ...message, source: undefined }, "addMessage")).not.toThrow(TypeError);
   });
 
-  it("refuses what is no message", () => {
+  it("refuses a value that is not a message", () => {
     expect(() => checkModelMessage("Hello", "addMessage")).toThrow('addMessage: "message" is a string.');
   });
 });

@@ -151,7 +151,7 @@ describe("errors over the wire", () => {
 });
 
 describe("fromJson", () => {
-  it("gives back what it does not know, and names a result with parts missing", () => {
+  it("returns unknown values unchanged, and reports a result with missing parts", () => {
     const message = { type: "TextMessage", content: "hello" };
     expect(fromJson(message)).toBe(message);
     expect(fromJson("text")).toBe("text");

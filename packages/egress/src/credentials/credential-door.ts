@@ -45,7 +45,7 @@ export class CredentialDoor {
     return this.#options.credentials.length === 0 ? undefined : (await this.#makeAuthority()).pem;
   }
 
-  /** The credentials for a place; if there are none, a tunnel to it is left alone. */
+  /** The credentials for a place; if there are none, a tunnel to it is passed through unread. */
   credentialsFor({ host, port }: Place): NetworkCredential[] {
     return this.#options.credentials.filter((credential) => {
       const pattern = parseHostPattern(credential.host);
@@ -106,7 +106,7 @@ export class CredentialDoor {
       secured.once("close", () => clearTimeout(timer));
       secured.once("error", (error) => {
         socket.destroy();
-        reject(new Refusal(502, `no secure connection to ${host}: ${errorCode(error)}`));
+        reject(new Refusal(502, `could not connect securely to ${host}: ${errorCode(error)}`));
       });
       secured.once("secureConnect", () => {
         clearTimeout(timer);

@@ -26,7 +26,7 @@ const earlierMs = 24 * 3_600_000;
 export class SessionAuthority {
   readonly #forge: Forge;
   readonly #root: Identity;
-  /** One key for all hosts: anyone who could read one could read them all. */
+  /** One key for all hosts: anyone who can read one key could read them all. */
   readonly #leafKey: { readonly keys: pki.rsa.KeyPair; readonly pem: string };
   readonly #contexts = new Map<string, SecureContext>();
 

@@ -6,7 +6,7 @@ interface AddressRange {
 }
 
 /**
- * Why an address is not dialed unless it is listed itself, as text after "is": `a loopback address`.
+ * Why an address is not dialed unless it is listed explicitly, as text after "is": `a loopback address`.
  *
  * @param address - in its canonical spelling.
  * @returns `undefined` for an address of the public internet.

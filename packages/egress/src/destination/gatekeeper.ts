@@ -38,14 +38,14 @@ export class Gatekeeper {
     this.#listed = new AllowList(typeof options.allow === "function" ? [] : options.allow);
   }
 
-  /** What is allowed now. */
+  /** The hosts that are allowed now. */
   get #allowed(): AllowList {
     const { allow } = this.#options;
     if (typeof allow !== "function") return this.#listed;
     try {
       return new AllowList(allow());
     } catch {
-      throw new Refusal(403, "this executor's network policy does not say what it allows", true);
+      throw new Refusal(403, "this executor's network policy could not be evaluated", true);
     }
   }
 
@@ -67,7 +67,7 @@ export class Gatekeeper {
   /**
    * Connects to an admitted place. Looks its name up once, and dials the address that it checked.
    *
-   * @param onread - of the connection, as for `connect`. Default: it is read like any stream.
+   * @param onread - see `connect`. Default: the connection is read like any stream.
    * @throws Refusal
    */
   async open(place: Place, visit: Visit, onread?: OnReadOpts): Promise<Socket> {
@@ -83,10 +83,7 @@ export class Gatekeeper {
     try {
       return await unlessAborted(this.#options.resolve(host, signal), signal);
     } catch (error) {
-      throw new Refusal(
-        502,
-        `${host} could not be resolved: ${signal.aborted ? "it takes too long" : errorCode(error)}`,
-      );
+      throw new Refusal(502, `${host} could not be resolved: ${signal.aborted ? "timed out" : errorCode(error)}`);
     }
   }
 
@@ -178,7 +175,7 @@ async function dialFirst(
       if (signal.aborted) break;
     }
   }
-  if (signal.aborted) throw new Refusal(504, `${host} could not be reached: it takes too long`);
+  if (signal.aborted) throw new Refusal(504, `${host} could not be reached: timed out`);
   throw new Refusal(502, `${host} could not be reached: ${errorCode(failure)}`);
 }
 
@@ -195,7 +192,7 @@ function dial(to: TcpSocketConnectOpts, signal: AbortSignal): Promise<Socket> {
     socket.once("connect", () => {
       signal.removeEventListener("abort", abort);
       socket.off("error", reject);
-      // Needed until somebody else listens: an error without a listener ends the program.
+      // Needed until another listener is added: an error without a listener ends the program.
       socket.on("error", () => {});
       resolve(socket);
     });

@@ -2,7 +2,7 @@
 export class Refusal extends Error {
   /** The status of an answer over HTTP. */
   readonly status: number;
-  /** Whether the policy refuses it; if false, it was allowed and failed. */
+  /** True if the policy refused it; false if it was allowed and failed. */
   readonly denied: boolean;
 
   constructor(status: number, reason: string, denied = false) {

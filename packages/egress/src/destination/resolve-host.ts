@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 
-/** Look-ups at a time: each occupies one of the few threads that all of Node's file calls share. */
+/** Maximum concurrent lookups: each occupies one of the few threads that all of Node's file calls share. */
 const mostLookups = 2;
 let running = 0;
 const waiting: (() => void)[] = [];

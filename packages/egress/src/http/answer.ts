@@ -24,7 +24,7 @@ export function refuse(response: ServerResponse, { status, message }: Refusal): 
   response.end(`${message}\n`);
 }
 
-/** The same, on a connection without a response object. */
+/** Does the same on a connection without a response object. */
 export function refuseStream(stream: Duplex, { status, message }: Refusal): void {
   if (stream.destroyed || !stream.writable) {
     stream.destroy();

@@ -18,22 +18,22 @@ export interface Onward {
   readonly idleMs: number;
 }
 
-/** Bytes of an answer's header. */
+/** Maximum bytes of a response's header. */
 const maxHeaderSize = 65_536;
 
 /**
- * Passes a request on, and its answer back. Both are parsed and written anew, so bytes that another parser might take
- * for two requests go out as the one request that this side saw.
+ * Passes a request on, and its answer back. Both are parsed and rewritten, so bytes that another parser might take for
+ * two requests go out as the one request that this side saw.
  */
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, onward: Onward): void {
   const { socket } = onward;
-  // The client may have left while the connection was made, which only the idle limit would then end.
+  // The client may have left while the connection was opened; otherwise only the idle limit would close it.
   if (response.destroyed) return void socket.destroy();
   const fail = (error: unknown): void => {
     socket.destroy();
     refuse(
       response,
-      error instanceof Refusal ? error : new Refusal(502, `${onward.host} broke off: ${errorCode(error)}`),
+      error instanceof Refusal ? error : new Refusal(502, `${onward.host} closed the connection: ${errorCode(error)}`),
     );
   };
   try {
@@ -47,9 +47,9 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
     });
     outgoing.on("error", fail);
     outgoing.setTimeout(onward.idleMs, () => fail(new Refusal(504, `${onward.host} does not answer`)));
-    // Bounded by their bytes; a header beyond Node's number would be dropped, and it may say where the message ends.
+    // Headers are limited by bytes, not number: Node would drop those beyond its limit, which may say where the message ends.
     outgoing.maxHeadersCount = 0;
-    // Nobody asked for another protocol; without a listener nothing would be heard of it.
+    // The request did not ask for another protocol; without a listener, an upgrade would go unnoticed.
     outgoing.once("upgrade", () => fail(undefined));
     outgoing.once("response", (answer) => sendBack(answer, response));
     response.once("close", () => socket.destroy());

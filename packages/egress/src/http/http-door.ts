@@ -16,7 +16,7 @@ export interface HttpDoorOptions {
   readonly tunnel: (visitor: Visitor, host: string, port: number, established: () => void) => Promise<void>;
 }
 
-/** Bytes of a request's header. */
+/** Maximum bytes of a request's header. */
 const maxHeaderSize = 16_384;
 
 /** Speaks HTTP/1.1 with clients that use it as a proxy. */
@@ -76,11 +76,11 @@ export class HttpDoor {
   }
 }
 
-/** A server that gets its connections from outside, and is strict about what comes over them. */
+/** A server that is given its connections, and that parses requests strictly. */
 export function requestServer(handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>): Server {
   // Its own time limits need a socket; the `Visitor` keeps time instead.
   const server = createServer({ maxHeaderSize, insecureHTTPParser: false, keepAliveTimeout: 0, requestTimeout: 0 });
-  // Bounded by their bytes; a header beyond Node's number would be dropped, and it may say where the message ends.
+  // Headers are limited by bytes, not number: Node would drop those beyond its limit, which may say where the message ends.
   server.maxHeadersCount = 0;
   server.on("request", (request, response) => void handle(request, response));
   server.on("clientError", (error, stream) => {
@@ -93,7 +93,7 @@ export function requestServer(handle: (request: IncomingMessage, response: Serve
   return server;
 }
 
-/** The address of a plain request; the `Host` header plays no part in it. */
+/** The address of a plain request; ignores the `Host` header. */
 function targetOf({ url = "" }: IncomingMessage): URL {
   if (url.startsWith("/") || url === "*") {
     throw new Refusal(400, "this is a proxy: send absolute URLs, such as http://example.com/");

@@ -10,13 +10,13 @@ import { findTools, type FoundTool } from "./tools.ts";
 export interface Diagnosis {
   /** The name of the strongest fence that works; `null` if none does. */
   readonly strongest: FenceName | null;
-  /** The strongest first. */
+  /** All fences, strongest first. */
   readonly fences: readonly FenceState[];
   /** Programs and settings that fences and other executors use. */
   readonly tools: readonly FoundTool[];
 }
 
-/** Whether a fence works, as found by trying it. */
+/** Whether a fence works, determined by trying it. */
 interface FenceState {
   readonly name: FenceName;
   readonly works: boolean;
@@ -29,7 +29,10 @@ interface FenceState {
 /** Levels of isolation by fence. */
 const isolations = { docker: "container", "os-sandbox": "os-sandbox", wasm: "wasm" } as const;
 
-/** Tries all fences, and looks for what they and other executors need. Downloads nothing, and leaves nothing behind. */
+/**
+ * Tries all fences, and looks for the programs that they and other executors need. Downloads nothing and leaves nothing
+ * behind.
+ */
 export async function diagnose({
   image,
   signal,

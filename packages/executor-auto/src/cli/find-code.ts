@@ -20,9 +20,7 @@ export function findCode(markdown: string): FoundCode {
   const others = [...new Set(closed.filter((each) => !isKnown(each)).map(({ language }) => language || "no language"))];
   const notes = [
     ...(others.length === 0 ? [] : [`Not run: blocks in ${others.join(", ")}.`]),
-    ...(closed.length === fences.length
-      ? []
-      : ["Not run: a block that is never closed, so that it may be half a program."]),
+    ...(closed.length === fences.length ? [] : ["Not run: a block without a closing fence, which may be incomplete."]),
   ];
   return { blocks, languages: [...new Set(blocks.map(({ language }) => language))], notes };
 }

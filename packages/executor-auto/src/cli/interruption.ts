@@ -14,7 +14,7 @@ const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 const brokenPipe = 141;
 
 /**
- * A signal that aborts with an `Interruption` on Ctrl+C, on SIGTERM and when nobody reads the output any more. A
+ * Returns a signal that aborts with an `Interruption` on Ctrl+C, on SIGTERM and when the output's reader has gone. A
  * second Ctrl+C ends this program at once.
  */
 export function onInterruption(): AbortSignal {
@@ -26,7 +26,7 @@ export function onInterruption(): AbortSignal {
     });
   }
   process.stdout.on("error", () => controller.abort(new Interruption(brokenPipe)));
-  // Its reader may be gone, which is no reason to exit without stopping executors.
+  // Its reader may be gone; still stop executors before exiting.
   process.stderr.on("error", () => {});
   return controller.signal;
 }

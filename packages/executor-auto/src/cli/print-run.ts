@@ -3,7 +3,7 @@ import { type CodeBlock, type CodeExecutor, sanitizeTerminalText } from "@fenced
 import { say } from "./usage-error.ts";
 
 /**
- * Runs blocks, and prints their output live. The program waits while nobody reads.
+ * Runs blocks, and prints their output live. The program blocks while the output is not read.
  *
  * @returns the exit code.
  */
@@ -19,7 +19,7 @@ export async function printRun(
     else if (event.type === "result") {
       ({ exitCode } = event.result);
       const { length } = event.result.blocks;
-      if (length < blocks.length) say(`Block ${length} of ${blocks.length} failed; those after it were not run.`);
+      if (length < blocks.length) say(`Block ${length} of ${blocks.length} failed; the blocks after it were not run.`);
     }
   }
   return exitCode;

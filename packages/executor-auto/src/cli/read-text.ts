@@ -19,7 +19,7 @@ export async function readText(file: string, signal: AbortSignal): Promise<strin
     for await (const part of stream) {
       const bytes: Uint8Array = Buffer.from(part);
       length += bytes.length;
-      if (length > mostBytes) throw new UsageError(`${name} is larger than 16 MiB; give the code alone.`);
+      if (length > mostBytes) throw new UsageError(`${name} is larger than 16 MiB; pass only the code.`);
       parts.push(bytes);
     }
   } catch (error) {

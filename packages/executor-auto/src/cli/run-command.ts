@@ -23,8 +23,8 @@ interface RunFlags {
 }
 
 const help = `
-Output comes as it is printed. The exit code is that of the program: that of the first block that fails, after which no other one runs;
-124 if its time was up. 125: no fence could be opened, or it broke down. 2: the command line is wrong, or there is no code.
+Output appears as it is printed. The exit code is the program's: that of the first block that fails, after which no other block runs.
+124: timed out. 125: no fence could be opened, or it failed. 2: the command line is wrong, or there is no code.
 
 Examples:
   fenced run answer.md
@@ -95,7 +95,7 @@ async function openLocal(
     "@fenced/executor-local",
     () => import("@fenced/executor-local"),
   );
-  // This command says it in other words.
+  // This command prints its own warning.
   process.removeAllListeners("warning");
   if (!quiet) say("Warning: the code runs on this machine without a fence. It can do everything that you can.");
   return new LocalCommandLineCodeExecutor(options);

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { CliOptions, ExecutorName } from "./parse-options.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** An executor that the command line names, and not a file. */
+/** An executor named on the command line rather than in a file. */
 export type NamedExecutor = Exclude<ExecutorName, "auto">;
 
 const providers: Readonly<Record<NamedExecutor, string>> = {
@@ -21,9 +21,9 @@ const providers: Readonly<Record<NamedExecutor, string>> = {
 const sharing = ["workDir", "sessionId", "kernelId", "containerName"] as const;
 
 /**
- * The component model of the executor that the command line asks for.
+ * Creates the component model of the executor that the command line requests.
  *
- * @throws UsageError if a file or a text in it is no JSON of the right shape, or the environment lacks something.
+ * @throws UsageError if a file or an option contains invalid JSON, or an environment variable is missing.
  */
 export async function executorModel(options: CliOptions): Promise<ComponentModel> {
   const model = await modelOf(options);
@@ -31,7 +31,7 @@ export async function executorModel(options: CliOptions): Promise<ComponentModel
   return model;
 }
 
-/** What the command line says for `openExecutor("auto")`, which checks it. */
+/** The command line's options for `openExecutor("auto")`, which validates them. */
 export function fenceSettings(options: CliOptions): JsonObject {
   const settings = settingsOf(options);
   refuseSharing(settings, options);
@@ -65,7 +65,7 @@ function settingsOf({ config, image, workDir, timeoutMs }: CliOptions): JsonObje
   };
 }
 
-/** The npm package of an executor that has a name here. */
+/** The npm package of a named executor. */
 export function executorPackage(name: NamedExecutor): string {
   return providers[name].split(":")[0] ?? "";
 }
@@ -77,7 +77,7 @@ async function readComponent(file: string): Promise<ComponentModel> {
   const parsed = componentModelSchema.safeParse(parseJson(text, file));
   if (parsed.success) return parsed.data;
   throw new UsageError(
-    `${file} is not a component model: ${z.prettifyError(parsed.error)}\nIt must hold what dumpComponent() returns.`,
+    `${file} is not a component model: ${z.prettifyError(parsed.error)}\nIt must contain what dumpComponent() returns.`,
   );
 }
 
@@ -101,7 +101,7 @@ function acaConfig(): JsonObject {
   if (poolManagementEndpoint === undefined) {
     throw new UsageError("Set ACA_POOL_MANAGEMENT_ENDPOINT to the session pool's endpoint for --executor aca.");
   }
-  // Azure's own tokens come from the default credential.
+  // Without it, the default Azure credential provides tokens.
   const token = process.env["ACA_TOKEN"] === undefined ? {} : { tokenVariable: "ACA_TOKEN" };
   return { poolManagementEndpoint, ...token };
 }

@@ -1,4 +1,7 @@
-/** A signal that is aborted by Ctrl+C and by SIGTERM; the exit code follows the shell's convention. A second one ends the program at once. */
+/**
+ * Returns a signal that Ctrl+C and SIGTERM abort; the exit code follows the shell's convention. A second one ends the
+ * program at once.
+ */
 export function onInterruption(): AbortSignal {
   const controller = new AbortController();
   for (const [name, exitCode] of [

@@ -4,7 +4,7 @@ import type { CliOptions } from "./parse-options.ts";
 import { UsageError } from "./usage-error.ts";
 
 /**
- * Makes the executor that a model describes.
+ * Creates the executor that a model describes.
  *
  * @throws UsageError if its package is not installed, or its settings are not valid.
  */
@@ -17,10 +17,10 @@ export async function loadExecutor(model: ComponentModel, options: CliOptions): 
   }
 }
 
-/** What the remedy of a program's author is called on the command line. */
+/** Translates a remedy for programmers to the command line. */
 function hint({ message }: ComponentError, { provider }: ComponentModel, { executor }: CliOptions): string {
   if (message.includes("and not allowed")) return `\nOn the command line: --allow-package ${provider.split(":")[0]}`;
-  // Somebody who started the server with npx has no project to install anything into.
+  // A user who started the server with npx has no project to install packages into.
   if (executor === undefined || executor === "auto" || !message.includes("is not installed")) return "";
   const command = `npx -y -p @fenced/mcp -p ${executorPackage(executor)} fenced-mcp --executor ${executor}`;
   return `\nOr start the server with: ${command}`;

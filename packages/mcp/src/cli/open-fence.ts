@@ -8,20 +8,20 @@ import type { CliOptions } from "./parse-options.ts";
 export interface StrongestFence {
   /** A started executor behind it. */
   readonly executor: CodeExecutor;
-  /** What makes more of them. */
+  /** The model to create more of them. */
   readonly model: ComponentModel;
   /** Where the code runs, and why not behind a stronger one. */
   readonly reason: string;
 }
 
 /**
- * Opens the strongest fence. An image that is missing is not downloaded: hosts wait for a server no longer than a minute.
+ * Opens the strongest fence. Does not download a missing image, because MCP hosts wait at most a minute for a server.
  *
- * @throws FencedError if there is none, or a setting is wrong; the signal's reason if that is aborted.
+ * @throws FencedError if there is none, or a setting is wrong; the signal's reason if it is aborted.
  */
 export async function openStrongestFence(options: CliOptions, signal: AbortSignal): Promise<StrongestFence> {
   const { openExecutor } = await import("@fenced/executor-auto");
-  // It checks them itself.
+  // openExecutor validates them.
   const settings = z.custom<OpenExecutorOptions>().parse(fenceSettings(options));
   const executor = await openExecutor("auto", { pull: "never", ...settings, signal });
   return { executor, model: executor.dumpComponent(), reason: executor.fence.reason };

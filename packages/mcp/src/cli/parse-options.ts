@@ -5,7 +5,7 @@ import { packageVersion } from "../package-version.ts";
 import { parseTarget } from "./parse-target.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Executors that `--executor` knows; others are loaded with `--component`. */
+/** Executors that `--executor` accepts; `--component` loads others. */
 const executorNames = ["auto", "docker", "os-sandbox", "wasm", "local", "jupyter", "aca", "ssh"] as const;
 export type ExecutorName = (typeof executorNames)[number];
 
@@ -38,8 +38,8 @@ Without --http it speaks MCP on standard input and output. Examples:
   npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter --http --port 3000
   npx -y @fenced/mcp --connect 'npx -y @modelcontextprotocol/server-github'
 
---executor auto opens the strongest fence of this machine: a container of Docker or Podman if the image is there, else a sandbox of the
-operating system, else WebAssembly. local and jupyter run code on this machine without a fence.
+--executor auto opens the strongest fence of this machine: a Docker or Podman container if the image is there, otherwise a sandbox of the
+operating system, otherwise WebAssembly. local and jupyter run code on this machine without a fence.
 --executor aca reads the pool's endpoint from ACA_POOL_MANAGEMENT_ENDPOINT, and an optional token from ACA_TOKEN.
 --executor ssh needs the host in --config: {"host":"an alias of ~/.ssh/config"}`;
 

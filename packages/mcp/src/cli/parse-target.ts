@@ -2,9 +2,9 @@ import { InvalidArgumentError } from "commander";
 import type { McpTarget } from "../connect/mcp-target.ts";
 
 /**
- * What `--connect` says: an address, or a command with its arguments. Quotes keep words together as in a shell, but there is none:
- * nothing else in the text means anything, a backslash in a Windows path neither. The command has this program's environment, in
- * which hosts put the keys of servers, without the token of this one.
+ * Parses the value of `--connect`: an address, or a command with its arguments. Quotes group words as in a shell, but
+ * there is no shell: no other character is special, not even the backslash in a Windows path. The command gets this
+ * program's environment, where hosts put the keys of servers, without this server's token.
  *
  * @throws InvalidArgumentError if it is neither.
  */
@@ -28,6 +28,6 @@ function words(text: string): string[] {
       (_, double?: string, single?: string) => double ?? single ?? "",
     );
     if (/^(?:"[^"]*"|'[^']*'|[^\s"'])+$/.test(word)) return bare;
-    throw new InvalidArgumentError("A quote in it is not closed.");
+    throw new InvalidArgumentError("It has an unclosed quote.");
   });
 }

@@ -3,13 +3,13 @@ import { ExecutorPool } from "@fenced/pool";
 import { loadExecutor } from "./load-executor.ts";
 import type { CliOptions } from "./parse-options.ts";
 
-/** Where the sessions of a server have their executors from. */
+/** Provides the executors of a server's sessions. */
 export interface SessionExecutors extends AsyncDisposable {
-  /** One that no other session has or had. */
+  /** Creates an executor that no other session has or had. */
   create(signal: AbortSignal): Promise<CodeExecutor>;
 }
 
-/** Executors that are made for each session, or that wait for one if `--pool` asks for it. */
+/** Executors that are created for each session or, with `--pool`, kept ready for one. */
 export function sessionExecutors(
   model: ComponentModel,
   options: CliOptions,
@@ -20,7 +20,7 @@ export function sessionExecutors(
   if (min === undefined) return { create: load, [Symbol.asyncDispose]: async () => {} };
   const max = maxSessions + min;
   const pool = new ExecutorPool({ create: load, min, max, maxWaiting: maxSessions, onError });
-  // Before anybody needs them; what keeps them from starting is said, and tried again.
+  // Starts before anyone needs them; failures are reported, and the start is retried.
   pool.start().catch(onError);
   return {
     create: async (signal) => (await pool.acquire({ signal })).executor,

@@ -1,2 +1,2 @@
-/** What the person who typed the command has to put right. */
+/** A mistake in the command line, for the user to fix. */
 export class UsageError extends Error {}

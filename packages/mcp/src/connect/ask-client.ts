@@ -5,11 +5,11 @@ import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/proto
 import { ElicitResultSchema, type ServerNotification, type ServerRequest } from "@modelcontextprotocol/sdk/types.js";
 
 const cannotAsk =
-  "The user's MCP client cannot ask whether this may run (it has no elicitation). Whoever set this server up can allow such calls with --approve none.";
+  "The user's MCP client cannot ask for approval, because it does not support elicitation. To allow such calls, start the server with --approve none.";
 
 type Extra = Pick<RequestHandlerExtra<ServerRequest, ServerNotification>, "sendRequest">;
 
-/** Asks the person at the client about calls, one after another, by MCP's elicitation. Remembers what is allowed until the session ends. */
+/** Asks the client's user about calls, one at a time, through MCP elicitation. Remembers approvals until the session ends. */
 export class AskClient {
   readonly #server: McpServer;
   readonly #allowed = new Set<string>();
@@ -19,7 +19,7 @@ export class AskClient {
     this.#server = server;
   }
 
-  /** @param extra - of the request that runs the code: the question goes where its answer will go. */
+  /** @param extra - of the request that runs the code: questions go to the same client as its response. */
   approver(extra: Extra): ApproveHostCall {
     return async (call) => {
       if (!call.needsApproval || this.#allowed.has(call.name)) return { approved: true };
@@ -35,10 +35,10 @@ export class AskClient {
   async #ask(call: HostCall, { sendRequest }: Extra): Promise<HostCallApproval> {
     const { name, signal } = call;
     signal.throwIfAborted();
-    // Allowed by the answer before this one.
+    // An earlier answer allowed it.
     if (this.#allowed.has(name)) return { approved: true };
     const params = {
-      message: `The code that runs wants to call ${describeHostCall(call)}`,
+      message: `The running code wants to call ${describeHostCall(call)}`,
       requestedSchema: formOf(name),
     };
     const request = { method: "elicitation/create" as const, params };
@@ -58,7 +58,7 @@ function formOf(name: string) {
         type: "string" as const,
         title: "Allow",
         enum: ["once", "session"],
-        // Clients of the protocol's version 2025-06-18 know no other way to name choices.
+        // Clients of protocol version 2025-06-18 support no other way to label choices.
         enumNames: ["this call", `all calls of ${name} in this session`],
         default: "once",
       },

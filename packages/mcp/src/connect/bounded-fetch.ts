@@ -1,10 +1,10 @@
-/** Bytes of one message of a server, as the SDK has it for standard output. */
+/** Maximum bytes of one message of a server; the SDK's limit for standard output. */
 const mostMessageBytes = 10_485_760;
 const tooLong = `a message has more than ${mostMessageBytes} bytes`;
 
 const [lineFeed, carriageReturn] = [10, 13];
 
-/** `fetch` for a server that may send without end: an answer, or an event of a stream, is cut off at the limit. */
+/** `fetch` for a server that may send endlessly: fails when a response, or an event of a stream, exceeds the limit. */
 export async function boundedFetch(url: string | URL, init?: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
   if (response.body === null) return response;
@@ -13,7 +13,7 @@ export async function boundedFetch(url: string | URL, init?: RequestInit): Promi
   return new Response(response.body.pipeThrough(limited(isStream)), { status, statusText, headers });
 }
 
-/** @param isStream - each event, which an empty line ends, may be as long. */
+/** @param isStream - apply the limit to each event, which ends with an empty line. */
 function limited(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
   let isEmptyLine = true;

@@ -3,10 +3,10 @@ import type { Tool } from "@modelcontextprotocol/sdk/types.js";
 import { type ConnectOptions, McpConnection } from "./mcp-connection.ts";
 import type { McpTarget } from "./mcp-target.ts";
 
-/** Calls that a person must approve: those of tools that their server does not mark as read-only, all, or none. */
+/** Calls that a person must approve: `writes` (calls of tools that their server does not mark as read-only), all, or none. */
 export type ApprovedCalls = "writes" | "all" | "none";
 
-/** A tool, and who offers it. */
+/** A tool and the server that offers it. */
 interface OfferedTool {
   readonly connection: McpConnection;
   readonly tool: Tool;
@@ -14,7 +14,7 @@ interface OfferedTool {
 
 /** Connections to other servers, and their tools as functions that code can call. */
 export class ConnectedServers {
-  /** Without approval: `needsApproval` says which calls want it. */
+  /** Functions without `approve`; `needsApproval` says which calls need it. */
   readonly functions: readonly HostFunction[];
   readonly #connections: readonly McpConnection[];
 
@@ -23,7 +23,7 @@ export class ConnectedServers {
     this.functions = hostFunctionsFrom(toolsByName(connections, approved));
   }
 
-  /** @throws as `McpConnection.open`, if one of them cannot be opened; none is open then. */
+  /** @throws as `McpConnection.open` if one of them cannot be opened; then none stays open. */
   static async open(
     targets: readonly McpTarget[],
     { approveCalls, ...options }: ConnectOptions & { readonly approveCalls: ApprovedCalls },
@@ -66,7 +66,7 @@ function toolsByName(
   return Object.fromEntries(offered.map((each, index) => [names[index] ?? "", toTool(each, approved)]));
 }
 
-/** Identifiers, each once: a name that several servers have is given that of the server before it, and then a number. */
+/** Unique identifiers: a name that several servers use gets the server's name as a prefix and, if still taken, a number. */
 function functionNames(offered: readonly OfferedTool[]): string[] {
   const plain = offered.map(({ tool }) => toFunctionName(tool.name));
   const owners = new Map<string, Set<McpConnection>>();

@@ -16,7 +16,7 @@ import { packageVersion } from "../package-version.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { type McpTarget, targetName } from "./mcp-target.ts";
 
-/** Tools that a server may offer; one that lists without end is broken. */
+/** Maximum number of tools of a server, since a broken one may list them endlessly. */
 const mostTools = 1000;
 
 /** Milliseconds that a server over HTTP may take to end its session. */
@@ -24,7 +24,7 @@ const farewellMs = 2000;
 const connectionClosed: number = ErrorCode.ConnectionClosed;
 const requestTimeout: number = ErrorCode.RequestTimeout;
 
-/** How long a connection may take, and what gives it up. */
+/** Options of `McpConnection.open`. */
 export interface ConnectOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -32,7 +32,7 @@ export interface ConnectOptions {
 
 /** A connection to another MCP server, from its start to its end. */
 export class McpConnection {
-  /** What the server calls itself. */
+  /** The server's name for itself. */
   readonly name: string;
   readonly tools: readonly Tool[];
   readonly #client: Client;
@@ -47,7 +47,10 @@ export class McpConnection {
     this.tools = tools;
   }
 
-  /** @throws BackendUnavailableError if it does not start, does not answer, or offers no tools; the signal's reason if that is aborted. */
+  /**
+   * @throws BackendUnavailableError if it does not start, does not answer, or offers no tools; the signal's reason if
+   * it is aborted.
+   */
   static async open(target: McpTarget, { timeoutMs, signal }: ConnectOptions): Promise<McpConnection> {
     const client = new Client({ name: "fenced", version: packageVersion() });
     const transport = transportOf(target);
@@ -56,9 +59,9 @@ export class McpConnection {
       await inTime(limits, (options) => client.connect(transport, options));
       const tools = await inTime(limits, (options) => listTools(client, options));
       if (tools.length > 0) return new McpConnection(client, { target, transport, tools });
-      throw unavailable(target, "offers no tools", "Leave it out.");
+      throw unavailable(target, "offers no tools", "Remove it from the servers to connect to.");
     } catch (error) {
-      // Not the client's, which waits for nothing if it has closed already.
+      // Not the client's close(), which waits for nothing if it is already closed.
       await transport.close().catch(() => {});
       signal.throwIfAborted();
       throw BackendUnavailableError.isInstance(error) ? error : notConnected(target, error, timeoutMs);
@@ -84,9 +87,12 @@ export class McpConnection {
     }
   }
 
-  /** Ends the connection, and the server if it was started for it: at once if it ends with its input, else within some seconds. */
+  /**
+   * Ends the connection, and the server if it was started for it: at once if the server ends with its input, otherwise
+   * within seconds.
+   */
   async close(): Promise<void> {
-    // A server over HTTP otherwise keeps the session until it is idle for long.
+    // Otherwise, a server over HTTP keeps the session until its idle limit.
     const transport = this.#transport;
     if (transport instanceof StreamableHTTPClientTransport) {
       await within(farewellMs, transport.terminateSession()).catch(() => {});
@@ -95,7 +101,7 @@ export class McpConnection {
   }
 }
 
-/** A program whose end can be waited for, also when the SDK's client has closed it already. */
+/** A program whose end can be awaited even if the SDK's client has already closed it. */
 class StartedServer extends StdioClientTransport {
   #closing: Promise<void> | undefined;
 
@@ -106,7 +112,7 @@ class StartedServer extends StdioClientTransport {
 
 type ServerTransport = StdioClientTransport | StreamableHTTPClientTransport;
 
-/** What a connection is made from. */
+/** The parts of an open connection. */
 interface Opened {
   readonly target: McpTarget;
   readonly transport: ServerTransport;
@@ -131,21 +137,24 @@ function transportOf(target: McpTarget): ServerTransport {
   });
 }
 
-/** What the SDK's requests take. */
+/** Options of the SDK's requests. */
 interface RequestOptions {
   readonly timeout: number;
   readonly signal: AbortSignal;
 }
 
-/** Limits all of it together: the SDK's limit is for one request, of which there may be many, and not for what is sent after an answer. */
+/**
+ * Limits the total time: the SDK's limit covers only one request of possibly many, and nothing that is sent after a
+ * response.
+ */
 async function inTime<T>(
   { timeoutMs, signal }: ConnectOptions,
   action: (options: RequestOptions) => Promise<T>,
 ): Promise<T> {
   const late = new AbortController();
-  const cancel = afterMs(timeoutMs, () => late.abort(new McpError(requestTimeout, "The time is up")));
+  const cancel = afterMs(timeoutMs, () => late.abort(new McpError(requestTimeout, "Timed out")));
   const ending = AbortSignal.any([signal, late.signal]);
-  // Each request of the SDK leaves a listener, and there is one for each page.
+  // Each SDK request leaves a listener, and each page is one request.
   setMaxListeners(0, ending);
   try {
     return await untilAborted(action({ timeout: longestTimer, signal: ending }), ending);
@@ -154,7 +163,7 @@ async function inTime<T>(
   }
 }
 
-/** All pages. Not the SDK's method, which compiles each output schema: an odd one would take all tools away. */
+/** Reads all pages. Avoids the SDK's method, which compiles each output schema: an invalid one would make all tools fail. */
 async function listTools(client: Client, options: RequestOptions): Promise<Tool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const tools: Tool[] = [];
@@ -187,7 +196,7 @@ function notConnected(target: McpTarget, error: unknown, timeoutMs: number): Bac
     return unavailable(target, `did not answer within ${timeoutMs} ms`, "Check that it speaks MCP.", options);
   }
   if (isClosed(error)) {
-    const remedy = "See what it says on standard error, or run it in a terminal.";
+    const remedy = "Check its messages on standard error, or run it in a terminal.";
     return unavailable(target, "ended before it answered", remedy, options);
   }
   return unavailable(
@@ -198,7 +207,7 @@ function notConnected(target: McpTarget, error: unknown, timeoutMs: number): Bac
   );
 }
 
-/** The beginning: over HTTP it may have a whole page. */
+/** The start of the message: over HTTP it may contain a whole page. */
 function messageOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, 1000);
 }

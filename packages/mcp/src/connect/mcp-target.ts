@@ -1,23 +1,23 @@
 import { stringsOption } from "@fenced/core/options";
 import * as z from "zod";
 
-/** Another MCP server: a program that is started and spoken to over its standard input and output, or an address. */
+/** Another MCP server: a program to start and talk to over standard input and output, or an address. */
 export type McpTarget = McpCommand | McpAddress;
 
-/** An MCP server that is started. What it writes to standard error goes to that of this program. */
+/** An MCP server to start. Its standard error goes to this program's. */
 export interface McpCommand {
-  /** The program, as a path or a name on the `PATH`. It runs without a shell, and without any fence. */
+  /** The program: a path, or a name on the `PATH`. Runs without a shell, and without a fence. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** Its environment variables, besides a few harmless ones of this program, such as `HOME` and `PATH`. */
+  /** Environment variables, added to a few harmless ones of this program, such as `HOME` and `PATH`. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Its working directory. Default: that of this program. */
+  /** Working directory. Default: this program's. */
   readonly cwd?: string;
 }
 
-/** An MCP server that runs already, over streamable HTTP. */
+/** A running MCP server, over streamable HTTP. */
 export interface McpAddress {
-  /** Where it is, such as `https://tools.example/mcp`. */
+  /** The server's address, such as `https://tools.example/mcp`. */
   readonly url: string;
   /** Headers of each request, such as `authorization`. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -44,7 +44,7 @@ export const mcpTargetsOption: z.ZodType<readonly McpTarget[]> = z.array(
   z.union([command, address], 'must be { command, args, env, cwd } or { url: "https://…", headers }'),
 );
 
-/** What messages call it. Arguments and headers may hold secrets, and clients read messages. */
+/** The server's name in messages, without arguments and headers: these may contain secrets, and clients read messages. */
 export function targetName(target: McpTarget): string {
   return "url" in target ? new URL(target.url).origin : target.command;
 }

@@ -7,19 +7,19 @@ import { refuse } from "./refuse.ts";
 import { reportError } from "./report-error.ts";
 import { RequestGuard } from "./request-guard.ts";
 
-/** Answers requests of MCP over streamable HTTP. */
+/** Handles requests of MCP over streamable HTTP. */
 export interface McpHandler extends AsyncDisposable {
   /** Answers one request; never rejects. Mount it at one path, for POST, GET and DELETE. */
   (request: Request): Promise<Response>;
-  /** Ends all sessions, and resolves when their executors are stopped. New sessions are refused with 503. Idempotent. */
+  /** Ends all sessions, and resolves when their executors have stopped. Refuses new sessions with 503. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
- * Serves MCP to several users in a server of your own: a function from a standard `Request` to a `Response`, for Hono, Next.js,
- * Deno, Bun and others. Each session has its own executor and answers the user alone that began it: for others it does not
- * exist (404). Its executor stops when the client ends the session, whose DELETE is answered after that, when the session has been
- * idle for `sessionIdleMs`, when a new client needs its place, or with `close()`.
+ * Serves MCP to several users in your own server: a function from a standard `Request` to a `Response`, for Hono,
+ * Next.js, Deno, Bun and others. Each session has its own executor and answers only the user that started it; for
+ * others it does not exist (404). The executor stops when the client ends the session (its DELETE is answered after
+ * that), when the session has been idle for `sessionIdleMs`, when a new client needs its place, or with `close()`.
  *
  * @throws InvalidInputError if an option is unknown or wrong.
  *
@@ -35,7 +35,7 @@ export function createMcpHandler<User>(options: McpHandlerOptions<User>): McpHan
   return handlerOf(checkOptions(mcpHandlerOptions<User>(), options, "createMcpHandler"));
 }
 
-/** The same, from options that are checked. */
+/** Does the same with validated options. */
 export function handlerOf<User>(options: McpHandlerOptions<User>): McpHandler {
   const guard = new RequestGuard(options);
   const sessions = new McpSessions(options);
@@ -60,10 +60,10 @@ export function handlerOf<User>(options: McpHandlerOptions<User>): McpHandler {
 
 const nobody = {
   status: 401,
-  message: "Missing or wrong token; send one that the server knows in the header Authorization: Bearer <token>.",
+  message: "Missing or invalid token; send a valid one in the header Authorization: Bearer <token>.",
 };
 
-/** What may be otherwise in a moment is told apart from what is broken. */
+/** Distinguishes temporary failures from permanent ones. */
 function statusOf(error: unknown): number {
   const status = httpStatus(error);
   return status === 429 || status === 503 ? status : 500;

@@ -9,15 +9,15 @@ import {
 import * as z from "zod";
 import { serverLimits, type McpServerOptions } from "../mcp-server-options.ts";
 
-/** What the executor of a session is made for. */
+/** The session that an executor is created for. */
 export interface McpSessionStart<User> {
-  /** The session's id: random, and new for each session. */
+  /** The session's id: random and unique. */
   readonly sessionId: string;
-  /** The request that begins the session. Its body has been read. */
+  /** The request that starts the session. Its body has already been read. */
   readonly request: Request;
-  /** What `authenticate` gave for the request. */
+  /** What `authenticate` returned for the request. */
   readonly user: User;
-  /** Aborted when the executor is no longer wanted: after `startTimeoutMs`, or when the client has left, or with `close()`. */
+  /** Aborted when the executor is no longer needed: after `startTimeoutMs`, when the client has left, or with `close()`. */
   readonly signal: AbortSignal;
 }
 
@@ -26,39 +26,48 @@ export interface McpHandlerOptions<User> extends McpServerOptions {
   /** Creates the executor of one session. The handler owns it and stops it when the session ends. */
   readonly createExecutor: (start: McpSessionStart<User>) => CodeExecutor | Promise<CodeExecutor>;
   /**
-   * Says who sends a request, from its headers; called for each request, and may not read the body. `undefined` and `null` are
-   * nobody: the answer is 401. What it throws is answered with 500 and goes to `onError`.
+   * Returns the user who sent a request, based on its headers. Called for each request; it must not read the body. For
+   * `undefined` and `null` the response is 401. If it throws, the response is 500 and the error goes to `onError`.
    */
   readonly authenticate: (request: Request) => User | undefined | null | Promise<User | undefined | null>;
   /**
-   * Whether two results of `authenticate` are the same user: a session answers nobody else, and `maxSessionsPerUser` counts by it. Needed if they have something that
-   * changes, such as the time at which a token expires. Default: they are deeply equal.
+   * Whether two results of `authenticate` are the same user, which decides who may use a session and what
+   * `maxSessionsPerUser` counts. Needed if the results contain something that changes, such as a token's expiry.
+   * Default: deep equality.
    */
   readonly sameUser?: (owner: User, other: User) => boolean;
-  /** Milliseconds that `createExecutor` may take; one that comes later is stopped. `Infinity`: no limit. Default: 60,000. */
+  /**
+   * Time limit for `createExecutor` in milliseconds; an executor that arrives later is stopped. `Infinity`: no limit.
+   * Default: 60,000.
+   */
   readonly startTimeoutMs?: number;
   /**
-   * Host names, without port, that clients may use besides `localhost`, `127.0.0.1` and `[::1]`: the names of your service.
-   * Requests to other hosts, and from web pages of other hosts, are refused, which stops DNS rebinding. Default: none.
+   * Host names of your service, without port, that clients may use besides `localhost`, `127.0.0.1` and `[::1]`.
+   * Requests to other hosts, and from web pages of other hosts, are refused, which prevents DNS rebinding. Default:
+   * none.
    */
   readonly allowedHosts?: readonly string[];
   /** Origins of other hosts whose web pages may send requests, such as `https://app.example`. Default: none. */
   readonly allowedOrigins?: readonly string[];
   /**
-   * Sessions at a time. For one more, the session ends that has been idle longest and has no open stream; if all are in use,
-   * the answer is 503. Default: 8.
+   * Maximum number of sessions. At the limit, a new session replaces the one that has been idle longest and has no open
+   * stream; if all are in use, the response is 503. Default: 8.
    */
   readonly maxSessions?: number;
   /**
-   * Sessions of one user at a time, so that one user cannot have all. For one more, the session of theirs ends that has been idle
-   * longest and has no open stream; if all are in use, the answer is 429. Default: as many as `maxSessions`.
+   * Maximum number of sessions per user, so that one user cannot take all of them. At the limit, a new session replaces
+   * the user's session that has been idle longest and has no open stream; if all are in use, the response is 429.
+   * Default: `maxSessions`.
    */
   readonly maxSessionsPerUser?: number;
-  /** Bytes of a request's body; a larger one is answered with 413. Default: 10,485,760. */
+  /** Maximum bytes of a request's body; larger ones get status 413. Default: 10,485,760. */
   readonly maxRequestBytes?: number;
   /** Milliseconds without a request and without an open stream after which a session ends. Default: 1,800,000. */
   readonly sessionIdleMs?: number;
-  /** Called with errors that clients do not see in full: an executor could not be created or stopped, `authenticate` threw. Default: a process warning. */
+  /**
+   * Receives errors that clients do not see in full: an executor could not be created or stopped, or `authenticate`
+   * threw. Default: a process warning.
+   */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -69,7 +78,7 @@ const originOption = z
     "must be an origin, such as https://app.example",
   );
 
-/** The options that a server over HTTP has, too. */
+/** The options shared with `startMcpHttpServer`. */
 export type McpSessionsOptions = Omit<
   McpHandlerOptions<unknown>,
   "createExecutor" | "authenticate" | "sameUser" | "maxSessionsPerUser"

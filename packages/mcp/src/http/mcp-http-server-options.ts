@@ -9,7 +9,10 @@ export interface McpHttpServerOptions extends McpSessionsOptions {
   readonly createExecutor: (start: Omit<McpSessionStart<unknown>, "user">) => CodeExecutor | Promise<CodeExecutor>;
   /** The port to listen on; 0 picks a free one. Default: 0. */
   readonly port?: number;
-  /** The address to listen on, whose name is allowed as a host. Default: `127.0.0.1`, which only programs of this machine reach. */
+  /**
+   * The address to listen on, which is also allowed as a host name. Default: `127.0.0.1`, which only programs on this
+   * machine can reach.
+   */
   readonly host?: string;
   /** The token that clients send as `Authorization: Bearer ...`: at least 16 visible ASCII characters. Default: a random one. */
   readonly token?: string;

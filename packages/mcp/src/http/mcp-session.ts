@@ -5,24 +5,24 @@ import type { McpServerOptions } from "../mcp-server-options.ts";
 import { refuse } from "./refuse.ts";
 import { watchResponse } from "./watch-response.ts";
 
-/** Requests and streams that a session may have open at a time. */
+/** Maximum number of open requests and streams of a session. */
 const maxOpenRequests = 64;
 const tooManyRequests = { status: 429, message: "The session has too many open requests; wait for some to finish." };
 
-/** What a session needs: its limits, and what is told of its beginning and end. */
+/** Options of a session: its limits, and callbacks for its start and end. */
 export interface McpSessionOptions<User> extends McpServerOptions {
   readonly sessionId: string;
   readonly user: User;
   readonly sessionIdleMs: number;
-  /** The client has begun the session. */
+  /** Called when the client has started the session. */
   readonly onOpen: (id: string) => void;
-  /** The session has ended: its executor is still there. */
+  /** Called when the session has ended; its executor may still be running. */
   readonly onEnd: () => void;
 }
 
-/** One client's session: an MCP server over an executor of its own. */
+/** One client's session: an MCP server with its own executor. */
 export class McpSession<User> {
-  /** The only user that it answers. */
+  /** The only user that the session answers. */
   readonly user: User;
   readonly #executor: CodeExecutor;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
@@ -44,10 +44,10 @@ export class McpSession<User> {
     this.#transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => sessionId,
       onsessioninitialized: onOpen,
-      // The client's DELETE is answered when nothing of the session is left; what fails is reported by onEnd, which stops again.
+      // The client's DELETE is answered when nothing of the session is left; onEnd stops the executor again and reports failures.
       onsessionclosed: () => this.stopExecutor().catch(() => {}),
     });
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it.
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK offers no other way to observe it.
     this.#server.server.onclose = () => {
       if (this.#ended) return;
       this.#ended = true;
@@ -56,12 +56,12 @@ export class McpSession<User> {
     };
   }
 
-  /** Undefined until the client has begun the session. */
+  /** `undefined` until the client has started the session. */
   get id(): string | undefined {
     return this.#transport.sessionId;
   }
 
-  /** Its executor may still be stopping. */
+  /** True once the session has ended; its executor may still be stopping. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -78,7 +78,7 @@ export class McpSession<User> {
   /**
    * Answers a request; while it is open, the session is in use.
    *
-   * @param body - the parsed body; `undefined` for a request without.
+   * @param body - the parsed body; `undefined` for a request without one.
    */
   async handle(request: Request, body: unknown): Promise<Response> {
     if (this.#requests >= maxOpenRequests) return refuse(tooManyRequests);
@@ -100,12 +100,12 @@ export class McpSession<User> {
     this.#timer = setTimeout(() => void this.end(), this.#idleMs);
   }
 
-  /** Ends the session; `onEnd` is called. */
+  /** Ends the session, which calls `onEnd`. */
   async end(): Promise<void> {
     await this.#server.close();
   }
 
-  /** Ends what runs and the connections to other servers, and removes what the executor made. */
+  /** Ends running code and the connections to other servers, and removes what the executor created. */
   async stopExecutor(): Promise<void> {
     await Promise.all([this.#server.disconnect(), this.#executor.stop()]);
   }

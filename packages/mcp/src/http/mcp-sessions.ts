@@ -11,7 +11,7 @@ import { refuse, type Refusal } from "./refuse.ts";
 import { reportError } from "./report-error.ts";
 
 const unknownSession = { status: 404, code: -32_001, message: "Session not found; start one with initialize." };
-const noSession = { status: 400, message: "The request names no session; start one with initialize." };
+const noSession = { status: 400, message: "The request has no session id; start a session with initialize." };
 const tooManySessions = {
   status: 503,
   message: "The server has reached its limit of sessions, and all are in use. End one, or try again later.",
@@ -22,15 +22,15 @@ const tooManyOfUser = {
 };
 const closing = { status: 503, message: "The server is shutting down; try again later." };
 
-/** All sessions of a server: found by their id, bounded in number, each ended once and for all. */
+/** All sessions of a server: looks them up by id, limits their number, and ends each exactly once. */
 export class McpSessions<User> {
   readonly #options: McpHandlerOptions<User>;
   readonly #limits: McpServerOptions;
   readonly #maxSessions: number;
   readonly #open = new Map<string, McpSession<User>>();
-  /** All whose executors are not stopped yet, open or not. */
+  /** Sessions whose executors have not stopped yet, open or not. */
   readonly #sessions = new Set<McpSession<User>>();
-  /** Sessions that are being made, with their users. */
+  /** Sessions that are being created, with their users. */
   readonly #making = new Map<Promise<McpSession<User>>, User>();
   readonly #ending = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -41,19 +41,19 @@ export class McpSessions<User> {
     this.#maxSessions = options.maxSessions ?? 8;
   }
 
-  /** Hands a user's request to its session; one without a session begins a new one. */
+  /** Passes a user's request to its session; a request without one starts a new session. */
   async handle(request: Request, user: User): Promise<Response> {
     const read = await readBody(request, this.#options.maxRequestBytes ?? 10_485_760);
     if ("refusal" in read) return refuse(read.refusal);
     const id = request.headers.get("mcp-session-id");
     if (id === null) return this.#begin(request, user, read.body);
     const session = this.#open.get(id);
-    // Somebody else's is as unknown as one that never was.
+    // Another user's session looks like one that never existed.
     if (session === undefined || !this.#isSame(session.user, user)) return refuse(unknownSession);
     return session.handle(request, read.body);
   }
 
-  /** Ends all sessions, and waits until their executors are stopped. */
+  /** Ends all sessions, and waits until their executors have stopped. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#making.keys());
@@ -66,7 +66,7 @@ export class McpSessions<User> {
   }
 
   async #begin(request: Request, user: User, body: unknown): Promise<Response> {
-    // Only an initialize request begins a session.
+    // Only an initialize request starts a session.
     if (![body].flat().some((message) => isInitializeRequest(message))) return refuse(noSession);
     if (this.#closing.signal.aborted) return refuse(closing);
     const room = this.#makeRoom(user);
@@ -81,10 +81,10 @@ export class McpSessions<User> {
       .finally(() => this.#making.delete(making));
     if (session === undefined) return refuse(request.signal.aborted ? noSession : closing);
     try {
-      // A client that left meanwhile never learns the session's id.
+      // A client that has left never learns the session's id.
       return request.signal.aborted ? refuse(noSession) : await session.handle(request, body);
     } finally {
-      // A request that was refused has begun no session.
+      // A refused request has not started a session.
       if (session.id === undefined) await session.end();
     }
   }
@@ -94,7 +94,7 @@ export class McpSessions<User> {
     return sameUser(one, other);
   }
 
-  /** Ends a session that is idle if there is no room for another: the user's own if they have as many as they may. */
+  /** Ends an idle session if there is no room for another: one of the user's own if they have reached their limit. */
   #makeRoom(user: User): Room {
     const { maxSessionsPerUser = Infinity } = this.#options;
     const live = [...this.#sessions].filter((session) => !session.ended);
@@ -102,7 +102,7 @@ export class McpSessions<User> {
     const ownInTheMaking = [...this.#making.values()].filter((other) => this.#isSame(other, user));
     if (own.length + ownInTheMaking.length >= maxSessionsPerUser) return this.#evict(own, tooManyOfUser);
     if (live.length + this.#making.size >= this.#maxSessions) return this.#evict(live, tooManySessions);
-    // An executor that was evicted is gone before the next one comes: there are never more of them than sessions.
+    // An evicted executor is gone before the next one is created, so there are never more executors than `maxSessions`.
     return { free: this.#sessions.size < this.#maxSessions ? Promise.resolve() : this.#allEnded() };
   }
 
@@ -168,10 +168,10 @@ export class McpSessions<User> {
   }
 }
 
-/** A place for one more session, when `free` resolves, or why there is none. */
+/** Room for one more session once `free` resolves, or why there is none. */
 type Room = { readonly free: Promise<void> } | { readonly refusal: Refusal };
 
-/** Gives up with `signal`: other servers may take their time to answer. */
+/** Gives up when `signal` aborts: other servers may answer slowly. */
 async function connect<User>(session: McpSession<User>, signal: AbortSignal): Promise<void> {
   const leave = (): void => void session.stopExecutor().catch(() => {});
   signal.addEventListener("abort", leave, { once: true });

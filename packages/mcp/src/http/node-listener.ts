@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { refuse } from "./refuse.ts";
 
-/** Serves a handler of standard requests, which never rejects, at one path of a server of Node. */
+/** Serves a handler of standard requests, which never rejects, at one path of a Node server. */
 export function nodeListener(path: string, handler: (request: Request) => Promise<Response>): RequestListener {
   return (incoming, outgoing) => {
     const answer = async (): Promise<void> => {
@@ -11,7 +11,7 @@ export function nodeListener(path: string, handler: (request: Request) => Promis
       const response = place === path ? await handler(standardRequest(incoming, outgoing)) : refuse(notFound(path));
       await send(response, incoming, outgoing);
     };
-    // Nobody is left to be told: the client has gone, or sent what is no request.
+    // No one is left to tell: the client has gone, or sent an invalid request.
     answer().catch(() => outgoing.destroy());
   };
 }
@@ -33,7 +33,7 @@ function standardRequest(incoming: IncomingMessage, outgoing: ServerResponse): R
     method,
     headers,
     signal: gone.signal,
-    // To destroy what was not read of it would destroy the answer.
+    // Destroying the unread rest of the body would destroy the response.
     ...(hasBody ? { body: ReadableStream.from(incoming.iterator({ destroyOnReturn: false })), duplex: "half" } : {}),
   });
 }
@@ -41,13 +41,13 @@ function standardRequest(incoming: IncomingMessage, outgoing: ServerResponse): R
 async function send(response: Response, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   outgoing.statusCode = response.status;
   outgoing.setHeaders(response.headers);
-  // What was not read of the request would be taken for the next one.
+  // The unread rest of the request would be taken for the next one.
   if (!incoming.complete) outgoing.setHeader("connection", "close");
   if (response.body === null) {
     outgoing.end();
     return;
   }
-  // A stream may have nothing to say for long.
+  // A stream may be silent for a long time.
   outgoing.flushHeaders();
   await pipeline(Readable.fromWeb(response.body), outgoing);
 }

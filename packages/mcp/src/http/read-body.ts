@@ -1,7 +1,10 @@
 import { Buffer } from "node:buffer";
 import type { Refusal } from "./refuse.ts";
 
-/** The JSON in a request's body, `undefined` if its method has none; or why it is refused. Reads no more than the limit. */
+/**
+ * Reads the JSON in a request's body (`undefined` if its method has none), or returns why it is refused. Reads at most
+ * the limit.
+ */
 export async function readBody(
   request: Request,
   maxBytes: number,
@@ -9,7 +12,7 @@ export async function readBody(
   if (request.method !== "POST") return { body: undefined };
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // To cancel the stream would end the connection of some servers, and the answer with it.
+  // On some servers, cancelling the stream would close the connection, and with it the response.
   for await (const chunk of request.body?.values({ preventCancel: true }) ?? []) {
     if (!(chunk instanceof Uint8Array)) throw new TypeError("A request's body must be bytes.");
     size += chunk.byteLength;

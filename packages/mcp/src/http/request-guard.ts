@@ -6,7 +6,7 @@ export interface GuardOptions {
   readonly allowedOrigins?: readonly string[];
 }
 
-/** Checks host and origin of each request: DNS rebinding and pages of other sites do not get in. */
+/** Checks host and origin of each request, which stops DNS rebinding and pages of other sites. */
 export class RequestGuard {
   readonly #names: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
@@ -18,7 +18,7 @@ export class RequestGuard {
 
   /** @returns `undefined` if the request may pass. */
   check({ headers, url }: Request): Refusal | undefined {
-    // A request that came over no network has no such header.
+    // A request that did not come over a network has no such header.
     if (!this.#isOurs(`http://${headers.get("host") ?? new URL(url).host}`)) {
       return { status: 403, message: "Host not allowed; add it to allowedHosts, or with --allow-host." };
     }
@@ -36,7 +36,7 @@ export class RequestGuard {
   }
 }
 
-/** As `URL` writes it, and requests therefore are compared: lower case, short IPv6 in brackets, Punycode, no port. */
+/** A host name as `URL` writes it, for comparison: lower case, short IPv6 in brackets, Punycode, no port. */
 function hostnameOf(name: string): string {
   const url = `http://${/^[^[].*:.*:/.test(name) ? `[${name}]` : name}`;
   return URL.canParse(url) ? new URL(url).hostname : name.toLowerCase();

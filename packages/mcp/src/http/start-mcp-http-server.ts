@@ -18,9 +18,9 @@ export interface McpHttpServer extends AsyncDisposable {
 }
 
 /**
- * Serves MCP over streamable HTTP, at `/mcp`, to all who have one token: `createMcpHandler` on a port of its own. Each session has
- * its own executor, which stops when the client ends the session, when the session has been idle for `sessionIdleMs`, when a new
- * client needs its place, or when the server closes.
+ * Serves MCP over streamable HTTP, at `/mcp`, to every client that has the token: `createMcpHandler` on its own port.
+ * Each session has its own executor, which stops when the client ends the session, when the session has been idle for
+ * `sessionIdleMs`, when a new client needs its place, or when the server closes.
  *
  * @throws InvalidInputError if an option is unknown or wrong.
  * @throws BackendUnavailableError if the server cannot listen on the port.
@@ -40,13 +40,13 @@ export async function startMcpHttpServer(options: McpHttpServerOptions): Promise
   return { url: `http://${inUrl(host)}:${port}/mcp`, token, close, [Symbol.asyncDispose]: close };
 }
 
-/** All who have the token are one user. */
+/** All clients with the token are one user. */
 function bearerOf(token: string): (request: Request) => true | undefined {
   const expected = digest(token);
   return ({ headers }) => {
     // The scheme's case does not matter.
     const given = /^bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-    // Digests are of one length, and comparing them tells nothing about the token.
+    // Digests have equal lengths, and comparing them reveals nothing about the token.
     return given !== undefined && timingSafeEqual(digest(given), expected) ? true : undefined;
   };
 }

@@ -1,7 +1,8 @@
 /**
- * The same response, which says once when it is over: its body was sent, was cancelled, or its client has gone.
+ * Returns the same response, and calls `onOver` once when its body was sent or cancelled, or its client has gone.
  *
- * @param request - its signal is aborted when its client has gone; kept, since a request that is collected aborts no signal.
+ * @param request - its signal is aborted when its client has gone. Kept alive, because a garbage-collected request
+ * aborts no signal.
  */
 export function watchResponse(response: Response, request: Request, onOver: () => void): Response {
   if (response.body === null) {

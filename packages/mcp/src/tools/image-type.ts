@@ -5,7 +5,7 @@ const signatures: readonly (readonly [type: string, pattern: RegExp])[] = [
   ["image/webp", /^RIFF.{4}WEBP/s],
 ];
 
-/** The MIME type of a picture that models understand, told from its first bytes, whatever its name says. */
+/** The MIME type of an image that models support, detected from its first bytes regardless of its name. */
 export function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 16)).toString("latin1");
   return signatures.find(([, pattern]) => pattern.test(head))?.[0];

@@ -8,7 +8,7 @@ const fileSchema = z.object({
   size: z.number().describe("Bytes."),
 });
 
-/** Adds the tool that names the workspace's files. */
+/** Adds the tool that lists the workspace's files. */
 export function addListFiles(server: McpServer, executor: CodeExecutor, { maxFiles = 1000 }: McpServerOptions): void {
   server.registerTool(
     "list_files",
@@ -35,7 +35,7 @@ export function addListFiles(server: McpServer, executor: CodeExecutor, { maxFil
   );
 }
 
-/** A name on one line: code chooses names, and a line break in one would forge other entries. */
+/** A name on one line: code chooses names, and a line break in one could forge other entries. */
 function oneLine(path: string): string {
   return /[\p{Cc}\u2028\u2029]/u.test(path) ? JSON.stringify(path) : path;
 }

@@ -30,7 +30,7 @@ export function addReadFile(server: McpServer, executor: CodeExecutor, options: 
   );
 }
 
-/** Files are read whole, so their size is asked for first. */
+/** Files are read whole, so check their size first. */
 async function readBounded(
   { files }: CodeExecutor,
   path: string,
@@ -47,7 +47,7 @@ async function readBounded(
   // If the session has ended meanwhile, reading would start the executor again.
   signal.throwIfAborted();
   const bytes = await files.read(path);
-  // Code that runs meanwhile may have made it longer.
+  // Running code may have made it longer in the meantime.
   if (bytes.byteLength > limit) throw tooLarge(path, bytes.byteLength, limit);
   return bytes;
 }
@@ -76,7 +76,7 @@ function toContent(
     const blob = Buffer.from(bytes).toString("base64");
     return { type: "resource", resource: { uri, mimeType: "application/octet-stream", blob } };
   }
-  // At least one character, so that the next call gets further; and never half a one.
+  // At least one character, so that the next call makes progress, and never half of one.
   const least = Math.min(offset + Math.max(1, maxOutputCharacters), text.length);
   const end = /[\uD800-\uDBFF]/.test(text.charAt(least - 1)) ? Math.min(least + 1, text.length) : least;
   const piece = text.slice(offset, end).replace(/^[\uDC00-\uDFFF]/, "");
@@ -85,7 +85,7 @@ function toContent(
   return { type: "text", text: `${piece}\n[Characters ${offset} to ${end} of ${text.length}.${next}]` };
 }
 
-/** `undefined`: it is not text. */
+/** Returns `undefined` if it is not text. */
 function decode(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {

@@ -1,7 +1,7 @@
 import type { CodeExecutor } from "@fenced/core";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 
-/** Adds the tool that begins a fresh session. */
+/** Adds the tool that starts a fresh session. */
 export function addRestart(server: McpServer, executor: CodeExecutor): void {
   server.registerTool(
     "restart",

@@ -33,11 +33,11 @@ const resultSchema = z.object({
   images: z.int().describe("How many images come with this result."),
 });
 
-/** What code that runs can call. */
+/** Options of `addRunCode`. */
 export interface RunCodeOptions extends McpServerOptions {
-  /** Functions that all code can call. */
+  /** Functions that the code can call. */
   readonly functions: () => readonly HostFunction[];
-  /** Decides about calls of the code that a request runs. */
+  /** Decides about calls from the code that a request runs. */
   readonly approver: (extra: Extra) => ApproveHostCall;
 }
 
@@ -56,7 +56,7 @@ export function addRunCode(server: McpServer, executor: CodeExecutor, options: R
       const approve = options.approver(extra);
       const functions = options.functions().map((each) => ({ ...each, approve }));
       const result = await run(executor, { block, functions }, extra);
-      // Which languages there are is exact once the executor has started.
+      // The languages are exact once the executor has started.
       const now = offer(executor, options.functions());
       if (now.description !== offered.description) {
         offered = now;
@@ -90,14 +90,14 @@ function run(
     onProgress(message) {
       progress += 1;
       const params = { progressToken, progress, message };
-      // A client that has gone away is not told; that its request is over comes as the signal.
+      // Ignore a client that has disconnected; its request's signal aborts.
       sendNotification({ method: "notifications/progress", params }).catch(() => {});
     },
   });
 }
 
 function toToolResult(result: CodeResult, options: McpServerOptions): CallToolResult {
-  // Paths on the server's host are of no use to the client.
+  // Paths on the server's host are useless to the client.
   const displays = result.displays.map((display) => ({ ...display, files: [] }));
   const { text, output, truncated, images } = codeResultForModel({ ...result, displays }, 1, options);
   const { exitCode, timedOut, stateLost, durationMs } = result;

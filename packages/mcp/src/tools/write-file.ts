@@ -36,7 +36,7 @@ export function addWriteFile(server: McpServer, executor: CodeExecutor): void {
   );
 }
 
-/** Writes the file anew with its next part; neither is held in memory whole. @returns its size in bytes. */
+/** Rewrites the file with the next part appended, without holding the file in memory. @returns its size in bytes. */
 async function addToFile(files: WorkspaceFiles, path: string, bytes: Uint8Array): Promise<number> {
   const { size } = await files.stat(path).catch((error: unknown) => {
     if (FileNotFoundError.isInstance(error)) return { size: 0 };
@@ -46,7 +46,7 @@ async function addToFile(files: WorkspaceFiles, path: string, bytes: Uint8Array)
     await files.write(path, bytes);
     return bytes.length;
   }
-  // The stream becomes the file only when it is closed, so that the old content can be read meanwhile.
+  // The stream replaces the file only when it is closed, so the old content stays readable until then.
   const writer = files.writeStream(path).getWriter();
   try {
     for await (const chunk of files.readStream(path, { end: size - 1 })) await writer.write(chunk);

@@ -29,7 +29,7 @@ export interface ExecutorLease extends AsyncDisposable {
 
 /** What the pool keeps of a lease. Not the lease itself, so that the pool can notice a forgotten one. */
 export class LeaseRecord {
-  /** The executor broke down during the lease. */
+  /** True if the executor broke down during the lease. */
   isUnwell = false;
   readonly executor: CodeExecutor;
   readonly #end = new AbortController();
@@ -49,7 +49,7 @@ export class LeaseRecord {
     return this.#end.signal;
   }
 
-  /** Makes the lease end by itself after a while. */
+  /** Makes the lease end automatically after some time. */
   limit(milliseconds: number, onLate: (error: unknown) => void): void {
     if (milliseconds === Infinity) return;
     const end = (): void => {
@@ -80,8 +80,8 @@ export class LeaseRecord {
 }
 
 /**
- * The caller's side of a lease. Everything made from it refers to it, so that it is garbage only once no caller can use
- * the executor any more.
+ * The caller's side of a lease. Everything created from it refers to it, so that it is only garbage-collected once no
+ * caller can use the executor any more.
  */
 export class LeaseHolder implements Holder {
   readonly #record: LeaseRecord;

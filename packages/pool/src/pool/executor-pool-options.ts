@@ -17,7 +17,7 @@ export interface PoolExecutorContext {
   /**
    * Pass this to the executor's option of the same name: it tells the pool at once that the executor's container,
    * kernel or host broke down, so that the pool replaces it. Without it, the pool finds out at its next check
-   * (`checkIntervalMs`), and an executor that recovers by itself has lost what `warmUp` did.
+   * (`checkIntervalMs`), and an executor that recovers on its own has lost what `warmUp` did.
    */
   readonly onSessionLost: (reason: string) => void;
 }
@@ -50,7 +50,7 @@ export interface ExecutorPoolOptions {
   readonly startTimeoutMs?: number;
   /** How long to wait for an executor to stop, in milliseconds. `Infinity`: no limit. Default: 60,000. */
   readonly stopTimeoutMs?: number;
-  /** Milliseconds after which an unreleased lease ends by itself. `Infinity`: never. Default: `Infinity`. */
+  /** Milliseconds after which an unreleased lease ends automatically. `Infinity`: never. Default: `Infinity`. */
   readonly maxLeaseMs?: number;
   /** Interval between checks of the idle executors in milliseconds. `Infinity`: no checks. Default: 30,000. */
   readonly checkIntervalMs?: number;

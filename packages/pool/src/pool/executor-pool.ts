@@ -77,7 +77,7 @@ export class ExecutorPool implements AsyncDisposable {
 
   /**
    * Fills the pool, and waits until `min` executors are started. Call it when a service starts, to see whether
-   * executors start at all. Without it, the first `acquire()` begins to fill the pool.
+   * executors start at all. Without it, the first `acquire()` starts to fill the pool.
    *
    * @throws what the start of an executor fails with.
    * @throws ExecutorStoppedError after `drain()`.
@@ -98,7 +98,7 @@ export class ExecutorPool implements AsyncDisposable {
    * ready.
    *
    * @throws QuotaExceededError at once if all executors are in use and `maxWaiting` callers are already waiting.
-   * @throws what the start of an executor fails with, if none can be started.
+   * @throws the error of an executor's start, if none can be started.
    * @throws ExecutorStoppedError after `drain()`.
    * @throws `options.signal.reason` if the signal was aborted.
    */
@@ -237,7 +237,7 @@ export class ExecutorPool implements AsyncDisposable {
   #started(member: PoolMember): void {
     if (member.isEnding) return;
     if (member.isUnwell) {
-      const remedy = "Check the place where it runs; the pool tries again.";
+      const remedy = "Check its backend; the pool will retry.";
       this.#failed(member, new BackendUnavailableError("The executor broke down while it started", { remedy }));
       return;
     }

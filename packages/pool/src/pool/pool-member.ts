@@ -22,7 +22,7 @@ export class PoolMember {
   state: "starting" | "ready" | "leased" | "ending" = "starting";
   /** Number of leases that have ended. */
   uses = 0;
-  /** It broke down, and must not be used again. */
+  /** True if it broke down and must not be used again. */
   isUnwell = false;
   /** The time since which it has been ready, in terms of `performance.now()`. */
   readySince = 0;
@@ -63,7 +63,7 @@ export class PoolMember {
     return this.state === "ending";
   }
 
-  /** True if its start was given up because it took too long. */
+  /** True if its start was abandoned because it took too long. */
   get isLate(): boolean {
     return this.#owned.isLate;
   }
@@ -120,7 +120,7 @@ export class PoolMember {
     const executor = await settings.create({ signal, onSessionLost: () => this.lost() });
     if (known.has(executor)) {
       throw new InvalidInputError("`create` returned an executor that is already in the pool", {
-        remedy: "Make a new executor in each call.",
+        remedy: "Create a new executor in each call.",
       });
     }
     known.add(executor);

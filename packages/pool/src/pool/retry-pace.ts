@@ -1,7 +1,7 @@
 const firstPauseMs = 100;
 const longestPauseMs = 10_000;
 
-/** How soon to retry after failed starts, so that a broken backend is not asked all the time. */
+/** How soon to retry after failed starts, so that a broken backend is not called constantly. */
 export class RetryPace {
   #failures = 0;
   #lastFailure = -Infinity;

@@ -27,9 +27,9 @@ interface Lease {
 }
 
 /**
- * Manages one executor for each key: a user, a chat, a tenant. A key's session begins with its first run or file
+ * Manages one executor for each key: a user, a chat, a tenant. A key's session starts with its first run or file
  * operation, keeps its state from run to run, and ends when it is idle, on `end(key)`, or on `drain()`. Each key has
- * its own turns, so one key cannot block another.
+ * its own queue, so one key cannot block another.
  *
  * A session that is lost (its executor broke down for good, or it was idle too long) is replaced by the next run, whose
  * result has `stateLost: true`.
@@ -102,8 +102,8 @@ export class ExecutorSessions implements AsyncDisposable {
   }
 
   /**
-   * The key's files. The first call binds them to the key's session, or begins one. After the end of that session,
-   * calls reject with `ExecutorStoppedError`: a late upload does not begin a new session.
+   * The key's files. The first call binds them to the key's session, or starts one. After the end of that session,
+   * calls reject with `ExecutorStoppedError`: a late upload does not start a new session.
    */
   files(key: string): WorkspaceFiles {
     return new HeldFiles(() => this.#session(key, undefined));

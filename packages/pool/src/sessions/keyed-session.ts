@@ -7,13 +7,13 @@ import { Turns } from "./turns.ts";
 
 /** Events of a session. */
 export interface SessionEvents {
-  /** Something that is counted has changed. */
+  /** Called when a count has changed. */
   readonly onChange: () => void;
-  /** The session ends unexpectedly. */
+  /** Called when the session ends unexpectedly. */
   readonly onLost: (reason: string) => void;
-  /** The session is gone. */
+  /** Called when the session is gone. */
   readonly onEnded: () => void;
-  /** Something failed that no caller waits for. */
+  /** Receives errors that no caller waits for. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -58,7 +58,7 @@ export class KeyedSession implements Holder {
     return this.#isOpen ? "open" : "starting";
   }
 
-  /** Resolves when the session is gone; `undefined` before it begins to end. */
+  /** Resolves when the session is gone; `undefined` before it starts to end. */
   get ended(): Promise<void> | undefined {
     return this.#ended;
   }
@@ -145,8 +145,8 @@ export class KeyedSession implements Holder {
   }
 
   /**
-   * Callers that wait for the start get the error once the session's place is free again, so that they can retry at
-   * once.
+   * Callers that wait for the start get the error once the session no longer counts towards the limit, so that they can
+   * retry at once.
    */
   async #startFailed(reason: unknown): Promise<void> {
     if (!this.#ended && this.#owned.isMade) {

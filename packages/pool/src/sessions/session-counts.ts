@@ -1,6 +1,6 @@
 /** The current number of sessions and runs. */
 export interface SessionCounts {
-  /** Sessions that are started and not ended, whether or not something runs in them. */
+  /** Sessions that have started and not ended, whether or not anything is running in them. */
   readonly open: number;
   /** Sessions that are starting. */
   readonly starting: number;
@@ -8,6 +8,6 @@ export interface SessionCounts {
   readonly ending: number;
   /** Sessions in which something is running. */
   readonly running: number;
-  /** Runs that wait for their turn. */
+  /** Runs that are waiting for their turn. */
   readonly waiting: number;
 }

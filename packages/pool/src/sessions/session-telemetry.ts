@@ -4,7 +4,7 @@ import type { SessionCounts } from "./session-counts.ts";
 const scope = "@fenced/pool";
 const sessions: GaugeDefinition = {
   name: "fenced.sessions",
-  description: "How many sessions there are in each state; a session that runs something is open, too",
+  description: "How many sessions there are in each state; a running session also counts as open",
   unit: "{session}",
 };
 const waiting: GaugeDefinition = {

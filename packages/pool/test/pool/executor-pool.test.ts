@@ -101,7 +101,7 @@ describe("a pool", needs("bash"), () => {
     expect({ alive, most }).toEqual({ alive: 0, most: 3 });
   });
 
-  it("ends executors that nobody needs, down to min", async () => {
+  it("ends executors that are not needed, down to min", async () => {
     const pool = localPool({ min: 1, max: 3, maxUses: 2, idleTimeoutMs: 150 });
     const leases = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()]);
     await Promise.all(leases.map((lease) => lease.release()));
@@ -159,7 +159,7 @@ describe("a lease", needs("bash"), () => {
 });
 
 describe("drain", needs("bash"), () => {
-  it("lets leases go on within the grace, refuses the others, and leaves nothing", async () => {
+  it("lets leases continue within the grace period, refuses the others, and leaves nothing", async () => {
     const pool = localPool({ min: 1, max: 2 });
     const lease = await pool.acquire();
     const other = await pool.acquire();
@@ -191,7 +191,7 @@ describe("drain", needs("bash"), () => {
   });
 });
 
-it("tells telemetry how many executors there are, and how long callers wait", needs("bash"), async () => {
+it("reports to telemetry how many executors there are, and how long callers wait", needs("bash"), async () => {
   await using recorder = new TelemetryRecorder();
   const made = later<CodeExecutor>();
   const pool = localPool({ max: 1, name: "tests", create: () => made.promise });

@@ -74,7 +74,7 @@ describe("a lease", needs("bash"), () => {
     expect(create).toHaveBeenCalledTimes(2);
   });
 
-  it("ends by itself after maxLeaseMs", async () => {
+  it("ends automatically after maxLeaseMs", async () => {
     const onError = vi.fn<OnError>();
     const pool = localPool({ max: 1, maxLeaseMs: 200, onError });
     const { executor } = await pool.acquire();

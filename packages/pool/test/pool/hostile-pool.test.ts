@@ -83,7 +83,7 @@ describe("create", needs("bash"), () => {
     await expect(wrong.acquire()).rejects.toThrow("must be a code executor");
   });
 
-  it("is told about to nobody who waits, but to onError once", async () => {
+  it("is reported once to onError, and not to waiting callers", async () => {
     const onError = vi.fn<OnError>();
     const { create, calls } = failing(3, gone);
     const pool = localPool({ create, min: 1, onError });

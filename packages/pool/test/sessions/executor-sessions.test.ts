@@ -85,7 +85,7 @@ describe("quotas", needs("bash"), () => {
   });
 });
 
-it("tells telemetry how many sessions are open, starting and running", needs("bash"), async () => {
+it("reports to telemetry how many sessions are open, starting and running", needs("bash"), async () => {
   await using recorder = new TelemetryRecorder();
   const sessions = localSessions();
   const run = sessions.run("a", untilGo);

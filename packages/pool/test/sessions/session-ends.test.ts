@@ -21,7 +21,7 @@ describe("the end of a session", needs("bash"), () => {
     await sessions.end("a");
   });
 
-  it("comes also during its start, and nothing is left", async () => {
+  it("works during its start, too, and leaves nothing", async () => {
     const made = later<CodeExecutor>();
     const sessions = localSessions({ create: () => made.promise });
     const run = sessions.run("a", sh("true"));
@@ -156,7 +156,7 @@ describe("an executor that breaks down", needs("bash"), () => {
 });
 
 describe("drain", needs("bash"), () => {
-  it("lets runs end within the grace, refuses the others, and leaves nothing", async () => {
+  it("lets runs end within the grace period, refuses the others, and leaves nothing", async () => {
     const sessions = localSessions();
     const workspace = await workspaceOf(sessions, "a");
     const running = sessions.run("a", untilGo);

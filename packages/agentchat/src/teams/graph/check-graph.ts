@@ -1,17 +1,20 @@
 import { InvalidInputError } from "@fenced/core";
 import { type CompleteEdge, type DiGraph, edgesOf, startNodes } from "./di-graph.ts";
 
-/** @throws InvalidInputError if nobody could begin or end, or the graph could not be run as it is meant. */
+/** @throws InvalidInputError if the graph has no start or no end, or could not run as intended. */
 export function checkGraph(graph: DiGraph): void {
   const names = Object.keys(graph.nodes);
   const edges = edgesOf(graph);
   if (names.length === 0) throw invalid("The graph has no nodes", "Add one with addNode().");
   checkNames(graph, edges);
   if (startNodes(graph).length === 0) {
-    throw invalid("The graph has no start node: an edge leads to each one", "Set the entry point.");
+    throw invalid(
+      "The graph has no start node: every node has an incoming edge",
+      "Call setEntryPoint(), or set defaultStartNode.",
+    );
   }
   if (names.every((name) => edges.some(({ source }) => source === name))) {
-    throw invalid("The graph has no leaf node: an edge leads away from each one", "Let one way end.");
+    throw invalid("The graph has no leaf node: every node has an outgoing edge", "Add a node without outgoing edges.");
   }
   for (const name of names) checkConditions(name, edges);
   checkGroups(edges);
@@ -20,11 +23,14 @@ export function checkGraph(graph: DiGraph): void {
     edges.filter(({ condition }) => condition === undefined),
   );
   if (cycle !== undefined) {
-    throw invalid(`The graph has a cycle without exit condition: ${cycle.join(" -> ")}`, "Give an edge a condition.");
+    throw invalid(
+      `The graph has a cycle without an exit condition: ${cycle.join(" -> ")}`,
+      "Add a condition to one of its edges.",
+    );
   }
 }
 
-/** Whether a way leads back to where it began. */
+/** Whether the graph has a cycle. */
 export function hasCycle(graph: DiGraph): boolean {
   return findCycle(Object.keys(graph.nodes), edgesOf(graph)) !== undefined;
 }
@@ -46,8 +52,8 @@ function checkConditions(name: string, edges: readonly CompleteEdge[]): void {
   const conditional = own.filter(({ condition }) => condition !== undefined);
   if (conditional.length === 0 || conditional.length === own.length) return;
   throw invalid(
-    `Node "${name}" has a mix of conditional and unconditional edges`,
-    "Give all of its edges a condition, or none.",
+    `Node "${name}" has both conditional and unconditional edges`,
+    "Set a condition on all of its edges, or on none.",
   );
 }
 
@@ -65,7 +71,7 @@ function checkGroups(edges: readonly CompleteEdge[]): void {
   }
 }
 
-/** The names along a way that leads back to where it began, the first one at both ends. */
+/** The names along a cycle; the first one is also the last. */
 function findCycle(names: readonly string[], edges: readonly CompleteEdge[]): string[] | undefined {
   const done = new Set<string>();
   const follow = (name: string, path: readonly string[]): string[] | undefined => {

@@ -19,7 +19,7 @@ const nodeOptions: z.ZodType<AddNodeOptions> = optionsSchema({
 } satisfies OptionSchemas<AddNodeOptions>);
 
 /**
- * Makes a graph for a `GraphFlow`, step by step.
+ * Builds a graph for a `GraphFlow`, step by step.
  *
  * @example
  * const builder = new DiGraphBuilder()
@@ -39,14 +39,16 @@ export class DiGraphBuilder {
   /**
    * Adds a participant.
    *
-   * @throws InvalidInputError if another one has its name, or an option is unknown or wrong.
+   * @throws InvalidInputError if another participant has the same name, or an option is unknown or wrong.
    */
   addNode(participant: Participant, options: AddNodeOptions = {}): this {
     const { name } = participant;
     const { activation = "all" } = checkOptions(nodeOptions, options, "addNode");
     const present = this.#participants.get(name);
     if (present !== undefined && present !== participant) {
-      throw new InvalidInputError(`The graph already has a node "${name}"`, { remedy: "Give each one its own name." });
+      throw new InvalidInputError(`The graph already has a node "${name}"`, {
+        remedy: "Give each participant a unique name.",
+      });
     }
     const edges = this.#nodes.get(name)?.edges ?? [];
     this.#participants.set(name, participant);
@@ -55,7 +57,7 @@ export class DiGraphBuilder {
   }
 
   /**
-   * Adds a way from one participant to another, given themselves or by name.
+   * Adds an edge from one participant to another; pass the participants or their names.
    *
    * @throws InvalidInputError if one of them was not added.
    */
@@ -64,7 +66,7 @@ export class DiGraphBuilder {
     return this;
   }
 
-  /** Adds ways of which those are taken whose text is in the source's message. */
+  /** Adds edges that are taken when the source's message contains their text. */
   addConditionalEdges(
     source: Participant | string,
     targets: Readonly<Record<string, Participant | string>>,
@@ -74,7 +76,7 @@ export class DiGraphBuilder {
     return this;
   }
 
-  /** Says who begins. Default: all to whom no edge leads. */
+  /** Sets who begins. Default: all participants without incoming edges. */
   setEntryPoint(participant: Participant | string): this {
     this.#entryPoint = this.#nameOf(participant);
     return this;
@@ -85,7 +87,7 @@ export class DiGraphBuilder {
     return [...this.#participants.values()];
   }
 
-  /** @throws InvalidInputError if the graph could not be run: see `GraphFlow`. */
+  /** @throws InvalidInputError if the graph cannot be run: see `GraphFlow`. */
   build(): DiGraph {
     const nodes = [...this.#nodes].map(([name, { node, edges }]) => [name, { ...node, edges: [...edges] }] as const);
     const entryPoint = this.#entryPoint === undefined ? {} : { defaultStartNode: this.#entryPoint };

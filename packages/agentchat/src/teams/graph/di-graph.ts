@@ -2,41 +2,41 @@ import { callbackOption, optionsSchema, type OptionSchemas } from "@fenced/core/
 import * as z from "zod";
 import type { ChatMessage } from "../../messages/chat-message.ts";
 
-/** `"all"`: once all edges of the group were taken. `"any"`: as soon as one was. */
+/** `"all"`: once all edges of the group have been taken. `"any"`: as soon as one has. */
 export type Activation = "all" | "any";
 
-/** When an edge is taken: when the node's message holds the text, or the function says so. */
+/** When an edge is taken: when the node's message contains the text, or the function returns true. */
 export type EdgeCondition = string | ((message: ChatMessage) => boolean);
 
-/** A way from one participant to another. */
+/** An edge from one participant to another. */
 export interface DiGraphEdge {
-  /** The name of the participant at its end. */
+  /** The name of the participant that it leads to. */
   readonly target: string;
   /** When it is taken. Default: always. */
   readonly condition?: EdgeCondition | undefined;
   /**
-   * Edges of one group activate their target together; edges of different groups activate it each by itself, as the way in
-   * and the way back of a loop do. Default: the target's name.
+   * Edges of one group activate their target together; edges of different groups activate it independently, like the
+   * way into a loop and the way back. Default: the target's name.
    */
   readonly activationGroup?: string | undefined;
   /** How the group activates its target; the same for all edges of the group. Default: the target's `activation`. */
   readonly activationCondition?: Activation | undefined;
 }
 
-/** A participant and the ways that lead away from it. */
+/** A participant and its outgoing edges. */
 export interface DiGraphNode {
   /** The participant's name. */
   readonly name: string;
   readonly edges: readonly DiGraphEdge[];
-  /** How edges that lead here and name no `activationCondition` activate it. Default: `"all"`. */
+  /** How incoming edges without `activationCondition` activate it. Default: `"all"`. */
   readonly activation?: Activation | undefined;
 }
 
-/** Who speaks after whom. Plain data: make it with `DiGraphBuilder`, or write it down. */
+/** The order in which participants speak. Plain data: build it with `DiGraphBuilder`, or write it by hand. */
 export interface DiGraph {
   /** The nodes by the names of their participants. */
   readonly nodes: Readonly<Record<string, DiGraphNode>>;
-  /** Who begins. Default: all participants to whom no edge leads. */
+  /** Who begins. Default: all participants without incoming edges. */
   readonly defaultStartNode?: string | undefined;
 }
 
@@ -64,7 +64,7 @@ const nodeSchema = optionsSchema({
   activation: activation.exactOptional(),
 } satisfies OptionSchemas<DiGraphNode>);
 
-/** Checks the shape of a graph; `checkGraph` checks its sense. */
+/** Checks the shape of a graph; `checkGraph` checks its meaning. */
 export const diGraphSchema: z.ZodType<DiGraph> = optionsSchema({
   nodes: z.record(z.string(), nodeSchema),
   defaultStartNode: z.string().exactOptional(),

@@ -19,7 +19,7 @@ import { GraphProgress } from "./graph-progress.ts";
 
 /** Options of `GraphFlow`. */
 export interface GraphFlowOptions extends GroupChatOptions {
-  /** Who speaks after whom; its nodes are the participants. */
+  /** The order in which participants speak; its nodes are the participants. */
   readonly graph: DiGraph;
 }
 
@@ -29,11 +29,11 @@ const graphFlowOptions: z.ZodType<GraphFlowOptions> = optionsSchema({
 } satisfies OptionSchemas<GraphFlowOptions>);
 
 /**
- * Agents that speak in the order of a graph: one after another, side by side where a way forks, once all or any of them
- * have spoken where ways join, and again where a way leads back. All hear what each one says.
+ * Agents that speak in the order of a graph: one after another, in parallel where the graph forks, after all or any of
+ * their predecessors where edges join, and again where an edge leads back. Every agent hears what the others say.
  *
- * The chat is over when no way leads on; the next run begins the graph anew. A run that a condition or `maxTurns` ends
- * before continues where it stopped.
+ * The chat is over when no edge leads on; the next run starts the graph again. After a run that a condition or
+ * `maxTurns` ended early, the next run continues where it stopped.
  *
  * @example
  * const builder = new DiGraphBuilder().addNode(writer).addNode(grammar).addNode(style).addNode(editor);
@@ -41,7 +41,7 @@ const graphFlowOptions: z.ZodType<GraphFlowOptions> = optionsSchema({
  * const team = new GraphFlow({ participants: builder.getParticipants(), graph: builder.build() });
  */
 export class GraphFlow extends BaseGroupChat {
-  /** Makes the team that `dumpComponent` described. It owns its participants, and ends them when it is disposed of. */
+  /** Creates the team that `dumpComponent` described. It owns its participants and disposes of them when it is disposed of. */
   static readonly component: Component<GraphFlow> = defineComponent({
     provider: "@fenced/agentchat:GraphFlow",
     componentType: "team",
@@ -58,9 +58,9 @@ export class GraphFlow extends BaseGroupChat {
   protected override readonly endReason: string = "The graph has reached its end.";
 
   /**
-   * @throws InvalidInputError if an option is unknown or wrong, nodes and participants differ, nobody could begin or end, a
-   *   node has edges with and without conditions, edges of one group activate their target in different ways, a cycle has no
-   *   exit, or there are cycles and neither a condition nor `maxTurns`.
+   * @throws InvalidInputError if an option is unknown or wrong, nodes and participants differ, there is no start or no
+   * end, a node has edges with and without conditions, edges of one group activate their target in different ways, a
+   * cycle has no exit, or there are cycles but neither a condition nor `maxTurns`.
    */
   constructor(options: GraphFlowOptions) {
     const checked = checkOptions(graphFlowOptions, options, "GraphFlow");
@@ -68,7 +68,7 @@ export class GraphFlow extends BaseGroupChat {
     checkGraph(checked.graph);
     checkMembers(this.participantNames, checked.graph);
     if (hasCycle(checked.graph) && checked.terminationCondition === undefined && checked.maxTurns === undefined) {
-      throw new InvalidInputError("The graph has a cycle, and nothing ends the chat", {
+      throw new InvalidInputError("The graph has a cycle, but nothing ends the chat", {
         remedy: "Set a terminationCondition or maxTurns.",
       });
     }
@@ -83,7 +83,7 @@ export class GraphFlow extends BaseGroupChat {
     const edge = edgesOf(graph).find(({ condition }) => typeof condition === "function");
     if (edge !== undefined) {
       throw new ComponentError(`The edge from "${edge.source}" to "${edge.target}" cannot be dumped`, {
-        remedy: "Its condition is a function: use a string, or create the team in code.",
+        remedy: "Its condition is a function. Use a string, or create the team in code.",
       });
     }
     return GraphFlow.component.dump({ ...dumpGroupChat({ ...this.#options, name, description }), graph });

@@ -32,23 +32,23 @@ export class GraphProgress {
     this.#ready = [...startNodes(graph)];
   }
 
-  /** Those whose turn it is. Who has not ended the last turn is among them. */
+  /** The participants whose turn it is, including those that have not ended their last turn. */
   next(): readonly string[] {
     this.#running = [...new Set([...this.#running, ...this.#ready])];
     this.#ready = [];
-    // What activated them counts anew from here. An "all" group that is not complete yet goes on counting.
+    // Reset the counts that activated them. An "all" group that is not complete yet keeps counting.
     this.#taken = this.#taken.filter(({ target, group, count }) => {
       return !(this.#running.includes(target) && this.#isComplete(target, group, count));
     });
     return this.#running;
   }
 
-  /** No way leads on. */
+  /** True if no edge leads on. */
   get isOver(): boolean {
     return this.#ready.length === 0 && this.#running.length === 0;
   }
 
-  /** Follows the edges that lead away from a node that has spoken. */
+  /** Follows the outgoing edges of a node that has spoken. */
   ended(name: string, message: ChatMessage | undefined): void {
     const followed = this.#edges.filter((edge) => edge.source === name && isTaken(edge, message));
     this.#running = this.#running.filter((each) => each !== name);
@@ -60,7 +60,7 @@ export class GraphProgress {
     }
   }
 
-  /** Begins anew. */
+  /** Starts the graph again. */
   restart(): void {
     this.#ready = [...startNodes(this.#graph)];
     this.#running = [];
@@ -71,7 +71,7 @@ export class GraphProgress {
     return { ready: [...this.#ready], running: [...this.#running], taken: this.#taken.map((each) => ({ ...each })) };
   }
 
-  /** @throws InvalidInputError if it is not a state, or that of another graph. */
+  /** @throws InvalidInputError if it is not a saved state, or belongs to another graph. */
   load(state: JsonObject, owner: string): void {
     const node = (name: string): boolean => Object.hasOwn(this.#graph.nodes, name);
     const ofGraph = stateSchema.refine(

@@ -87,7 +87,7 @@ describe("GraphFlow", () => {
     expect(await said(team, "go")).toBe("A B C O X O Y O E");
   });
 
-  it("tells all what each one says", async () => {
+  it("passes each message to all participants", async () => {
     const model = new ScriptedModel(["fine"]);
     const team = flow(graphOf({ A: ["B"], B: ["C"], C: [] }), {}, [decider("C", model)]);
     await team.run({ task: "go" });
@@ -135,7 +135,11 @@ describe("GraphFlow's graph", () => {
     ["an end", graphOf({ A: ["B"], B: ["C"], C: ["B"] }), "no leaf node"],
     ["known targets", graphOf({ A: ["X"] }), 'no node "X"'],
     ["a known start", graphOf({ A: [] }, { defaultStartNode: "X" }), 'no node "X"'],
-    ["conditions on all edges of a node or on none", graphOf({ A: [conditional("B"), "C"], B: [], C: [] }), "mix of"],
+    [
+      "conditions on all edges of a node or on none",
+      graphOf({ A: [conditional("B"), "C"], B: [], C: [] }),
+      "both conditional and unconditional",
+    ],
     ["one activation a group", graphOf({ A: ["B", "C"], B: [all], C: [any], D: [] }), '"all" from "B", "any" from "C"'],
     ["a way out of each cycle", graphOf({ A: ["B"], B: ["C"], C: ["A"], D: ["E"], E: [] }), "A -> B -> C -> A"],
     ["nodes that carry their names", { nodes: { A: { name: "B", edges: [] } } }, 'The node "A" is named "B"'],

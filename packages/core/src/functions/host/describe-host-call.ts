@@ -3,17 +3,17 @@ import { showHidden } from "../../text/show-hidden.ts";
 import type { HostCall } from "./host-call.ts";
 
 /**
- * A call as a person who approves it should see it: `remove({"id": 1})`. Characters that could hide a part of it on a screen are
- * written as `\u202e`, and of very long arguments the middle is left out, which the text says.
+ * Formats a call for the person who approves it: `remove({"id":1})`. Escapes characters that could hide part of it on a
+ * screen (`\u202e`), and leaves out the middle of very long arguments, with a note that says so.
  */
 export function describeHostCall({ name, input }: Pick<HostCall, "name" | "input">): string {
   return `${showHidden(name)}(${describeHostInput(input)})`;
 }
 
 /**
- * The arguments of a call as `describeHostCall` shows them: JSON.
+ * Formats a call's arguments as `describeHostCall` shows them: as JSON.
  *
- * @param maxCharacters - of more, head and tail are shown. Default: 4,000.
+ * @param maxCharacters - longer text keeps its head and tail. Default: 4,000.
  */
 export function describeHostInput(input: JsonValue, maxCharacters = 4000): string {
   const text = showHidden(JSON.stringify(input), asJson);
@@ -24,7 +24,7 @@ export function describeHostInput(input: JsonValue, maxCharacters = 4000): strin
   return `${head}[... ${text.length - head.length - tail.length} characters left out ...]${tail}`;
 }
 
-/** Still the same JSON. */
+/** Escapes a character so that the text stays the same JSON value. */
 function asJson(character: string): string {
   return Array.from({ length: character.length }, (_, index) => {
     return `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`;

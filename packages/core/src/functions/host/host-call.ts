@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../json-value.ts";
 
-/** What a host function learns about its call, besides the arguments. */
+/** What a host function receives besides the arguments. */
 export interface HostCallContext {
   /** Identifies the call, as in the events; globally unique. */
   readonly callId: string;

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../json-value.ts";
 import type { ApproveHostCall, HostCallContext, NeedsApproval } from "./host-call.ts";
 import type { CheckedValue } from "./value-schema.ts";
 
-/** Marks host functions, whichever installed copy of the package made them. */
+/** Marks host functions, including those of another installed copy of the package. */
 export const hostFunctionMarker: unique symbol = Symbol.for("fenced.host_function");
 
 /** A function of this program that sandboxed code can call. Create it with `hostFunction`. */
@@ -17,7 +17,7 @@ export interface HostFunction {
   readonly needsApproval: NeedsApproval;
   /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. */
   readonly approve?: ApproveHostCall;
-  /** Checks arguments: gives what `execute` takes, or what is wrong with them. */
+  /** Validates arguments: returns what to pass to `execute`, or what is wrong. */
   readonly checkInput: (input: unknown) => Promise<CheckedValue>;
   /**
    * Runs the function.

@@ -28,21 +28,21 @@ const fromArguments = optionsSchema({
 
 /** How tools become host functions. */
 export interface HostFunctionsFromOptions {
-  /** Decides about each call of each tool, as `hostFunction`'s. Default: nobody does. */
+  /** Decides about each call of each tool, like `approve` of `hostFunction`. Default: no one does. */
   readonly approve?: ApproveHostCall;
   /**
-   * What `execute` and `needsApproval` of the tools are told besides the call's id and signal: the messages, and the context, of the
-   * call that the code belongs to. Default: no messages.
+   * More options for the tools' `execute` and `needsApproval`, besides the call's id and signal: the messages and the
+   * context of the request that the code belongs to. Default: no messages.
    */
   readonly callOptions?: object;
 }
 
 /**
- * The tools of a Vercel AI SDK `ToolSet` as host functions: what you give to `generateText`, and what an MCP client's `tools()`
- * gives. Their names become identifiers (`get-weather` is `get_weather`). A tool that streams results gives its last one; of a
- * tool of MCP the program gets the structured content, or the text. A JSON schema with conditions, which is not checked here, is
- * left to the tool to check. `needsApproval` is asked before each call, and the answer comes from `approve` or the executor's
- * `approveHostCall`: running code cannot wait for the next request of a chat.
+ * Turns the tools of a Vercel AI SDK `ToolSet` (what you pass to `generateText`, or what an MCP client's `tools()`
+ * returns) into host functions. Their names become identifiers: `get-weather` is `get_weather`. A tool that streams
+ * results returns its last one; an MCP tool returns its structured content, or its text. JSON schemas with conditions
+ * are not checked here but left to the tool. `needsApproval` is evaluated before each call, and `approve` or the
+ * executor's `approveHostCall` decides: running code cannot wait for a chat's next request.
  *
  * @throws InvalidInputError if a tool cannot run here (it has no `execute`), or two would have the same name.
  *
@@ -75,7 +75,7 @@ function fromTool(
 ): HostFunction {
   const { execute, description = "", needsApproval } = tool;
   if (typeof execute !== "function") {
-    throw new InvalidInputError(`The tool ${toolName} has no \`execute\`: it does not run in this program`, {
+    throw new InvalidInputError(`The tool ${toolName} has no \`execute\`, so it does not run in this program`, {
       remedy: "Leave it out of the tools that code may call.",
     });
   }
@@ -101,7 +101,7 @@ function fromTool(
   return makeHostFunction(definition, "lenient");
 }
 
-/** The name of the function that a tool becomes: an identifier in Python and in JavaScript (`get-weather` is `get_weather`). */
+/** Converts a tool's name to an identifier of Python and JavaScript: `get-weather` becomes `get_weather`. */
 export function toFunctionName(toolName: string): string {
   const name = toolName
     .normalize("NFKC")
@@ -146,7 +146,7 @@ function withValidator(json: JsonSchema, validate: (value: unknown) => unknown):
   return { "~standard": standard };
 }
 
-/** The last result of a tool that yields several, each of which replaces the one before. */
+/** The last result of a tool that yields several: each replaces the one before. */
 async function lastOf(result: unknown): Promise<unknown> {
   const settled: unknown = await result;
   if (!isAsyncIterable(settled)) return settled;
@@ -155,7 +155,7 @@ async function lastOf(result: unknown): Promise<unknown> {
   return last;
 }
 
-/** The part of an MCP result, which is made for models, that a program can use. Returns other results unchanged. */
+/** Extracts what a program can use from an MCP result, which is made for models. Returns other results unchanged. */
 function plainResult(result: unknown): unknown {
   if (!isRecord(result) || !Array.isArray(result["content"])) return result;
   const parts: readonly unknown[] = result["content"];

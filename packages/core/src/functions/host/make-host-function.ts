@@ -24,7 +24,7 @@ export interface HostFunctionDefinition<Input, Output> {
   readonly output?: StandardSchema<Output, unknown> | JsonSchema;
   /** Whether calls must not run without `approve`, or the executor's `approveHostCall`. Default: false. */
   readonly needsApproval?: NeedsApproval<Input>;
-  /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. Default: nobody does. */
+  /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. Default: no one does. */
   readonly approve?: ApproveHostCall;
   /**
    * Runs on the host. Its return value goes to the program as JSON; if it throws, the program receives the error's name
@@ -35,10 +35,10 @@ export interface HostFunctionDefinition<Input, Output> {
   readonly execute: (input: Input, context: HostCallContext) => Output | Promise<Output>;
 }
 
-/** Names that the functions modules need themselves; one that exports `then` cannot be imported by `await import()`. */
+/** Names that the generated modules use themselves. A module that exports `then` cannot be loaded with `await import()`. */
 const taken: ReadonlySet<string> = new Set(["HostFunctionError", "TypedDict", "_host_function", "callHost", "then"]);
 
-/** Whether programs in both languages can import a function by this name. Python takes other forms of a letter for the letter. */
+/** Whether programs in both languages can import a function by this name. Python normalizes identifiers to NFKC. */
 export function isHostFunctionName(name: string): boolean {
   const isIdentifier = isPythonIdentifier(name) && isJavaScriptIdentifier(name) && name === name.normalize("NFKC");
   return isIdentifier && !name.startsWith("__") && !taken.has(name);
@@ -49,7 +49,7 @@ const definitionSchema: z.ZodType<HostFunctionDefinition<unknown, unknown>> = op
     .string()
     .refine(
       isHostFunctionName,
-      `must be a name that Python and JavaScript can import: letters, digits and _, no keyword, and none of ${[...taken].join(", ")}`,
+      `must be a name that Python and JavaScript can import: letters, digits and _, but not a keyword and none of ${[...taken].join(", ")}`,
     ),
   description: z.string(),
   input: schemaOption<HostFunctionDefinition<unknown, unknown>["input"]>(),
@@ -64,7 +64,7 @@ const definitionSchema: z.ZodType<HostFunctionDefinition<unknown, unknown>> = op
 function schemaOption<Schema>(): z.ZodType<Schema> {
   return z.custom<Schema>(
     (value) => isStandardSchema(value) || (typeof value === "object" && value !== null && !Array.isArray(value)),
-    "must be a schema of zod or another library of Standard Schema, or a JSON schema",
+    "must be a schema of zod or another Standard Schema library, or a JSON schema",
   );
 }
 
@@ -109,9 +109,12 @@ export function makeHostFunction<Input, Output>(
     output === undefined ? undefined : valueSchema(output, "output", { owner: `${name}'s result`, checks });
   const kind = inputs.json?.["type"] ?? "object";
   if (kind !== "object") {
-    throw new InvalidInputError(`hostFunction: the arguments of ${name} are of the type ${JSON.stringify(kind)}`, {
-      remedy: "Describe an object with a field for each argument.",
-    });
+    throw new InvalidInputError(
+      `hostFunction: the input schema of ${name} has the type ${JSON.stringify(kind)}, not "object"`,
+      {
+        remedy: "Describe an object with a field for each argument.",
+      },
+    );
   }
   return Object.freeze({
     [hostFunctionMarker]: true,
@@ -127,9 +130,12 @@ export function makeHostFunction<Input, Output>(
       if (!outputs) return result;
       const value = await outputs.check(result);
       if ("value" in value) return value.value;
-      throw new InvalidInputError(`${name} returned what its \`output\` does not allow: ${value.problem}`, {
-        remedy: "The error is in the function, not in the call.",
-      });
+      throw new InvalidInputError(
+        `${name} returned a value that its \`output\` schema does not allow: ${value.problem}`,
+        {
+          remedy: "Fix the function or its `output` schema; the call is not at fault.",
+        },
+      );
     },
   });
 }

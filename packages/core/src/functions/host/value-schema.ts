@@ -61,7 +61,7 @@ function withDraft(schema: JsonSchema): JsonSchema {
 
 function asJson(schema: JsonSchema, { owner, checks }: SchemaUse): JsonObject | undefined {
   if (isJsonObject(schema)) return structuredClone(schema);
-  // Nothing is said about the arguments then.
+  // The model is then told nothing about the arguments.
   if (checks === "lenient") return undefined;
   throw new InvalidInputError(`The JSON schema of ${owner} is not JSON`, { remedy: "Pass a plain object." });
 }

@@ -42,7 +42,7 @@ export function javaScriptStructure(text: string): JavaScriptStructure | undefin
   };
 }
 
-/** The node of an expression, which the tree has in parentheses; `undefined` if the text contains more than that. */
+/** The node of an expression that the text wraps in parentheses; `undefined` if the text contains anything else. */
 export function parseAlone(text: string): SyntaxNode | undefined {
   const statement = parser.parse(`(${text})`).topNode.firstChild;
   const node = statement?.firstChild?.firstChild?.nextSibling;

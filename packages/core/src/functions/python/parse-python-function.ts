@@ -14,8 +14,8 @@ import type { PythonToken } from "./python-token.ts";
  * Parses one Python function's source: its name, head and docstring. Python reports mistakes in the body when the
  * functions are set up.
  *
- * @throws InvalidInputError if it is not exactly one function definition, or a string, bracket or block in it never
- * ends.
+ * @throws InvalidInputError if it is not exactly one function definition, or a string, bracket or block in it is not
+ * closed.
  */
 export function parsePythonFunction(text: string): FunctionDefinition {
   const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");

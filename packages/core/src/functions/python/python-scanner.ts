@@ -81,7 +81,7 @@ export class PythonScanner {
       const character = String.fromCodePoint(this.#text.codePointAt(from) ?? 0);
       throw new PythonProblem(
         from,
-        character === "\\" ? "something follows the backslash" : `unexpected "${character}"`,
+        character === "\\" ? "unexpected character after the backslash" : `unexpected "${character}"`,
       );
     } else {
       this.#operator(from);
@@ -92,7 +92,7 @@ export class PythonScanner {
     const text = this.#text.slice(from, this.#position);
     if (")]}".includes(text)) {
       const open = this.#brackets.pop();
-      if (!open) throw new PythonProblem(from, `"${text}" closes nothing`);
+      if (!open) throw new PythonProblem(from, `unmatched "${text}"`);
       if (closers.get(open.text) !== text) throw new PythonProblem(from, `"${text}" does not close "${open.text}"`);
     }
     const token = this.#push("operator", from);
@@ -118,7 +118,7 @@ export class PythonScanner {
     const character = this.#text[this.#position];
     const lineEnds = character === "\n" && quote.length === 1;
     this.#position += character === "\\" ? 2 : 1;
-    if (lineEnds || this.#position > this.#text.length) throw new PythonProblem(from, "the string never ends");
+    if (lineEnds || this.#position > this.#text.length) throw new PythonProblem(from, "the string is never closed");
   }
 
   #formatted(from: number, quote: string, raw: boolean): void {
@@ -136,7 +136,7 @@ export class PythonScanner {
 
   #skipPast(end: string, from: number): void {
     const found = this.#text.indexOf(end, this.#position);
-    if (found < 0) throw new PythonProblem(from, "the string never ends");
+    if (found < 0) throw new PythonProblem(from, "the string is never closed");
     this.#position = found + end.length;
   }
 
@@ -150,7 +150,7 @@ export class PythonScanner {
     this.#position = inner.#position;
     this.#match(/![ \t]*\w*[ \t]*(?=[:}])/y);
     if (this.#match(/:/y) !== undefined) this.#specification(from, quote);
-    if (this.#match(/\}/y) === undefined) throw new PythonProblem(start - 1, 'an f-string field without its "}"');
+    if (this.#match(/\}/y) === undefined) throw new PythonProblem(start - 1, 'an f-string field has no closing "}"');
     this.#fields -= 1;
   }
 

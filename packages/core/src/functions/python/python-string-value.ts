@@ -47,6 +47,6 @@ export function pythonStringValue(token: PythonToken): string | undefined {
 
 function fromHex(digits: string, token: PythonToken): string {
   const code = Number.parseInt(digits, 16);
-  if (code > 0x10_ff_ff) throw new PythonProblem(token.from, `the string has the invalid escape \\U${digits}`);
+  if (code > 0x10_ff_ff) throw new PythonProblem(token.from, `the string has an invalid escape: \\U${digits}`);
   return String.fromCodePoint(code);
 }

@@ -13,7 +13,7 @@ const weather = hostFunction({
 });
 
 describe("a host function", () => {
-  test("tells its schemas as JSON schema", () => {
+  test("returns its schemas as JSON Schema", () => {
     expect(isHostFunction(weather)).toBe(true);
     expect(weather.inputSchema).toMatchObject({ properties: { city: { type: "string" } }, required: ["city"] });
     expect(weather.outputSchema).toMatchObject({ properties: { celsius: { type: "number" } } });
@@ -40,7 +40,9 @@ describe("a host function", () => {
       output: { type: "object", properties: { a: { type: "string" } }, required: ["a"] },
       execute: () => ({ a: 1 }),
     });
-    await expect(wrong.execute({}, context)).rejects.toThrow(/wrong returned what its `output` does not allow: "a"/);
+    await expect(wrong.execute({}, context)).rejects.toThrow(
+      /wrong returned a value that its `output` schema does not allow: "a"/,
+    );
   });
 
   test("takes a schema of any library of Standard Schema", async () => {
@@ -82,10 +84,10 @@ describe("a host function", () => {
     },
   );
 
-  test("takes an object, of which every keyword can be checked", () => {
+  test("accepts only an object whose keywords can all be checked", () => {
     const make = (input: object) => () =>
       hostFunction({ name: "made", description: "", input: { ...input }, execute: () => 1 });
-    expect(make({ type: "string" })).toThrow(/the arguments of made are of the type "string"/);
+    expect(make({ type: "string" })).toThrow(/the input schema of made has the type "string"/);
     expect(make({ type: "object", if: {}, else: {} })).toThrow(/The JSON schema of made's arguments cannot be checked/);
   });
 

@@ -116,7 +116,7 @@ test("what cannot run here, or would have another's name, is an error that names
   expect(() => hostFunctionsFrom({ late: { execute, inputSchema: Promise.resolve({}) } })).toThrow(InvalidInputError);
 });
 
-test("a schema that is nested too deeply takes no tools away", async () => {
+test("a schema that is nested too deeply does not hide the other tools", async () => {
   let schema: object = { type: "string" };
   for (let depth = 0; depth < 5000; depth += 1) schema = { type: "array", items: schema };
   const inputSchema = { type: "object", properties: { a: schema } };

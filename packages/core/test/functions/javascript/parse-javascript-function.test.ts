@@ -147,7 +147,7 @@ describe("the docstring is the comment at the start of the body", () => {
   });
 });
 
-describe("what is not self-contained is refused", () => {
+describe("functions that are not self-contained are refused", () => {
   test.each<[string, JavaScriptFunction, string]>([
     ["a built-in function", Math.max, "has no source text"],
     ["a bound function", evaluated("(function f() {}).bind(1)"), "has no source text"],

@@ -211,9 +211,9 @@ describe("the place of a mistake", () => {
     expect(refusal(source)).toContain(`, at ${place}`);
   });
 
-  test("is that in the given text, not in the dedented one", () => {
+  test("refers to the given text, not to the dedented one", () => {
     expect(refusal("\n\n        def f():\n            x = 1\n            y = )\n    ")).toContain(
-      '")" closes nothing, at line 5, column 17: "y = )"',
+      'unmatched ")", at line 5, column 17: "y = )"',
     );
     expect(refusal("\n\n        def f():\n            return 'x\n    ")).toContain("at line 4, column 20");
   });

@@ -33,7 +33,7 @@ describe("what Python accepts is accepted", () => {
   });
 });
 
-describe("what is not one function is refused, with the place", () => {
+describe("anything but one function is refused, with the position", () => {
   test.each(refusedAtOnce)("%j", (source) => {
     expect(refusal(source)).toMatch(/, at line \d+, column \d+: "/);
   });
