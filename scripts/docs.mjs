@@ -1,5 +1,9 @@
-/** `build`: the site, in apps/site/.vitepress/dist, with its links checked. `dev`: the site while it is written. */
+/**
+ * `build`: the site, in apps/site/.vitepress/dist, with its links checked. `build --guides`: the same without the API reference, in a
+ * fifth of the time. `dev`: the site while it is written.
+ */
 import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { ensureInstalled, root, runAndExit, userArguments } from "./workspace.mjs";
 
@@ -7,12 +11,15 @@ const [command = "build", ...args] = userArguments();
 const site = join(root, "apps/site");
 const vitepress = "apps/site/node_modules/vitepress/bin/vitepress.js";
 
+const guides = args[0] === "--guides";
+
 ensureInstalled();
-run("src/generate-api.ts");
+if (guides) rmSync(join(site, "api"), { recursive: true, force: true });
+else run("src/generate-api.ts");
 if (command === "dev") {
   runAndExit(vitepress, ["dev", ...args], site);
 } else {
-  runNode([join(root, vitepress), "build", ...args]);
+  runNode([join(root, vitepress), "build", ...args.slice(Number(guides))]);
   run("src/check-links.ts");
 }
 

@@ -22,6 +22,6 @@ else
   # What is in a sandbox, what a supervisor and its interpreters of Python do, how a virtual environment is made, and how files carry
   # calls, does not depend on the Node outside of it.
   left_out=("**/sandbox/**" "**/supervisor/warm.test.ts" "**/executor-local/test/warm.test.ts" "**/executor-local/test/stateful.test.ts"
-    "**/supervised-hostile.test.ts" "**/virtual-env.test.ts" "**/host-functions-by-files.test.ts")
+    "**/supervisor/stateful.test.ts" "**/control-group.test.ts" "**/supervised-hostile.test.ts" "**/virtual-env.test.ts" "**/host-functions-by-files.test.ts")
 fi
 npx -y -p "node@$version" -c "node scripts/test.mjs ${projects[*]/#/--project=} ${left_out[*]/#/--exclude=}"

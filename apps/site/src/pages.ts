@@ -53,8 +53,9 @@ export function titleOf(file: string): string {
   return title.replace("@fenced/", "");
 }
 
-/** The names of the folders right in a folder, in order. */
+/** The names of the folders right in a folder, in order; none if it does not exist. */
 export function foldersIn(folder: string): string[] {
+  if (!isThere(folder)) return [];
   return readdirSync(join(root, folder), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)

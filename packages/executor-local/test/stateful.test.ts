@@ -41,7 +41,7 @@ describe.skipIf(process.platform !== "linux")(
           process.kill(await supervisorOf(executor.mark), "SIGKILL");
         },
       },
-      variant("state", "host functions", "timeout", "lost session", "leaks"),
+      variant("state", "lost session", "leaks"),
     );
 
     it("forks, and the fork ends with its original", async () => {

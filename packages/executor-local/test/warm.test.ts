@@ -60,7 +60,7 @@ describe.skipIf(process.platform !== "linux")(
           process.kill(await supervisorOf(executor.mark), "SIGKILL");
         },
       },
-      variant("environment", "python functions", "abort", "background processes", "lost session", "leaks"),
+      variant("environment", "background processes", "lost session", "leaks"),
     );
 
     // Otherwise the suite has shown nothing.

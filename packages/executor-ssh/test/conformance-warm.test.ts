@@ -15,7 +15,7 @@ describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
   testCodeExecutor(
     { describe, it, afterAll },
     subject,
-    variant("environment", "abort", "background processes", "host functions", "lost session", "leaks"),
+    variant("background processes", "host functions", "lost session", "leaks"),
   );
   // Otherwise the suite has shown nothing.
   afterAll(() => {

@@ -24,7 +24,7 @@ describe("a stateful session in a sandbox", needs("python3", "bash", "node", "bu
         for (const pid of await bubblewrapsWith(executor.sandbox)) process.kill(pid, "SIGKILL");
       },
     },
-    variant("state", "host functions", "abort", "lost session", "leaks"),
+    variant("state", "lost session"),
   );
 
   it("forks, and the fork ends with its original", async () => {

@@ -22,7 +22,7 @@ describe("warm Python in a sandbox", needs("python3", "bash", "node", "bubblewra
       name: "LocalCommandLineCodeExecutor, in an OS sandbox with warm Python,",
       create: (options) => new WarmExecutor({ ...options, isolation: "os-sandbox", warm: {} }),
     },
-    variant("python functions", "background processes", "lost session"),
+    variant("python functions", "lost session"),
   );
   // Otherwise the suite has shown nothing.
   afterAll(() => {
