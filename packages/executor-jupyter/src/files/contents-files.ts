@@ -222,9 +222,8 @@ class ContentsAccess implements RemoteFileAccess {
     if (await hasContents(this.#client())) {
       return new BackendUnavailableError(`The server refused ${name}: ${refusal.message}`, {
         remedy:
-          "The contents API rejects hidden files unless the server runs with --ContentsManager.allow_hidden=True. " +
-          "Without a trash, it deletes only empty directories unless --FileContentsManager.always_delete_dir=True is set, " +
-          "and never links to directories.",
+          "To use hidden files, start it with --ContentsManager.allow_hidden=True. Without a trash, to delete directories " +
+          "that are not empty, use --FileContentsManager.always_delete_dir=True; it never deletes links to directories.",
         cause: refusal,
       });
     }
