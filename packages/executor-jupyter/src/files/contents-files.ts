@@ -228,8 +228,7 @@ class ContentsAccess implements RemoteFileAccess {
       });
     }
     return new BackendUnavailableError(`The server has no contents API, so ${name} cannot be reached`, {
-      remedy:
-        "Use a Python kernel, which does not need one for its files, or a Jupyter server instead of a kernel gateway.",
+      remedy: "Use a Python kernel, which does not need it, or a Jupyter server instead of a kernel gateway.",
       cause: refusal,
     });
   }
