@@ -1,4 +1,4 @@
-/** `build`: the site, in apps/site/.vitepress/dist, with its links checked. `dev`: the site while it is written. */
+/** `build`: builds the site in apps/site/.vitepress/dist and checks its links. `dev`: shows the site while you write. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { ensureInstalled, root, runAndExit, userArguments } from "./workspace.mjs";
