@@ -76,7 +76,9 @@ def _wait(seconds):
     milliseconds = {} if seconds is None else {"milliseconds": max(0.0, seconds * 1000)}
     answer, data = _ask({"op": "wait", **milliseconds})
     if "error" in answer:
-        raise RuntimeError("The program waits for something that can never happen: there is no timer or connection left.")
+        raise RuntimeError(
+            "The program waits for something that can never happen: there is no timer or connection left."
+        )
     number = answer.get("connection")
     if number is None:
         return
@@ -91,7 +93,9 @@ class _Selector:
 
     def select(self, timeout):
         if timeout is None and not _connections:
-            raise RuntimeError("The program waits for something that can never happen: there is no timer or connection left.")
+            raise RuntimeError(
+                "The program waits for something that can never happen: there is no timer or connection left."
+            )
         if _connections:
             _wait(timeout)
         elif timeout > 0:

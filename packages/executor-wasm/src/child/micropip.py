@@ -13,7 +13,9 @@ async def install(requirements, keep_going=False):
     answer, _ = sys.modules["_fenced"]._ask(asked)
     importlib.invalidate_caches()
     if "error" in answer:
-        raise ValueError(answer["error"] if answer["error"] != "EINVAL" else "Pass the names of packages, such as 'rich>=13'.")
+        raise ValueError(
+            answer["error"] if answer["error"] != "EINVAL" else "Pass the names of packages, such as 'rich>=13'."
+        )
 
 
 def freeze():

@@ -105,9 +105,7 @@ class Sources:
         if candidate.url is None:
             return self.open({"op": "wheel", "name": candidate.filename})[1]
         if sha256 is None:
-            raise Refused(
-                f"The index gives no SHA-256 for {candidate.filename}, so the file cannot be verified."
-            )
+            raise Refused(f"The index gives no SHA-256 for {candidate.filename}, so the file cannot be verified.")
         return self.open({"op": "download", "url": candidate.url + ending, "sha256": sha256})[1]
 
     def metadata(self, candidate):
@@ -205,7 +203,9 @@ def parse(texts):
         except InvalidRequirement as error:
             raise Refused(f"{text!r} is not a valid requirement: {str(error).splitlines()[0]}") from None
         if requirement.url:
-            raise Refused(f"{text!r} is a URL; use the name of the package, and add its wheel to the folder or the index.")
+            raise Refused(
+                f"{text!r} is a URL; use the name of the package, and add its wheel to the folder or the index."
+            )
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
             yield requirement, "requested"
 
@@ -223,9 +223,7 @@ class Search:
         while True:
             self.steps += 1
             if self.steps > STEPS or len(chosen) > PACKAGES:
-                raise Refused(
-                    f"No set of at most {PACKAGES} wheels was found in {STEPS} steps. {problem or ''}"
-                )
+                raise Refused(f"No set of at most {PACKAGES} wheels was found in {STEPS} steps. {problem or ''}")
             if not pending:
                 return [candidate for candidate, _ in chosen.values()]
             requirement, _ = pending[0]
