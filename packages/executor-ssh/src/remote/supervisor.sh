@@ -174,7 +174,7 @@ make_directories() {
   esac
   said=$(mkdir -p -- "$workspace" 2>&1) || problem "the work directory could not be created: $said"
   # This process stays in the directory, so that clean-up does not depend on a path that code can change.
-  cd -P -- "$workspace" 2>/dev/null && [ -w . ] || problem "the work directory $workspace is not writable"
+  cd -P -- "$workspace" 2>/dev/null && [ -w . ] || problem "the work directory $workspace cannot be entered or is not writable"
   workspace=$(pwd -P)
 }
 
