@@ -1,6 +1,6 @@
 /**
- * What agents and teams cost over doing the same by hand: the same replayed model calls and the same blocks, called
- * directly, in the same run.
+ * Measures the overhead of agents and teams over direct calls of the same replayed model answers and the same blocks, in the
+ * same run.
  */
 // needs: bash
 import { mkdtemp, rm } from "node:fs/promises";
@@ -54,7 +54,7 @@ async function manyCalls(): Promise<number> {
   });
 }
 
-/** Two assistants that answer each other, `turns` times each: all that is said so far goes into each request. */
+/** Two assistants that answer each other, `turns` times each: every request contains the whole conversation so far. */
 async function longTalk(): Promise<number> {
   const modelClient = replay();
   const participants = ["one", "two"].map((name) => new AssistantAgent({ name, modelClient }));

@@ -1,7 +1,7 @@
 /**
- * What a network policy costs where code runs: 100 MiB from a server of this machine through the supervisor and the proxy, against
- * the same sandbox and the same container in the machine's own network. The block times itself. Image: `FENCED_BENCH_IMAGE`
- * (default `fenced-test:python`).
+ * Measures the cost of a network policy where code runs: 100 MiB from a server on this machine through the supervisor and the
+ * proxy, against the same sandbox and the same container in the machine's own network. The block times itself. Image:
+ * `FENCED_BENCH_IMAGE` (default `fenced-test:python`).
  */
 // needs: docker, bubblewrap, python3
 import type { CodeExecutor, NetworkPolicy } from "@fenced/core";
@@ -14,7 +14,7 @@ const { child: server, port } = await startBytesServer();
 const network: NetworkPolicy = { allow: [`127.0.0.1:${port}`] };
 const image = process.env["FENCED_BENCH_IMAGE"] ?? "fenced-test:python";
 
-/** Fetches so many MiB, and prints the milliseconds that it took. */
+/** Fetches the given number of MiB, and prints the milliseconds that it took. */
 const client = (megabytes: number): string => `
 import os, socket, time
 buffer = bytearray(1048576)

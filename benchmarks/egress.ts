@@ -1,6 +1,6 @@
 /**
- * What the egress proxy costs: the same 100 MB from a server of this machine, through a tunnel of the proxy and straight, and the
- * same small request. The client and the server are processes of their own, so that each side has what it has in earnest.
+ * Measures the cost of the egress proxy: the same 100 MB from a server on this machine, through a tunnel of the proxy and
+ * directly, and the same small request. The client and the server are separate processes, as in real use.
  */
 // needs: python3
 import { type ChildProcess, spawn } from "node:child_process";
@@ -40,7 +40,7 @@ const { url, port } = await proxy.listen();
 const authorization = Buffer.from(`fenced:${new URL(url).password}`).toString("base64");
 const programs: ChildProcess[] = [host];
 
-/** A client that fetches so many MiB whenever it is asked to. */
+/** A client that fetches the given number of MiB on each call. */
 function fetcher(megabytes: number, through: number): () => Promise<number> {
   const child = spawn("python3", ["-c", client, String(through), String(target), String(megabytes), authorization], {
     stdio: ["pipe", "pipe", "inherit"],

@@ -1,6 +1,6 @@
 /**
- * What the executor for Azure dynamic sessions costs over a bare HTTP client: the same code and the same files in
- * requests of undici, to the same emulator, in the same run. The emulator is a process of its own.
+ * Measures the overhead of the executor for Azure dynamic sessions over a bare HTTP client: the same code and the same files
+ * in undici requests to the same emulator, in the same run. The emulator is a separate process.
  */
 // needs: python3
 import { spawn } from "node:child_process";

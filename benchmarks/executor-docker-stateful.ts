@@ -1,7 +1,7 @@
 /**
- * What a block of a stateful session takes (`stateful`), against an `exec` of the daemon in a container of the same image, and what a
- * fork of such a session takes, against the start of one more executor, in the same run. Needs a daemon and the image
- * `FENCED_BENCH_IMAGE` (default `fenced-test:python`), which `scripts/ci/docker.sh up` makes.
+ * Measures a block in a stateful session (`stateful`), against an `exec` of the daemon in a container of the same image, and a
+ * fork of such a session, against the start of another executor, in the same run. Needs a daemon and the image
+ * `FENCED_BENCH_IMAGE` (default `fenced-test:python`, which `scripts/ci/docker.sh up` creates).
  */
 // needs: docker
 import { finished } from "node:stream/promises";
@@ -24,7 +24,7 @@ function create(): DockerCommandLineCodeExecutor {
   return new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true });
 }
 
-/** Disposes of what was made outside of the time. */
+/** Disposes of the executor outside the measured time. */
 async function timedStart(make: () => Promise<CodeExecutor>): Promise<number> {
   let made: CodeExecutor | undefined;
   const took = await timed(async () => {

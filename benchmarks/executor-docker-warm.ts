@@ -1,7 +1,8 @@
 /**
- * What a Python block takes that is forked from an interpreter which waits (`warm`), against an `exec` of the daemon in a container of
- * the same image, in the same run. Needs a daemon and the images `FENCED_BENCH_IMAGE` (default `fenced-test:python`) and
- * `FENCED_BENCH_ANALYSIS_IMAGE` (default `fenced-test:analysis`), which `scripts/ci/docker.sh up` makes.
+ * Measures a Python block that is forked from a waiting interpreter (`warm`), against an `exec` of the daemon in a container of
+ * the same image, in the same run. Needs a daemon and the images `FENCED_BENCH_IMAGE` (default `fenced-test:python`, which
+ * `scripts/ci/docker.sh up` creates) and `FENCED_BENCH_ANALYSIS_IMAGE` (default `fenced-test:analysis`, which
+ * `scripts/ci/analysis-image.sh up` creates).
  */
 // needs: docker
 import { finished } from "node:stream/promises";
@@ -20,14 +21,14 @@ async function run(executor: DockerCommandLineCodeExecutor, code: string): Promi
   return result.output.trim();
 }
 
-/** Whether blocks come from the interpreter that waits. */
+/** Whether blocks come from the waiting interpreter. */
 const isWarm = `
 import os
 pid = open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[1]
 print("(waits for blocks)" in open("/proc/%s/cmdline" % pid).read())
 `;
 
-/** Memory, in MB, that is the interpreter's alone: what it takes of the container's. */
+/** The interpreter's resident memory, in MB. */
 const ownMemory = `
 import os
 print(int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6)
@@ -36,7 +37,7 @@ print(int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE"
 async function awaitWarm(executor: DockerCommandLineCodeExecutor): Promise<void> {
   const deadline = performance.now() + 60_000;
   while ((await run(executor, isWarm)) !== "True") {
-    if (performance.now() > deadline) throw new Error("no interpreter waits");
+    if (performance.now() > deadline) throw new Error("no interpreter is waiting");
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * What the Docker executor costs over the daemon's own API: the same programs in a container of the same image, by
- * `exec` create, start and inspect, in the same run. Needs a daemon and the image `FENCED_BENCH_IMAGE`
- * (default `fenced-test:python`, which `scripts/ci/docker.sh up` makes).
+ * Measures the overhead of the Docker executor over the daemon's own API: the same programs in a container of the same image,
+ * with `exec` create, start and inspect, in the same run. Needs a daemon and the image `FENCED_BENCH_IMAGE` (default
+ * `fenced-test:python`, which `scripts/ci/docker.sh up` creates).
  */
 // needs: docker
 import { spawn } from "node:child_process";
@@ -36,7 +36,7 @@ async function startRaw(): Promise<Docker.Container> {
 
 const container = await startRaw();
 
-/** The way without a supervisor: one `exec` of the daemon a block. */
+/** Without a supervisor: one `exec` of the daemon per block. */
 async function rawExec(code: string): Promise<void> {
   const exec = await container.exec({ Cmd: ["python3", "-c", code], AttachStdout: true, AttachStderr: true });
   const stream = await exec.start({ hijack: true });
@@ -44,7 +44,7 @@ async function rawExec(code: string): Promise<void> {
   await exec.inspect();
 }
 
-/** The fastest reader there is of what the daemon streams. */
+/** The fastest available reader of the daemon's streams. */
 async function dockerExec(code: string): Promise<void> {
   const child = spawn("docker", ["exec", container.id, "python3", "-c", code], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -72,7 +72,7 @@ async function rawStart(): Promise<number> {
   return taken;
 }
 
-/** The most memory, in MB, that the container with this shell has used so far, as the kernel counts it. */
+/** Prints the peak memory of the shell's container, in bytes, as the kernel counts it. */
 const peakMemory = "cat /sys/fs/cgroup/memory.peak 2>/dev/null || cat /sys/fs/cgroup/memory/memory.max_usage_in_bytes";
 
 async function peakInRaw(): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * What the Jupyter executor costs over a bare kernel: the same cells, sent by Jupyter's own Python client straight to a
- * kernel's sockets, without a server and a WebSocket between, in the same run.
+ * Measures the overhead of the Jupyter executor over a bare kernel: the same cells, sent by Jupyter's own Python client
+ * directly to a kernel's sockets, without a server and a WebSocket in between, in the same run.
  */
 // needs: jupyter
 import { spawn, type ChildProcessByStdio } from "node:child_process";
@@ -12,7 +12,7 @@ import { byTurns, memoryGrowth, report, timed } from "./measure.ts";
 
 const python = process.env.FENCED_BENCH_PYTHON ?? jupyterPythons.jupyter;
 
-/** Reads commands: `start` starts a kernel and prints the milliseconds, a JSON text runs a cell and does the same. */
+/** Reads commands: `start` starts a kernel and prints the milliseconds, a JSON string runs a cell and does the same. */
 const bareClient = `
 import json, sys, time
 from jupyter_client.manager import start_new_kernel
@@ -36,7 +36,7 @@ manager.shutdown_kernel(now=True)
 __import__("os")._exit(0)
 `;
 
-/** A kernel with nothing around it. */
+/** A kernel without a server. */
 class BareKernel implements AsyncDisposable {
   readonly #process: ChildProcessByStdio<Writable, Readable, null> = spawn(python, ["-c", bareClient], {
     stdio: ["pipe", "pipe", "inherit"],

@@ -1,6 +1,6 @@
 /**
- * What the Kubernetes executor costs: a block against the Docker executor's in the same run, with the same image, and a start
- * against the same pod made by hand, from its request until the API says that it runs. Needs the cluster that
+ * Measures the cost of the Kubernetes executor: a block against the Docker executor's in the same run, with the same image, and
+ * a start against the same pod created directly, from its request until the API reports that it runs. Needs the cluster that
  * `scripts/ci/kubernetes.sh up` starts.
  */
 // needs: kubernetes
@@ -38,14 +38,14 @@ const part = (value: unknown, name: string): unknown => Reflect.get(Object(value
 await using executor = create();
 await using inDocker = new DockerCommandLineCodeExecutor({ image, timeoutMs: 300_000 });
 await Promise.all([executor.start(), inDocker.start()]);
-// Where the scheduler has put it is no part of what was asked for.
+// The node that the scheduler chose is not part of the requested spec.
 const spec: unknown = JSON.parse(
   JSON.stringify(part(await ask("GET", executor.podName), "spec"), (name, value: unknown) =>
     name === "nodeName" ? undefined : value,
   ),
 );
 
-/** From the request for a pod until the API says that it runs. */
+/** From the request for a pod until the API reports that it runs. */
 async function rawStart(): Promise<number> {
   const name = `fenced-bench-${randomUUID()}`;
   const taken = await timed(async () => {

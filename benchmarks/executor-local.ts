@@ -1,6 +1,6 @@
 /**
- * What the local executor costs over a bare process: the same programs, started by `spawn` with pipes and read to
- * their end, in the same run.
+ * Measures the overhead of the local executor over a bare process: the same programs, started by `spawn` with pipes and read
+ * to their end, in the same run.
  */
 // needs: python3, bash
 import { spawn } from "node:child_process";
@@ -43,7 +43,7 @@ async function bare(program: string, code: string): Promise<void> {
   await once(child, "close");
 }
 
-/** A block with time before it for the next interpreter, against a bare start of the same one. */
+/** A block after a pause in which the next interpreter starts, against a bare start of the same interpreter. */
 const waited = (program: string, language: string, code: string, on: LocalCommandLineCodeExecutor) =>
   byTurns(
     40,
@@ -54,7 +54,7 @@ const waited = (program: string, language: string, code: string, on: LocalComman
     },
   );
 
-/** The fastest reader of a pipe there is on the machine. */
+/** The fastest reader of a pipe on the machine. */
 async function toCat(): Promise<void> {
   const file = join(directory, "block");
   await writeFile(file, gigabyte);

@@ -1,6 +1,6 @@
 /**
- * What a Python block takes over ssh that is forked from an interpreter which waits (`warm`), or runs in one that lives on (`stateful`),
- * against `ssh host python3 -c` over a shared connection, on a server of this machine.
+ * Measures a Python block over ssh that is forked from a waiting interpreter (`warm`), or runs in one that stays alive
+ * (`stateful`), against `ssh host python3 -c` over a shared connection, with a server on this machine.
  */
 // needs: ssh, python3
 import { execFileSync, spawn } from "node:child_process";
@@ -15,7 +15,7 @@ await using server = await SshServer.start();
 const { configFile, directory } = server;
 const control = join(directory, "control");
 const rounds = 40;
-// Not the shim of a version manager, which takes longer than Python.
+// Not a version manager's shim, which takes longer than Python.
 const python = execFileSync("python3", ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" }).trim();
 const imports = "import asyncio, email.mime.text, json, sqlite3, urllib.request, xml.dom.minidom\nprint(1)";
 const modules = ["asyncio", "email.mime.text", "json", "sqlite3", "urllib.request", "xml.dom.minidom"];
@@ -35,11 +35,11 @@ async function run(executor: SshCommandLineCodeExecutor, code: string): Promise<
 async function awaitWarm(executor: SshCommandLineCodeExecutor): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (!(await run(executor, forkerCode)).endsWith("True")) {
-    if (performance.now() > deadline) throw new Error("no interpreter waits");
+    if (performance.now() > deadline) throw new Error("no interpreter is waiting");
   }
 }
 
-/** Runs Python by `ssh`, and reads what it prints to the end. */
+/** Runs Python with `ssh`, and reads its output to the end. */
 async function ssh(code: string): Promise<void> {
   const words = ["-F", configFile, "-o", `ControlPath=${control}`, host, `${python} -c '${code.replaceAll("'", '"')}'`];
   const child = spawn("ssh", words, { stdio: ["ignore", "pipe", "inherit"] });

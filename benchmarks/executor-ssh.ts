@@ -1,6 +1,6 @@
 /**
- * What the SSH executor costs over the system's `ssh`: the same programs, each run by an `ssh` that shares a connection,
- * as the executor's do, on a server of this machine.
+ * Measures the overhead of the SSH executor over the system's `ssh`: the same programs, each run by an `ssh` that shares a
+ * connection, as the executor's do, with a server on this machine.
  */
 // needs: ssh
 import { spawn } from "node:child_process";
@@ -15,7 +15,7 @@ const { configFile, directory } = server;
 await using executor = new SshCommandLineCodeExecutor({ host, configFile, timeoutMs: 300_000 });
 const control = join(directory, "control");
 
-/** Runs `ssh`, and reads what it prints to the end. */
+/** Runs `ssh`, and reads its output to the end. */
 async function ssh(...args: readonly string[]): Promise<void> {
   const words = ["-F", configFile, "-o", `ControlPath=${control}`, ...args];
   const child = spawn("ssh", words, { stdio: ["ignore", "pipe", "inherit"] });

@@ -1,6 +1,6 @@
 /**
- * What the WASM executor costs over its engines themselves, Pyodide and QuickJS, in this process: without a boundary, limits or
- * files. A Python session starts from the snapshot in the cache.
+ * Measures the overhead of the WASM executor over its engines, Pyodide and QuickJS, in this process: without a boundary, limits
+ * or files. A Python session starts from the snapshot in the cache.
  */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -31,11 +31,11 @@ async function startAndStop(options: WasmExecutorOptions): Promise<void> {
   await other.start();
 }
 
-/** Resident memory of this process and all that it started, in bytes. */
+/** Resident memory of this process and everything that it started, in bytes. */
 async function residentBytes(): Promise<number> {
   const processes = await listProcesses();
   const family = new Set([process.pid]);
-  // A child comes after its parent at the latest in the second round, and in a sandbox there is one more between.
+  // Children are found in the second round at the latest, and one round later in a sandbox, which adds a process in between.
   for (let round = 0; round < 3; round += 1) {
     for (const { pid, parent } of processes) if (family.has(parent)) family.add(pid);
   }

@@ -1,6 +1,6 @@
 /**
- * What a call of a host function costs in an Azure session, by the pump: against one bare execution of the same emulator, which is
- * the least that any round trip into a session takes.
+ * Measures a host function call in an Azure session, carried by the pump, against one bare execution of the same emulator, the
+ * minimum for any round trip into a session.
  */
 // needs: python3
 import { startAcaEmulator } from "@fenced/aca-emulator";
@@ -19,7 +19,7 @@ await using executor = new ACADynamicSessionsCodeExecutor({
 });
 await executor.start();
 
-/** The milliseconds of one execution, of 50. */
+/** The average milliseconds of 50 executions. */
 async function raw(): Promise<number> {
   const url = `${emulator.endpoint}/executions?api-version=2025-10-02-preview&identifier=raw-session`;
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };

@@ -1,6 +1,6 @@
 /**
- * What a call of a host function costs in a container without network: against round trips of the same bytes over the standard
- * streams of `docker exec -i`, both timed by the program itself. Image: `FENCED_BENCH_IMAGE` (default `fenced-test:python`).
+ * Measures a host function call in a container without a network, against round trips of the same bytes over the standard streams
+ * of `docker exec -i`, both timed by the program itself. Image: `FENCED_BENCH_IMAGE` (default `fenced-test:python`).
  */
 // needs: docker
 import { spawn } from "node:child_process";

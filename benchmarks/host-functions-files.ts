@@ -1,6 +1,6 @@
 /**
- * What a call of a host function costs through files of the workspace, which is how backends without connections of their own carry
- * it: against a bare exchange of two files between a program and this one, both of which look every millisecond.
+ * Measures a host function call through files in the workspace, which backends without their own connections use, against a bare
+ * exchange of two files between a program and this one, both of which check every millisecond.
  */
 // needs: python3
 import { spawn } from "node:child_process";
@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { rawFilesCode, reportCalls, wait } from "./support/host-calls.ts";
 
-/** The local executor as it would be if it could only run code and move files. */
+/** The local executor, reduced to running code and moving files. */
 class ByFiles extends LocalCommandLineCodeExecutor {
   protected override async openSession(signal: AbortSignal): ReturnType<LocalCommandLineCodeExecutor["openSession"]> {
     return Object.defineProperty(await super.openSession(signal), "openHostCalls", { value: undefined });

@@ -1,6 +1,6 @@
 /**
- * What a call of a host function costs in a Jupyter kernel: against a line of `input()` in the same kernel, which also asks this
- * program and waits for its answer. `FENCED_BENCH_PYTHON`: a Python with jupyter_server (default: the one that is found).
+ * Measures a host function call in a Jupyter kernel, against a line of `input()` in the same kernel, which also asks this program
+ * and waits for its answer. `FENCED_BENCH_PYTHON`: a Python with jupyter_server (default: found automatically).
  */
 // needs: jupyter
 import { JupyterCodeExecutor, LocalJupyterServer } from "@fenced/executor-jupyter";

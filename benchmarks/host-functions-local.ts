@@ -1,6 +1,6 @@
 /**
- * What a call of a host function costs in a local block: against the same number of round trips of the same bytes over a socket
- * between a bare Python program and this one, both timed by the program itself.
+ * Measures a host function call in a local block, against the same number of round trips of the same bytes over a socket between a
+ * bare Python program and this one, both timed by the program itself.
  */
 // needs: python3
 import { spawn } from "node:child_process";

@@ -1,7 +1,7 @@
 /**
- * What sessions on Kubernetes cost the API server, measured on the cluster that `scripts/ci/kubernetes.sh up` starts, and what that
- * means for many: processor time of a session's start and end, and memory and processor time while it is open. The figures of
- * `docs/kubernetes-scale.md` come from it.
+ * Measures what sessions on Kubernetes cost the API server of the cluster that `scripts/ci/kubernetes.sh up` starts: processor
+ * time for a session's start and end, and memory and processor time while it is open. The figures in `docs/kubernetes-scale.md`
+ * come from it.
  */
 // needs: kubernetes
 import { readFileSync } from "node:fs";
@@ -12,12 +12,12 @@ import { testKubeconfig } from "@fenced/test-support/backends";
 import { report, timed } from "./measure.ts";
 
 const image = process.env["FENCED_BENCH_IMAGE"] ?? "fenced-test:python";
-/** How many sessions are open at once, and how often. */
+/** How many sessions are open at once, and how many times this is repeated. */
 const [width, waves] = [8, 2];
 const idleSeconds = 20;
 const server = readFileSync(join(dirname(testKubeconfig), "pids/kube-apiserver"), "utf8").trim();
 
-/** What the API server has used up to now: milliseconds of a processor, and MB of memory. */
+/** What the API server has used so far: milliseconds of processor time, and MB of memory. */
 function used(): { readonly cpuMs: number; readonly memoryMb: number } {
   // The fields after the name, which is in brackets; a tick is a hundredth of a second.
   const fields = readFileSync(`/proc/${server}/stat`, "utf8")
@@ -27,7 +27,7 @@ function used(): { readonly cpuMs: number; readonly memoryMb: number } {
   return { cpuMs: (Number(fields[11]) + Number(fields[12])) * 10, memoryMb: Number(resident) / 1024 };
 }
 
-/** Milliseconds of a processor that `action` costs the API server. */
+/** Milliseconds of processor time that `action` costs the API server. */
 async function costOf(action: () => Promise<unknown>): Promise<number> {
   const before = used().cpuMs;
   await action();
@@ -54,7 +54,7 @@ async function wave(): Promise<void> {
   memory.push(Math.max(0, used().memoryMb - before) / width);
   const end = await costOf(() => Promise.all(executors.map((each) => each.stop())));
   took.push(start / width);
-  // What the cluster costs that nobody uses is no session's.
+  // The cost of the idle cluster does not count for any session.
   opened.push(Math.max(0, life + end - (quiet * start) / (idleSeconds * 1000)) / width);
   held.push((Math.max(0, open - quiet) / width / idleSeconds) * 60);
 }

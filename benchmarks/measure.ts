@@ -1,24 +1,24 @@
 import { appendFileSync } from "node:fs";
 
-/** Numbers of one thing that was measured, in milliseconds or MB. */
+/** The numbers of one measurement, in milliseconds or MB. */
 export interface Comparison {
   readonly what: string;
   readonly unit: "ms" | "MB";
   /** The raw floor: the same done without Fenced, in the same run. Empty if there is none. */
   readonly raw: readonly number[];
   readonly ours: readonly number[];
-  /** What the project promises, for the reader. */
+  /** The project's goal, for the reader. */
   readonly goal: string;
 }
 
-/** Measures two things by turns, so that a machine whose speed drifts is fair to both. */
+/** Measures two actions alternately, so that a drift in the machine's speed affects both equally. */
 export async function byTurns(
   rounds: number,
   raw: () => Promise<number>,
   ours: () => Promise<number>,
 ): Promise<{ raw: number[]; ours: number[] }> {
   const numbers = { raw: Array.of<number>(), ours: Array.of<number>() };
-  // The first of each warms up caches and compilers and does not count.
+  // The first run of each warms up caches and compilers and does not count.
   await raw();
   await ours();
   for (let round = 0; round < rounds; round += 1) {
@@ -35,7 +35,7 @@ export async function timed(action: () => Promise<unknown>): Promise<number> {
   return performance.now() - started;
 }
 
-/** By how many MB the process's resident memory grows, at most, while an action runs. */
+/** The peak growth of the process's resident memory while an action runs, in MB. */
 export async function memoryGrowth(action: () => Promise<unknown>): Promise<number> {
   globalThis.gc?.();
   const before = process.memoryUsage.rss();
@@ -51,21 +51,20 @@ export async function memoryGrowth(action: () => Promise<unknown>): Promise<numb
   return (peak - before) / 1e6;
 }
 
-/** The value that half of the numbers do not exceed. */
 export function median(numbers: readonly number[]): number {
   return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }
 
-/** What a benchmark hands to `pnpm bench`: a row of its table. */
+/** A row of the table of `pnpm bench`. */
 export interface Row extends Comparison {
   /** What is measured against what. */
   readonly title: string;
 }
 
-/** Where `pnpm bench` collects rows, one JSON text a line; unset if the benchmark was started by itself. */
+/** Where `pnpm bench` collects rows, one JSON value a line; unset if the benchmark runs alone. */
 const collection = process.env["FENCED_BENCH_ROWS"];
 
-/** Gives the rows to `pnpm bench`, or prints them as a table. */
+/** Passes the rows to `pnpm bench`, or prints them as a table. */
 export function report(title: string, comparisons: readonly Comparison[]): void {
   const rows = comparisons.map((comparison): Row => ({ title, ...comparison }));
   if (collection === undefined) console.log(formatTable(rows));
@@ -87,7 +86,7 @@ export function formatTable(rows: readonly Row[]): string {
 
 function cellsOf({ what, unit, raw, ours, goal }: Row): string[] {
   const [floor, value] = [median(raw), median(ours)];
-  // Where there is no floor to speak of, a ratio to it says nothing: how memory grows is compared by the difference.
+  // A ratio to a tiny floor means nothing, so memory growth is compared by difference.
   const ratio = unit === "MB" || raw.length === 0 ? "" : (value / floor).toFixed(2);
   return [
     `  ${what}`,

@@ -1,5 +1,5 @@
 /**
- * What a sandboxed block costs over an unsandboxed one of the same executor, and its start over that of bubblewrap alone.
+ * Measures the overhead of sandboxed blocks over unsandboxed ones of the same executor, and of a start over bubblewrap alone.
  */
 // needs: python3, bash, bubblewrap
 import { spawn } from "node:child_process";
@@ -34,7 +34,7 @@ async function spawned(program: string, words: readonly string[]): Promise<void>
   await once(spawn(program, words, { stdio: "ignore" }), "close");
 }
 
-/** A warm block, with time before it for the next interpreter, against a bare start of the same interpreter. */
+/** A warm block after a pause in which the next interpreter starts, against a bare start of the same interpreter. */
 const waited = (program: string, language: string, code: string, words: readonly string[]) =>
   byTurns(
     40,

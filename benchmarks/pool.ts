@@ -1,7 +1,7 @@
 /**
- * How soon a caller has an executor of a warm pool of containers, and what its first block takes, against the start of a container by
- * the daemon's own API in the same run. Needs a daemon and the image `FENCED_BENCH_IMAGE` (default `fenced-test:python`, which
- * `scripts/ci/docker.sh up` makes).
+ * Measures how soon a caller gets an executor from a warm pool of containers, and how long its first block takes, against the start
+ * of a container through the daemon's own API in the same run. Needs a daemon and the image `FENCED_BENCH_IMAGE` (default
+ * `fenced-test:python`, which `scripts/ci/docker.sh up` creates).
  */
 // needs: docker
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,13 +30,13 @@ async function rawStart(): Promise<number> {
 
 const blocks: number[] = [];
 
-/** Once the pool is full again, and nothing else is under way in it. */
+/** Acquires once the pool is full again and nothing else is in progress in it. */
 async function acquire(): Promise<number> {
   while (pool.counts.ready < 2 || pool.counts.ending > 0) await sleep(5);
   const began = performance.now();
   await using lease = await pool.acquire();
   const taken = performance.now() - began;
-  // What is left to start is started meanwhile, as in a service.
+  // The pool starts replacements in the meantime, as in a service.
   blocks.push(
     await timed(async () => {
       const { output } = await lease.executor.executeCodeBlocks([{ language: "python", code: "print(1)" }]);

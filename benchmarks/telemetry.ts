@@ -1,6 +1,6 @@
 /**
- * What telemetry costs. Without an SDK: a generator that is watched against the same one that is not. With one that drops
- * what it is given: the same blocks as without it, by turns in one process.
+ * Measures the cost of telemetry. Without an SDK: a watched generator against the same one unwatched. With an SDK that drops
+ * everything: the same blocks with and without it, alternately in one process.
  */
 // needs: bash
 import { watchStream } from "@fenced/core/telemetry";
@@ -23,7 +23,7 @@ async function* twoItems(): AsyncGenerator<number, number, void> {
   return 3;
 }
 
-/** Reads as many generators to their ends. */
+/** Reads `times` generators to their ends. */
 async function readAll(open: () => AsyncGenerator<number, number, void>): Promise<void> {
   for (let time = 0; time < times; time += 1) {
     for await (const item of open()) void item;
@@ -35,7 +35,7 @@ async function block(): Promise<void> {
   if (exitCode !== 0) throw new Error(output);
 }
 
-/** With an SDK that makes spans and metrics and sends them nowhere. */
+/** With an SDK that creates spans and metrics but sends them nowhere. */
 async function withSDK(action: () => Promise<number>): Promise<number> {
   const meters = new MeterProvider();
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());

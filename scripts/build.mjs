@@ -1,6 +1,6 @@
 /**
- * Builds projects and what they depend on, all of them by default: `node scripts/build.mjs packages/core`. The compiler itself
- * knows what is up to date.
+ * Builds projects and their dependencies, all of them by default: `node scripts/build.mjs packages/core`. The compiler skips
+ * projects that are up to date.
  */
 import { build, ensureInstalled, userArguments } from "./workspace.mjs";
 

@@ -1,11 +1,12 @@
 /**
- * Each package, installed alone from its tarball into an empty project, with npm and with pnpm: it can be imported, its
- * commands start, its types check, it brings no dependency of an executor that it does not use, and what its README shows
- * runs there. Prints what each costs, and holds the table in `docs/packages.md` to that; `--write` writes the table, `--with=npm`
- * leaves pnpm out, `--no-readme` what the READMEs show. Other arguments are parts of names: then only those packages are checked, and only their rows written.
+ * Installs each package alone from its tarball into an empty project, with npm and with pnpm, and checks that it can be
+ * imported, its commands start, its types check, it brings no dependency of an executor that it does not use, and its README's
+ * examples run. Prints what each costs, and compares the table in `docs/packages.md` with that; `--write` writes the table,
+ * `--with=npm` leaves out pnpm, `--no-readme` the READMEs. Other arguments are parts of names: only matching packages are
+ * checked, and only their rows written.
  *
- * `--together`, in a quarter of the processors' time: all packages in one project of pnpm's, in which each finds only what its own
- * manifest names. They are imported, their commands start, and their types check.
+ * `--together` takes a quarter of the processor time: it installs all packages into one pnpm project, in which each finds only
+ * what its own manifest names, and checks that they can be imported, their commands start, and their types check.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -67,7 +68,7 @@ async function checkTogether(packages: readonly Package[], folder: string): Prom
   );
 }
 
-/** Checks a package with one package manager, and says how it went. */
+/** Checks a package with one package manager, and prints the result. */
 async function check(
   subject: Package,
   manager: PackageManager,
@@ -95,8 +96,8 @@ async function check(
 }
 
 /**
- * Throws if an executor brings what only other executors need, also by way of the kit: dockerode without executor-docker,
- * undici without executor-aca or executor-jupyter. What is optional must not come by itself either.
+ * Throws if an executor brings what only other executors need, even indirectly through the kit: dockerode without
+ * executor-docker, undici without executor-aca or executor-jupyter. Optional packages must not be installed either.
  */
 function checkDependencies(subject: Package, packages: readonly Package[], installed: readonly string[]): void {
   if (!isExecutor(subject)) return;
@@ -106,7 +107,7 @@ function checkDependencies(subject: Package, packages: readonly Package[], insta
     ...ours.map(({ name }) => name),
     ...[...core, subject].flatMap((each) => each.dependencies),
   ]);
-  // What a library brings for itself may be what another executor uses; what one of our packages brings must not.
+  // A library may bring a package that another executor uses; our own packages must not.
   const declared = new Set(ours.flatMap((each) => each.dependencies));
   const foreign = packages
     .filter(isExecutor)
@@ -116,10 +117,10 @@ function checkDependencies(subject: Package, packages: readonly Package[], insta
     ])
     .filter((name) => !allowed.has(name));
   if (foreign.length === 0) return;
-  throw new Error(`It brings ${[...new Set(foreign)].join(", ")}, which it does not use and other executors do.`);
+  throw new Error(`It brings ${[...new Set(foreign)].join(", ")}, which only other executors use.`);
 }
 
-/** The kit and the test kit are no executors. */
+/** The kit and the test kit are not executors. */
 function isExecutor({ name, dependencies }: Package): boolean {
   return name.startsWith("@fenced/executor-") && dependencies.includes("@fenced/executor-kit");
 }
@@ -130,15 +131,15 @@ interface Shown {
   readonly pastes: readonly string[];
   /** Names of examples that are programs. */
   readonly files: readonly string[];
-  /** Paths of examples in the project, those that other examples import included. */
+  /** Paths of examples in the project, including those that other examples import. */
   readonly checked: readonly string[];
 }
 
-/** Installs what a README says that its examples need, and copies them. */
+/** Installs what a README's examples need, and copies them. */
 async function prepareReadme(subject: Package, project: FreshProject): Promise<Shown> {
   const { pastes, files, projectFiles, dependencies, notInstalled } = readmeExamples(subject.folder);
   if (notInstalled.length > 0) {
-    throw new Error(`Its README shows imports of ${notInstalled.join(", ")}, and no "npm install" that names them.`);
+    throw new Error(`Its README shows imports of ${notInstalled.join(", ")}, but no "npm install" that names them.`);
   }
   await project.install({ ...dependencies, [subject.name]: "*" });
   copyExamples(project.folder);
@@ -148,14 +149,14 @@ async function prepareReadme(subject: Package, project: FreshProject): Promise<S
 async function checkTypes(subject: Package, project: FreshProject, shown: Shown): Promise<void> {
   const main = `import * as all from ${JSON.stringify(subject.name)};\nconsole.log(all);\n`;
   const texts = [main, ...shown.pastes].map((text, index) => {
-    // A module of its own, even where the reader would paste it into one.
+    // Makes it a module, even if a reader would paste it into one.
     writeFileSync(join(project.folder, `paste-${index}.ts`), `${text}\nexport {};\n`);
     return `paste-${index}.ts`;
   });
   await project.typeCheck([...shown.checked, ...texts]);
 }
 
-/** @returns What was run and skipped, to be shown. */
+/** @returns A report on what was run and skipped. */
 async function runExamples(files: readonly string[], project: FreshProject): Promise<string> {
   let report = "";
   for (const file of files) {

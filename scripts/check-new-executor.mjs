@@ -1,7 +1,7 @@
 /**
- * Proves that `pnpm new executor` makes packages that work: one outside of the repository, which is installed from the
- * tarballs that a release would publish, built, and held to the conformance suite there; and one in a copy of the workspace,
- * which has to pass the workspace's own checks. `--inside` leaves the first one out.
+ * Checks that `pnpm new executor` creates working packages: one outside the repository, which is installed from the tarballs
+ * that a release would publish, built, and run through the conformance suite; and one in a copy of the workspace, which must
+ * pass the workspace's own checks. `--inside` leaves out the first one.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { withPackedPackages } from "./packages.mjs";
 import { pnpm, root, withoutUrls } from "./workspace.mjs";
 
 const stepMinutes = 10;
-// A report of the run that this one is a gate of is not for the runs in here.
+// Test runs in here must not write to the report of the run that this is a part of.
 const { FENCED_TEST_REPORT: _, FENCED_REQUIRE: __, ...environment } = process.env;
 const temporary = mkdtempSync(join(tmpdir(), "fenced-new-"));
 try {
@@ -23,7 +23,7 @@ try {
 
 /** @param {string} folder */
 async function standalone(folder) {
-  step("make one outside", root, "node", ["scripts/new.mjs", "executor", "my-cloud", "--directory", folder]);
+  step("create one outside", root, "node", ["scripts/new.mjs", "executor", "my-cloud", "--directory", folder]);
   await withPackedPackages(async (packages) => {
     fromTarballs(folder, Object.fromEntries(packages.map(({ name, tarball }) => [name, `file:${tarball}`])));
     const quiet = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
@@ -31,17 +31,17 @@ async function standalone(folder) {
     for (const name of ["core", "executor-kit", "executor-testkit"]) {
       const installed = join(folder, "node_modules/@fenced", name);
       if (lstatSync(installed).isSymbolicLink() || existsSync(join(installed, "node_modules", "@fenced"))) {
-        throw new Error(`${installed} is not what would be published`);
+        throw new Error(`${installed} differs from what would be published`);
       }
     }
     step("build it", folder, "npm", ["run", "build"]);
     step("check its types", folder, "npm", ["run", "typecheck"]);
-    step("hold it to the conformance suite", folder, "npm", ["test"]);
+    step("run the conformance suite", folder, "npm", ["test"]);
   });
 }
 
 /**
- * Replaces versions by what they will stand for once they are published.
+ * Replaces versions with the tarballs that they will refer to once published.
  *
  * @param {string} folder
  * @param {Record<string, string>} places
@@ -59,8 +59,8 @@ function fromTarballs(folder, places) {
 function inWorkspace(copy) {
   copyWorkspace(copy);
   const { status, output } = pnpm(["install", "--frozen-lockfile", "--prefer-offline"], copy);
-  if (status !== 0) throw new Error(`The copy cannot be installed:\n${output}`);
-  step("make one in the workspace", copy, "node", ["scripts/new.mjs", "executor", "my-cloud"]);
+  if (status !== 0) throw new Error(`The copy could not be installed:\n${output}`);
+  step("create one in the workspace", copy, "node", ["scripts/new.mjs", "executor", "my-cloud"]);
   refusedAgain(copy);
   const place = "packages/executor-my-cloud";
   step("build it", copy, "node", ["scripts/build.mjs", place]);
@@ -69,7 +69,7 @@ function inWorkspace(copy) {
   step("format", copy, "node", ["node_modules/oxfmt/bin/oxfmt", "--check", place, ".changeset", "tsconfig.json"]);
   for (const check of ["snippets", "knip"]) step(check, copy, "npm", ["run", check]);
   const packed = pnpm(["pack", "--pack-destination", copy], join(copy, place));
-  if (packed.status !== 0) throw new Error(`It cannot be packed:\n${packed.output}`);
+  if (packed.status !== 0) throw new Error(`It could not be packed:\n${packed.output}`);
   const tarball = "fenced-executor-my-cloud-0.0.0.tgz";
   step("publint", copy, "node", ["node_modules/publint/src/cli.js", "run", tarball, "--strict"]);
   const test = ["run", "--project=executor-my-cloud", "my-cloud-code-executor"];
@@ -82,7 +82,7 @@ function copyWorkspace(copy) {
     cwd: root,
     encoding: "utf8",
   });
-  if (listed.status !== 0) throw new Error(`git does not list the workspace's files: ${listed.stderr}`);
+  if (listed.status !== 0) throw new Error(`git could not list the workspace's files: ${listed.stderr}`);
   for (const file of listed.stdout.split("\0")) {
     if (file === "" || !existsSync(join(root, file))) continue;
     mkdirSync(dirname(join(copy, file)), { recursive: true });

@@ -1,6 +1,6 @@
 /**
  * Lints and formats the Python and shell programs that run in containers, in kernels and on other hosts: Python with ruff,
- * shell with shellcheck where it is installed (CI has it). `--fix` writes the formatted Python.
+ * shell with shellcheck if it is installed (it is in CI). `--fix` writes the formatted Python.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ const fix = process.argv.includes("--fix");
 const ruff = new Workspace(
   {
     "line-length": 120,
-    // What an image or a host may still have.
+    // Images and hosts may still have this version.
     "target-version": "py37",
     lint: { select: ["E4", "E7", "E9", "F", "B"] },
   },

@@ -1,19 +1,19 @@
 /**
- * Holds the TypeScript in READMEs and docs to the examples, which run: a fence says which region it shows, and its text
- * is the region's.
+ * Checks that the TypeScript in READMEs and docs matches the examples, which run in CI: a fence names the region that it shows,
+ * and must have the same text.
  *
  *     <!-- examples/quick-start.ts#run -->
  *     ```ts
  *     ...
  *     ```
  *
- * A region lies between `// #region run` and `// #endregion`; several regions of one name in a file make one text, with
- * an empty line between them. What is not a program, a type's signature for one, goes into a fence marked `typescript`,
- * under a comment that says why: `<!-- not run: a signature -->`.
+ * A region is between `// #region run` and `// #endregion`; several regions with the same name in a file are joined, with an
+ * empty line between them. Code that is not a program, such as a type's signature, goes into a fence marked `typescript`, below a
+ * comment that says why: `<!-- not run: a signature -->`.
  *
- * The table in `examples/README.md` is held to the examples, too.
+ * The table in `examples/README.md` must match the examples as well.
  *
- * `--fix` writes the regions into the fences, and the table; another argument names a folder to check instead of this repository.
+ * `--fix` writes the regions into the fences, and the table; another argument is a folder to check instead of this repository.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ let count = 0;
 
 for (const document of documents()) {
   const lines = readFileSync(join(root, document), "utf8").split("\n");
-  // From the end, so that a fence that grows does not move those that are still to come.
+  // From the end, so that a fence that grows does not move those still to be checked.
   for (const fence of findFences(lines).toReversed()) {
     const problem = checkFence(lines, fence);
     if (problem === undefined) continue;
@@ -40,7 +40,7 @@ if (problemOfTable !== undefined) {
   process.exitCode = 1;
   console.error(`examples/README.md: ${problemOfTable}`);
 }
-if (process.exitCode !== 1) console.log(`${count} snippets are what the examples say.`);
+if (process.exitCode !== 1) console.log(`${count} snippets match the examples.`);
 
 /**
  * @param {string[]} lines - Changed in place if the fence is to be fixed.
@@ -55,14 +55,14 @@ function checkFence(lines, { language, comment, line, end, indent }) {
   if (language !== "ts") return undefined;
   const named = namedRegion(comment);
   if (named === undefined) {
-    return "no region of an example is named above the fence: <!-- examples/file.ts#region -->";
+    return "no comment above the fence names a region of an example: <!-- examples/file.ts#region -->";
   }
   const region = findRegion(named.file, named.region);
   if (region === undefined) return `there is no region "${named.region}" in ${named.file}, or it is not closed`;
   count++;
   const wanted = region.map((text) => (text === "" ? "" : indent + text));
   if (wanted.join("\n") === lines.slice(line + 1, end).join("\n")) return undefined;
-  if (!fix) return `the text is not that of ${comment}. Run: pnpm snippets --fix`;
+  if (!fix) return `the text differs from ${comment}. Run: pnpm snippets --fix`;
   lines.splice(line + 1, end - line - 1, ...wanted);
   return undefined;
 }
@@ -88,7 +88,7 @@ function entries(folder, recursive) {
 /**
  * @param {string} file
  * @param {string} name
- * @returns {string[] | undefined} The region's lines on the left margin.
+ * @returns {string[] | undefined} The region's lines without their common indentation.
  */
 function findRegion(file, name) {
   if (!existsSync(join(root, file))) return undefined;

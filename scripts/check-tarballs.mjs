@@ -1,4 +1,4 @@
-/** Runs a checker of published packages (`publint` or `attw`) on what a release would publish, all of it in one process. */
+/** Runs a checker of published packages (`publint` or `attw`) on everything that a release would publish, in one process. */
 import { readFileSync } from "node:fs";
 import { withPackedPackages } from "./packages.mjs";
 
@@ -26,12 +26,12 @@ const checkers = {
     };
   },
 };
-/** Ways of resolving that a package with ES modules alone need not serve. */
+/** Ways of resolving modules that a package with only ES modules need not support. */
 const notPromised = new Set(["node10", "node16-cjs"]);
 
 const [name = ""] = process.argv.slice(2);
 const checker = await checkers[name]?.();
-if (!checker) throw new Error(`Say which checker: ${Object.keys(checkers).join(" or ")}.`);
+if (!checker) throw new Error(`Name a checker: ${Object.keys(checkers).join(" or ")}.`);
 
 await withPackedPackages(async (packages) => {
   for (const { name: packageName, tarball } of packages) {

@@ -1,7 +1,7 @@
 /**
- * Prints "passed failed skipped" of a vitest JSON report, and to stderr what failed. A file that failed before its first test
- * counts as one failure, and so does a run that left no report, or failed (its exit code is the second argument) without a failed
- * test.
+ * Prints "passed failed skipped" from a vitest JSON report, and the failures to stderr. A file that failed before its first test
+ * counts as one failure, and so does a run without a report, or one that failed (its exit code is the second argument) without a
+ * failed test.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -10,7 +10,7 @@ import { stripVTControlCharacters } from "node:util";
 /** @typedef {{ status: string, fullName: string, failureMessages?: string[] }} Test */
 /** @typedef {{ name: string, status: string, message: string, assertionResults: Test[] }} TestFile */
 
-/** How much of a message is shown: CI may print no more than its last hundred lines. */
+/** Maximum number of lines of a message to show: CI may print only its last hundred lines. */
 const mostLines = 8;
 
 const [file = "", exitCode = "0"] = process.argv.slice(2);

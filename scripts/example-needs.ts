@@ -7,11 +7,11 @@ import { detectBackends, requiredBackends, type BackendName } from "../test-supp
 const backends = await detectBackends();
 const required: readonly string[] = requiredBackends(process.env.FENCED_REQUIRE);
 
-/** What an example asks for, and whether it is here. */
+/** What an example needs, and whether this machine has it. */
 export interface Needs {
   /** Why it cannot run here; empty if it can. */
   readonly missing: readonly string[];
-  /** Whether `FENCED_REQUIRE` names something that is missing: then it has failed. */
+  /** Whether `FENCED_REQUIRE` names something that is missing; if so, the example has failed. */
   readonly required: boolean;
 }
 
@@ -36,7 +36,7 @@ function isHere(need: string): boolean {
   if (need.startsWith("pip:")) return indexHas(need.slice("pip:".length));
   if (need === need.toUpperCase()) return (process.env[need] ?? "") !== "";
   if (!isBackend(need)) {
-    throw new Error(`"${need}" is no backend. Use some of: ${Object.keys(backends).join(", ")}.`);
+    throw new Error(`"${need}" is not a backend. Use one of: ${Object.keys(backends).join(", ")}.`);
   }
   return backends[need].available;
 }

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { readSection, renderTable, replaceSection } from "./markdown-table.mjs";
 
 /**
- * Holds the table in `examples/README.md` to the examples: what each shows, as its first comment says, and what it needs,
- * as its line `// needs: ...` says.
+ * Checks that the table in `examples/README.md` matches the examples: what each shows, from its first comment, and what it
+ * needs, from its line `// needs: ...`.
  *
  * @param {string} root - The folder of the repository.
  * @param {boolean} fix - Whether to write the table instead.
@@ -20,7 +20,7 @@ export function checkExampleTable(root, fix) {
   if (silent !== undefined) return `the first comment of ${silent[0]} does not say what it shows: // Runs a block.`;
   const table = renderTable([["example", "what it shows", "what it needs"], ...rows]);
   if (readSection(text, "examples") === table) return undefined;
-  if (!fix) return "the table is not what the examples say. Run: pnpm snippets --fix";
+  if (!fix) return "the table does not match the examples. Run: pnpm snippets --fix";
   writeFileSync(readme, replaceSection(text, "examples", table));
   return undefined;
 }

@@ -25,8 +25,8 @@ const installCommands: Readonly<Record<PackageManager, readonly [string, ...stri
 };
 
 /**
- * An empty project, into which packages are installed as a user would install them: ours from their tarballs, everything
- * else from the registry, in the newest versions that the manifests allow.
+ * An empty project into which packages are installed as a user would do it: ours from their tarballs, everything else from
+ * the registry, in the newest versions that the manifests allow.
  */
 export class FreshProject {
   readonly folder: string;
@@ -63,7 +63,7 @@ export class FreshProject {
     }
   }
 
-  /** The names of all packages that are installed, also those that others brought. */
+  /** The names of all installed packages, including indirect dependencies. */
   installedPackages(): string[] {
     const modules = join(this.folder, "node_modules");
     if (this.#manager === "pnpm") {
@@ -77,7 +77,7 @@ export class FreshProject {
   }
 
   /**
-   * Imports a package, in a Node process of its own, and waits for that to end by itself.
+   * Imports a package in a separate Node process, and waits for the process to end on its own.
    *
    * @returns The names that it exports.
    */
@@ -91,8 +91,8 @@ export class FreshProject {
   }
 
   /**
-   * Checks files, and the declarations of ours that they import, with the compiler but none of the types that this
-   * workspace has besides Node's: a type that comes from a package which is no dependency would be found missing.
+   * Type-checks files and our declarations that they import, without the types of this workspace other than Node's: a type
+   * from a package that is not a dependency is reported as missing.
    */
   async typeCheck(files: readonly string[]): Promise<void> {
     const compilerOptions = {
@@ -118,7 +118,7 @@ export class FreshProject {
     }
   }
 
-  /** Runs a command that a package installed and throws what it printed if it fails. */
+  /** Runs a command that a package installed and throws its output if it fails. */
   async runCommand(name: string, args: readonly string[]): Promise<void> {
     const path = join(this.folder, "node_modules", ".bin", name);
     try {
@@ -128,9 +128,9 @@ export class FreshProject {
     }
   }
 
-  /** Runs a TypeScript program of the project and throws what it printed if it fails. */
+  /** Runs a TypeScript program of the project and throws its output if it fails. */
   async run(file: string): Promise<void> {
-    // pnpm's commands set NODE_PATH, and then packages are found that the project has not installed.
+    // pnpm's commands set NODE_PATH, which makes packages resolve that the project has not installed.
     const { NODE_PATH: _, ...env } = process.env;
     try {
       await run(process.execPath, ["--import", import.meta.resolve("tsx"), file], {

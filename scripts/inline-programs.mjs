@@ -1,21 +1,21 @@
 /**
- * Programs that run in a container, a kernel or on another host are files of their own (`.py`, `.sh`, `.mjs`, `.cjs`) beside the module
+ * Programs that run in a container, a kernel or on another host are separate files (`.py`, `.sh`, `.mjs`, `.cjs`) beside the module
  * that uses them. Sources read them:
  *
  *     export const supervisorProgram: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");
  *
- * In what is built, exactly this expression becomes a literal, so that packages also work when they are bundled.
+ * The build replaces exactly this expression with a literal, so that packages also work when bundled.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const reading = /readFileSync\(new URL\("(\.\/[^"]+)", import\.meta\.url\), "utf8"\)/g;
-/** What an earlier run made of it; the compiler does not write the module again when only the program has changed. */
+/** The literal of an earlier run: the compiler does not rewrite the module when only the program has changed. */
 const inlined = /\/\* (\.\/\S+) \*\/ "(?:[^"\\]|\\.)*"/g;
 const unusedImport = /^import \{ readFileSync \} from "node:fs";\n/m;
 
 /**
- * Replaces the reading of programs by their text in all packages that are built.
+ * Replaces the reading of programs with their text in all built packages.
  *
  * @param {string} workspace - Its folder.
  */

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A cluster of `kind` with the real agent-sandbox controller and a network plugin that enforces policies (Calico), for the tests and
-# for trying things out. Needs docker, kind and kubectl, and downloads their images and manifests.
+# A `kind` cluster with the real agent-sandbox controller and a network plugin that enforces policies (Calico), for tests and for
+# experiments. Needs docker, kind and kubectl, and downloads images and manifests.
 #
-#   scripts/kind.sh up      makes the cluster, installs both, loads the tests' image; prints the KUBECONFIG to use
+#   scripts/kind.sh up      creates the cluster, installs both, loads the tests' image; prints the KUBECONFIG to use
 #   scripts/kind.sh test    runs the tests of executor-kubernetes on it, and claims on a pool of the real agent-sandbox
 #   scripts/kind.sh down    deletes the cluster
 #
-# CI has no kind, and does not run this: "up" and "down" have been checked by shellcheck only. The claim of "test" has been run on the
-# cluster of scripts/ci/kubernetes.sh, with the controller and the network plugin that the tests play. If something has moved on,
+# CI has no kind and does not run this: "up" and "down" have only been checked by shellcheck. The claim of "test" has been run on
+# the cluster of scripts/ci/kubernetes.sh, with the tests' simulated controller and network plugin. If something has changed since,
 # correct the versions below.
 set -euo pipefail
 
@@ -28,7 +28,7 @@ up() {
   done
   docker image inspect "$image" >/dev/null 2>&1 || "$here/ci/docker.sh" up
   mkdir -p "$(dirname "$KUBECONFIG")"
-  # Calico takes the place of kind's own plugin, which enforces policies only in newer versions.
+  # Calico replaces kind's own plugin, which enforces policies only in newer versions.
   kind create cluster --name "$cluster" --config - <<END
 kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
@@ -52,7 +52,7 @@ test_all() {
 
 # One session on a pool of the real controller, cut off from every network.
 claim() {
-  # Here both programs find the package, which is this one.
+  # In this directory, both programs resolve the package to this one.
   cd "$here/../packages/executor-kubernetes"
   node --import tsx --conditions=@fenced/source --input-type=module <<'END' | kubectl apply --filename -
 import { sandboxTemplate } from "@fenced/executor-kubernetes";
@@ -68,7 +68,7 @@ END
   kubectl wait --for jsonpath='{.status.readyReplicas}'=2 sandboxwarmpool/fenced-kind --timeout 5m
   node --import tsx --conditions=@fenced/source --input-type=module <<'END'
 import { KubernetesCommandLineCodeExecutor } from "@fenced/executor-kubernetes";
-// Node 20 knows no `await using`.
+// Node 20 does not support `await using`.
 const executor = new KubernetesCommandLineCodeExecutor({ warmPool: { name: "fenced-kind" }, network: "none" });
 try {
   const { output } = await executor.executeCodeBlocks([{ language: "python", code: "print('claimed')" }]);

@@ -31,7 +31,7 @@ export function readTable(text) {
 }
 
 /**
- * Replaces what stands between `<!-- NAME -->` and `<!-- end of NAME -->` in a document.
+ * Replaces the text between `<!-- NAME -->` and `<!-- end of NAME -->` in a document.
  *
  * @param {string} document
  * @param {string} name
@@ -43,7 +43,7 @@ export function replaceSection(document, name, text) {
 }
 
 /**
- * What stands between `<!-- NAME -->` and `<!-- end of NAME -->` in a document.
+ * The text between `<!-- NAME -->` and `<!-- end of NAME -->` in a document.
  *
  * @param {string} document
  * @param {string} name

@@ -1,4 +1,4 @@
-/** The files of a new executor's package, from `templates/executor`, which is a package that is checked like all others. */
+/** The files of a new executor's package, from `templates/executor`, a package that is checked like all others. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { root } from "./workspace.mjs";
@@ -26,22 +26,22 @@ const template = join(root, "templates", "executor");
 const standaloneTemplate = join(root, "templates", "standalone");
 const artifacts = ["node_modules", "dist"];
 const reserved = ["kit", "testkit"];
-/** What stands for the package's name until all others are replaced: it may itself contain a name of the template. */
+/** A placeholder for the package's name until all others are replaced: the name may itself contain a name of the template. */
 const placeholder = "\u0000";
 
 /**
  * @param {string} name - As a user gave it.
  * @returns {Names}
- * @throws if a package cannot be called like that.
+ * @throws if it is not a valid name for an executor.
  */
 export function words(name) {
   const bare = name.replace(/^executor-/, "");
   const parts = bare.split("-");
   const possible = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(bare) && bare.length <= 40 && !reserved.includes(bare);
-  // The template's own name is what is replaced.
+  // The template's own name would be replaced.
   if (!possible || parts.includes("example")) {
     throw new Error(
-      `"${name}" cannot be the name of an executor. Use small letters, digits and single hyphens, at most 40, not "example", e.g. my-cloud.`,
+      `"${name}" is not a valid name for an executor. Use at most 40 lowercase letters, digits and single hyphens, without "example": my-cloud.`,
     );
   }
   const [first = "", ...others] = parts;
@@ -55,7 +55,7 @@ export function words(name) {
 }
 
 /**
- * Makes a package of this workspace.
+ * Creates a package of this workspace.
  *
  * @param {Names} names
  * @param {string} folder
@@ -71,7 +71,7 @@ export function makeExecutor(names, folder) {
 }
 
 /**
- * Makes a project that needs nothing of this workspace.
+ * Creates a project that is independent of this workspace.
  *
  * @param {Names} names
  * @param {string} folder
@@ -79,14 +79,14 @@ export function makeExecutor(names, folder) {
  */
 export function makeStandalone(names, folder, packageName) {
   if (!/^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/.test(packageName)) {
-    throw new Error(`"${packageName}" cannot be the name of a package. Use --package with one that npm takes.`);
+    throw new Error(`"${packageName}" is not a valid package name. Use --package with a name that npm accepts.`);
   }
   assertFree(folder);
   copy(
     template,
     folder,
     (text) => renamed(text, names, packageName).replaceAll('"--conditions=@fenced/source", ', ""),
-    // The licence is for its author to choose.
+    // The author chooses the license.
     [...artifacts, "LICENSE"],
   );
   copy(standaloneTemplate, folder, (text) => text);
@@ -132,7 +132,7 @@ function standaloneManifest(manifest, packageName) {
 /**
  * @param {string} from
  * @param {string} to
- * @param {(text: string) => string} change - Also gets the paths.
+ * @param {(text: string) => string} change - Also applied to paths.
  * @param {readonly string[]} leftOut - Names.
  */
 function copy(from, to, change, leftOut = artifacts) {
@@ -168,7 +168,7 @@ function renamed(text, { kebab, camel, pascal, title }, packageName) {
 /** @param {string} folder */
 function assertFree(folder) {
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
-    throw new Error(`${folder} is there already, and nothing in it is written over. Choose another name or directory.`);
+    throw new Error(`${folder} exists already and is not empty. Choose another name or directory.`);
   }
 }
 

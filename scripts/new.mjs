@@ -1,8 +1,8 @@
 /**
- * `pnpm new executor NAME [--directory PATH [--package NAME]]`: makes a package with a backend that runs JavaScript in
- * child processes of this host and passes the conformance suite, to be changed into another one step by step
- * (docs/add-an-executor.md). Without a directory it becomes a package of this workspace; with one, a project that stands
- * alone and depends on published packages.
+ * `pnpm new executor NAME [--directory PATH [--package NAME]]`: creates a package with a backend that runs JavaScript in
+ * child processes on this host and passes the conformance suite, to change step by step into another one
+ * (docs/add-an-executor.md). Without a directory it becomes a package of this workspace; with one, a standalone project that
+ * depends on published packages.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ function main() {
   const [kind, name, ...rest] = positionals;
   if (kind !== "executor" || name === undefined || rest.length > 0) throw new Error(usage);
   if (values.package !== undefined && values.directory === undefined) {
-    throw new Error("--package goes with --directory: packages of this workspace are called @fenced/executor-NAME.");
+    throw new Error("--package needs --directory: packages of this workspace are called @fenced/executor-NAME.");
   }
   const names = words(name);
   ensureInstalled();
@@ -54,7 +54,7 @@ function inWorkspace(names) {
   addReference(`packages/executor-${names.kebab}`);
   format([folder, join(root, "tsconfig.json")]);
   const { status, output } = pnpm(["install", "--no-frozen-lockfile", "--prefer-offline"]);
-  if (status !== 0) throw new Error(`The package is there, but its dependencies are not:\n${output}`);
+  if (status !== 0) throw new Error(`The package was created, but its dependencies could not be installed:\n${output}`);
   say(folder, [
     `pnpm test --project executor-${names.kebab}    the conformance suite, a minute or two`,
     "pnpm check    types, lint, format and what would be published",
@@ -82,7 +82,7 @@ function addReference(path) {
 }
 
 /**
- * Other names make other line lengths.
+ * Formats again, because other names change line lengths.
  *
  * @param {readonly string[]} paths
  */
@@ -105,5 +105,5 @@ function format(paths) {
 function say(folder, commands) {
   const place = relative(process.cwd(), folder);
   const next = commands.map((command) => `  ${command}`).join("\n");
-  process.stdout.write(`Made ${place}. Next:\n${next}\nHow to go on: docs/add-an-executor.md\n`);
+  process.stdout.write(`Created ${place}. Next:\n${next}\nThen see docs/add-an-executor.md\n`);
 }

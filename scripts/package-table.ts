@@ -20,7 +20,7 @@ const document = join(root, "docs", "packages.md");
 const section = "packages";
 const head = ["package", "packed", "installed", "packages", "dependencies of its own", "optional"];
 
-/** The columns that other people's releases change. */
+/** The columns that releases of other packages change. */
 const measuredColumns = new Set(["packed", "installed", "packages"]);
 
 /** Measures a project in which only the package is installed. */
@@ -37,7 +37,7 @@ export function printTable(measures: readonly Measures[]): void {
   console.log(`\n${renderTable([head, ...measures.map(row)])}`);
 }
 
-/** Writes the table of all packages; the rows of those that were not measured stay. */
+/** Writes the table of all packages; rows of packages that were not measured stay. */
 export function writeTable(packages: readonly Package[], measures: readonly Measures[]): void {
   const text = readFileSync(document, "utf8");
   const written = readTable(readSection(text, section));
@@ -49,16 +49,16 @@ export function writeTable(packages: readonly Package[], measures: readonly Meas
 }
 
 /**
- * Compares the table in `docs/packages.md` with what was measured: packages and their dependencies have to be the same. Sizes
- * and numbers of packages are not compared, since other people's releases change them from one day to the next.
+ * Compares the table in `docs/packages.md` with what was measured: packages and their dependencies must be the same. Sizes
+ * and numbers of packages are not compared, since releases of other packages change them from one day to the next.
  *
- * @returns What is wrong, a sentence a package.
+ * @returns The problems, one sentence per package.
  */
 export function checkTable(packages: readonly Package[], measures: readonly Measures[]): string[] {
   const written = readTable(readSection(readFileSync(document, "utf8"), section));
   const gone = written
     .filter(([name]) => !packages.some((subject) => quoted(subject.name) === name))
-    .map(([name]) => `${name} is in the table, and not in packages/`);
+    .map(([name]) => `${name} is in the table but not in packages/`);
   const different = measures.flatMap((measured) => {
     const wanted = row(measured);
     const cells = written.find(([name]) => name === wanted[0]) ?? [];

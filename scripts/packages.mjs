@@ -19,17 +19,17 @@ import { pnpm, root } from "./workspace.mjs";
  * @property {string} name - `@fenced/core`
  * @property {string} folder - Absolute.
  * @property {string} tarball - Absolute path of what would be published.
- * @property {readonly string[]} dependencies - Names of what is installed for it: dependencies, and peers that are not optional.
+ * @property {readonly string[]} dependencies - Names of the packages installed with it: dependencies, and peers that are not optional.
  * @property {readonly string[]} commands - The names of the programs that it installs.
- * @property {readonly string[]} optionalPeers - Names of what it uses if the user has installed it.
+ * @property {readonly string[]} optionalPeers - Names of packages that it uses if the user has installed them.
  */
 
 /**
- * Packs every publishable package as a release would, hands the tarballs to `use`, and removes them. Those of this workspace are
- * taken from where FENCED_TARBALLS says, if `scripts/pack.mjs` has packed them there.
+ * Packs every publishable package as a release would, passes the tarballs to `use`, and removes them. This workspace's tarballs
+ * are taken from the folder in FENCED_TARBALLS if `scripts/pack.mjs` has packed them there.
  *
  * @template T
- * @param {(packages: readonly Package[], folder: string) => Promise<T>} use - Also gets a temporary folder of its own.
+ * @param {(packages: readonly Package[], folder: string) => Promise<T>} use - Also receives a temporary folder.
  * @param {string} [workspace] - The folder of the workspace: this one, or a clone.
  * @returns {Promise<T>}
  */
@@ -45,7 +45,7 @@ export async function withPackedPackages(use, workspace = root) {
 }
 
 /**
- * The package and those of ours that it needs, directly or through others.
+ * The package and those of ours that it needs, directly or indirectly.
  *
  * @param {Package} subject
  * @param {readonly Package[]} packages
@@ -93,7 +93,7 @@ export function packAll(workspace, destination) {
   }
   const filters = folders.map((folder) => `--filter=${manifestOf(folder).name}`);
   const { status, output } = pnpm(["--recursive", ...filters, "pack", "--pack-destination", destination], workspace);
-  if (status !== 0) throw new Error(`The packages cannot be packed.\n${output}`);
+  if (status !== 0) throw new Error(`The packages could not be packed.\n${output}`);
   return packagesIn(destination, workspace);
 }
 

@@ -5,13 +5,13 @@ import { findFences, namedRegion } from "./fences.mjs";
 import { manifestOf } from "./packages.mjs";
 import { root } from "./workspace.mjs";
 
-/** What the README of a package shows, and what it takes to run that. */
+/** The examples in a package's README, and what they need to run. */
 export interface ReadmeExamples {
-  /** The TypeScript fences as a reader would paste them; one without imports goes on with the fence before. */
+  /** The TypeScript fences as a reader would paste them; one without imports continues the previous fence. */
   readonly pastes: readonly string[];
-  /** The examples that the fences are cut from, with what sets them up and asserts: `quick-start.ts`. */
+  /** The examples from which the fences are cut, including set-up and assertions: `quick-start.ts`. */
   readonly files: readonly string[];
-  /** Files of projects in folders, such as `conformance/test/conformance.test.ts`, that the fences show a part of. */
+  /** Files of projects in folders, such as `conformance/test/conformance.test.ts`, of which the fences show a part. */
   readonly projectFiles: readonly string[];
   /** Packages with the versions to install for both. */
   readonly dependencies: Readonly<Record<string, string>>;
@@ -40,8 +40,8 @@ export function readmeExamples(packageFolder: string): ReadmeExamples {
 }
 
 /**
- * Copies what examples consist of into a project: the examples themselves, and the servers of `test-support`, which is not
- * published. The packages they import are left to the project.
+ * Copies the examples into a project, together with the servers of `test-support`, which is not published. The project
+ * installs the packages that they import.
  */
 export function copyExamples(project: string): void {
   const skipped = ["node_modules", "package.json", "tsconfig.json"];
@@ -65,7 +65,7 @@ export function readExample(file: string): string {
 }
 
 interface InstallCommand {
-  /** One with a comment is for some readers only: `npm install dockerode # for a server in Docker only`. */
+  /** A command with a comment is for some readers only: `npm install dockerode # for a server in Docker only`. */
   readonly always: boolean;
   readonly packages: readonly (readonly [name: string, range: string | undefined])[];
 }
@@ -84,7 +84,7 @@ function readFences(readme: string) {
     const file = named.file.replace("examples/", "");
     regionFiles.push(file);
     shownTexts.push(text.join("\n"));
-    // What lies deeper is a file of a project of its own, which is no program to paste.
+    // A file in a subfolder belongs to a project, and is not a program to paste.
     if (file.includes("/")) continue;
     if (/^import /m.test(text.join("\n"))) pastes.push(text.join("\n"));
     else pastes.push([pastes.pop() ?? "", ...text].join("\n"));
@@ -104,11 +104,11 @@ function installCommand(line: string): InstallCommand[] {
   return [{ always: comment === undefined, packages }];
 }
 
-/** The example that runs a file: itself, or for a file of a project in a folder the one that its first comment names. */
+/** The example that runs a file: itself or, for a file of a project in a folder, the one that its first comment names. */
 function runnerOf(file: string): string {
   if (!file.includes("/")) return file;
   const runner = /^\/\/ run by: ([\w-]+\.ts)$/m.exec(readExample(file))?.[1];
-  if (runner === undefined) throw new Error(`examples/${file} does not say "// run by: example.ts" in a line.`);
+  if (runner === undefined) throw new Error(`examples/${file} has no line "// run by: example.ts".`);
   return runner;
 }
 
@@ -119,7 +119,7 @@ function neighbours(file: string): string[] {
   return typeScriptFiles(join(root, "examples", folder)).map((name) => `${folder}/${name}`);
 }
 
-/** An example and the files of `examples/support` that it imports, directly or through others. */
+/** An example and the files of `examples/support` that it imports, directly or indirectly. */
 function withImports(file: string): string[] {
   const found = new Set([file]);
   for (const each of found) {

@@ -9,7 +9,7 @@ import { build, ensureInstalled, root } from "./workspace.mjs";
 
 const [columns, rows] = [112, 30];
 const [lineHeight, characterWidth, padding, bar] = [18, 7.83, 16, 34];
-/** SGR colours as a light-on-dark terminal shows them. */
+/** SGR colors as a light-on-dark terminal shows them. */
 const colours = new Map([
   ["31", "#ff7b72"],
   ["32", "#7ee787"],
@@ -45,7 +45,7 @@ async function record() {
     const at = (performance.now() - started) / 1000;
     for (const text of pieces) found.push({ at, text: readable(text) });
   }
-  if (child.exitCode !== 0 && child.exitCode !== null) throw new Error(`The demo ended with ${child.exitCode}.`);
+  if (child.exitCode !== 0 && child.exitCode !== null) throw new Error(`The demo failed with ${child.exitCode}.`);
   return found;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Shows what the next release would publish, and publishes nothing: in a copy of the working tree it bumps the versions and
- * writes the changelogs from the changesets, builds, packs, and has npm say what it would send. Fails if a version, a
- * changelog, the lockfile or a package is not as it has to be.
+ * Shows what the next release would publish, without publishing anything: in a copy of the working tree it bumps the versions,
+ * writes the changelogs from the changesets, builds, packs, and lets npm report what it would send. Fails if a version, a
+ * changelog, the lockfile or a package is wrong.
  */
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ try {
   const releases = plannedReleases(folder);
   runIn(folder, "pnpm", ["run", "version-packages"]);
   const problems = checkVersions(folder, releases);
-  // Fails if the lockfile does not fit the new manifests.
+  // Fails if the lockfile does not match the new manifests.
   runIn(folder, "pnpm", ["install", "--frozen-lockfile", "--offline"]);
   runIn(folder, process.execPath, ["scripts/build.mjs"]);
   const publications = await withPackedPackages(async (packages) => packages.map(dryPublish), folder);

@@ -1,7 +1,7 @@
 /**
- * Runs the benchmarks one after another, all of them, or those whose file names contain one of the arguments; prints one
- * table and writes all numbers as JSON, to `benchmarks/results.json` or where `--json FILE` says. A benchmark that needs a
- * backend says so as examples do, and is skipped where that is missing.
+ * Runs the benchmarks one after another: all of them, or those whose file names contain one of the arguments. Prints one table
+ * and writes all numbers as JSON, to `benchmarks/results.json` or to the file in `--json FILE`. A benchmark names the backends
+ * that it needs, as examples do, and is skipped if one is missing.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

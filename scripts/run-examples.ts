@@ -1,9 +1,9 @@
 /**
  * Runs the examples one after another: all of them, or those whose file names contain one of the arguments.
  *
- * An example succeeds when it ends by itself with exit code 0. One that needs more than Node says so in a line of its own,
+ * An example succeeds if it ends on its own with exit code 0. If it needs more than Node, it has a line like
  * `// needs: python3, pip:tabulate, OPENAI_API_KEY` (backends, packages of pip's index, environment variables in upper
- * case), and is skipped where that is missing; if `FENCED_REQUIRE` names the backend, it fails.
+ * case). It is skipped if something is missing, and fails if `FENCED_REQUIRE` names the missing backend.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -13,9 +13,9 @@ import { sourceFiles } from "./source-files.ts";
 
 const folder = join(import.meta.dirname, "..", "examples");
 const wanted = process.argv.slice(2);
-// For examples that start themselves elsewhere: with the whole repository, which a project that is given them does not have.
+// For examples that run themselves elsewhere with the whole repository, which other projects that contain them do not have.
 process.env.FENCED_REPOSITORY = join(folder, "..");
-// pnpm's commands set it, and then packages are found that the examples do not name.
+// pnpm's commands set it, which makes packages resolve that the examples do not name.
 const { NODE_PATH: _, ...env } = process.env;
 
 for (const file of sourceFiles(folder)) {

@@ -1,6 +1,6 @@
 /**
- * Kills a host program with SIGKILL at random moments of each phase of an executor's life, and looks at what is left:
- * processes, temporary files, and what the executor's row in `benchmarks/soak/executors.ts` names. Exits with 1 if anything is.
+ * Kills a host program with SIGKILL at random moments of each phase of an executor's life, and checks what is left: processes,
+ * temporary files, and what the executor's row in `benchmarks/soak/executors.ts` lists. Exits with 1 if anything is left.
  *
  *     npx tsx scripts/soak-kills.ts local --kills 200
  *     npx tsx scripts/soak-kills.ts docker --kills 50 --phase start --parallel 3
@@ -13,7 +13,7 @@ import { SoakHost } from "../benchmarks/soak/soak-host.ts";
 const phases = ["start", "run", "stop"] as const;
 type Phase = (typeof phases)[number];
 
-/** How long what a dead program left may take to go, in milliseconds. */
+/** Milliseconds within which everything that a dead program left must disappear. */
 const graceMs = 30_000;
 
 const { values, positionals } = parseArgs({
@@ -37,7 +37,7 @@ const lengths = await phaseLengths(subject);
 for (const phase of phases) if (values.phase.includes(phase)) await soakPhase(phase, subject);
 if (failures > 0) process.exitCode = 1;
 
-/** One whole life, so that moments can be chosen, in milliseconds. */
+/** The length of each phase in one complete life, in milliseconds, so that moments can be chosen. */
 async function phaseLengths(where: SoakSubject): Promise<Readonly<Record<Phase, number>>> {
   await using host = await openHost(where);
   const times: number[] = [];
@@ -86,7 +86,7 @@ async function killOnce(phase: Phase, where: SoakSubject): Promise<string[]> {
   return left.map((each) => `killed ${Math.round(moment)} ms after the beginning of ${phase}: ${each}`);
 }
 
-/** What each look finds until the time that it may take to go is over: other programs' come and go meanwhile. */
+/** What every look finds until the grace period is over: leftovers of other programs come and go in the meantime. */
 async function lastingly(look: () => Promise<readonly string[]>): Promise<readonly string[]> {
   const end = performance.now() + graceMs;
   let left = await look();

@@ -1,6 +1,6 @@
 /**
- * What the scripts need to run on a machine that has only Node and npm. No dependencies, and no syntax that an old Node
- * cannot parse: it must come far enough to say that it is too old.
+ * What the scripts need to run on a machine that has only Node and npm. It has no dependencies, and no syntax that an old Node
+ * cannot parse: it must get far enough to report that Node is too old.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
 const quietMs = 700;
 const stampFile = join(root, "node_modules", ".fenced-install");
 
-/** Brings the machine to where `node_modules` matches the lockfile. Costs a few milliseconds if it does already. */
+/** Makes `node_modules` match the lockfile. Takes a few milliseconds if it does already. */
 export function ensureInstalled() {
   assertNodeVersion();
   const stamp = installStamp();
@@ -31,7 +31,7 @@ export function ensureInstalled() {
 }
 
 /**
- * Builds projects and what they depend on; the compiler itself knows what is up to date.
+ * Builds projects and their dependencies; the compiler skips those that are up to date.
  *
  * @param {readonly string[]} [projects] - The folders of their tsconfig.json, relative to the repository's root. Default: all.
  */
@@ -45,7 +45,7 @@ export function build(projects = []) {
 }
 
 /**
- * The same, and says so if it takes longer than a moment.
+ * The same, but reports progress if it takes longer than a moment.
  *
  * @param {readonly string[]} projects
  */
@@ -69,7 +69,7 @@ export async function buildAloud(projects) {
 }
 
 /**
- * Runs pnpm in the version that package.json names and waits for it: the one on the PATH if it is that version, else
+ * Runs pnpm in the version that package.json names and waits for it: the one on the PATH if it is that version, otherwise
  * through npx.
  *
  * @param {readonly string[]} args
@@ -119,14 +119,14 @@ function waitAndExit(child) {
   });
 }
 
-/** What the user passed on. npm takes the `--` of `npm run demo -- task` away, pnpm hands it over. */
+/** The user's arguments. npm removes the `--` of `npm run demo -- task`, pnpm passes it on. */
 export function userArguments() {
   const args = process.argv.slice(2);
   return args[0] === "--" ? args.slice(1) : args;
 }
 
 /**
- * Takes the addresses out of a program's output: that of a private registry may hold credentials.
+ * Removes URLs from a program's output: that of a private registry may contain credentials.
  *
  * @param {string} text
  */
@@ -148,7 +148,7 @@ function installStamp() {
   return hash.digest("hex");
 }
 
-/** All files that decide what an install brings. */
+/** All files that determine what is installed. */
 function manifests() {
   const folders = ["packages", "apps", "templates"]
     .flatMap((parent) => readdirSync(join(root, parent)).map((name) => join(parent, name)))

@@ -16,7 +16,7 @@ export class BackendReporter implements Reporter {
     const names = Object.keys(this.#backends) as BackendName[];
     const width = Math.max(...names.map((name) => name.length));
     const lines = names.map((name) => `  ${name.padEnd(width)}  ${this.#describe(name, uses.get(name) ?? 0)}`);
-    // Later than the summary that the default reporter prints on the same event.
+    // After the summary, which the default reporter prints on the same event.
     setImmediate(() => process.stdout.write(`\n Backends\n${lines.join("\n")}\n\n`));
 
     if (this.#missing().length > 0) process.exitCode = 1;
@@ -27,12 +27,12 @@ export class BackendReporter implements Reporter {
     if (status.available) {
       return tests > 0
         ? `took part (${status.version}, ${counted(tests)})`
-        : `here (${status.version}), no test of this run asked for it`;
+        : `available (${status.version}), not needed by any test of this run`;
     }
     const verdict = this.#required.includes(name)
       ? "MISSING although FENCED_REQUIRE names it"
       : `skipped (${counted(tests)})`;
-    return `${verdict}: ${status.reason}. To have it: ${status.remedy}.`;
+    return `${verdict}: ${status.reason}. To get it: ${status.remedy}.`;
   }
 
   #missing(): BackendName[] {

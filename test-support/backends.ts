@@ -1,7 +1,7 @@
 /**
  * The backends that tests can run code on, and how to tell whether this machine has them.
  *
- * A test says which it needs, and is skipped where one is missing:
+ * A test names those that it needs, and is skipped if one is missing:
  *
  *     import { needs } from "@fenced/test-support";
  *     describe("python blocks", needs("python3"), () => { ... });
@@ -53,10 +53,10 @@ interface Detector {
   readonly remedy: string;
 }
 
-/** Images that `scripts/ci/docker.sh` makes. */
-/** How long a backend may take to answer, in milliseconds: other gates of CI may have the processors meanwhile. */
+/** How long a backend may take to answer, in milliseconds: other gates of CI may be using the processors. */
 const detectionMs = 30_000;
 
+/** Images that `scripts/ci/docker.sh` creates. */
 const testImages = ["fenced-test:python", "fenced-test:node"];
 
 /** Pythons with Jupyter servers of two major versions, as `scripts/ci/jupyter.sh` installs them. */
@@ -65,10 +65,10 @@ export const jupyterPythons = {
   jupyter2: join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "fenced/jupyter-server-2/bin/python"),
 } as const;
 
-/** An image with a Jupyter server in it, as `scripts/ci/jupyter.sh` makes it where there is Docker. */
+/** An image with a Jupyter server in it, as `scripts/ci/jupyter.sh` builds it if there is Docker. */
 export const jupyterImage = "fenced-test:jupyter";
 
-/** An image with pandas and matplotlib, as `scripts/ci/analysis-image.sh` makes it. */
+/** An image with pandas and matplotlib, as `scripts/ci/analysis-image.sh` builds it. */
 const analysisImage = "fenced-test:analysis";
 
 /** The server that tests of `executor-ssh` start. */
@@ -175,7 +175,7 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   },
 };
 
-/** Looks for all backends at once; takes as long as the slowest of them needs to tell its version. */
+/** Looks for all backends at once; takes as long as the slowest one. */
 export async function detectBackends(): Promise<Backends> {
   const found = await Promise.all(
     Object.entries(detectors).map(async ([name, detector]) => [name, await detect(detector)] as const),
@@ -183,7 +183,7 @@ export async function detectBackends(): Promise<Backends> {
   return Object.fromEntries(found) as Record<BackendName, BackendStatus>;
 }
 
-/** The backends that `FENCED_REQUIRE` names. A name that is not known throws: a typing error must not pass for a success. */
+/** The backends that `FENCED_REQUIRE` names. Throws if a name is unknown: a typo must not look like success. */
 export function requiredBackends(variable: string | undefined): BackendName[] {
   const known = Object.keys(detectors) as BackendName[];
   const names = (variable ?? "").split(",").map((name) => name.trim());
@@ -194,7 +194,7 @@ export function requiredBackends(variable: string | undefined): BackendName[] {
       const match = known.find((candidate) => candidate === name);
       if (match === undefined) {
         throw new Error(
-          `FENCED_REQUIRE names "${name}", which is no backend. Use "all" or some of: ${known.join(", ")}.`,
+          `FENCED_REQUIRE names "${name}", which is not a backend. Use "all" or some of: ${known.join(", ")}.`,
         );
       }
       return match;

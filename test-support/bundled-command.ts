@@ -11,13 +11,13 @@ const directory = path.join(modules, ".cache/fenced-test");
 /** What pnpm writes when it has installed something. */
 const installed = path.join(modules, ".modules.yaml");
 
-/** What a bundle was made of, and when. */
+/** The files that a bundle was made from, and when. */
 interface Made {
   readonly startedAt: number;
   readonly files: readonly string[];
 }
 
-/** A module finds the files beside it where they are, not beside the bundle. CommonJS modules have another name for that. */
+/** Lets modules find files beside their source, not beside the bundle. CommonJS modules use another name for that place. */
 const ownPaths: Plugin = {
   name: "own-paths",
   transform: (code, id) => {
@@ -31,9 +31,9 @@ const ownPaths: Plugin = {
 };
 
 /**
- * A command for a program of the tests that is started more than once. The program and all that it imports are bundled into one
- * file, which starts in a fifth of the processor time that hundreds of TypeScript modules take. The bundle is made anew when one
- * of them has changed.
+ * A command for a test program that is started more than once. The program and everything that it imports are bundled into one
+ * file, which starts in a fifth of the processor time that hundreds of TypeScript modules take. The bundle is rebuilt when one of
+ * them has changed.
  *
  * @param file - the program, in TypeScript.
  */
@@ -63,7 +63,7 @@ async function isUpToDate(place: string): Promise<boolean> {
 
 async function makeBundle(file: string, place: string): Promise<void> {
   const startedAt = Date.now();
-  // Not sooner: most test files find the bundle that another one has made.
+  // Imported late, because most test files find a bundle that another one has made.
   const { rolldown } = await import("rolldown");
   const bundle = await rolldown({
     input: file,
@@ -83,7 +83,7 @@ async function makeBundle(file: string, place: string): Promise<void> {
   await putInPlace(`${place}.json`, JSON.stringify(made));
 }
 
-/** Other test files may make the same program now, and start it. */
+/** Replaces the file in one step: other test files may be building or starting the same program. */
 async function putInPlace(place: string, text: string): Promise<void> {
   await writeFile(`${place}.${process.pid}`, text);
   await rename(`${place}.${process.pid}`, place);

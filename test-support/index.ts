@@ -15,7 +15,7 @@ declare module "vitest" {
     backends: Backends;
   }
   interface TaskMeta {
-    /** The backends that the test needs; the reporter counts by it. */
+    /** The backends that the test needs, for the reporter's counts. */
     backends?: readonly BackendName[];
   }
 }
@@ -25,7 +25,7 @@ export function backend(name: BackendName): BackendStatus {
   return inject("backends")[name];
 }
 
-/** Groups of the conformance suite that a version of Node can change: what starts, reads and ends processes. */
+/** Groups of the conformance suite that the version of Node can affect: they start, read and end processes. */
 const processGroups = [
   "standard input",
   "stream",
@@ -38,17 +38,17 @@ const processGroups = [
 ];
 
 /**
- * How the conformance suite is run on the executor of a kind of place: whole. Under other versions of Node, where `FENCED_SUITE`
- * is `processes`, in the groups about processes.
+ * How to run the conformance suite on the main executor of a backend: completely. Under other versions of Node, when
+ * `FENCED_SUITE` is `processes`, only the groups about processes.
  */
 export function place(): Suite {
   return process.env.FENCED_SUITE === "processes" ? { concurrent: true, groups: processGroups } : { concurrent: true };
 }
 
 /**
- * How the conformance suite is run on a variant of an executor that passes all of it elsewhere: in the groups that the variant can
- * change. Whole where `FENCED_SUITE` is `full`, as in `.ci/full`; where it is `processes`, in those of the groups that are about
- * processes.
+ * How to run the conformance suite on a variant of an executor that passes all of it elsewhere: only the groups that the variant
+ * can affect. Completely when `FENCED_SUITE` is `full`, as in `.ci/full`; when it is `processes`, only those of the groups that
+ * are about processes.
  */
 export function variant(...groups: readonly string[]): Suite {
   if (process.env.FENCED_SUITE === "full") return { concurrent: true };
@@ -62,9 +62,9 @@ interface Suite {
   readonly groups?: readonly string[];
 }
 
-/** Options for `describe` and `it`: skips the tests where a backend is missing, and tells the reporter about it. */
+/** Options for `describe` and `it`: skips the tests if a backend is missing, and informs the reporter. */
 export function needs(...names: BackendName[]): { skip?: true; meta: { backends: BackendName[] } } {
-  // Not `skip: false`: on a group, Vitest lets that run even the tests in it that are skipped by themselves.
+  // Not `skip: false`: on a group, Vitest would then also run tests in it that are skipped individually.
   const skipped = names.some((name) => !backend(name).available);
   return { ...(skipped && { skip: true }), meta: { backends: names } };
 }

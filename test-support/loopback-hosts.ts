@@ -9,7 +9,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
 
-/** A server of plain HTTP on 127.0.0.1 that plays a host; says what it was sent. */
+/** A plain HTTP server on 127.0.0.1 that plays a host; by default it echoes the request line and host. */
 export async function playHost(
   answer: (request: IncomingMessage, response: ServerResponse) => void = (request, response) =>
     void response.end(`host of ${request.headers.host ?? ""}: ${request.method ?? ""} ${request.url ?? ""}`),
@@ -17,7 +17,7 @@ export async function playHost(
   return portOf(createServer(answer));
 }
 
-/** A server of bare TCP that plays a host. */
+/** A plain TCP server that plays a host. */
 export async function playTcp(answer: (socket: Socket) => void): Promise<number> {
   return portOf(createNetServer({ allowHalfOpen: true }, answer));
 }
@@ -30,7 +30,7 @@ export interface PlayedAt {
   readonly port?: number;
 }
 
-/** Listens on the loopback interface for the time of the test. */
+/** Listens on the loopback interface until the test ends. */
 export async function portOf(server: Server | NetServer, at: PlayedAt = {}): Promise<number> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -48,7 +48,7 @@ export async function portOf(server: Server | NetServer, at: PlayedAt = {}): Pro
   return (server.address() as AddressInfo).port;
 }
 
-/** A host that speaks HTTPS, under one name or several, and the certificate to know it by. */
+/** An HTTPS host with one or more names, and the certificate that identifies it. */
 export async function playTlsHost(
   name: string | readonly [string, ...string[]],
   answer: (request: IncomingMessage, response: ServerResponse) => void,

@@ -1,6 +1,6 @@
 /**
- * A small server that speaks the OpenAI chat completions protocol, streamed (server-sent events) and not, and answers
- * from a script. What a test does not script gets a 500, so that a request too many is seen.
+ * A small server for the OpenAI chat completions protocol, streamed (server-sent events) and not, that answers from a
+ * script. Requests beyond the script get a 500, so that they are noticed.
  *
  *     await using server = await startOpenAIServer([{ text: ["Hel", "lo"] }, { status: 429 }]);
  *     createOpenAICompatible({ name: "test", baseURL: server.baseURL });
@@ -9,13 +9,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 
-/** What the server says to one request. */
+/** The server's answer to one request. */
 export interface ScriptedAnswer {
   /** The text, or the chunks in which it is streamed. */
   readonly text?: string | readonly string[];
   readonly reasoning?: string | readonly string[];
   readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
-  /** `null`: the server does not say. Default: 10 and 5. */
+  /** `null`: the server does not report it. Default: 10 and 5. */
   readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null;
   /** Default: `tool_calls` if there are any, else `stop`. `null`: the stream ends without one. */
   readonly finishReason?: string | null;
@@ -30,7 +30,7 @@ export interface ScriptedAnswer {
   readonly delayMs?: number;
   /** Milliseconds before each chunk. */
   readonly chunkDelayMs?: number;
-  /** The stream is written in pieces of this many bytes, wherever they cut. */
+  /** The stream is written in pieces of this many bytes, regardless of boundaries. */
   readonly pieceBytes?: number;
   /** The connection is cut after this many chunks. */
   readonly dropAfterChunks?: number;
@@ -38,7 +38,7 @@ export interface ScriptedAnswer {
   readonly errorAfterChunks?: number;
 }
 
-/** What tests look at in a request's body. */
+/** The fields of a request's body that tests check. */
 export interface ChatRequest {
   readonly model: string;
   readonly stream?: boolean;
@@ -59,17 +59,17 @@ export interface ChatRequest {
   readonly seed?: number;
 }
 
-/** One request as it came in. */
+/** One request as received. */
 export interface RecordedRequest {
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
   readonly body: ChatRequest;
-  /** Settles when the connection is done: true if the client left before the answer was whole. */
+  /** Settles when the connection is done: true if the client left before the answer was complete. */
   readonly aborted: Promise<boolean>;
 }
 
 export interface OpenAIServer extends AsyncDisposable {
-  /** What a client takes as its base URL, `/v1` included. */
+  /** The base URL for clients, including `/v1`. */
   readonly baseURL: string;
   readonly requests: readonly RecordedRequest[];
 }

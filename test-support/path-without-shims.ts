@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
 /**
- * Puts the directory of the Python that is first on the `PATH` before all others. A version manager such as pyenv has a shell
- * script there, which takes longer than Python itself; tests start Python thousands of times.
+ * Puts the directory of the actual first Python on the `PATH` before all others. Version managers such as pyenv put a shell
+ * script first, which takes longer than Python itself; tests start Python thousands of times.
  */
 export function pathWithoutShims(path: string): string {
   const { status, stdout } = spawnSync("python3", ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" });

@@ -13,7 +13,7 @@ const sshd = "/usr/sbin/sshd";
 /** An alias in the server's `configFile`. */
 export const host = "fenced-test";
 
-/** A real sshd on a free port of the loopback interface, with keys and configuration of its own. */
+/** A real sshd on a free port of the loopback interface, with its own keys and configuration. */
 export class SshServer implements AsyncDisposable {
   readonly directory: string;
   readonly port: number;
@@ -32,9 +32,9 @@ export class SshServer implements AsyncDisposable {
     await makeKeys(directory);
     for (const name of ["tmp", "home"]) await mkdir(path.join(directory, name));
     await writeFile(path.join(directory, "sshd_config"), serverConfig(directory, port, settings));
-    // Where sshd, started by root, changes into an empty directory; init makes it elsewhere.
+    // sshd, started by root, changes into this empty directory, which an init would create.
     if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true });
-    // It ends with this program, however that ends, and its directory goes, unless it is to stay.
+    // It ends with this program, however that ends, and its directory is removed unless it should stay.
     const program = `"$0" -D -e -f "$1/sshd_config" & read -r line; kill "$!"; [ "$line" = stay ] || rm -rf "$1"`;
     const child = spawn("sh", ["-c", program, sshd, directory], {
       stdio: ["pipe", "ignore", "ignore"],
@@ -45,7 +45,7 @@ export class SshServer implements AsyncDisposable {
     return server;
   }
 
-  /** A configuration for ssh in which the alias `host` is this server, with its host key and a key that it takes. */
+  /** A configuration for ssh in which the alias `host` is this server, with its host key and a key that it accepts. */
   get configFile(): string {
     return path.join(this.directory, "config");
   }
@@ -72,7 +72,7 @@ export class SshServer implements AsyncDisposable {
     return rows.filter(([, parent]) => parent === listener?.[0]).map(([pid]) => Number(pid));
   }
 
-  /** What executors keep on this server: their directories, and the processes that came in through it. */
+  /** What executors have on this server: their directories, and processes started through it. */
   async remains(): Promise<string[]> {
     const directories = await readdir(this.temporary);
     const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
@@ -144,9 +144,9 @@ function serverConfig(directory: string, port: number, settings: readonly string
     `HostKey ${directory}/host_key`,
     `AuthorizedKeysFile ${directory}/authorized_keys`,
     `PidFile ${directory}/pid`,
-    // A home without a shell's start-up files, which may take longer than all that is tested.
+    // A home without shell start-up files, which could take longer than everything under test.
     `SetEnv TMPDIR=${directory}/tmp HOME=${directory}/home "PATH=${process.env.PATH ?? ""}"`,
-    // Connections that are being made at once; on a busy machine each takes its time.
+    // Simultaneous unauthenticated connections; on a busy machine each takes a while.
     "MaxStartups 100",
     "StrictModes no",
     "UsePAM no",

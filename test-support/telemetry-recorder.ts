@@ -19,7 +19,7 @@ import {
 
 export { metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 
-/** The OpenTelemetry SDK, set up to keep in memory what it is given. One at a time in a process. */
+/** The OpenTelemetry SDK, set up to keep everything in memory. Only one at a time in a process. */
 export class TelemetryRecorder implements AsyncDisposable {
   readonly #spans = new InMemorySpanExporter();
   readonly #starts = new StartOrder();
@@ -96,7 +96,7 @@ export class TelemetryRecorder implements AsyncDisposable {
     this.#spans.reset();
   }
 
-  /** Takes the SDK away again. */
+  /** Removes the SDK. */
   async [Symbol.asyncDispose](): Promise<void> {
     trace.disable();
     metrics.disable();

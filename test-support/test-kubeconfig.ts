@@ -7,8 +7,8 @@ import { dirname, join } from "node:path";
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "fenced/kubernetes");
 
 /**
- * A kubeconfig of the cluster of the tests: that of `KUBECONFIG`, else the one that `scripts/ci/kubernetes.sh` starts. Tests read it
- * themselves: it is one file with one context, whatever `KUBECONFIG` names.
+ * A kubeconfig for the tests' cluster: from `KUBECONFIG`, otherwise that of the cluster that `scripts/ci/kubernetes.sh` starts.
+ * Tests read it themselves, so it is one file with one context, whatever `KUBECONFIG` contains.
  */
 export const testKubeconfig: string = oneFile(process.env.KUBECONFIG ?? "", join(cache, "run/kubeconfig"));
 
@@ -22,7 +22,7 @@ function oneFile(given: string, own: string): string {
     writeFileSync(file, text, { mode: 0o600 });
     return file;
   } catch {
-    // Without kubectl, or a current context, the cluster does not take part.
+    // Without kubectl, or a current context, the cluster is not used.
     return given;
   }
 }

@@ -1,4 +1,4 @@
-/** Prints the process that forked the block's shepherd, and whether that is the interpreter that waits. */
+/** Prints the process that forked the block's shepherd, and whether that is the waiting interpreter. */
 export const forkerCode = `
 import os
 pid = open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[1]
@@ -18,7 +18,7 @@ interface BlockSession {
   }): AsyncGenerator<{ readonly type: string; readonly data?: unknown }, unknown, void>;
 }
 
-/** Waits until a session's Python blocks are forked from the interpreter that waits; `false` if that does not come about. */
+/** Waits until a session's Python blocks are forked from the waiting interpreter; `false` if that does not happen. */
 export async function untilForked(
   session: BlockSession,
   env: Readonly<Record<string, string>>,

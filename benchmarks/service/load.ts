@@ -1,7 +1,7 @@
 /**
- * Loads the service of `examples/production` as its users would: uploads, runs whose output is read to its end, clients that leave
- * in the middle, containers that are killed, and SIGTERM. Prints what was lost or mixed up, the containers, processes and folders that
- * were left, and the memory's peak.
+ * Puts load on the service of `examples/production` as its users would: uploads, runs whose output is read to its end, clients that
+ * disconnect midway, containers that are killed, and SIGTERM. Prints what was lost or mixed up, the containers, processes and
+ * folders that were left, and the peak memory.
  *
  *     npx tsx --conditions=@fenced/source benchmarks/service/load.ts --users 30 --seconds 120 --terms 20
  *
@@ -29,7 +29,7 @@ const { values } = parseArgs({
 });
 const program = fileURLToPath(new URL("../../examples/production/service.ts", import.meta.url));
 const counts = { good: 0, left: 0, failedByKill: 0, refused: 0, lost: 0, mixedUp: 0, kills: 0 };
-/** Containers by what programs in them say, and who was killed last. */
+/** Containers by the host name that their programs print, and when each user's container was last killed. */
 const containers = new Map<string, string>();
 const killedAt = new Map<string, number>();
 
@@ -64,7 +64,7 @@ function send(url: string, user: string, init: RequestInit): Promise<Response> {
   return fetch(url, { ...init, headers: { authorization: `Bearer t${user.slice(1)}` } });
 }
 
-/** One upload and one run that reads it. A client that leaves does so after the first output. */
+/** One upload and one run that reads it. Some clients disconnect after the first output. */
 async function useOnce(url: string, user: string): Promise<void> {
   const secret = `${user}-${randomUUID()}`;
   const leaves = Math.random() < 0.2;
@@ -91,7 +91,7 @@ async function useOnce(url: string, user: string): Promise<void> {
     }
     throw new Error("The stream ended without a result.");
   } catch (error) {
-    // What a kill ends is said to its user; anything else that fails is lost.
+    // A user learns of a run that a kill ended; any other failure counts as lost.
     if ((killedAt.get(user) ?? 0) >= startedAt - 10_000) counts.failedByKill += 1;
     else {
       counts.lost += 1;
@@ -120,7 +120,7 @@ async function terminate({ process: child }: Service): Promise<{ exited: boolean
   return { exited: code === 0, milliseconds: Date.now() - at };
 }
 
-/** Containers that this load has seen and that are there still, its services' processes, and the folders that they made. */
+/** Containers seen during this load that still exist, its services' processes, and the folders that they created. */
 async function left(): Promise<string[]> {
   return [...(await leftContainers()), ...(await leftProcesses()), ...(await leftFolders())];
 }
@@ -146,14 +146,14 @@ async function leftProcesses(): Promise<string[]> {
   return found.flat();
 }
 
-/** What tsx keeps of programs that it has translated is not the services'. */
+/** Ignores the caches of tsx and Node, which are not the services'. */
 async function leftFolders(): Promise<string[]> {
   return (await readdir(folder))
     .filter((name) => !/^(?:tsx-|node-compile-cache)/.test(name))
     .map((name) => `folder ${name}`);
 }
 
-/** Leashes and containers end a moment after their program: what is still there after ten seconds was left. */
+/** Leashes and containers end a moment after their program: whatever still exists after ten seconds was left behind. */
 async function lastingly(): Promise<string[]> {
   for (let waited = 0; waited < 10; waited += 1) {
     if ((await left()).length === 0) return [];

@@ -7,28 +7,28 @@ const run = promisify(execFile);
 
 /** What an executor needs to be killed again and again, and where it may leave something. */
 export interface SoakSubject extends AsyncDisposable {
-  /** Goes to `create` in the host program, as JSON. */
+  /** Passed to `create` in the host program, as JSON. */
   readonly settings: object;
   /**
-   * Names what exists outside of the host program's temporary directory and processes: containers, kernels, remote
-   * directories, cgroups. What is new after the kills was left behind.
+   * Names everything outside the host program's temporary directory and processes: containers, kernels, remote
+   * directories, cgroups. Anything new after the kills was left behind.
    */
   remains(): Promise<readonly string[]>;
 }
 
 /** One executor that can be soaked. */
 export interface SoakExecutor {
-  /** @param soak - what the names of all host programs of this soak begin with. */
+  /** @param soak - prefix of the names of all host programs of this soak. */
   prepare(soak: string): Promise<SoakSubject>;
   /**
-   * Called in the program that is killed.
+   * Called in the program that will be killed.
    *
-   * @param name - the host program's, unique in the world: for resources that others could have made, too.
+   * @param name - the host program's globally unique name, for resources that others could also have created.
    */
   create(settings: unknown, options: { readonly timeoutMs: number }, name: string): Promise<CodeExecutor>;
 }
 
-/** The executors by the names that the command line takes. */
+/** The executors, by their names on the command line. */
 export const soakExecutors: Readonly<Record<string, SoakExecutor>> = {
   local: {
     prepare: async () => subject({}, cgroups),
@@ -81,7 +81,7 @@ function subject(
   return { settings, remains, [Symbol.asyncDispose]: dispose };
 }
 
-/** Control groups that executors made. */
+/** Control groups that executors created. */
 async function cgroups(): Promise<readonly string[]> {
   const { stdout } = await run("find", ["/sys/fs/cgroup", "-maxdepth", "6", "-type", "d", "-name", "fenced-*"]);
   return stdout.split("\n").filter((line) => line !== "");

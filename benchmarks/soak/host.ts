@@ -1,18 +1,18 @@
 /**
  * The program that `scripts/soak-kills.ts` kills: starts an executor, runs a block that leaves a process behind, stops, and
- * says each time what it begins with. Arguments: the executor, its settings as JSON, a name unique in the world, and the
- * temporary directory to use.
+ * announces each phase. Arguments: the executor, its settings as JSON, a globally unique name, and the temporary directory to
+ * use.
  */
 import { once } from "node:events";
 import { soakExecutors } from "./executors.ts";
 
 const [executorName = "", settings = "{}", name = "", temporary = ""] = process.argv.slice(2);
 const kind = soakExecutors[executorName];
-// Not sooner: tsx keeps its own files there.
+// Set late, because tsx keeps its own files there.
 process.env["TMPDIR"] = temporary;
 if (!kind) throw new Error(`There is no executor ${executorName}.`);
 
-// What stays behind is found by the sleeping program's argument, wherever it went.
+// The sleeping program's argument identifies it, wherever it runs.
 const block = `
 import os, subprocess, time
 subprocess.Popen(["sleep", "3600.${name.replaceAll(/\D/g, "")}"], start_new_session=True)

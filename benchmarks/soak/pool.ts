@@ -1,13 +1,12 @@
 /**
- * Leases containers of a pool from many callers at once, and removes containers at random while that goes on. Each lease writes
- * something of its own, runs a block, and looks whether it sees what it wrote, and nothing of anybody else. A lease whose container
- * was removed is tried again, as a service would. Prints the counts, and exits with 1 if a lease was lost or mixed up, or a
- * container was left.
+ * Leases containers from a pool to many callers at once, and removes containers at random in the meantime. Each lease writes its
+ * own data, runs a block, and checks that it sees what it wrote and nothing of anyone else. A lease whose container was removed is
+ * retried, as a service would do. Prints the counts, and exits with 1 if a lease was lost or mixed up, or a container was left.
  *
  *     npx tsx --conditions=@fenced/source benchmarks/soak/pool.ts --leases 1000 --callers 50 --max 8
  *     npx tsx --conditions=@fenced/source benchmarks/soak/pool.ts --restart-daemon "systemctl restart docker"
  *
- * Set `DOCKER_HOST` to a daemon of its own, so that a restart disturbs nobody.
+ * Set `DOCKER_HOST` to a separate daemon, so that a restart disturbs nobody else.
  */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -69,18 +68,18 @@ async function work(executor: CodeExecutor): Promise<boolean> {
   const host = output.trim().split("\n").at(-1) ?? "";
   const isNew = !seen.has(host);
   seen.add(host);
-  // One that was removed before its block began is replaced by the executor, which says so.
+  // The executor replaces a container that was removed before its block began, and reports that.
   if (stateLost) throw new BackendUnavailableError("The container was replaced", { remedy: "Try again." });
   return exitCode === 0 && isNew && output === `secret\n${secret}warm\n\n${host}\n`;
 }
 
-/** A lease that ends well, or after 20 tries is lost. */
+/** A lease that succeeds, or is lost after 20 tries. */
 async function lease(): Promise<void> {
   for (let tries = 0; tries < 20; tries += 1) if (await leaseOnce()) return;
   counts.lost += 1;
 }
 
-/** In a function of its own: `await using` in a loop, as tsx translates it, throws an earlier round's error again. */
+/** A separate function, because tsx's translation of `await using` in a loop rethrows the error of an earlier round. */
 async function leaseOnce(): Promise<boolean> {
   counts.tries += 1;
   let started = false;
@@ -109,7 +108,7 @@ async function killOne(): Promise<void> {
 
 const soak = { isOver: false };
 
-/** Removes containers, and restarts the daemon once if that was asked for, until all leases are over. */
+/** Removes containers, and restarts the daemon once if requested, until all leases are over. */
 async function breakThings(): Promise<void> {
   const command = values["restart-daemon"];
   while (!soak.isOver) {

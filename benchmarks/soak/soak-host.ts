@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** A program that uses the executor, in a temporary directory of its own. */
+/** A program that uses the executor, with its own temporary directory. */
 export class SoakHost implements AsyncDisposable {
   readonly #temporary = mkdtempSync(join(tmpdir(), "fenced-soak-"));
   readonly #name: string;
@@ -31,7 +31,7 @@ export class SoakHost implements AsyncDisposable {
     }
   }
 
-  /** @param name - unique in the world. */
+  /** @param name - globally unique. */
   static async open(executor: string, settings: object, name: string): Promise<SoakHost> {
     const host = new SoakHost(executor, settings, name);
     await host.says("ready");

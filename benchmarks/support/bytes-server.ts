@@ -17,7 +17,7 @@ while True:
     threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
 `;
 
-/** A process that sends each client as many MiB as it asks for, and then three bytes. */
+/** A process that sends each client as many MiB as it requests, and then three bytes. */
 export async function startBytesServer(): Promise<{ readonly child: ChildProcess; readonly port: number }> {
   const child = spawn("python3", ["-c", program], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(createInterface(child.stdout), "line")) as [string];

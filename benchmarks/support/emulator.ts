@@ -1,4 +1,4 @@
-/** An emulator in a process of its own: prints its address and a token, and ends when its standard input does. */
+/** An emulator in a separate process: prints its address and a token, and ends when its standard input does. */
 import { startAcaEmulator } from "@fenced/aca-emulator";
 
 await using emulator = await startAcaEmulator();

@@ -13,7 +13,7 @@ export const wait = hostFunction({
   },
 });
 
-/** A program that prints the milliseconds that one call of `wait` takes, of 200. */
+/** A program that prints the average milliseconds of 200 calls of `wait`. */
 const callsCode = `import time
 from functions import wait
 wait()
@@ -31,13 +31,13 @@ async def main():
     started = time.perf_counter()
     await asyncio.gather(*[wait.aio(ms=50) for _ in range(20)])
     print((time.perf_counter() - started) * 1000)
-# A kernel has a loop in its first thread.
+# A kernel's main thread already runs an event loop.
 thread = threading.Thread(target=lambda: asyncio.run(main()))
 thread.start()
 thread.join()
 `;
 
-/** A program that prints the milliseconds of one round trip to a socket that sends back what it gets. */
+/** A program that prints the milliseconds of one round trip to a socket that echoes. */
 export const rawCallsCode = `import socket, sys, time
 echo = socket.socket(socket.AF_UNIX)
 echo.connect(sys.argv[1])
@@ -50,7 +50,7 @@ for _ in range(200):
 print((time.perf_counter() - started) * 1000 / 200)
 `;
 
-/** The same over standard output and input; the number goes to standard error. */
+/** The same over standard output and input; the result goes to standard error. */
 export const rawPipeCode = `import os, time
 os.write(1, b"x" * 16)
 os.read(0, 65536)
@@ -61,7 +61,7 @@ for _ in range(200):
 os.write(2, str((time.perf_counter() - started) * 1000 / 200).encode())
 `;
 
-/** The same over two files each way, in the directory that it is given. */
+/** The same over one file each way, in the given directory. */
 export const rawFilesCode = `import os, sys, time
 os.chdir(sys.argv[1])
 started = time.perf_counter()
@@ -75,7 +75,7 @@ for number in range(200):
 print((time.perf_counter() - started) * 1000 / 200)
 `;
 
-/** A program in a kernel that prints the milliseconds that one line of `input()` takes, of 200. */
+/** A program in a kernel that prints the average milliseconds of 200 lines of `input()`. */
 export const rawInputCode = `import time
 input()
 started = time.perf_counter()
@@ -87,7 +87,7 @@ print((time.perf_counter() - started) * 1000 / 200)
 /**
  * Measures calls of `wait`, which the executor must have, and reports them.
  *
- * @param raw - gives the milliseconds of one round trip of the floor.
+ * @param raw - returns the milliseconds of one round trip of the raw floor.
  */
 export async function reportCalls(
   title: string,

@@ -1,6 +1,6 @@
 import type { ChatCompletionClient, CreateResult } from "@fenced/core";
 
-/** A model that always says the same, at once. */
+/** A model that always gives the same answer, immediately. */
 export function sayingModel(content: string): ChatCompletionClient {
   const usage = { promptTokens: 1, completionTokens: 1 };
   const result: CreateResult = { content, usage, finishReason: "stop" };

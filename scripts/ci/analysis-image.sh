@@ -12,10 +12,10 @@ up() {
   build "$(dirname "$dockerfile")" --build-arg BASE=fenced-test:python --build-arg PIP_BREAK_SYSTEM_PACKAGES=1 || from_wheels
 }
 
-# Where a build reaches no index but this machine does: the same packages, downloaded here for the image's Python.
+# If a build cannot reach an index but this machine can: the same packages, downloaded here for the image's Python.
 from_wheels() {
   local version
-  # Not of this function alone: it is removed at the end of the program.
+  # Not local: it is removed at the end of the program.
   context=$(mktemp --directory)
   trap 'rm -rf "$context"' EXIT
   version=$(docker run --rm fenced-test:python python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Gives this machine all backends that tests run on. As root on Debian, where something is missing.
+# Sets up all backends that tests run on. If something is missing, run it as root on Debian.
 #
-#   scripts/ci/backends.sh install   installs the packages of Debian that are missing
-#   scripts/ci/backends.sh up        starts dockerd if no daemon answers, and makes images and environments
+#   scripts/ci/backends.sh install   installs missing Debian packages
+#   scripts/ci/backends.sh up        starts dockerd if no daemon answers, and creates images and environments
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -16,7 +16,7 @@ up() {
   ./docker.sh up
   ./jupyter.sh up
   ./ssh.sh up
-  # Minutes, for the one example that uses it: at night only.
+  # Takes minutes and serves only one example, so only in nightly runs.
   [[ ${FENCED_SUITE-} != full ]] || ./analysis-image.sh up || echo "No image with pandas and matplotlib. Its example is skipped."
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Docker and Podman for the tests, on Debian, as root:
 #
-#   scripts/ci/docker.sh up         installs what is missing, starts dockerd if no daemon answers, makes the test images
+#   scripts/ci/docker.sh up         installs what is missing, starts dockerd if no daemon answers, creates the test images
 #   scripts/ci/docker.sh down       stops the dockerd that "up" started
 #   scripts/ci/docker.sh packages   prints what "up" installs, for packages.sh
 #
-# The images are pulled where a registry answers, else made from Debian's packages and this machine's Node, and kept in
-# the cache: fenced-test:python has Python with pip and no Node, fenced-test:node has Node, BusyBox and no Python.
+# The images are pulled if a registry answers, otherwise built from Debian's packages and this machine's Node, and kept in
+# the cache: fenced-test:python has Python with pip but no Node, fenced-test:node has Node and BusyBox but no Python.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/fenced
@@ -28,11 +28,11 @@ up() {
 
 packages() {
   echo docker.io:dockerd podman:podman catatonit
-  # What images are made of where none can be pulled.
+  # Images are built from these if none can be pulled.
   echo debootstrap:debootstrap busybox-static
 }
 
-# Containers need no way out of the machine, so the firewall is left alone. In a container overlays cannot be nested.
+# Containers need no access to the network, so the firewall stays unchanged. In a container, overlays cannot be nested.
 start_daemon() {
   mkdir -p "$state"
   local options

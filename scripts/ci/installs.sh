@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs all packages from their tarballs into one project, imports them and checks their types; where FENCED_SUITE is "full", each
-# alone, with npm and with pnpm, and runs what the READMEs show.
+# Installs all packages from their tarballs into one project, imports them and checks their types. If FENCED_SUITE is "full",
+# installs each alone, with npm and with pnpm, and runs the READMEs' examples.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Gives this machine the Jupyter servers that tests run on. As root on Debian, where packages are missing.
+# Sets up the Jupyter servers that tests run on. If packages are missing, run it as root on Debian.
 #
-#   scripts/ci/jupyter.sh up         installs jupyter_server 1.x and a kernel for R from Debian and, where pip reaches an
-#                                    index, 2.x into ~/.cache/fenced/jupyter-server-2; makes an image with 1.x where there
+#   scripts/ci/jupyter.sh up         installs jupyter_server 1.x and a kernel for R from Debian and, if pip reaches an
+#                                    index, 2.x into ~/.cache/fenced/jupyter-server-2; builds an image with 1.x if there
 #                                    is Docker
 #   scripts/ci/jupyter.sh packages   prints what "up" installs from Debian, for packages.sh
 set -euo pipefail
@@ -12,9 +12,9 @@ environment=${XDG_CACHE_HOME:-$HOME/.cache}/fenced/jupyter-server-2
 up() {
   # shellcheck disable=SC2046
   "$(dirname "${BASH_SOURCE[0]}")/packages.sh" $(packages)
-  echo "jupyter_server $(/usr/bin/python3 -c 'import jupyter_server; print(jupyter_server.__version__)') is here."
+  echo "jupyter_server $(/usr/bin/python3 -c 'import jupyter_server; print(jupyter_server.__version__)') is installed."
   version_two || echo "No jupyter_server 2.x: pip could not install it (see above). Its tests are skipped."
-  image || echo "No image with a Jupyter server: there is no Docker, or it could not be made. Its tests are skipped."
+  image || echo "No image with a Jupyter server: there is no Docker, or the build failed. Its tests are skipped."
 }
 
 packages() {
@@ -23,7 +23,7 @@ packages() {
 
 version_two() {
   if "$environment/bin/python" -c 'import jupyter_server, ipykernel' 2>/dev/null; then
-    echo "jupyter_server 2.x is here."
+    echo "jupyter_server 2.x is installed."
     return
   fi
   rm -rf "$environment"
@@ -35,7 +35,7 @@ version_two() {
   }
 }
 
-# From Debian's packages, since no registry of images may be in reach.
+# From Debian's packages, since an image registry may be out of reach.
 image() {
   docker image inspect fenced-test:jupyter >/dev/null 2>&1 && return
   docker image inspect fenced-test:python >/dev/null 2>&1 || return

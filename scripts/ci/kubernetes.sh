@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
 # Kubernetes for the tests, on Debian, as root, with Docker and the image fenced-test:python:
 #
-#   scripts/ci/kubernetes.sh up         uses the cluster of KUBECONFIG if that answers; else builds Kubernetes from Debian's source
+#   scripts/ci/kubernetes.sh up         uses the cluster of KUBECONFIG if it answers; otherwise builds Kubernetes from Debian's source
 #                                       package, once, in 10 to 40 minutes, and starts it on the loopback interface
-#   scripts/ci/kubernetes.sh with COMMAND...  runs the command with a cluster, and stops that again; where "up" would have to build,
-#                                       it runs the command without one, in which tests that need one are skipped
+#   scripts/ci/kubernetes.sh with COMMAND...  runs the command with a cluster, which it stops afterwards; if "up" would have to build,
+#                                       it runs the command without one, and tests that need a cluster are skipped
 #   scripts/ci/kubernetes.sh ready      succeeds if "up" would not have to build
 #   scripts/ci/kubernetes.sh version    prints the version of the cluster that "up" would not have to start; fails if there is none
-#   scripts/ci/kubernetes.sh pods       prints the pods that Fenced has made in the cluster that "up" started
-#   scripts/ci/kubernetes.sh kill NAME  kills kube-apiserver or kubelet of what "up" started, and "revive NAME" starts it again
-#   scripts/ci/kubernetes.sh down       stops what "up" started, and removes all that it left
+#   scripts/ci/kubernetes.sh pods       prints the pods that Fenced has created in the cluster that "up" started
+#   scripts/ci/kubernetes.sh kill NAME  kills kube-apiserver or kubelet that "up" started; "revive NAME" starts it again
+#   scripts/ci/kubernetes.sh down       stops what "up" started, and removes everything it left
 #   scripts/ci/kubernetes.sh packages   prints what "up" installs, for packages.sh
 #
-# Four binaries and an image stay in the cache. Kubernetes 1.20 is the last one in Debian, and speaks to Docker Engine directly.
+# Four binaries and an image stay in the cache. Kubernetes 1.20 is the last version in Debian, and uses Docker Engine directly.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/fenced/kubernetes
 binaries=(kube-apiserver kube-controller-manager kube-scheduler kubelet)
-# Everything of the cluster that runs: data, keys, logs, process ids. The tests read kubeconfig in it.
+# Everything of the running cluster: data, keys, logs, process ids. The tests read the kubeconfig in it.
 state=$cache/run
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 version=1.20.2
 etcd=127.0.0.1:23790 api=127.0.0.1:16443 kubelet_port=16250
-# What pods know as KUBERNETES_SERVICE_HOST. Nothing balances loads here: the machine itself has that address.
+# The KUBERNETES_SERVICE_HOST of pods. There is no load balancer: the machine itself has that address.
 service=10.222.0.1
 pause=fenced-test:pause
 
@@ -32,7 +32,7 @@ up() {
     return
   fi
   mkdir -p "$cache"
-  # One at a time; the second one finds the work of the first one done.
+  # One at a time; a second run finds the first one's work done.
   exec 9>"$cache/lock"
   flock 9
   ready || build
@@ -53,10 +53,10 @@ with_cluster() {
     if ready; then
       trap down EXIT
       trap 'exit 143' TERM INT
-      # In another process, which ends and gives the lock back.
+      # In another process, which releases the lock when it ends.
       "$here/kubernetes.sh" up
     else
-      echo "Kubernetes is not built here, which \"scripts/ci/kubernetes.sh up\" does once: tests that need a cluster are skipped."
+      echo "Kubernetes has not been built here (run \"scripts/ci/kubernetes.sh up\" once): tests that need a cluster are skipped."
       "$@"
       return
     fi
@@ -101,7 +101,7 @@ packages() {
 build() {
   local work tree
   "$here/packages.sh" golang-go:go gcc:gcc libc6-dev make:make rsync:rsync jq:jq golang-github-modern-go-reflect2-dev
-  # A build that was broken off goes on where it was.
+  # An interrupted build continues where it stopped.
   work=$cache/build
   tree=$work/src/k8s.io/kubernetes
   mkdir -p "$work"
@@ -123,7 +123,7 @@ build() {
   rm -rf "$work"
 }
 
-# fetch WORK TREE: the source, changed where it does not fit newer compilers and this kind of machine.
+# fetch WORK TREE: the source, patched for newer compilers and this kind of machine.
 fetch() {
   local work=$1 tree=$2 mirror
   rm -rf "${work:?}/src" "$work/source"
@@ -132,26 +132,26 @@ fetch() {
   echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} bookworm main" >"$work/source/list"
   (
     cd "$work/source"
-    # Lists of its own: the machine's stay as they are.
+    # Separate lists, so that the machine's stay unchanged.
     local options=(-qq -o "Dir::Etc::SourceList=$PWD/list" -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$PWD/lists" -o Dir::Cache::srcpkgcache= -o Dir::Cache::pkgcache=)
     apt-get update "${options[@]}"
     apt-get source --download-only "${options[@]}" kubernetes
     tar --extract --strip-components=1 --directory "$tree" --file kubernetes_*.orig.tar.gz
   )
   cd "$tree"
-  # With Go 1.18 and later the vendored one crashes as soon as there is a custom resource.
+  # With Go 1.18 and later, the vendored version crashes as soon as there is a custom resource.
   rm -rf vendor/github.com/modern-go/reflect2
   cp -r /usr/share/gocode/src/github.com/modern-go/reflect2 vendor/github.com/modern-go/reflect2
   # Without CAP_SYS_RESOURCE no process may have a score below that of its parent.
   change pkg/kubelet/dockershim/docker_sandbox.go 's/^(\tdefaultSandboxOOMAdj int = )-998/\10/'
   change pkg/kubelet/qos/policy.go 's/return guaranteedOOMScoreAdj/return 0/'
-  # The machine's kernel keeps its settings.
+  # Keep the settings of the machine's kernel.
   change pkg/kubelet/cm/container_manager_linux.go 's/b := KernelTunableModify/b := KernelTunableWarn/'
   cd - >/dev/null
   touch "$work/unpacked"
 }
 
-# change FILE EXPRESSION: fails where the expression changes nothing.
+# change FILE EXPRESSION: fails if the expression changes nothing.
 change() {
   local before
   before=$(cksum <"$1")
@@ -202,7 +202,7 @@ start_kubelet() {
     --container-runtime docker --pod-infra-container-image "$pause" --hostname-override localhost --runtime-cgroups / --kubelet-cgroups /
 }
 
-# kill NAME, revive NAME: for tests of what happens when a part of the cluster ends.
+# kill NAME, revive NAME: for tests in which a part of the cluster ends.
 kill_part() {
   kill -KILL "$(<"$state/pids/$1")"
 }
@@ -255,14 +255,14 @@ answers() {
 }
 
 node_is_ready() {
-  # The taint of a node that is not ready goes a moment after it is.
+  # The taint of a node disappears a moment after the node becomes ready.
   get /api/v1/nodes/localhost | tr -d ' \n' | grep -v '"taints"' | grep '"type":"Ready","status":"True"' >/dev/null
 }
 
 make_keys() {
   local name
   openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=fenced-test -keyout "$state/ca.key" -out "$state/ca.crt" 2>/dev/null
-  # The API server is known by this to clients and, as one of the masters, to the kubelet.
+  # The API server's certificate, for its clients and, as a member of system:masters, for the kubelet.
   openssl req -newkey rsa:2048 -nodes -subj /O=system:masters/CN=apiserver -keyout "$state/server.key" -out "$state/server.csr" 2>/dev/null
   openssl x509 -req -days 3650 -in "$state/server.csr" -CA "$state/ca.crt" -CAkey "$state/ca.key" -CAcreateserial -out "$state/server.crt" \
     -extfile <(echo subjectAltName=IP:127.0.0.1,DNS:localhost) 2>/dev/null
@@ -292,7 +292,7 @@ END
 }
 
 make_settings() {
-  # No image and no pod of this machine's Docker goes because its disk is full; nothing is set in the firewall.
+  # Never evict images or pods because the disk is full; leave the firewall unchanged.
   cat >"$state/kubelet.yaml" <<END
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -342,7 +342,7 @@ down_unlocked() {
   done
   docker rmi "$pause" >/dev/null 2>&1 || true
   ip address delete "$service/32" dev lo 2>/dev/null || true
-  # What a kubelet keeps outside of its directory; of another one on this machine there is nothing, or its port would be taken.
+  # Files that the kubelet keeps outside its directory. No other kubelet runs here, or its port would have been taken.
   rm -rf "$state" /var/lib/dockershim /var/run/dockershim.sock /var/log/pods /var/lib/kubelet/device-plugins
   find /var/log/containers -type l -delete 2>/dev/null || true
   rmdir /var/log/containers /var/lib/kubelet 2>/dev/null || true

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Finds what tests and examples leave behind:
 #
-#   scripts/ci/leaks.sh list                    prints what there is: containers, volumes and networks of Docker and
+#   scripts/ci/leaks.sh list                    prints what exists: containers, volumes and networks of Docker and
 #                                               Podman, this project's processes and its temporary directories
 #   scripts/ci/leaks.sh check FILE [SECONDS]    fails if there is more than FILE lists, and names it; waits up to
-#                                               SECONDS (30) for what is just about to end
+#                                               SECONDS (30) for what is about to end
 set -euo pipefail
 
-# Variables by which executors know their processes.
+# Variables by which executors identify their processes.
 marks='FENCED_(SESSION|BLOCK|KERNEL|DISPLAYS|SERVER|SSH)[A-Z_]*='
 
 list() {
   local engine
   for engine in docker podman; do
     command -v "$engine" >/dev/null && "$engine" ps --quiet >/dev/null 2>&1 || continue
-    # Those of Kubernetes go some time after their pods, which are listed below.
+    # Containers of Kubernetes disappear some time after their pods, which are listed below.
     "$engine" ps --all --no-trunc --format "$engine container {{.Names}} ({{.ID}}, of {{.Image}})" | grep -v " k8s_" || true
     "$engine" volume ls --format "$engine volume {{.Name}}"
     "$engine" network ls --format "$engine network {{.Name}}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs Debian's packages, as root: those that are missing, all at once, and without starting any service.
+# Installs missing Debian packages, as root, all at once, and without starting any service.
 #
-#   scripts/ci/packages.sh PACKAGE[:PROGRAM]...    a package whose PROGRAM is here, wherever it comes from, is not missing
+#   scripts/ci/packages.sh PACKAGE[:PROGRAM]...    a package counts as installed if its PROGRAM exists, wherever it comes from
 set -euo pipefail
 
 policy=/usr/sbin/policy-rc.d
@@ -20,7 +20,7 @@ is_here() {
   dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed
 }
 
-# Debian's packages start servers for the whole network where there is an init, which nobody here asked for.
+# If there is an init, Debian's packages would start servers that the whole network can reach.
 install() {
   local forbidden=
   if [[ ! -e $policy ]]; then

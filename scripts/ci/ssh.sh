@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gives this machine OpenSSH's client and server, for tests that start a server of their own on the loopback interface.
-# As root on Debian, where packages are missing.
+# Installs the OpenSSH client and server, for tests that start their own server on the loopback interface.
+# If packages are missing, run it as root on Debian.
 #
 #   scripts/ci/ssh.sh up         installs openssh-client and openssh-server; starts nothing, changes no configuration
 #   scripts/ci/ssh.sh packages   prints what "up" installs, for packages.sh
@@ -13,7 +13,7 @@ up() {
 }
 
 packages() {
-  # The kit's host programs are looked at with ps.
+  # Tests inspect the kit's host programs with ps.
   echo openssh-client:ssh openssh-server:/usr/sbin/sshd procps:ps
 }
 

@@ -23,10 +23,10 @@ interface PublishedManifest {
   readonly publishConfig?: { readonly access?: string; readonly provenance?: boolean };
 }
 
-/** Nobody listens there: whatever goes wrong, nothing is published. */
+/** A port without a server: whatever goes wrong, nothing is published. */
 const nowhere = "--registry=http://127.0.0.1:9/";
 
-/** Has npm say what it would publish. */
+/** Lets npm report what it would publish. */
 export function dryPublish({ name, tarball }: Package): Publication {
   const options = ["--dry-run", "--json", "--ignore-scripts", "--fetch-retries=0", nowhere];
   const answer = JSON.parse(runIn(dirname(tarball), "npm", ["publish", tarball, ...options])) as
@@ -40,7 +40,7 @@ export function dryPublish({ name, tarball }: Package): Publication {
   return { ...publication, manifest };
 }
 
-/** What is wrong with a publication, a sentence each. */
+/** The problems of a publication, one sentence each. */
 export function checkPublication({ name, version, files, manifest }: Publication): string[] {
   const paths = files.map(({ path }) => path);
   const { dependencies, peerDependencies, publishConfig, repository } = manifest;
@@ -54,13 +54,13 @@ export function checkPublication({ name, version, files, manifest }: Publication
     ...paths
       .filter((path) => /(?:^|\/)(?:test|node_modules)\/|\.tsbuildinfo$|(?:^|\/)tsconfig\b/.test(path))
       .map((path) => `${name}: ${path} would be published.`),
-    ...(workspaceOnly === null ? [] : [`${name}: ${workspaceOnly[0]} means nothing outside of the workspace.`]),
+    ...(workspaceOnly === null ? [] : [`${name}: ${workspaceOnly[0]} has no meaning outside the workspace.`]),
     ...Object.entries(dependencies ?? {})
       .filter(([other, range]) => other.startsWith("@fenced/") && range !== `^${version}`)
       .map(([other, range]) => `${name}: depends on ${other} ${range} instead of ^${version}.`),
     ...(publishConfig?.access === "public" ? [] : [`${name}: publishConfig.access is not "public".`]),
     ...(publishConfig?.provenance === true ? [] : [`${name}: publishConfig.provenance is not true.`]),
-    // npm compares it with the repository that the workflow runs in, and refuses the provenance of another one.
+    // npm compares it with the repository in which the workflow runs, and rejects provenance from any other.
     ...(repository?.url === "git+https://github.com/fenced/fenced.git"
       ? []
       : [`${name}: repository.url is not that of the repository, and provenance needs it.`]),

@@ -25,7 +25,7 @@ interface Status {
   readonly releases: readonly (Omit<Release, "changesets"> & { readonly changesets: readonly string[] })[];
 }
 
-/** Asks changesets what the next release of a workspace brings. Empty if there are no changesets. */
+/** The next release of a workspace, according to changesets. Empty if there are no changesets. */
 export function plannedReleases(workspace: string): Release[] {
   const file = "release-plan.json";
   runIn(workspace, "pnpm", ["exec", "changeset", "status", `--output=${file}`]);
@@ -39,7 +39,7 @@ export function plannedReleases(workspace: string): Release[] {
 /**
  * Compares a workspace in which `changeset version` ran with the plan.
  *
- * @returns What is wrong, a sentence each.
+ * @returns The problems, one sentence each.
  */
 export function checkVersions(workspace: string, releases: readonly Release[]): string[] {
   if (releases.length === 0) return [];
@@ -54,16 +54,16 @@ export function checkVersions(workspace: string, releases: readonly Release[]): 
   problems.push(...checkBumps(releases));
   const names = folders.map((folder) => manifestOf(folder).name);
   const strangers = releases.filter(({ name }) => !names.includes(name));
-  return [...problems, ...strangers.map(({ name }) => `${name} is private, and has a release.`)];
+  return [...problems, ...strangers.map(({ name }) => `${name} is private but has a release.`)];
 }
 
-/** All packages get the largest bump that a changeset asks for, and none a larger one for the sake of its peers. */
+/** All packages get the largest bump that a changeset requests, and none gets a larger one because of its peers. */
 function checkBumps(releases: readonly Release[]): string[] {
   const asked = releases.flatMap(({ changesets }) => changesets.flatMap((changeset) => changeset.releases));
   const largest = bumps.findLast((bump) => asked.some(({ type }) => type === bump)) ?? "none";
   return releases
     .filter(({ type }) => type !== largest)
-    .map(({ name, type }) => `${name} would get a ${type} release, and the changesets ask for a ${largest} one.`);
+    .map(({ name, type }) => `${name} would get a ${type} release, but the changesets request a ${largest} one.`);
 }
 
 function checkPackage(folder: string, releases: readonly Release[]): string[] {
@@ -78,5 +78,5 @@ function checkPackage(folder: string, releases: readonly Release[]): string[] {
   const lines = latest.split("\n").map((line) => line.trim());
   return release.changesets
     .filter(({ summary }) => !lines.some((line) => line.endsWith(summary.split("\n")[0] ?? "")))
-    .map(({ id }) => `${name}: CHANGELOG.md does not tell the changeset ${id}.`);
+    .map(({ id }) => `${name}: CHANGELOG.md does not contain the changeset ${id}.`);
 }

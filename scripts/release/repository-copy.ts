@@ -3,14 +3,13 @@ import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { pnpmCommand, root, withoutUrls } from "../workspace.mjs";
 
-/** In a container the checkout may belong to another user, and git then wants to be told. */
+/** In a container the checkout may belong to another user, which git accepts only if told to. */
 const trusted = ["-c", "safe.directory=*"];
 const committer = ["-c", "user.name=Fenced", "-c", "user.email=fenced@localhost", "-c", "commit.gpgsign=false"];
 
 /**
- * Copies what git knows of the working tree, changes that are not committed included, into a folder and commits it there
- * as the branch main. Changesets asks git for the commits that brought its files, and here it finds them also where the
- * checkout is a shallow one.
+ * Copies the working tree, including uncommitted changes but without ignored files, into a folder and commits it there as the
+ * branch main. Changesets asks git for the commits that added its files, and finds them there even if the checkout is shallow.
  */
 export function copyRepository(folder: string): void {
   const listed = execFileSync("git", [...trusted, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
@@ -26,7 +25,7 @@ export function copyRepository(folder: string): void {
   runIn(folder, "git", [...committer, "commit", "--quiet", "--message=Copy of the working tree"]);
 }
 
-/** Runs a program in a folder, `pnpm` in the version that package.json names, and throws what it printed if it fails. */
+/** Runs a program in a folder, `pnpm` in the version that package.json names, and throws its output if it fails. */
 export function runIn(folder: string, program: string, args: readonly string[]): string {
   const [command, ...first] = program === "pnpm" ? pnpmCommand() : [program];
   const { status, stdout, stderr, error } = spawnSync(command, [...first, ...args], {

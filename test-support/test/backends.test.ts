@@ -15,18 +15,18 @@ describe("requiredBackends", () => {
     expect(requiredBackends("all")).toEqual(expect.arrayContaining(["python3", "bash", "node", "pwsh"]));
   });
 
-  it("does not pass over a name that it does not know", () => {
-    expect(() => requiredBackends("python3,dokcer")).toThrow(/"dokcer", which is no backend/);
+  it("throws for an unknown name", () => {
+    expect(() => requiredBackends("python3,dokcer")).toThrow(/"dokcer", which is not a backend/);
   });
 });
 
 describe("detectBackends", () => {
-  it("tells the version of what is here", async () => {
+  it("reports the version of an available backend", async () => {
     const { node } = await detectBackends();
     expect(node).toEqual({ available: true, version: process.versions.node });
   });
 
-  it("tells why something is missing, and what to do", async () => {
+  it("reports why a backend is missing, and what to do", async () => {
     const path = process.env.PATH;
     process.env.PATH = "/nowhere";
     try {

@@ -31,20 +31,20 @@ const fence = (code: string, region = "run"): string =>
 describe("check-snippets", () => {
   it("accepts a fence that shows its region, and fences in other languages", () => {
     const { status, output } = check(`${fence(snippet)}\n\`\`\`sh\nnpm test\n\`\`\`\n`);
-    expect(output).toBe("1 snippets are what the examples say.\n");
+    expect(output).toBe("1 snippets match the examples.\n");
     expect(status).toBe(0);
   });
 
-  it("says which fence is not what its region is", () => {
+  it("reports a fence that differs from its region", () => {
     const { status, output } = check(fence("stop();"));
     expect(status).toBe(1);
-    expect(output).toContain("packages/core/README.md:5: the text is not that of examples/run.ts#run");
+    expect(output).toContain("packages/core/README.md:5: the text differs from examples/run.ts#run");
   });
 
-  it("says which fence names no region, or one that is not there", () => {
+  it("reports a fence that names no region, or one that does not exist", () => {
     expect(check("```ts\nrun();\n```\n")).toMatchObject({
       status: 1,
-      output: expect.stringContaining("README.md:1: no region of an example is named"),
+      output: expect.stringContaining("README.md:1: no comment above the fence names a region"),
     });
     expect(check(fence(snippet, "walk"))).toMatchObject({
       status: 1,
@@ -52,12 +52,12 @@ describe("check-snippets", () => {
     });
   });
 
-  it("exempts what is not run, if it says why", () => {
+  it("exempts code that is not run if a comment says why", () => {
     expect(check("<!-- not run: a signature -->\n```typescript\nrun(): void\n```\n").status).toBe(0);
     expect(check("```typescript\nrun(): void\n```\n").status).toBe(1);
   });
 
-  it("holds the table of examples to their first comments and their needs", () => {
+  it("compares the table of examples with their first comments and their needs", () => {
     const root = mkdtempSync(join(tmpdir(), "fenced-snippets-"));
     onTestFinished(() => rmSync(root, { recursive: true }));
     const readme = join(root, "examples", "README.md");
@@ -67,7 +67,7 @@ describe("check-snippets", () => {
     writeFileSync(join(root, "examples", "run.ts"), "// Runs.\n// needs: bash, docker\nrun();\n");
     expect(run()).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("the table is not what the examples say"),
+      stderr: expect.stringContaining("the table does not match the examples"),
     });
     expect(run("--fix").status).toBe(0);
     expect(readFileSync(readme, "utf8")).toContain("| [run.ts](run.ts) | Runs.         | bash, docker  |\n\n<!-- end");

@@ -54,7 +54,7 @@ describe("the gate for what is left behind", { skip: process.platform !== "linux
   it("is content where everything was there before", async () => {
     const before = join(directory, "before");
     await mkdir(join(directory, "fenced-old"));
-    // Other tests run beside this one: what they have is taken for old, too.
+    // Other tests run beside this one: whatever they have counts as old.
     await writeFile(before, (await leaks("list")).stdout);
     const { stdout } = await leaks("check", before, "0");
     expect(stdout).not.toContain("fenced-old");

@@ -105,7 +105,7 @@ describe("the command line", () => {
     const wrongHost = await runDemo(["--executor", "ssh", "--host=-oX"], {});
     expect(wrongHost.stderr).toMatch(/^\s*--host is not valid/);
     const noPool = await runDemo(["--executor", "aca"], { ACA_POOL_MANAGEMENT_ENDPOINT: "x" });
-    expect(noPool.stderr).toMatch(/^\s*ACA_POOL_MANAGEMENT_ENDPOINT "x" is not an address/);
+    expect(noPool.stderr).toMatch(/^\s*ACA_POOL_MANAGEMENT_ENDPOINT "x" is not a URL/);
     const noHost = await runDemo(["--executor", "ssh", "--host", "nowhere.invalid"], {});
     expect(noHost.stderr).toMatch(/--host/);
     expect(noHost.stderr).not.toContain("`host`");

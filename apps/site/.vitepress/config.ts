@@ -18,7 +18,7 @@ export default defineConfig({
   srcExclude: noPages,
   rewrites: (file) => {
     const page = pageOf(file);
-    if (page === undefined) throw new Error(`${file} is no page. Name it in noPages, in src/pages.ts.`);
+    if (page === undefined) throw new Error(`${file} is not a page. Add it to noPages in src/pages.ts.`);
     return page;
   },
   markdown: {
@@ -28,14 +28,14 @@ export default defineConfig({
     },
   },
   vite: {
-    build: { chunkSizeWarningLimit: 4096 }, // The search index; it is loaded when somebody searches.
+    build: { chunkSizeWarningLimit: 4096 }, // The search index, which is loaded on the first search.
     publicDir: join(root, "apps/site/public"),
     plugins: [
       {
-        // Pages lie outside of this package, where Vue is not to be found. The rendered program runs in it, and finds it.
+        // Pages are outside this package, where Vue cannot be resolved. The rendered program runs inside it, and resolves it.
         name: "vue-for-pages",
         enforce: "pre",
-        // VitePress names them as if it were to be found from the pages. Without the names they are found on their own.
+        // VitePress lists these as if they could be resolved from the pages. Without the list they are found automatically.
         configResolved: ({ optimizeDeps }) => {
           optimizeDeps.include = [];
         },
@@ -46,7 +46,7 @@ export default defineConfig({
   },
   transformPageData: ({ filePath, frontmatter, relativePath }) => {
     if (relativePath.startsWith("api/")) frontmatter["editLink"] = false;
-    // Without headings the outline's place is for wide tables.
+    // Without headings, wide tables get the outline's space.
     if (!/^## /m.test(textOf(filePath))) frontmatter["aside"] = false;
   },
   themeConfig: {
@@ -63,7 +63,7 @@ export default defineConfig({
       options: {
         miniSearch: {
           searchOptions: {
-            // People search for how to do a thing; the API's pages are many and repeat the words.
+            // People search for how to do something; the API's pages are many and repeat the same words.
             boostDocument: (id: string) => (id.includes("/api/") ? 0.2 : 1),
           },
         },

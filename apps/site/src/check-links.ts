@@ -1,6 +1,6 @@
 /**
- * Looks at the built site, or at one in the folder given: every link to a page, to a heading and into the repository
- * leads somewhere, and no page loads anything from elsewhere. Links to the API reference are checked if it is part of the site.
+ * Checks the built site, or the one in the given folder: every link to a page, to a heading and into the repository must
+ * work, and no page may load anything from elsewhere. Links to the API reference are checked if it is part of the site.
  */
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const files = readdirSync(site, { recursive: true, encoding: "utf8" }).filter((f
 const pages = new Map(files.map((file) => [file, readPage(join(site, file))]));
 const hasApi = pages.has("api/index.html");
 let count = 0;
-/** What is wrong, and the pages on which it is. */
+/** The problems, and the pages that have them. */
 const problems = new Map<string, string[]>();
 
 for (const [file, { links, resources }] of pages) {
@@ -31,7 +31,7 @@ for (const [problem, [first = "", ...others]] of problems) {
   console.error(`${first}: ${problem}${others.length === 0 ? "" : ` (and on ${others.length} more pages)`}`);
 }
 if (problems.size > 0) process.exit(1);
-console.log(`${count} links on ${pages.size} pages lead somewhere.`);
+console.log(`${count} links on ${pages.size} pages work.`);
 
 function report(file: string, targets: readonly string[], check: (target: string, file: string) => string | undefined) {
   for (const target of new Set(targets)) {
@@ -64,7 +64,7 @@ function brokenResource(target: string, file: string): string | undefined {
   return existsSync(join(site, path)) ? undefined : "there is no such file";
 }
 
-/** The file that a web server for static pages answers with; undefined if the address is not below the site's. */
+/** The file that a static web server would send; undefined if the address is not below the site's. */
 function localPath(pathname: string): string | undefined {
   if (!pathname.startsWith(base)) return undefined;
   const path = decodeURIComponent(pathname.slice(base.length));

@@ -17,7 +17,7 @@ import { isThere, repositoryUrl, root, textOf } from "./repository.ts";
 
 const packages = readdirSync(join(root, "packages")).filter((name) => isThere(`packages/${name}/src/index.ts`));
 
-/** The heading over what only subclasses call or override. */
+/** The heading above members that only subclasses call or override. */
 const hooks = "For subclasses";
 
 const options: TypeDocOptions & PluginOptions = {
@@ -64,10 +64,10 @@ for (const module of project.children ?? []) {
 }
 await application.generateOutputs(project);
 if (application.logger.hasErrors() || application.logger.hasWarnings()) process.exit(1);
-console.log(`${packages.length} packages are described in ${apiFolder}.`);
+console.log(`${packages.length} packages are documented in ${apiFolder}.`);
 
 /**
- * Keeps what users call apart from hooks for authors: the protected members of a base class get a group of their own, at the
+ * Keeps what users call apart from hooks for authors: the protected members of a base class get their own group at the
  * end of its page, and the pages of classes that inherit them leave them out.
  */
 function separateHooks(converted: ProjectReflection): void {

@@ -81,7 +81,7 @@ const sections: readonly Section[] = [
   },
 ];
 
-/** The sidebar of all pages but the API reference. */
+/** The sidebar of all pages except the API reference. */
 export function sidebar(): DefaultTheme.SidebarItem[] {
   const named = new Set(sections.flatMap(({ items }) => items.map(fileOf)));
   const others = [...pagesIn("docs"), ...packagePages()].filter((file) => !named.has(file) && file !== "docs/index.md");
@@ -90,7 +90,7 @@ export function sidebar(): DefaultTheme.SidebarItem[] {
     .filter(({ items }) => items.length > 0);
 }
 
-/** A sidebar for the API reference of each package, by the start of its pages' addresses. */
+/** A sidebar for the API reference of each package, by the prefix of its pages' addresses. */
 export function apiSidebars(): Record<string, DefaultTheme.SidebarItem[]> {
   const packages = foldersIn(`${apiFolder}/@fenced`);
   const entries = (names: readonly string[]): DefaultTheme.SidebarItem[] =>
@@ -130,7 +130,7 @@ function toEntry(item: Item): DefaultTheme.SidebarItem {
   const file = fileOf(item);
   const text = typeof item === "string" ? titleOf(file) : item[1];
   const link = routeOf(file);
-  if (link === undefined) throw new Error(`${file} is not a page. Take it out of src/navigation.ts.`);
+  if (link === undefined) throw new Error(`${file} is not a page. Remove it from src/navigation.ts.`);
   if (file !== "docs/decisions/README.md") return { text, link };
   return { text, link, collapsed: true, items: pagesIn("docs/decisions").map(toEntry) };
 }

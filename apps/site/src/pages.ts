@@ -5,7 +5,7 @@ import { isThere, root, textOf } from "./repository.ts";
 /** Where the API reference is generated; not in the repository. */
 export const apiFolder = "apps/site/api";
 
-/** What is no page, for the search for Markdown files, which starts at the repository's root. */
+/** Patterns of Markdown files that are not pages, relative to the repository's root, where the search starts. */
 export const noPages: string[] = [
   "!(CONTRIBUTING).md",
   "{benchmarks,scripts,templates,test-support}/**",
@@ -20,7 +20,7 @@ export const noPages: string[] = [
   "packages/*/*/**",
 ];
 
-/** Where the files that are pages stand, and what is made of their paths. */
+/** The files that are pages, and their paths on the site. */
 const places: readonly (readonly [files: RegExp, page: string])[] = [
   [/^docs\/(.+\.md)$/, "$1"],
   [/^packages\/([^/]+)\/README\.md$/, "packages/$1.md"],
@@ -31,7 +31,7 @@ const places: readonly (readonly [files: RegExp, page: string])[] = [
 ];
 
 /**
- * The page that a Markdown file of the repository is on the site, as a path that ends in `.md`; undefined if it is none.
+ * The page of a Markdown file on the site, as a path that ends in `.md`; undefined if it is not a page.
  *
  * @param file - Relative to the repository's root.
  */
@@ -53,7 +53,7 @@ export function titleOf(file: string): string {
   return title.replace("@fenced/", "");
 }
 
-/** The names of the folders right in a folder, in order; none if it does not exist. */
+/** The names of the folders directly in a folder, in order; none if it does not exist. */
 export function foldersIn(folder: string): string[] {
   if (!isThere(folder)) return [];
   return readdirSync(join(root, folder), { withFileTypes: true })
@@ -62,7 +62,7 @@ export function foldersIn(folder: string): string[] {
     .toSorted();
 }
 
-/** The files right in a folder that are pages, in order, without the folder's own. */
+/** The pages directly in a folder, in order, without its README. */
 export function pagesIn(folder: string): string[] {
   return readdirSync(join(root, folder))
     .toSorted()

@@ -4,9 +4,9 @@ import { routeOf } from "./pages.ts";
 import { isFolder, isThere, pathOf, root, urlOf } from "./repository.ts";
 
 /**
- * Makes links that work on GitHub work on the site: to a page where the file or folder has one, else to the repository,
- * also if it is not there, which is for the check of links to tell. The comment that names the example a fence was cut
- * from becomes a link to it.
+ * Makes links that work on GitHub work on the site: to a page if the file or folder has one, otherwise to the repository,
+ * even if it does not exist there, which the link checker reports. The comment that names the example of a fence becomes a
+ * link to it.
  */
 export function repositoryLinks(markdown: MarkdownRenderer): void {
   markdown.core.ruler.push("repository-links", ({ tokens, env }) => {
@@ -24,7 +24,7 @@ export function repositoryLinks(markdown: MarkdownRenderer): void {
 
 /**
  * @param file - The file that holds the link, relative to the repository's root.
- * @param href - The link as it is written.
+ * @param href - The link as written.
  */
 function resolveLink(file: string, href: string): string {
   if (href.startsWith("#")) return href;

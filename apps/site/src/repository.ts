@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 /** The repository's root, absolute. The config is bundled before it runs, so only the address of this module counts. */
 export const root = join(dirname(fileURLToPath(import.meta.url)), "../../..");
 
-/** The path below which the site stands on its host. */
+/** The path of the site on its host. */
 export const base = "/fenced/";
 
-/** Where people look at the repository. */
+/** Where people view the repository. */
 export const repositoryUrl = "https://github.com/fenced/fenced";
 
 /**

@@ -21,7 +21,7 @@ function check(pages: Readonly<Record<string, string>>) {
 }
 
 describe("the check of links", () => {
-  it("passes what is there", () => {
+  it("accepts targets that exist", () => {
     const { status, stdout, stderr } = check({
       "index.html": `<a href="/fenced/guide/">g</a><a href="guide/files#a%20b">f</a><a href="#top" id="top">t</a>
         <a href="https://github.com/fenced/fenced/blob/main/README.md#x">r</a><a href="https://example.org/">e</a>
@@ -35,7 +35,7 @@ describe("the check of links", () => {
     expect(status).toBe(0);
   });
 
-  it("tells what is not there, and what is loaded from elsewhere", () => {
+  it("reports targets that do not exist, and resources that are loaded from elsewhere", () => {
     const { status, stderr } = check({
       "index.html": `<a href="/fenced/gone">a</a><a href="files#gone">b</a><a href="/other/">c</a><img src="gone.png">
         <a href="https://github.com/fenced/fenced/blob/main/gone.ts">d</a><script src="https://cdn.example.org/x.js"></script>`,

@@ -2,10 +2,10 @@ import type { EmulatorOptions } from "./emulator-options.ts";
 
 type Check = readonly [isRight: (value: unknown) => boolean, what: string];
 
-const text: Check = [(value) => typeof value === "string" && value !== "", "a text that is not empty"];
+const text: Check = [(value) => typeof value === "string" && value !== "", "a non-empty string"];
 const texts: Check = [
   (value) => Array.isArray(value) && value.every((each) => typeof each === "string"),
-  "a list of texts",
+  "a list of strings",
 ];
 const flag: Check = [(value) => typeof value === "boolean", "true or false"];
 const count = (from: number, to: number = Number.MAX_SAFE_INTEGER): Check => [

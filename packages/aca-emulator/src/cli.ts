@@ -22,20 +22,22 @@ interface Flags {
 }
 
 const program = new Command("aca-emulator")
-  .description("A local server that speaks the API of Azure Container Apps dynamic sessions. It runs what it is sent.")
-  .option("--port <number>", "the port; 0: any that is free", whole, 0)
+  .description(
+    "A local server with the API of Azure Container Apps dynamic sessions. It runs the code that it receives.",
+  )
+  .option("--port <number>", "the port; 0 picks a free one", whole, 0)
   .option("--host <address>", "the address to listen on", "127.0.0.1")
-  .option("--allow-host <name>", "another name by which clients may call the server; repeatable", collect)
+  .option("--allow-host <name>", "another host name that clients may use; repeatable", collect)
   .option("--pool <type>", "PythonLTS, NodeLTS or Shell", poolType, "PythonLTS")
-  .option("--python <program>", "the Python of the sessions, 3.8 or later", "python3")
-  .option("--max-sessions <number>", "sessions at once", whole, 100)
+  .option("--python <program>", "the Python that sessions run on, 3.8 or later", "python3")
+  .option("--max-sessions <number>", "maximum number of sessions at once", whole, 100)
   .option("--cooldown-ms <number>", "time without requests after which a session ends, in milliseconds", whole, 300_000)
-  .option("--token <text>", "a bearer token to accept besides the one that is printed")
+  .option("--token <text>", "a bearer token to accept in addition to generated ones")
   .option("--sync-limit-ms <number>", "time limit of a synchronous execution, in milliseconds", whole, 220_000)
-  .option("--output-limit <bytes>", "the highest outputStreamsMaxLength", whole, 1_048_576)
-  .option("--page-size <number>", "entries on one page of a list of files", whole, 100)
+  .option("--output-limit <bytes>", "the maximum outputStreamsMaxLength", whole, 1_048_576)
+  .option("--page-size <number>", "entries per page of a file list", whole, 100)
   .option("--wrapped-bodies", "refuse flat bodies with SessionPropertiesMissing")
-  .option("--no-namespaces", "run sessions without namespaces of their own")
+  .option("--no-namespaces", "do not isolate sessions with namespaces")
   .option("--fault <json>", 'a fault to inject, such as {"kind":"drop","rate":0.05}; repeatable', fault)
   .action(run);
 
@@ -64,7 +66,7 @@ function collect(name: string, before: readonly string[] = []): string[] {
 function whole(text: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new InvalidArgumentError("Give a whole number.");
+  throw new InvalidArgumentError("Use a whole number.");
 }
 
 function poolType(text: string): PoolType {

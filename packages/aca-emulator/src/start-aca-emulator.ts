@@ -20,7 +20,7 @@ import { SessionPool } from "./sessions/session-pool.ts";
 export interface AcaEmulator extends AsyncDisposable {
   /** The pool's address: a client's pool management endpoint. */
   readonly endpoint: string;
-  /** How its sessions are isolated from this host: see `EmulatorOptions.namespaces`. */
+  /** How its sessions are isolated from this host; see `EmulatorOptions.namespaces`. */
   readonly fence: "namespaces" | "none";
   /** A token that the emulator accepts, for an hour by default. */
   token(options?: TokenOptions): string;
@@ -37,7 +37,7 @@ export interface AcaEmulator extends AsyncDisposable {
 const poolPath = "/subscriptions/local/resourceGroups/local/sessionPools/local";
 
 /**
- * Starts a server that speaks the data plane API of Azure Container Apps dynamic sessions. **It runs the code that it
+ * Starts a server with the data plane API of Azure Container Apps dynamic sessions. **It runs the code that it
  * receives**, as the user who runs this program.
  *
  * @throws TypeError if an option is unknown or wrong.
@@ -144,13 +144,16 @@ async function removeDirectory(directory: string): Promise<void> {
 async function checkPython(python: string): Promise<void> {
   const check = "import sys; sys.exit(sys.version_info < (3, 8))";
   await promisify(execFile)(python, ["-c", check], { cwd: "/" }).catch((cause: unknown) => {
-    throw new Error(`Sessions need Python 3.8 or later, and ${python} is not. Give another one as \`python\`.`, {
-      cause,
-    });
+    throw new Error(
+      `Sessions need Python 3.8 or later, but ${python} is missing or older. Set \`python\` to another one.`,
+      {
+        cause,
+      },
+    );
   });
 }
 
-/** Deletes the directory if this program ends without releasing it; sessions then end by themselves. */
+/** Deletes the directory if this program ends without releasing it; sessions then end on their own. */
 function leashDirectory(directory: string): () => Promise<void> {
   const program = `trap '' HUP INT TERM; while read -r line; do :; done; sleep 2; rm -rf -- "$1"`;
   const shell = spawn("/bin/sh", ["-c", program, "leash", directory], {

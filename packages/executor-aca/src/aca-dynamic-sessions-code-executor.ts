@@ -18,7 +18,7 @@ import { defaultCredential, tokenFromVariable, type AccessTokenSource } from "./
 
 /**
  * Runs blocks in a session of an Azure Container Apps session pool: remote, isolated by a hypervisor, with variables
- * that persist from block to block. Output comes when a block has ended. Ending a block early ends its session: the
+ * that persist from block to block. If a block that must end early cannot be interrupted, its session ends too: the
  * files are carried into a new one, but the variables are lost (`stateLost`).
  *
  * @example
@@ -59,10 +59,10 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   }
 
   /**
-   * Uploads files of the host, each under its base name, to where blocks find them.
+   * Uploads files from the host, each under its base name, to the directory in which blocks run.
    *
    * @param localPaths - relative to this process's directory.
-   * @throws FileNotFoundError if one is missing, InvalidInputError if one is larger than 128 MB; none is then
+   * @throws FileNotFoundError if one is missing, InvalidInputError if one is larger than 128 MB; in both cases, none is
    * uploaded.
    */
   async uploadFiles(localPaths: readonly string[]): Promise<void> {
@@ -70,7 +70,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   }
 
   /**
-   * Downloads files of the session, each under its relative path.
+   * Downloads files from the session, each to its relative path.
    *
    * @param toDirectory - relative to this process's directory. Default: `outputDir`, or else this process's directory.
    * @returns their absolute paths.

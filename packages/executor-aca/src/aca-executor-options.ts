@@ -10,7 +10,7 @@ export interface ACAExecutorOptions extends BaseExecutorOptions {
   readonly poolManagementEndpoint: string;
   /** The source of tokens. Default: `DefaultAzureCredential` of `@azure/identity`, which must then be installed. */
   readonly credential?: AccessTokenSource;
-  /** An environment variable of this process that holds a token, read for each call, instead of a `credential`. */
+  /** An environment variable of this process that holds a token, as an alternative to `credential`; read for each call. */
   readonly tokenVariable?: string;
   /** The first session's identifier, 4 to 128 characters long. Default: a new one. */
   readonly sessionId?: string;
@@ -24,19 +24,19 @@ export interface ACAExecutorOptions extends BaseExecutorOptions {
    */
   readonly outputDir?: string;
   /**
-   * The version of the service's API. `2024-02-02-preview` has another shape and fewer features. Default:
+   * The version of the service's API. `2024-02-02-preview` has a different shape and fewer features. Default:
    * `2025-10-02-preview`.
    */
   readonly apiVersion?: string;
-  /** What the pool's sessions run. Default: what the pool's metadata reports. */
+  /** The type of the pool, which decides what its sessions run. Default: as the pool's metadata reports. */
   readonly poolType?: PoolType;
   /**
-   * How blocks run in Python pools. `pump`: in a thread of the session's interpreter, which short requests follow, so
-   * output is live, host functions work, and an abort keeps the session if Python code can be interrupted. `request`: one
-   * request a block, whose answer has everything. Default: `pump`; other pools know `request` alone.
+   * How blocks run in Python pools. `pump`: in a thread of the session's interpreter that short requests poll, so output
+   * is live, host functions work, and an abort keeps the session if the Python code can be interrupted. `request`: one
+   * request per block, whose answer has all output. Default: `pump`; other pools support only `request`.
    */
   readonly transport?: "pump" | "request";
-  /** Milliseconds for which a call is retried, where that is safe, while the service is busy or away. Default: 30,000. */
+  /** Milliseconds for which a call is retried, if that is safe, while the service is busy or unreachable. Default: 30,000. */
   readonly retryForMs?: number;
 }
 
@@ -59,5 +59,5 @@ export const acaExecutorOptions: z.ZodType<ACAExecutorOptions> = optionsSchema({
   retryForMs: millisecondsOption.exactOptional(),
 } satisfies OptionSchemas<ACAExecutorOptions>).refine(
   ({ credential, tokenVariable }) => credential === undefined || tokenVariable === undefined,
-  { path: ["tokenVariable"], error: "cannot be given together with `credential`: leave one of them out" },
+  { path: ["tokenVariable"], error: "cannot be combined with `credential`: remove one of them" },
 );

@@ -46,7 +46,7 @@ export class AcaSession implements BackendSession {
     this.#pool = pool;
   }
 
-  /** @throws BackendUnavailableError if the pool cannot be reached or refuses. */
+  /** @throws BackendUnavailableError if the pool cannot be reached or refuses the session. */
   static async open(settings: AcaSessionSettings, signal: AbortSignal): Promise<AcaSession> {
     const session = new AcaSession(settings, openPool(settings));
     try {
@@ -90,7 +90,7 @@ export class AcaSession implements BackendSession {
       const session = await explained(place.session());
       if (!session.line) {
         throw new FunctionSetupError("Code in sessions of this pool cannot call host functions", {
-          remedy: 'They need a pool of type PythonLTS, and the transport "pump".',
+          remedy: 'Use a pool of type PythonLTS with the transport "pump", or leave the host functions out.',
         });
       }
       try {

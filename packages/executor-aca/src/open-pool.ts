@@ -19,11 +19,11 @@ export interface PoolSettings extends PoolAccess {
   readonly functions: readonly FunctionWithRequirements[];
   /** The module that they are imported from. */
   readonly functionsModule: string;
-  /** How blocks run in Python pools; the others know `request` alone. `undefined`: the default. */
+  /** How blocks run in Python pools; other pools support only `request`. `undefined`: the default. */
   readonly transport: Transport | undefined;
 }
 
-/** How blocks run: in a thread of the interpreter, followed in steps, or as one execution of the service each. */
+/** How blocks run: in a thread of the interpreter, polled in steps, or each as one execution of the service. */
 export type Transport = "pump" | "request";
 
 /** Everything that exists while the executor is started. */
@@ -42,7 +42,7 @@ export interface OpenPool {
   connect(signal: AbortSignal): Promise<void>;
   /** Names of the session's packages. */
   packages(): Promise<readonly string[]>;
-  /** Ends all connections, and the session unless it is to be kept. Works on a half-open pool. */
+  /** Ends all connections, and the session unless it should be kept. Works on a half-open pool. */
   close(keepSession: boolean): Promise<void>;
 }
 

@@ -10,18 +10,18 @@ import { mostOutput, SessionRun } from "./session-run.ts";
 import type { RemoteSession, SessionState } from "./session/remote-session.ts";
 import { displayOf } from "./session/result-display.ts";
 
-/** Milliseconds that a step waits for something to report: the longest that an abort waits for its turn. */
+/** Milliseconds that a step waits for something to report, and so the longest time that an abort is delayed. */
 const stepMs = 1000;
 /** The same while programs are connected and may wait for an answer: at first, and at most. */
 const [firstCallMs, longestCallMs] = [50, 500];
-/** Milliseconds for an answer to come along with the next step. */
+/** Milliseconds to wait for an answer that can be sent along with the next step. */
 const answerMs = 25;
-/** Milliseconds for ending a block, and for what its dead interpreter left to appear. */
+/** Milliseconds for ending a block, and for the journal of its dead interpreter to appear. */
 const [stopMs, journalMs] = [10_000, 3000];
 /** Steps to fetch what an ended block had printed; each brings half a mebibyte. */
 const mostLastSteps = 40;
 
-/** One block in a thread of the session's interpreter, followed in steps. */
+/** One block in a thread of the session's interpreter, polled in steps. */
 export class PumpRun extends SessionRun {
   #frames = new BlockFrames(0);
   #line: PumpLine | undefined;
@@ -36,18 +36,18 @@ export class PumpRun extends SessionRun {
       await this.#start(line, this.#order(line));
       return "ready";
     } catch (error) {
-      // It may have begun: it is ended in the session.
+      // It may have begun, so it is ended in the session.
       if (this.run.signal.aborted) return "ready";
       if (isSessionGone(error)) return "gone";
       if (!(error instanceof PumpLostError)) throw asBroken(error);
-      // The interpreter died with the block, or is another one since.
+      // The interpreter died with the block, or was replaced since.
       if (error.reason === "died") return "ready";
       if (error.reason === "forged") {
         // The block may have run, so it must not begin a second time.
         this.#forged = error;
         return "ready";
       }
-      // Nothing but the session's end ends the block before.
+      // Only ending the session ends the earlier block.
       if (error.reason === "busy") await this.#replace(session);
       return "bare";
     }
@@ -111,7 +111,7 @@ export class PumpRun extends SessionRun {
     } catch (error) {
       if (!(error instanceof OutcomeUnknownError)) throw error;
       await line.step({ wait: 0 }, signal).catch((failure: unknown) => {
-        // The interpreter died meanwhile: nobody knows whether the block has run.
+        // The interpreter died in the meantime: it is unknown whether the block has run.
         if (failure instanceof PumpLostError) throw error;
         throw failure;
       });
@@ -119,7 +119,7 @@ export class PumpRun extends SessionRun {
     }
   }
 
-  /** Yields what the block prints until it has ended, or has to. */
+  /** Yields what the block prints until it ends or must end. */
   async *#follow(line: PumpLine): AsyncGenerator<BlockEvent, void, void> {
     const { signal } = this.run;
     let wait = firstCallMs;
@@ -169,7 +169,7 @@ export class PumpRun extends SessionRun {
     return this.report({ exitCode: answer.succeeded ? exit : 1 });
   }
 
-  /** The pump's end was not the block's: what was printed until then may be in the scribe's journal. */
+  /** The pump ended before the block: output until then may be in the scribe's journal. */
   async *#died(
     session: RemoteSession,
     line: PumpLine,
@@ -185,7 +185,7 @@ export class PumpRun extends SessionRun {
     return this.report({ exitCode: 1 });
   }
 
-  /** Gives a session up whose pump is damaged: threads of the block may still run there. @returns what became of the block. */
+  /** Gives up a session whose pump is damaged: threads of the block may still run there. @returns what happened to the block. */
   async #leaveDead(session: RemoteSession, line: PumpLine, { reason }: PumpLostError): Promise<string> {
     if (reason === "taken") return "Another executor took the session over while the block ran";
     if (!(await line.hasInterpreter(AbortSignal.timeout(journalMs)))) {
@@ -214,7 +214,8 @@ function lineOf({ line }: RemoteSession): PumpLine {
 function asBroken(error: unknown): unknown {
   if (error instanceof PumpLostError) {
     return new BackendUnavailableError("Something other than the session's pump is answering", {
-      remedy: "Code in the session has changed it. The next block runs in a new session, which has the files.",
+      remedy:
+        "Code in the session has changed the pump. Call again: the next block runs in a new session with the same files.",
       cause: error,
     });
   }

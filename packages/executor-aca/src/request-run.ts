@@ -7,7 +7,7 @@ import { openLate } from "./session/open-late.ts";
 import { readLog } from "./session/output-log.ts";
 import type { RemoteSession, SessionState } from "./session/remote-session.ts";
 
-/** One block as one execution of the service, whose answer has all that it printed. */
+/** One block as one execution of the service, whose answer contains all output. */
 export class RequestRun extends SessionRun {
   protected async begin(session: RemoteSession): Promise<SessionState> {
     return session.begin(this.run.env, this.run.signal);

@@ -18,14 +18,14 @@ export interface RunConditions {
   readonly setUpFunctions: () => Promise<void>;
 }
 
-/** Asked for in addition to what a result keeps, so that the omitted bytes can be counted. */
+/** Bytes requested in addition to what a result keeps, so that the omitted bytes can be counted. */
 const outputReserve = 4096;
-/** The most output that is asked for, or that is kept of a block whose session was given up. */
+/** Maximum bytes of output to request, or to keep from a block whose session was given up. */
 export const mostOutput: number = 16 * 1024 * 1024;
 /** Sessions that a block may lose before it gives up. */
 const sessionAttempts = 5;
 
-/** One block on its way through a session; subclasses know by which transport. */
+/** One block's run in a session; subclasses implement the transport. */
 export abstract class SessionRun {
   protected readonly run: BlockRun;
   protected readonly pool: OpenPool;
@@ -59,7 +59,7 @@ export abstract class SessionRun {
     try {
       return yield* this.#inSomeSession();
     } finally {
-      // An aborted or rejected call does not report that variables are gone, so the next result has to.
+      // An aborted or rejected call does not report that variables are gone, so the next result must.
       if (this.stateLost && !this.#reported) place.lossUnreported = true;
     }
   }
@@ -110,7 +110,7 @@ export abstract class SessionRun {
     await this.conditions.writeFile();
   }
 
-  /** The value of the last expression: its pictures, and its text in a line of its own. */
+  /** The value of the last expression: its pictures, and its text on its own line. */
   protected async *showValue({ result }: ExecutionAnswer, startsLine: boolean): AsyncGenerator<BlockEvent, void, void> {
     const { displays, text } = await readValue(result, this.conditions.pictures);
     for (const display of displays) yield { type: "display", display };
@@ -118,14 +118,14 @@ export abstract class SessionRun {
     yield { type: "stdout", data: `${startsLine ? "" : "\n"}${text}\n` };
   }
 
-  /** How the block ended: its result tells. */
+  /** The outcome of a block whose result reports a lost state. */
   protected report(outcome: Omit<BlockOutcome, "endedAt" | "stateLost">): BlockOutcome {
     this.#reported = true;
     const endedAt = this.endedAt === undefined ? {} : { endedAt: this.endedAt };
     return { ...outcome, stateLost: this.stateLost, ...endedAt };
   }
 
-  /** How an aborted block ended: its result tells if its time was up. */
+  /** The outcome of an aborted block; its result reports a lost state only if its time was up. */
   protected reportAborted(): BlockOutcome {
     this.#reported = this.run.signal.reason === timeIsUp;
     return { exitCode: 1, stateLost: this.stateLost };
@@ -154,7 +154,7 @@ export abstract class SessionRun {
 function asUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof OutcomeUnknownError)) return error;
   return new BackendUnavailableError(`${error.message}: it may or may not have run`, {
-    remedy: "It was not sent again: check what it did before you run it a second time.",
+    remedy: "It was not sent again: check what it did before you run it again.",
     cause: error.cause,
   });
 }

@@ -32,7 +32,7 @@ export function tokenFromVariable(name: string): AccessTokenSource {
     getToken: async () => {
       const token = process.env[name];
       if (token !== undefined && token !== "") return { token };
-      throw new BackendUnavailableError(`The environment variable ${name} holds no token`, {
+      throw new BackendUnavailableError(`The environment variable ${name} does not contain a token`, {
         remedy: "Set it to a bearer token for https://dynamicsessions.io, or leave `tokenVariable` out.",
       });
     },
@@ -53,9 +53,9 @@ export function defaultCredential(): AccessTokenSource {
 async function loadDefaultCredential(): Promise<AccessTokenSource> {
   const identity = await import("@azure/identity").catch((cause: unknown) => {
     throw new BackendUnavailableError(
-      "There is no `credential`, and @azure/identity, which has the default one, cannot be loaded",
+      "No `credential` is set, and @azure/identity, which provides the default one, could not be loaded",
       {
-        remedy: "Run `npm install @azure/identity`, or give a `credential`.",
+        remedy: "Run `npm install @azure/identity`, or set `credential`.",
         cause,
       },
     );

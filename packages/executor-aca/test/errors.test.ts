@@ -180,7 +180,7 @@ describe("tokens", needs("python3"), () => {
   it("come from an environment variable as it is at the time of the call", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ tokenVariable: "FENCED_ACA_TEST_TOKEN" });
-    await expect(executor.start()).rejects.toThrow(/FENCED_ACA_TEST_TOKEN holds no token/);
+    await expect(executor.start()).rejects.toThrow(/FENCED_ACA_TEST_TOKEN does not contain a token/);
     process.env.FENCED_ACA_TEST_TOKEN = setting.emulator.token();
     try {
       expect(await run(executor, "print(1)")).toMatchObject({ output: "1\n" });
@@ -204,7 +204,7 @@ describe("packages that functions need", needs("python3"), () => {
     const executor = setting.executor({ functions: [load] });
     const error = await run(executor, "1").catch((thrown: unknown) => thrown);
     expect(error).toSatisfy(FunctionSetupError.isInstance);
-    expect(String(error)).toMatch(/"panda".*There is pandas/s);
+    expect(String(error)).toMatch(/"panda".*Did you mean pandas/s);
     expect(await executor.getAvailablePackages()).toEqual(["numpy", "pandas", "scikit-learn"]);
   });
 });

@@ -13,7 +13,7 @@ import { KubernetesSession } from "./kubernetes-session.ts";
 
 /**
  * Runs blocks in a pod of a Kubernetes cluster: each in a new process, in `/workspace` there. The pod is hardened, unless its
- * template says otherwise, and ends with this program, however that ends.
+ * template says otherwise, and ends with this program, even if it is killed.
  *
  * @example
  * await using executor = new KubernetesCommandLineCodeExecutor({ namespace: "code" });
@@ -48,7 +48,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
     };
   }
 
-  /** The pod that blocks run in; `undefined` while the executor is not started. A pod that is lost is followed by another one. */
+  /** The pod that blocks run in; `undefined` while the executor is not started. A lost pod is replaced by a new one. */
   get podName(): string | undefined {
     return this.#session?.podName;
   }

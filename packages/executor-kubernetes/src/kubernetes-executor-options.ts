@@ -22,15 +22,15 @@ import {
 } from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 
-/** What a pod asks for and may use, in Kubernetes' quantities: `{ limits: { cpu: "500m", memory: "1Gi" } }`. */
+/** What a pod requests and may use, in Kubernetes quantities: `{ limits: { cpu: "500m", memory: "1Gi" } }`. */
 export interface PodResources {
-  /** What the scheduler sets aside for it. */
+  /** What the scheduler reserves for it. */
   readonly requests?: Readonly<Record<string, string>>;
   /** What it may use. */
   readonly limits?: Readonly<Record<string, string>>;
 }
 
-/** A warm pool to claim pods of. */
+/** A warm pool to claim pods from. */
 export interface WarmPoolOptions {
   /** The name of the SandboxWarmPool. */
   readonly name: string;
@@ -41,21 +41,21 @@ export interface KubernetesExecutorOptions
   extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
   /** The image; needs `sh` and Python 3.8 or later. Default: `python:3-slim`. */
   readonly image?: string;
-  /** When the node downloads it. Default: the cluster's own rule, which is `"Always"` for `:latest`, else `"IfNotPresent"`. */
+  /** When the node pulls the image. Default: the cluster's rule: `"Always"` for `:latest`, otherwise `"IfNotPresent"`. */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | "Never";
-  /** The namespace, which must exist. Default: that of the context, else `default`. */
+  /** The namespace, which must exist. Default: the context's, otherwise `default`. */
   readonly namespace?: string;
   /** The context in the kubeconfig. Default: its current one. */
   readonly context?: string;
   /**
-   * A kubeconfig file. Default: the files that the variable `KUBECONFIG` names, else `~/.kube/config`, else the service account of
-   * the pod that this program runs in.
+   * A kubeconfig file. Default: the files in the variable `KUBECONFIG`, otherwise `~/.kube/config`, otherwise the service account
+   * of the pod that this program runs in.
    */
   readonly kubeconfig?: string;
   /**
-   * More of the pod, as in a manifest: `{ spec: { nodeSelector: { pool: "code" } } }`. Objects are merged with the hardened pod, and
-   * lists by the names of what is in them; blocks run in the container `code`. What you set here counts, so it can undo the
-   * hardening. Default: nothing.
+   * Additions to the pod's manifest: `{ spec: { nodeSelector: { pool: "code" } } }`. Objects are merged with the hardened pod,
+   * lists by the names of their items; blocks run in the container `code`. Your values take precedence, so they can undo the
+   * hardening. Default: none.
    */
   readonly podTemplate?: Readonly<Record<string, unknown>>;
   /** The runtime class, such as `gvisor`. Default: the cluster's. */
@@ -69,37 +69,37 @@ export interface KubernetesExecutorOptions
   readonly labels?: Readonly<Record<string, string>>;
   /**
    * What the code may connect to. `"none"`: only the pod's own loopback; `"open"`: whatever the cluster lets the pod reach;
-   * `{ allow: ["pypi.org:443"] }`: only these hosts, through a proxy in this process. Except for `"open"`, a NetworkPolicy cuts
+   * `{ allow: ["pypi.org:443"] }`: only these hosts, through a proxy in this process. Unless it is `"open"`, a NetworkPolicy cuts
    * the pod off, and starting fails where the cluster does not enforce it. Default: `"open"`.
    */
   readonly network?: NetworkPolicy;
   /**
    * A SandboxWarmPool of agent-sandbox (`extensions.agents.x-k8s.io/v1beta1`) in the namespace, whose pods wait for sessions. Its
-   * SandboxTemplate has to be one that `sandboxTemplate` made, and decides what the options about the pod would. Default: none;
-   * each session makes a pod of its own.
+   * SandboxTemplate must come from `sandboxTemplate`, and replaces the options about the pod. Default: none; each session creates
+   * its own pod.
    */
   readonly warmPool?: WarmPoolOptions;
   /** Seconds after which the cluster ends the pod, whatever happens. Default: 86,400. */
   readonly activeDeadlineSeconds?: number;
   /**
-   * Milliseconds that a pod may take until it runs, with the download of its image, or until a claim is served. Default: 300,000;
-   * with `warmPool` 30,000.
+   * Milliseconds that a pod may take to run, including the download of its image, or that a claim may take to be served. Default:
+   * 300,000; with `warmPool`, 30,000.
    */
   readonly startTimeoutMs?: number;
   /**
-   * Wait, up to `startTimeoutMs`, where no node has room for the pod, as an autoscaler may add one. Default: false; starting fails
-   * as soon as the scheduler says so.
+   * Wait up to `startTimeoutMs` if no node has room for the pod, since an autoscaler may add one. Default: false; starting fails
+   * as soon as the scheduler reports it.
    */
   readonly waitForNodes?: boolean;
   /**
-   * Keep a Python interpreter waiting, with modules that it has imported already, and fork Python blocks from it; and one of
-   * JavaScript, if Node is there, which becomes the next block. Default: false.
+   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it; also keep a Node process,
+   * if Node is installed, that becomes the next JavaScript block. Default: false.
    */
   readonly warm?: false | WarmOptions;
 }
 
 const text = z.string().min(1);
-/** Options that a claim on a warm pool cannot have. */
+/** Options that do not apply to claims on a warm pool. */
 const decidedByPool = [
   "image",
   "imagePullPolicy",

@@ -24,10 +24,10 @@ import { sweepIdle } from "./pod/sweep-idle.ts";
 
 type SessionRequest = CommandLineSessionRequest<KubernetesExecutorOptions>;
 
-/** Milliseconds that an end waits for what is left of other programs' pods. */
+/** Milliseconds that closing waits for the clean-up of other programs' pods. */
 const sweepMs = 2000;
 
-/** Everything that exists while the executor is started. A pod that is lost is replaced for the next block, by an empty one. */
+/** Everything that exists while the executor is started. A lost pod is replaced by an empty one for the next block. */
 export class KubernetesSession extends SupervisedSession<PodPlace> {
   readonly #request: SessionRequest;
   readonly #api: ApiClient;
@@ -58,12 +58,12 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
     this.#hasPackage = functions.some(({ language }) => language === "javascript");
   }
 
-  /** Finds the cluster, and makes the first pod. */
+  /** Finds the cluster, and creates the first pod. */
   static async open(request: SessionRequest, signal: AbortSignal): Promise<KubernetesSession> {
     const session = new KubernetesSession(request);
     try {
       const { pod } = await session.ready(signal);
-      // The cluster's clock was here a moment ago.
+      // The pod was created a moment ago, by the cluster's clock.
       const now = Date.parse(pod.metadata.creationTimestamp ?? "");
       session.#sweeping = sweepIdle(session.#client, session.#api.cluster, now);
       return session;
@@ -73,7 +73,7 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
     }
   }
 
-  /** The pod that blocks run in now. */
+  /** The pod that blocks currently run in. */
   get podName(): string | undefined {
     return this.current?.pod.name;
   }
@@ -84,7 +84,7 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
 
   protected override async openPlace(old: PodPlace | undefined, signal: AbortSignal): Promise<PodPlace> {
     const { options, id, table, givenLanguages } = this.#request;
-    // What is left of it ends by itself, where nobody can delete it.
+    // If it cannot be deleted, the rest of it ends on its own.
     const ended = old?.end().catch(() => {});
     if (ended) await untilAborted(ended, signal);
     const name = `fenced-${id.slice(0, 8)}-${randomUUID().slice(0, 12)}`;
@@ -127,7 +127,7 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
     }
   }
 
-  /** One of a warm pool, or one of its own. */
+  /** A pod from a warm pool, or the session's own. */
   #source(name: string): PodSource {
     const { options, id: owner } = this.#request;
     const pool = options.warmPool?.name;

@@ -168,8 +168,6 @@ describe("an error says what is wrong with the way to a cluster:", () => {
   it("credentials that it does not accept", needs("kubernetes"), async () => {
     await using files = await KubeconfigFiles.make();
     const kubeconfig = await files.write("stranger", kubeconfigOf({ ...testCluster(), user: { token: "wrong" } }));
-    expect(await startFailure(createExecutor({ kubeconfig }))).toMatch(
-      /does not accept the credentials of context test/,
-    );
+    expect(await startFailure(createExecutor({ kubeconfig }))).toMatch(/rejected the credentials of context test/);
   });
 });

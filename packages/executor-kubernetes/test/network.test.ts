@@ -116,7 +116,7 @@ describe("a network policy that the cluster", needs("kubernetes"), () => {
 
     const rule = { podSelector: { matchExpressions: [{ key: "fenced.dev/pod", operator: "Exists" }] }, egress: [{}] };
     await ask("POST", policiesOf(space.name), { metadata: { name: "leak" }, spec: rule });
-    expect(await failure(space)).toMatch(/NetworkPolicy leak lets this executor's pods talk.*Policies add up/s);
+    expect(await failure(space)).toMatch(/NetworkPolicy leak lets this executor's pods communicate.*Policies add up/s);
   }, 240_000);
 
   it("does not let this user make is an error with the Role that does", async () => {

@@ -90,13 +90,13 @@ print(socket.socket().connect_ex((os.environ["KUBERNETES_SERVICE_HOST"], int(os.
     const template = sandboxTemplate("python", { image: "none:1", imagePullPolicy: "Never" });
     await makePool(space.name, { template });
     // Nobody plays its controller yet.
-    expect(await failure(claiming(space.name))).toMatch(/has not answered to the claim.*controller runs/s);
+    expect(await failure(claiming(space.name))).toMatch(/has not answered the claim.*controller runs/s);
     await using _ = new AgentSandbox(space.name);
     expect(await failure(claiming(space.name, { startTimeoutMs: 3000 }))).toMatch(
       /did not run within 3 s.*SandboxNotReady.*0 of 1 sandboxes of the pool python/s,
     );
     await ask("DELETE", `${placeOf(space.name, "sandboxtemplates")}/python`);
-    expect(await failure(claiming(space.name))).toMatch(/cannot be served: TemplateNotFound.*kubectl describe/s);
+    expect(await failure(claiming(space.name))).toMatch(/could not be served: TemplateNotFound.*kubectl describe/s);
     expect(await namesOf(placeOf(space.name, "sandboxclaims"))).toEqual([]);
   });
 

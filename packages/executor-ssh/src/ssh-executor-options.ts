@@ -16,19 +16,19 @@ import { z } from "zod";
 
 /** Settings of `SshCommandLineCodeExecutor`. */
 export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
-  /** The host, as `ssh` takes it: a name, an address, or an alias of its configuration. It must run Linux. */
+  /** The host, as you would pass it to `ssh`: a name, an address, or an alias from its configuration. It must run Linux. */
   readonly host: string;
-  /** The account to log in to. Default: what ssh's configuration says, else this program's user. */
+  /** The account to log in to. Default: from ssh's configuration, otherwise this program's user. */
   readonly user?: string;
-  /** Default: what ssh's configuration says, else 22. */
+  /** The port of sshd. Default: from ssh's configuration, otherwise 22. */
   readonly port?: number;
-  /** A file with a private key. Default: what ssh's configuration says, and the agent's keys. */
+  /** A file with a private key. Default: the keys from ssh's configuration and the agent. */
   readonly identityFile?: string;
   /** A configuration file to use instead of the user's and the system's. Default: none. */
   readonly configFile?: string;
   /**
-   * Further options by name, as in ssh_config(5): `{ ProxyJump: "gate", StrictHostKeyChecking: "accept-new" }`. You
-   * cannot set those that this executor sets itself.
+   * More ssh options by name, as in ssh_config(5): `{ ProxyJump: "gate", StrictHostKeyChecking: "accept-new" }`. You
+   * cannot set options that this executor sets itself.
    */
   readonly options?: Readonly<Record<string, string>>;
   /**
@@ -37,20 +37,20 @@ export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExec
    */
   readonly workDir?: string;
   /**
-   * Keep a Python interpreter waiting on the host, with modules that it has imported already, and fork Python blocks from it; and
-   * one of JavaScript, if Node is there, which becomes the next block. It needs Python 3.8 or later there: without any Python,
-   * blocks start as they do without `warm`, and with an older one, starting fails. Default: false.
+   * Keep a Python interpreter waiting on the host, with modules already imported, and fork Python blocks from it; also keep
+   * a Node process, if Node is installed, that becomes the next JavaScript block. Needs Python 3.8 or later on the host:
+   * without any Python, blocks start as they do without `warm`; with an older one, starting fails. Default: false.
    */
   readonly warm?: false | WarmOptions;
 }
 
-/** A word of ssh's command line: not an option, and a single line. */
+/** A word for ssh's command line: not an option, and a single line. */
 const word = z.string().regex(/^[^-\0\n][^\0\n]*$/, "must not be empty, start with `-` or contain a line break");
 
 /**
- * Options that override ssh's configuration: nobody is asked; the code there does not get the user's agent, tickets
- * or variables, or a way back to this host; and the connection is this executor's own. The first value that ssh sees
- * counts, including that of `SetEnv`, which cannot be empty.
+ * Options that override ssh's configuration: ssh never prompts; the code there does not get the user's agent, tickets
+ * or variables, or a way back to this host; and the executor does not share its connection. The first value that ssh
+ * sees counts, including that of `SetEnv`, which cannot be empty.
  */
 export const fixedOptions: readonly (readonly [string, string])[] = [
   ["BatchMode", "yes"],
@@ -73,9 +73,9 @@ const fixedNames = new Set(fixedOptions.map(([name]) => name.toLowerCase()));
 const sshOptions: z.ZodType<Record<string, string>> = z.record(z.string(), z.string()).check(({ value, issues }) => {
   for (const [name, text] of Object.entries(value)) {
     const refuse = (message: string) => issues.push({ code: "custom", path: [name], input: text, message });
-    if (!/^[a-z][a-z0-9]*$/i.test(name)) refuse("must have the name of an option as in ssh_config(5)");
+    if (!/^[a-z][a-z0-9]*$/i.test(name)) refuse("is not an option name as in ssh_config(5)");
     if (/[\0\n]/.test(text)) refuse("must not contain a line break or NUL character");
-    if (fixedNames.has(name.toLowerCase())) refuse("is set by the executor itself: leave it out");
+    if (fixedNames.has(name.toLowerCase())) refuse("is set by the executor: remove it");
   }
 });
 
@@ -83,7 +83,7 @@ const sshOptions: z.ZodType<Record<string, string>> = z.record(z.string(), z.str
 const shellEnvironment: z.ZodType<Record<string, string>> = environmentOption.check(({ value, issues }) => {
   for (const [name, input] of Object.entries(value)) {
     if (/^[A-Za-z_]\w*$/.test(name)) continue;
-    const message = "cannot be set in a shell: use letters, digits and `_`, and do not begin with a digit";
+    const message = "cannot be set in a shell: use letters, digits and `_`, and do not start with a digit";
     issues.push({ code: "custom", path: [name], input, message });
   }
 });

@@ -22,14 +22,14 @@ const silenceSeconds = 60;
 /** The longest path, in bytes, of a temporary directory in which ssh can create its socket. */
 const longestParent = 50;
 
-/** What a connection is made for. */
+/** What a link needs. */
 export interface LinkRequest {
   readonly options: SshExecutorOptions;
   /** The executor's id. */
   readonly owner: string;
   readonly functionsModule: string;
   readonly table: Readonly<Record<string, LanguageCommand>>;
-  /** The usable link: this one, or its successor if the connection broke. */
+  /** The working link: this one, or its successor if the connection broke. */
   readonly ready: () => Promise<SshLink>;
 }
 
@@ -103,7 +103,7 @@ export class SshLink {
     return this.connection.greeting.directory;
   }
 
-  /** The interpreter there for programs of the session, in Python; `undefined` if there is none. */
+  /** The Python interpreter there for programs of the session; `undefined` if there is none. */
   get python(): string | undefined {
     const { programs } = this.connection.greeting.inventory;
     return programs.get("python3") ?? programs.get("python");
@@ -114,7 +114,7 @@ export class SshLink {
     return this.connection.greeting.workspace;
   }
 
-  /** A number for a block. */
+  /** The number of the next block. */
   nextBlock(): number {
     return (this.#blocks += 1);
   }
@@ -143,7 +143,7 @@ export class SshLink {
   }
 }
 
-/** What a connection has on this host. */
+/** The local parts of a connection. */
 interface LinkParts {
   readonly id: string;
   readonly nonce: string;
@@ -157,14 +157,14 @@ async function makeParts(owner: string): Promise<LinkParts> {
   const id = randomUUID();
   const mark = { name: "FENCED_SSH", value: id };
   const directory = path.join(await parentDirectory(), `fenced-ssh-${id.slice(0, 8)}`);
-  // Comes before there is anything to delete, so that nothing stays behind whenever this program dies.
+  // Created before there is anything to delete, so that nothing stays behind whenever this program dies.
   const leash = new Leash({ mark, remove: [directory] });
   try {
     await mkdir(directory, { mode: 0o700 });
   } catch (cause) {
     await leash.release();
-    throw new BackendUnavailableError(`Cannot create a directory for the connection: ${String(cause)}`, {
-      remedy: "Make sure that the temporary directory can be written to and its disk is not full.",
+    throw new BackendUnavailableError(`A directory for the connection could not be created: ${String(cause)}`, {
+      remedy: "Make sure that the temporary directory is writable and its disk is not full.",
       cause,
     });
   }

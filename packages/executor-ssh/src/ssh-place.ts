@@ -16,12 +16,12 @@ import { blockSupervisorFor } from "./remote/remote-program.ts";
 import { callEnvironment, type SshExecutorOptions } from "./ssh-executor-options.ts";
 import type { SshLink } from "./ssh-link.ts";
 
-/** Milliseconds within which the supervisor has to say something. */
+/** Milliseconds within which the supervisor must answer. */
 const openingMs = 30_000;
 
 /**
- * A supervisor of blocks on the remote host, over one long session of a connection, and what blocks find there. Code can end
- * or stop the supervisor: then all that blocks have started is ended with it.
+ * A supervisor of blocks on the remote host, over one long session of a connection, and the surroundings of blocks there.
+ * If code kills or stops the supervisor, everything that blocks have started ends with it.
  */
 export class SshPlace implements SupervisedPlace {
   readonly runner: Supervisor;
@@ -39,7 +39,7 @@ export class SshPlace implements SupervisedPlace {
     this.#name = name;
     this.#process = started.process;
     this.runner = started.supervisor;
-    // The connection by itself does not keep Node alive.
+    // The connection alone does not keep Node alive.
     const { child } = this.#process;
     child.unref();
     for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
@@ -48,7 +48,7 @@ export class SshPlace implements SupervisedPlace {
   /**
    * Starts a supervisor.
    *
-   * @param name - a new one for each.
+   * @param name - must be unique for each supervisor.
    * @throws BackendUnavailableError if it does not start, or the connection is gone; `signal.reason` if it is aborted first.
    */
   static async open(link: SshLink, options: SshExecutorOptions, name: string, signal: AbortSignal): Promise<SshPlace> {
@@ -71,9 +71,9 @@ export class SshPlace implements SupervisedPlace {
   }
 
   /**
-   * The host's `PATH`, to which the supervisor adds where there is none.
+   * The variables, with the host's `PATH` as the default.
    *
-   * @throws InvalidInputError if a shell could not set one of those given.
+   * @throws InvalidInputError if a shell could not set one of them.
    */
   variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     checkOptions(callEnvironment, { env: given }, "executeCodeBlocks");
@@ -103,7 +103,7 @@ export class SshPlace implements SupervisedPlace {
   /**
    * Ends the supervisor, and everything that blocks have started.
    *
-   * @throws BackendUnavailableError if the connection is gone, which ends them, too.
+   * @throws BackendUnavailableError if the connection is gone, which ends them as well.
    */
   end(): Promise<void> {
     this.#ended ??= this.#end(new Error("The session was ended"));
@@ -129,12 +129,11 @@ export class SshPlace implements SupervisedPlace {
   #lose({ message }: Error): void {
     if (this.#ended) return;
     const problem = `The supervisor on ${this.#options.host} was lost: ${message}`;
-    const remedy =
-      "Call again to start a new one. If it happens again, find out what ends programs of the account there.";
+    const remedy = "Call again to start a new one. If it happens again, check what kills programs of that account.";
     this.#ended = this.#end(new BackendUnavailableError(problem, { remedy }));
     this.#ended.then(
       () => this.#onLost(problem),
-      // The connection is gone, which tells that by itself.
+      // The connection is gone, which it reports itself.
       () => {},
     );
   }
@@ -188,7 +187,7 @@ function notStarted(host: string, cause: unknown, said: string): BackendUnavaila
   const reason = `${cause instanceof Error ? cause.message : String(cause)} ${said.trim()}`.trim();
   return new BackendUnavailableError(`The supervisor could not be started on ${host}: ${reason}`, {
     remedy:
-      "Install Python 3.8 or later there, and let sshd open one more session (MaxSessions); or leave out `warm` and `stateful`.",
+      "Install Python 3.8 or later there, and let sshd allow one more session (MaxSessions); or leave out `warm` and `stateful`.",
     cause,
   });
 }

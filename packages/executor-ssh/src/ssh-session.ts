@@ -20,9 +20,9 @@ import { runRemoteBlock } from "./run/run-block.ts";
 import { callEnvironment } from "./ssh-executor-options.ts";
 import { SshLink, type LinkRequest } from "./ssh-link.ts";
 
-/** What a session is made for. */
+/** What a session needs. */
 export interface SessionRequest extends Omit<LinkRequest, "ready"> {
-  /** The functions that travel to the code. */
+  /** The functions that are copied to the host. */
   readonly functions: readonly unknown[];
   /** The connection broke and was replaced: everything on the host except the work directory is gone. */
   readonly onReplaced: () => void;
@@ -39,7 +39,7 @@ export class SshSession implements BackendSession {
   #link: SshLink | undefined;
   #connecting: Promise<SshLink> | undefined;
   readonly #closing = new AbortController();
-  /** How programs there reach functions of the host. */
+  /** How programs there reach host functions. */
   #calls: { readonly carrier: CallCarrier; readonly address: string } | undefined;
 
   private constructor(request: SessionRequest) {
@@ -99,7 +99,9 @@ export class SshSession implements BackendSession {
     const link = this.#current;
     const language = link.languages.found.get(block.language);
     if (!language) {
-      throw new InvalidInputError(`No command runs ${block.language}`, { remedy: "Restart the executor." });
+      throw new InvalidInputError(`No command is configured for ${block.language}`, {
+        remedy: "Restart the executor.",
+      });
     }
     checkOptions(callEnvironment, { env: block.env }, "executeCodeBlocks");
     const number = link.nextBlock();
@@ -146,7 +148,7 @@ export class SshSession implements BackendSession {
 
   async repair(signal: AbortSignal): Promise<void> {
     await this.ready(signal);
-    // Code may have ended the carrier of calls: the next call gets another.
+    // Code may have ended the carrier of calls: the next call gets a new one.
     if (this.#calls?.carrier.isOpen !== false) return;
     this.#calls = undefined;
     this.#request.onReplaced();
@@ -165,13 +167,13 @@ export class SshSession implements BackendSession {
     await this.#link?.close();
   }
 
-  /** Stays the same until there is another link: a call while the host is away retries, and learns why it fails. */
+  /** Stays the same until there is a new link: calls while the host is unreachable retry, and report why they fail. */
   get #current(): SshLink {
     if (this.#link) return this.#link;
     throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
   }
 
-  /** The connection, a new one if the last one broke. */
+  /** The connection; a new one if the last one broke. */
   async ready(signal: AbortSignal): Promise<SshLink> {
     if (this.#closing.signal.aborted) throw stopped();
     if (this.#link && !this.#link.connection.lost) return this.#link;

@@ -6,8 +6,8 @@ import { SshPlace } from "./ssh-place.ts";
 import type { SessionRequest, SshSession } from "./ssh-session.ts";
 
 /**
- * A session whose blocks are run by a supervisor on the remote host, a Python program: it can keep interpreters waiting for
- * blocks, or have them live on. The connection and the files are those of another session.
+ * A session whose blocks are run by a supervisor on the remote host. It is a Python program that can keep interpreters
+ * waiting for blocks, or alive between them. The connection and the files are those of another session.
  */
 export class SupervisedSshSession extends SupervisedSession<SshPlace> {
   readonly #connected: SshSession;
@@ -26,7 +26,7 @@ export class SupervisedSshSession extends SupervisedSession<SshPlace> {
   /**
    * Starts the supervisor.
    *
-   * @param connected - is closed with this session, or if it does not open.
+   * @param connected - closed together with this session, or if it does not open.
    * @throws BackendUnavailableError if it does not start.
    */
   static async open(
@@ -60,7 +60,7 @@ export class SupervisedSshSession extends SupervisedSession<SshPlace> {
     return keepingAlive(super.runProgram(program));
   }
 
-  /** With the supervisor ends everything that blocks have started, whatever they did to it. */
+  /** Ends the supervisor, and with it everything that blocks have started, whatever they did to it. */
   override async reset(signal: AbortSignal): Promise<void> {
     await this.current?.end().catch(() => {});
     await this.ready(signal);
@@ -88,7 +88,7 @@ export class SupervisedSshSession extends SupervisedSession<SshPlace> {
 const memorySentence =
   "\nThe block was killed, and the host has killed processes because it was out of memory. Process less data at a time.\n";
 
-/** What runs keeps this program alive, as the connection by itself does not. */
+/** Keeps this program alive while something runs, since the connection alone does not. */
 async function* keepingAlive<Event, Outcome>(
   events: AsyncGenerator<Event, Outcome, void>,
 ): AsyncGenerator<Event, Outcome, void> {

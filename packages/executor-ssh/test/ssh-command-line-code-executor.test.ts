@@ -132,7 +132,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       const directory = await temporaryDirectory();
       await writeFile(path.join(directory, "file"), "");
       const error = await failure({ workDir: path.join(directory, "file/below") });
-      expect(error.message).toMatch(/cannot run blocks: the work directory cannot be made: .*Not a directory/);
+      expect(error.message).toMatch(/cannot run blocks: the work directory could not be created: .*Not a directory/);
       await gone(10_000);
     });
   });
@@ -199,7 +199,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       const config = await readFile(server?.configFile ?? "", "utf8");
       await writeFile(configFile, config.replace("client_key", "other_key"));
       const error = await failure({ configFile });
-      expect(error.message).toMatch(/Permission denied.*Give an `identityFile`/s);
+      expect(error.message).toMatch(/Permission denied.*Set `identityFile`/s);
       await expect(
         bash(create({ configFile, identityFile: `${server?.directory}/client_key` }), "echo in"),
       ).resolves.toMatchObject({ output: "in\n" });
@@ -240,7 +240,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
 
     it("options that are the executor's own, and hosts that are options", () => {
       expect(() => create({ options: { controlpath: "/tmp/x" } })).toThrow(
-        /"options.controlpath" is not valid. It is set by the executor itself: leave it out/,
+        /"options.controlpath" is not valid. It is set by the executor: remove it/,
       );
       expect(() => create({ options: { "Port\nHost": "x" } })).toThrow(/ssh_config\(5\)/);
       expect(() => create({ host: "-oProxyCommand=touch /tmp/x" })).toThrow(

@@ -61,7 +61,7 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
   }
 
   /**
-   * Whether the interpreters of the last start run inside an OS sandbox as well, and why not; `undefined` before it.
+   * Whether the interpreters also run inside an OS sandbox, and if not, why; `undefined` before the first start.
    * `capabilities.isolation` is `"wasm"` either way.
    */
   get osSandbox(): OsSandboxUse | undefined {

@@ -13,9 +13,9 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
    */
   readonly languages?: readonly WasmLanguage[];
   /**
-   * Memory limit of each interpreter in bytes, from 64 MiB to 4 GiB. Beyond it, Python raises `MemoryError`, and
-   * JavaScript throws `InternalError: out of memory`. Memory that the interpreter's limit does not count (its file system's buffers, for example) ends the program once the process uses
-   * 512 MiB more than this. Default: 512 MiB.
+   * Memory limit of each interpreter in bytes, between 64 MiB and 4 GiB. Beyond it, Python raises `MemoryError`, and
+   * JavaScript throws `InternalError: out of memory`. Memory that this limit does not cover, such as file buffers, ends the
+   * program once the process uses 512 MiB more than the limit. Default: 512 MiB.
    */
   readonly memoryBytes?: number;
   /**
@@ -28,7 +28,7 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
    * in the user's cache directory. A directory that others may write to is not used.
    */
   readonly cacheDirectory?: string;
-  /** Packages of Python beside its standard library. They are installed before the first block. Default: none. */
+  /** Python packages besides the standard library, installed before the first block. Default: none. */
   readonly packages?: WasmPackages;
   /**
    * Directory on this host where pictures and other rich outputs of Python blocks are saved, created if it is missing.
@@ -36,13 +36,13 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
    */
   readonly outputDir?: string;
   /**
-   * Runs the interpreters' processes inside an OS sandbox as well, a third wall, which on Linux bubblewrap makes. `true`: it
-   * must work, or the start fails. `"auto"`: where it works; `executor.osSandbox` says whether. Default: `"auto"`.
+   * Also run the interpreters' processes inside an OS sandbox, as a third barrier; on Linux, bubblewrap provides it. `true`:
+   * the start fails without it. `"auto"`: use it where it works; `executor.osSandbox` says whether. Default: `"auto"`.
    */
   readonly osSandbox?: boolean | "auto";
 }
 
-/** All of them. */
+/** All languages. */
 export const wasmLanguages: readonly WasmLanguage[] = ["python", "javascript", "typescript"];
 const mebibyte = 1_048_576;
 

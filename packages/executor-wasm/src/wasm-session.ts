@@ -37,7 +37,7 @@ export interface WasmSessionOptions {
   readonly functions: { readonly forget: () => void; readonly setUpAgain: () => Promise<void> };
 }
 
-/** A file system in this process's memory, and interpreters in processes of their own. */
+/** A file system in this process's memory, and interpreters in their own processes. */
 export class WasmSession implements BackendSession {
   readonly files: RemoteFiles;
   readonly #options: WasmSessionOptions;
@@ -86,7 +86,7 @@ export class WasmSession implements BackendSession {
   }
 
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    // An earlier block may have ended its interpreter, but succeeded.
+    // An earlier block may have ended its interpreter although it succeeded.
     if ((await this.#replaceEnded(block.signal)) && block.setup !== true) await this.#options.functions.setUpAgain();
     if (block.filename !== undefined) await this.files.write(block.filename, block.code);
     const engine = engineOf(block.language);

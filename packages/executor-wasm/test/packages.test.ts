@@ -46,7 +46,7 @@ describe("packages from a folder", minutes, () => {
     const code = "import two, shared; print(two.version, shared.version)";
     expect(await place.run({ wheels, install: ["two", "one"] }, code)).toBe("1.0 1.5\n");
     expect(await place.refusal({ wheels, install: ["two>=2", "one"] })).toMatch(
-      /no version meets shared<2 \(one 1\.0\), shared>=2 \(two 2\.0\)\. There is 2\.5, 1\.5\./,
+      /no version meets shared<2 \(one 1\.0\), shared>=2 \(two 2\.0\)\. Available: 2\.5, 1\.5\./,
     );
   });
 
@@ -141,14 +141,14 @@ describe("wheels that do not fit", minutes, () => {
       wheel({ name: "numeric", tag: "cp313-cp313-pyodide_2025_0_wasm32" }),
     );
     expect(await place.refusal({ wheels, install: ["numeric"] })).toMatch(
-      /numeric: no wheel fits this interpreter, which is Python 3\.14\.\d+ in WebAssembly\. There is numeric-1\.0-cp31\S+\.whl, numeric-\S+\.whl; needed is one whose name ends in py3-none-any\.whl or cp314-cp314-pyemscripten_2026_0_wasm32\.whl/,
+      /numeric: no wheel fits this interpreter, Python 3\.14\.\d+ in WebAssembly\. Available: numeric-1\.0-cp31\S+\.whl, numeric-\S+\.whl\. Provide a wheel whose name ends in py3-none-any\.whl or cp314-cp314-pyemscripten_2026_0_wasm32\.whl/,
     );
     expect(await place.refusal({ wheels, install: ["absent"] })).toMatch(
-      /absent: there is no wheel of it in the folder/,
+      /absent: there is no wheel for it in the folder/,
     );
-    expect(await place.refusal({ wheels, install: ["not a name"] })).toMatch(/'not a name' is not a requirement/);
-    expect(await place.refusal({ wheels, install: ["tool @ https://example.com/tool.whl"] })).toMatch(/names a URL/);
-    expect(await place.refusal({ wheels: `${wheels}/none`, install: ["tool"] })).toMatch(/cannot be opened: ENOENT/);
+    expect(await place.refusal({ wheels, install: ["not a name"] })).toMatch(/'not a name' is not a valid requirement/);
+    expect(await place.refusal({ wheels, install: ["tool @ https://example.com/tool.whl"] })).toMatch(/is a URL/);
+    expect(await place.refusal({ wheels: `${wheels}/none`, install: ["tool"] })).toMatch(/could not be opened: ENOENT/);
   });
 
   it.each([
@@ -225,7 +225,7 @@ describe("code that installs packages", minutes, () => {
     expect(await run(`${install("later")}import later; print(micropip.list())`)).toBe(
       "{'late': '1.0', 'later': '1.0', 'tool': '1.0'}\n",
     );
-    expect(await run(install("absent"))).toMatch(/ValueError: absent: there is no wheel of it/);
+    expect(await run(install("absent"))).toMatch(/ValueError: absent: there is no wheel for it/);
     await executor.restart();
     expect(await run("import late, later, tool; print(tool.version)")).toBe("1.0\n");
   });

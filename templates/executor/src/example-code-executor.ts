@@ -18,13 +18,13 @@ import {
 } from "@fenced/executor-kit";
 import { exampleExecutorOptions, type ExampleExecutorOptions } from "./example-executor-options.ts";
 
-/** What the names of the executor's own files in the workspace begin with. */
+/** Prefix of the executor's own files in the workspace. */
 const ownPrefix = ".fenced-";
 /** Where Node looks for the package of functions. */
 const packages = "node_modules/";
 
 /**
- * Runs JavaScript blocks, each in a new Node process of this host. **Nothing stands between the code and the host.**
+ * Runs JavaScript blocks, each in a new Node process on this host. **Nothing separates the code from the host.**
  *
  * @example
  * await using executor = new ExampleCodeExecutor();
@@ -47,7 +47,7 @@ export class ExampleCodeExecutor extends BaseCodeExecutor {
     this.#options = checked;
   }
 
-  // What does not hold for the backend is said here, and the conformance suite leaves out what it says.
+  // Declare here what the backend cannot do: the conformance suite leaves it out.
   protected readonly offered: ExecutorCapabilities = {
     languages: ["javascript"],
     stateful: false,
@@ -72,7 +72,7 @@ class ExampleSession implements BackendSession {
   readonly files: DirectoryFiles;
   readonly #workspace: string;
   readonly #cleanupTempFiles: boolean;
-  /** The variable by which everything that this session started is found, wherever it went. */
+  /** The variable that identifies everything that this session started, wherever it runs. */
   readonly #mark: { readonly name: string; readonly value: string };
   readonly #leash: Leash;
   /** The main processes of all blocks so far. */
@@ -84,7 +84,7 @@ class ExampleSession implements BackendSession {
     this.#mark = { name: "FENCED_SESSION", value: id };
     const isHidden = (file: string): boolean => file.startsWith(ownPrefix) || file.startsWith(packages);
     this.files = new DirectoryFiles(workspace, { isHidden });
-    // If this program dies first, nothing is left behind either.
+    // Even if this program is killed, nothing is left behind.
     this.#leash = new Leash({ mark: this.#mark, remove: [workspace] });
   }
 
@@ -113,7 +113,7 @@ class ExampleSession implements BackendSession {
       return { ...outcome, codeFile };
     } finally {
       const temporary = block.filename === undefined && this.#cleanupTempFiles;
-      // The block may have removed it: its result counts all the same.
+      // The block may have removed it, which does not affect its result.
       if (temporary) await this.files.remove(file).catch(() => {});
     }
   }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ExampleCodeExecutor } from "../src/index.ts";
 
-// What is special to this executor. What all executors do is in the conformance suite.
+// Tests of what is special to this executor. The conformance suite covers what all executors do.
 it("runs each block in a process of its own, in its workspace", async () => {
   await using executor = new ExampleCodeExecutor();
   await executor.files.write("data.txt", "from outside");

@@ -4,7 +4,7 @@ import theme from "vitepress/theme-without-fonts";
 import { h, type VNode } from "vue";
 import "./style.css"; // After the theme's, which it overrides.
 
-/** Under a package's page: the way to its API reference. */
+/** The link below a package's page to its API reference. */
 function apiLink(): VNode | undefined {
   const [, name] = /^packages\/(.+)\.md$/.exec(useData().page.value.relativePath) ?? [];
   if (name === undefined) return undefined;

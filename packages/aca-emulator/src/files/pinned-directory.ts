@@ -3,14 +3,14 @@ import { constants } from "node:fs";
 import { chmod, lstat, open, opendir, rename, rmdir, unlink, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 
-// On Windows these are undefined, which adds nothing to other flags.
+// On Windows these are undefined, which has no effect in a bitwise OR.
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** Linux's `O_PATH`, which Node does not name: opens even what may not be read. */
+/** Linux's `O_PATH`, for which Node has no constant: opens even entries that may not be read. */
 const withoutReading = 0o10000000;
 
 /**
  * An open directory. On Linux its entries are reached through the descriptor, so code that swaps a directory for a
- * link meanwhile cannot lead the host out of it. Elsewhere they are reached by path.
+ * link in the meantime cannot lead the host out of it. Elsewhere they are reached by path.
  */
 export class PinnedDirectory implements AsyncDisposable {
   readonly #place: string;
@@ -52,7 +52,7 @@ export class PinnedDirectory implements AsyncDisposable {
   async remove(name: string, signal: AbortSignal): Promise<void> {
     if (await this.#removeOne(name)) return;
     const removed = `.removed-${randomUUID()}`;
-    // It disappears at once, and is out of the way of anything created under the old name meanwhile.
+    // It disappears at once, and is out of the way of anything created under the old name in the meantime.
     await rename(this.entry(name), this.entry(removed));
     const left = [removed];
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
@@ -98,7 +98,7 @@ export class PinnedDirectory implements AsyncDisposable {
         moved.push(place);
       }
     } catch (error) {
-      // It was swapped meanwhile: the next look shows for what.
+      // It was swapped in the meantime: the next attempt shows for what.
       if (!hasCode(error, "ENOENT", "ENOTDIR", "ELOOP")) throw error;
     }
     return moved;

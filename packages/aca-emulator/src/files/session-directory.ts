@@ -18,14 +18,14 @@ export interface FileResource {
   readonly directory: string;
 }
 
-/** The most entries of one list. */
+/** Maximum number of entries in one list. */
 const mostEntries = 20_000;
 /** Milliseconds for which code that keeps creating files can keep a call busy. */
 const patienceMs = 60_000;
-// Non-blocking, because a named pipe that code left there would block the reader or writer for ever.
+// Non-blocking, because a named pipe that code left there would block the reader or writer forever.
 const carefully = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** The files of one session. No path and no symbolic link leads out of them, even if code swaps it meanwhile. */
+/** The files of one session. No path and no symbolic link leads out of them, even if code swaps it in the meantime. */
 export class SessionDirectory {
   readonly #root: string;
   readonly #uploads: string;
@@ -122,7 +122,7 @@ export class SessionDirectory {
       if (!resource) continue;
       if (found.push(resource) > mostEntries) throw tooMany();
       if (!recursive || resource.type === "file" || way.depth >= deepest) continue;
-      // A directory that is gone by now, or was swapped for a link, has nothing to list.
+      // A directory that has been deleted or swapped for a link in the meantime has nothing to list.
       const entered = await way.enter(name).catch(() => false);
       if (entered === false) continue;
       await this.#collect(way, { found, recursive, signal });
@@ -144,7 +144,7 @@ export class SessionDirectory {
     );
   }
 
-  /** Walks to a directory, and calls `use` while everything on the way is held open. */
+  /** Walks to a directory, and calls `use` while all directories on the way are held open. */
   async #at<T>(
     parts: readonly string[],
     given: string,
@@ -187,7 +187,7 @@ function partsOf(given: string): string[] {
 }
 
 function notAFile(file: string): ServiceFailure {
-  return new ServiceFailure(400, "NotAFile", `${file} is not a file.`);
+  return new ServiceFailure(400, "NotAFile", `${file} is not a regular file.`);
 }
 
 function tooMany(): ServiceFailure {

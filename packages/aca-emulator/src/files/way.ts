@@ -3,7 +3,7 @@ import path from "node:path";
 import { ServiceFailure } from "../service-failure.ts";
 import { hasCode, PinnedDirectory } from "./pinned-directory.ts";
 
-/** The base class of the files, as code sees it. */
+/** The root of the files, as code sees it. */
 const mountPoint = "/mnt/data";
 /** The longest path to a file, in directories: each is held open on the way. */
 export const deepest = 64;
@@ -62,7 +62,7 @@ export class Way implements AsyncDisposable {
       if (create) await this.#make(part);
       await this.enter(part);
     }
-    if (stopAtLast) throw new ServiceFailure(400, "NotAFile", "The path leads to a directory.");
+    if (stopAtLast) throw new ServiceFailure(400, "NotAFile", "The path names a directory.");
     return undefined;
   }
 
@@ -104,5 +104,5 @@ export class Way implements AsyncDisposable {
 
 /** The refusal of a path that leads out of the session's files. */
 export function outside(): ServiceFailure {
-  return new ServiceFailure(400, "InvalidPath", `The path leads out of ${mountPoint}.`);
+  return new ServiceFailure(400, "InvalidPath", `The path is outside ${mountPoint}.`);
 }

@@ -43,7 +43,7 @@ export class AccessGuard {
       throw new ServiceFailure(403, "HostNotAllowed", "Host not allowed; add it with --allow-host.");
     }
     if (origin !== undefined && !this.#isOurs(origin)) {
-      throw new ServiceFailure(403, "OriginNotAllowed", "Pages of other sites cannot call this server.");
+      throw new ServiceFailure(403, "OriginNotAllowed", "Pages of other sites may not call this server.");
     }
   }
 

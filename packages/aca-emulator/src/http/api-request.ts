@@ -118,11 +118,11 @@ async function sendFile(response: ServerResponse, { status, headers, file }: Ans
       "content-type": "application/octet-stream",
       "content-length": String(size),
     });
-    // Anything that the code appends meanwhile would exceed the announced length.
+    // Anything that the code appends in the meantime would exceed the announced length.
     if (size > 0) await pipeline(file.createReadStream({ start: 0, end: size - 1 }), response);
     else response.end();
   } catch {
-    // The client is gone, or the file became shorter: ending the connection is all that is left.
+    // The client is gone, or the file became shorter: the connection can only be closed.
     response.destroy();
   } finally {
     await file.close().catch(() => {});

@@ -116,7 +116,7 @@ async function handleSession(pool: EmulatedPool, request: ApiRequest): Promise<A
 
 async function describePool(pool: EmulatedPool, request: ApiRequest): Promise<Answer> {
   if (request.method !== "GET" || request.path.length !== 1) throw unknownOperation(request);
-  if (request.identifier === "") throw new ServiceFailure(400, "InvalidIdentifier", "Give an identifier.");
+  if (request.identifier === "") throw new ServiceFailure(400, "InvalidIdentifier", "The query needs an identifier.");
   return {
     status: 200,
     body: {

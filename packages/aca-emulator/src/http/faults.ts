@@ -16,7 +16,7 @@ export interface FaultAim {
 /** A fault to inject. */
 export type Fault = FaultAim &
   (
-    | { /** Waits before the request is looked at. */ readonly kind: "latency"; readonly milliseconds: number }
+    | { /** Waits before the request is processed. */ readonly kind: "latency"; readonly milliseconds: number }
     | {
         /** 429: the pool is full. The request is not carried out. */
         readonly kind: "too-many-requests";
@@ -39,7 +39,7 @@ export type Fault = FaultAim &
     | { /** 401, as for an expired token. */ readonly kind: "expired-token" }
     | { /** 403: the caller lacks the role. */ readonly kind: "forbidden" }
     | {
-        /** The session ends before the request is looked at, as if its cooldown were over. */ readonly kind: "expired-session";
+        /** The session ends before the request is processed, as if its cooldown were over. */ readonly kind: "expired-session";
       }
   );
 
@@ -122,7 +122,7 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
 
 /** @throws ServiceFailure if the value is not a list of faults. */
 export function parseFaults(value: unknown): Fault[] {
-  if (!Array.isArray(value)) throw new ServiceFailure(400, "InvalidFault", "The faults are not a list.");
+  if (!Array.isArray(value)) throw new ServiceFailure(400, "InvalidFault", "The faults must be a list.");
   return value.map((each: unknown) => {
     if (isFault(each)) return each;
     throw new ServiceFailure(400, "InvalidFault", `${JSON.stringify(each)} is not a fault.`);

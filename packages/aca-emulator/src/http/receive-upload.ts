@@ -13,7 +13,7 @@ const multipartOverhead = 64 * 1024;
 /**
  * Writes the field `file` of a multipart request into `directory` of the session. The content is streamed.
  *
- * @throws ServiceFailure if there is none, if it is too large, or if the body ends early; nothing is then written.
+ * @throws ServiceFailure if there is none, if it is too large, or if the body ends early; in these cases nothing is written.
  */
 export async function receiveUpload(
   files: SessionDirectory,
@@ -95,5 +95,5 @@ function malformed(message: string): ServiceFailure {
 }
 
 function tooLarge(): ServiceFailure {
-  return new ServiceFailure(413, "FileTooLarge", `A file can have at most ${uploadLimit} bytes.`);
+  return new ServiceFailure(413, "FileTooLarge", `A file may have at most ${uploadLimit} bytes.`);
 }

@@ -80,7 +80,7 @@ async function handleApi(
   { message, response }: { readonly message: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
   const path = pathInPool(url, emulation.poolPath);
-  if (!path) throw unauthorized("The address is not that of a pool");
+  if (!path) throw unauthorized("The URL is not that of a pool");
   const identifier = url.searchParams.get("identifier") ?? "";
   const endpoint = `${url.origin}${emulation.poolPath}`;
   const request = { method: message.method ?? "GET", path, query: url.searchParams, identifier, endpoint, message };
@@ -103,9 +103,9 @@ async function handleApi(
 interface Suffering {
   carriedOut: boolean;
   dropped: boolean;
-  /** Sent at once. */
+  /** Sent immediately. */
   refused?: Answer;
-  /** Sent in place of the answer. */
+  /** Sent instead of the answer. */
   spoilt?: Answer;
 }
 

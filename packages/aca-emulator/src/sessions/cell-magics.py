@@ -1,4 +1,4 @@
-"""What IPython understands besides Python, as far as code in sessions needs it: `!command` and `%magic` (Python 3.8 or later)."""
+"""The parts of IPython's syntax that code in sessions needs: `!command` and `%magic` (Python 3.8 or later)."""
 
 import ast
 import os
@@ -55,7 +55,7 @@ class Events:
 
 
 class Shell:
-    """Stands in for IPython's shell: what `get_ipython()` gives."""
+    """A substitute for IPython's shell, which `get_ipython()` returns."""
 
     def __init__(self, module):
         self.user_ns = module.__dict__

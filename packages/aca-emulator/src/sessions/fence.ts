@@ -14,7 +14,7 @@ export interface Fence {
 const namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 const variants = [namespaces, ["--user", "--map-root-user", ...namespaces]];
 
-/** Capabilities with which a root session could change the machine itself. It keeps those for files and processes. */
+/** Capabilities with which a root session could change the machine itself. It keeps the capabilities for files and processes. */
 const machine =
   "sys_admin,sys_module,sys_rawio,sys_boot,sys_time,sys_ptrace,sys_resource,mknod,net_admin,net_raw,syslog";
 const without = machine.replaceAll(/(^|,)/g, "$1-");
@@ -28,7 +28,7 @@ shift && exec "$@"`;
 
 let found: Fence | undefined;
 
-/** The best fence that this system allows: Linux namespaces, as root or as a user who may create them, else none. */
+/** The best fence that this system allows: Linux namespaces, as root or as a user who may create them, otherwise none. */
 export function findFence(): Fence {
   found ??= probe();
   return found;

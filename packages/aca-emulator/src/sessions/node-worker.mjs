@@ -9,14 +9,14 @@ import { start, Recoverable } from "node:repl";
 import { PassThrough } from "node:stream";
 import { inspect } from "node:util";
 
-/** The most characters of a value in an answer. */
+/** Maximum characters of a value in an answer. */
 const largestValue = 16 * 1024 * 1024;
 
 const server = start({ input: new PassThrough(), output: new PassThrough(), prompt: "", useGlobal: true });
 Reflect.set(globalThis, "require", createRequire(`${process.cwd()}/`));
 
 /**
- * What the code throws comes through the call back or, in some versions of Node, only through the REPL's domain.
+ * Errors of the code arrive through the callback or, in some versions of Node, only through the REPL's domain.
  *
  * @type {(error: unknown) => void}
  */

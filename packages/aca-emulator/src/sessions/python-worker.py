@@ -14,7 +14,7 @@ import traceback
 import types
 import warnings
 
-# The most characters of a value in an answer.
+# Maximum characters of a value in an answer.
 LARGEST_VALUE = 16 * 1024 * 1024
 
 
@@ -105,7 +105,7 @@ class Cells:
 
 
 class Publisher:
-    """Takes what code displays: pictures become part of the cell's answer, and text is printed."""
+    """Receives what code displays: pictures become part of the cell's answer, and text is printed."""
 
     def __init__(self, cells):
         self.cells = cells
@@ -137,7 +137,7 @@ def printed(value):
 
 
 def offer_display(cells):
-    """Shows what code hands to IPython's display, as the service's kernels do; a substitute where there is no IPython."""
+    """Shows what code passes to IPython's display, as the service's kernels do; provides a substitute if IPython is missing."""
 
     def display(*values, **_options):
         for value in values:
@@ -169,7 +169,7 @@ def offer_display(cells):
 
 
 def work(tasks, replies, magics):
-    """Runs tasks one after another, until there are no more."""
+    """Runs tasks one after another until there are none left."""
     warnings.filterwarnings("ignore", message=".*non-interactive.*")
     sys.stdin = open(0, encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):

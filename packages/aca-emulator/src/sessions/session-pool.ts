@@ -75,7 +75,7 @@ export class SessionPool {
   }
 
   #make(identifier: string): Session {
-    // A request that a fault delayed may come after the end, and nobody would end a session created for it.
+    // A request that a fault has delayed may arrive after the end, and nothing would end a session created for it.
     if (this.#closed) throw new ServiceFailure(503, "Stopped", "The emulator was stopped.");
     if (this.#expired.has(identifier)) throw notFound(identifier);
     if (this.#sessions.size + this.#ending.size >= this.#rules.maxSessions) {

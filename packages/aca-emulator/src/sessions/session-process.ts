@@ -58,7 +58,7 @@ export class SessionProcess {
 
   /** Runs code, one piece at a time; drops output beyond `limit` bytes per stream. */
   async run(id: string, code: string, limit: number): Promise<RunReport> {
-    // Nobody would answer: this code may have waited behind other code that ended with the process.
+    // This code may have waited behind other code that ended with the process, so no answer would come.
     if (this.#over) return this.#over;
     const report = new Promise<RunReport>((resolve) => {
       this.#waiting.set(id, resolve);
@@ -107,7 +107,7 @@ export class SessionProcess {
     for (const id of this.#waiting.keys()) this.#answer(id, this.#over);
   }
 
-  /** Splits the data into lines, each a report. Without a fence, code can write there, too: other lines are dropped. */
+  /** Splits the data into lines, each a report. Without a fence, code can write there as well: other lines are dropped. */
   #lineReader(): (piece: Buffer) => void {
     let pieces: Buffer[] = [];
     let length = 0;
@@ -142,7 +142,7 @@ export class SessionProcess {
   }
 }
 
-/** Hides the host's variables from the code, which sees what a fresh container would have. */
+/** Hides the host's variables from the code, which sees the variables of a fresh container. */
 function sessionEnvironment(): NodeJS.ProcessEnv {
   return {
     PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",

@@ -11,7 +11,7 @@ export interface ExecutionRequest {
   readonly code: string;
   /** Seconds. */
   readonly timeout: number;
-  /** Bytes of each stream that are kept. */
+  /** Maximum bytes to keep of each stream. */
   readonly outputLimit: number;
   /** Forget the variables first. */
   readonly emptyKernel: boolean;
@@ -61,7 +61,7 @@ export class Execution {
   }
 }
 
-/** How many finished executions of a session are kept for queries, and how many characters in all. */
+/** How many finished executions of a session are kept for queries, and how many characters in total. */
 const [mostRemembered, mostCharacters] = [1000, 64 * 1024 * 1024];
 
 /** Milliseconds that a session has to end interrupted code before its process is killed. */

@@ -1,6 +1,6 @@
 """
-A session's supervisor (Python 3.8 or later, standard library only). It takes one task after another from standard input
-as lines of JSON, has a worker run it, captures what the worker and its children write, and answers on standard output.
+A session's supervisor (Python 3.8 or later, standard library only). It reads one task after another from standard input
+as lines of JSON, lets a worker run it, captures what the worker and its children write, and answers on standard output.
 When its input ends, which happens however the emulator dies, it kills everything that the session started.
 """
 
@@ -149,7 +149,7 @@ class Session:
 
 
 def read_answer(line):
-    """Reads what a worker says, or what code writes in its place."""
+    """Reads the answer of a worker, or what code writes in its place."""
     try:
         answer = json.loads(line)
         if isinstance(answer, dict) and isinstance(answer.get("status"), str):

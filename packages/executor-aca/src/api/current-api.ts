@@ -32,7 +32,7 @@ export interface PoolHabits {
   keepsOperationIds: boolean | undefined;
 }
 
-/** Seconds that the service gets beyond the block's own limit, so that this side ends the block. */
+/** Seconds added to the block's own limit for the service, so that this side ends the block first. */
 const graceSeconds = 5;
 const longestSeconds = 86_400;
 const [firstPollMs, longestPollMs] = [50, 2000];
@@ -69,7 +69,7 @@ export class CurrentApi implements SessionApi {
     } catch (error) {
       order.signal.throwIfAborted();
       if (order.repeatable) throw error;
-      // The code may have run, whatever the service answers from now on, even that the session is gone.
+      // The code may have run, whatever the service answers from now on, even if it says that the session is gone.
       const reason = error instanceof Error ? error.message : String(error);
       throw new OutcomeUnknownError(`The service accepted a block, but did not report how it ended (${reason})`, {
         cause: error,
@@ -123,7 +123,7 @@ export class CurrentApi implements SessionApi {
     };
   }
 
-  /** Sends an order until the service has it, or has failed for as long as calls are retried. */
+  /** Sends an order until the service has accepted it, or has failed for as long as calls are retried. */
   async #submit(order: ExecutionOrder): Promise<Execution> {
     const id = randomUUID();
     let giveUp = Infinity;
@@ -199,7 +199,7 @@ export class CurrentApi implements SessionApi {
   /**
    * Looks for an execution whose answer was lost.
    *
-   * @returns `undefined` if the service never got it: it is then safe to send it again.
+   * @returns `undefined` if the service never received it, so that it is safe to send it again.
    * @throws OutcomeUnknownError if there is no way to know.
    */
   async #find(id: string, order: ExecutionOrder, lost: unknown): Promise<Execution | undefined> {

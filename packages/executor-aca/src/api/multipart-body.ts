@@ -11,12 +11,12 @@ export interface MultipartBody {
 /**
  * A body that uploads `content` in the field `file`.
  *
- * @throws InvalidInputError if the name contains a backslash: some servers treat it as an escape, and store another
- * name.
+ * @throws InvalidInputError if the name contains a backslash: some servers treat it as an escape, and store a
+ * different name.
  */
 export function multipartBody(name: string, content: FileContent): MultipartBody {
   if (name.includes("\\")) {
-    throw new InvalidInputError(`The file name ${JSON.stringify(name)} has a backslash`, {
+    throw new InvalidInputError(`The file name ${JSON.stringify(name)} contains a backslash`, {
       remedy: "Rename the file.",
     });
   }

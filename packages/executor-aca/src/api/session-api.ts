@@ -17,7 +17,7 @@ export interface ExecutionOrder {
   readonly code: string;
   /** Milliseconds; `Infinity` for no limit. */
   readonly timeoutMs: number;
-  /** Characters of each stream to ask for. */
+  /** Maximum number of characters to request of each stream. */
   readonly maxOutput: number;
   /** Whether running it twice does no harm. */
   readonly repeatable: boolean;
@@ -52,12 +52,12 @@ export interface SessionApi {
   /** Whether files can be in directories. */
   readonly hasDirectories: boolean;
 
-  /** @throws OutcomeUnknownError if it may or may not have run. */
+  /** @throws OutcomeUnknownError if it is unknown whether the code has run. */
   execute(order: ExecutionOrder): Promise<ExecutionAnswer>;
   /** @param cursor - `next` of the previous page. */
   listDirectory(directory: string, cursor: RemotePage["next"], signal: AbortSignal | undefined): Promise<RemotePage>;
   readFile(path: string, signal?: AbortSignal): Promise<RemoteContent>;
-  /** @returns the number of bytes that the service stored, if it says so. */
+  /** @returns the number of bytes that the service stored, if it reports that. */
   writeFile(path: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined>;
   removeFile(path: string, signal?: AbortSignal): Promise<void>;
 }

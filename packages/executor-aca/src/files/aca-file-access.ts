@@ -14,7 +14,7 @@ import { fileError } from "../http/explain-error.ts";
 
 /** Attempts to download a file if the connection breaks in the middle. */
 const downloadAttempts = 4;
-/** Milliseconds that a list and a transfer may take in all: code decides how long both are. */
+/** Maximum milliseconds for a listing and for a transfer: code decides how long both are. */
 const [longestListMs, longestTransferMs] = [600_000, 3_600_000];
 /** Pages that one directory listing may have. */
 const mostPages = 10_000;
@@ -22,7 +22,7 @@ const mostPages = 10_000;
 /** Makes a call in whichever session is current. */
 export type CallSession = <T>(call: (api: SessionApi) => Promise<T>) => Promise<T>;
 
-/** The files of a session: what is below its `/mnt/data`. */
+/** The files of a session, below its `/mnt/data`. */
 export class AcaFileAccess implements RemoteFileAccess {
   readonly maxFileBytes: number = uploadLimit;
   readonly #call: CallSession;
@@ -45,7 +45,7 @@ export class AcaFileAccess implements RemoteFileAccess {
           else yield { path: file, size };
         }
       } catch (error) {
-        // A directory that is gone by now has nothing to list.
+        // A directory that has been deleted in the meantime has nothing to list.
         if (next === directory || !FileNotFoundError.isInstance(error)) throw error;
       }
     }
@@ -109,7 +109,7 @@ export class AcaFileAccess implements RemoteFileAccess {
       await this.#empty(file, signal);
       break;
     }
-    // A symbolic link is in no list; if there is nothing at all, the service says so.
+    // Listings omit symbolic links; if nothing exists, the service reports it.
     await this.#ask(file, (api) => api.removeFile(file, signal));
   }
 
@@ -138,7 +138,7 @@ export class AcaFileAccess implements RemoteFileAccess {
         if (directory !== "." && !api.hasDirectories) throw notThere(given);
         return api.listDirectory(directory, cursor, signal);
       });
-      // Downloads turn names into paths of this host.
+      // Downloads turn names into paths on this host.
       for (const entry of entries) if (isName(entry.name)) yield entry;
       if (next === undefined) return;
       cursor = next;
@@ -187,7 +187,7 @@ function isName(name: string): boolean {
 
 function isLostConnection(error: unknown): boolean {
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  // A client that was closed meanwhile says so on the next call.
+  // A client that was closed in the meantime reports that on the next call.
   if (code === "UND_ERR_DESTROYED") return true;
   return code === "UND_ERR_SOCKET" || code === "ECONNRESET" || code === "UND_ERR_BODY_TIMEOUT";
 }
@@ -212,6 +212,6 @@ function stoppedShort(file: string, stored: number, size: number): BackendUnavai
 
 function changed(file: string): BackendUnavailableError {
   return new BackendUnavailableError(`${JSON.stringify(file)} changed while it was downloaded`, {
-    remedy: "Download it again when nothing writes to it.",
+    remedy: "Download it again once nothing writes to it.",
   });
 }

@@ -4,20 +4,20 @@ import { FunctionSetupError, type FunctionWithRequirements } from "@fenced/core"
  * Checks that a session has the packages that functions need: without egress, which pools lack by default, nothing
  * can be installed.
  *
- * @throws FunctionSetupError if any are missing; names them, and installed packages with similar names.
+ * @throws FunctionSetupError if one is missing; the message names it and installed packages with similar names.
  */
 export function checkPackages(functions: readonly FunctionWithRequirements[], available: readonly string[]): void {
   const names = new Map(available.map((name) => [normalise(name), name]));
   for (const requirement of functions.flatMap((each) => each.requirements.pythonPackages ?? [])) {
     const name = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?/.exec(requirement)?.[0];
-    // A URL or a path does not reveal the package's name; the session finds out whether it can be installed.
+    // A URL or a path does not reveal the package's name; the session will show whether it can be installed.
     if (name === undefined || /^\S*[:/]/.test(requirement) || names.has(normalise(name))) continue;
     const similar = similarNames(normalise(name), names);
     throw new FunctionSetupError(
       `The sessions of this pool do not have the package "${name}", which a function needs`,
       {
         remedy:
-          `${similar.length > 0 ? `There ${similar.length > 1 ? "are" : "is"} ${similar.join(", ")}. ` : ""}Use a package ` +
+          `${similar.length > 0 ? `Did you mean ${similar.join(" or ")}? ` : ""}Use a package ` +
           "that `getAvailablePackages()` lists, or a pool whose image has it.",
       },
     );

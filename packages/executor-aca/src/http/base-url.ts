@@ -5,13 +5,13 @@ const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 /**
  * A pool's address, to which relative paths can be added.
  *
- * @throws InvalidInputError if it is not an address, or would send the token unencrypted.
+ * @throws InvalidInputError if it is not a URL, or would send the token unencrypted.
  */
 export function baseUrl(endpoint: string): URL {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (!url || !["https:", "http:"].includes(url.protocol)) {
-    throw new InvalidInputError(`The poolManagementEndpoint ${JSON.stringify(endpoint)} is not an address`, {
-      remedy: "Give the pool's property poolManagementEndpoint, https://<region>.dynamicsessions.io/subscriptions/...",
+    throw new InvalidInputError(`The poolManagementEndpoint ${JSON.stringify(endpoint)} is not a URL`, {
+      remedy: "Use the pool's property poolManagementEndpoint: https://<region>.dynamicsessions.io/subscriptions/...",
     });
   }
   if (url.protocol === "http:" && !loopback.test(url.hostname)) {

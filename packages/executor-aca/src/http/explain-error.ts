@@ -12,14 +12,14 @@ export function explainError(error: unknown): unknown {
   if (FencedError.isInstance(error)) return error;
   if (error instanceof ConnectionError) {
     return new BackendUnavailableError(`The session pool did not answer: ${error.message}`, {
-      remedy: "Check `poolManagementEndpoint` and the network between here and there.",
+      remedy: "Check `poolManagementEndpoint` and the network connection.",
       cause: error.cause,
     });
   }
   if (!(error instanceof ServiceError)) return error;
   if (error.status === 413) {
     return new InvalidInputError("The file is too large for a session", {
-      remedy: "A file can have at most 128 MB.",
+      remedy: "Use files of at most 128 MB.",
       cause: error,
     });
   }
@@ -29,7 +29,7 @@ export function explainError(error: unknown): unknown {
   return new BackendUnavailableError(`${problem} (${answer})`, { remedy, cause: error });
 }
 
-/** Turns the service's error about a file into one that `WorkspaceFiles` promises. */
+/** Turns the service's error about a file into one that `WorkspaceFiles` documents. */
 export function fileError(error: unknown, file: string): unknown {
   if (!(error instanceof ServiceError) || error.isCapacity || error.isSessionGone) return explainError(error);
   if (error.status === 404) {
@@ -41,14 +41,14 @@ export function fileError(error: unknown, file: string): unknown {
   if (error.status !== 400) return explainError(error);
   if (/path|traversal/i.test(error.code)) return outsideWorkspace(file, error);
   return new InvalidInputError(`The session refused the file name ${JSON.stringify(file)} (${error.reason})`, {
-    remedy: "Name a regular file; `files.list()` shows which there are.",
+    remedy: "Use the name of a regular file; `files.list()` shows which there are.",
     cause: error,
   });
 }
 
 function outsideWorkspace(file: string, cause: unknown): WorkspacePathError {
   return new WorkspacePathError(`The path ${JSON.stringify(file)} is not in the workspace`, {
-    remedy: "Use a path relative to /mnt/data, without `..` and not through a symbolic link that leaves it.",
+    remedy: "Use a path relative to /mnt/data, without `..` and not through a symbolic link that points outside.",
     cause,
   });
 }
@@ -61,27 +61,27 @@ interface Explanation {
 
 const unexplained = {
   problem: "The session pool refused the request",
-  remedy: "Read its answer, and check the pool's logs.",
+  remedy: "Check the answer above and the pool's logs.",
 };
 
 const explanations: readonly Explanation[] = [
   {
     when: ({ status, reason }) => status === 401 && /audience/i.test(reason),
     problem: "The token is for another audience",
-    remedy: "The credential must give tokens for the scope https://dynamicsessions.io/.default.",
+    remedy: "Use a credential that returns tokens for the scope https://dynamicsessions.io/.default.",
   },
   {
     when: ({ status }) => status === 401,
     problem: "The session pool did not accept the token",
     remedy:
-      "Check that `poolManagementEndpoint` is the pool's whole address (az containerapp sessionpool show --query " +
+      "Check that `poolManagementEndpoint` is the pool's full address (az containerapp sessionpool show --query " +
       "properties.poolManagementEndpoint), and that the credential's token is for https://dynamicsessions.io and not expired.",
   },
   {
     when: ({ status }) => status === 403,
     problem: "The caller may not use the session pool",
     remedy:
-      'Give it the role "Azure ContainerApps Session Executor" on the pool; it may take some minutes to take effect.',
+      'Assign the role "Azure ContainerApps Session Executor" on the pool; it may take some minutes to take effect.',
   },
   {
     when: (error) => error.isSessionGone,
@@ -97,7 +97,7 @@ const explanations: readonly Explanation[] = [
   },
   {
     when: ({ status }) => status === 404,
-    problem: "There is no session pool at this address, or it does not know the call",
+    problem: "There is no session pool at this address, or it does not support the call",
     remedy: "Check `poolManagementEndpoint` and `apiVersion`.",
   },
   {

@@ -14,7 +14,7 @@ export interface PoolCall {
   readonly path: readonly string[];
   readonly query: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Created anew for each attempt. */
+  /** Creates a new body for each attempt. */
   readonly body?: () => string | AsyncIterable<Uint8Array>;
   /**
    * Whether the call may be repeated after it may have been carried out. If not, it is repeated only if the service
@@ -31,7 +31,7 @@ export interface PoolAccess {
   /** The pool's address, with a `/` at the end. */
   readonly baseUrl: URL;
   readonly credential: AccessTokenSource;
-  /** Milliseconds for which a call is retried while the service is busy or away. */
+  /** Milliseconds for which a call is retried while the service is busy or unreachable. */
   readonly retryForMs: number;
 }
 
@@ -43,7 +43,7 @@ export const firstPauseMs = 200;
 /** The longest pause between two attempts, in milliseconds, unless the service asks for more. */
 export const longestPauseMs = 5000;
 
-/** Sends calls to a pool, each with a fresh token, and retries them where that is safe and may help. */
+/** Sends calls to a pool, each with a fresh token, and retries them if that is safe and may help. */
 export class PoolClient {
   readonly #access: PoolAccess;
   readonly #settling = new AbortController();
@@ -58,7 +58,7 @@ export class PoolClient {
     return this.#access.baseUrl;
   }
 
-  /** Milliseconds for which a call is repeated while the service is busy or away. */
+  /** Milliseconds for which a call is repeated while the service is busy or unreachable. */
   get retryForMs(): number {
     return this.#access.retryForMs;
   }
@@ -80,8 +80,8 @@ export class PoolClient {
   }
 
   /**
-   * Sends a call, and returns the checked body of the answer. @throws as `send`, and BackendUnavailableError if it does
-   * not fit.
+   * Sends a call, and returns the checked body of the answer. @throws as `send`, and BackendUnavailableError if it
+   * does not match the schema.
    */
   async json<T>(call: PoolCall, schema: z.ZodType<T>): Promise<T> {
     return this.send(call, (response, token) => readJson(response, schema, token));
@@ -179,7 +179,7 @@ export class PoolClient {
     }
     if (answer) return answer.token;
     throw new BackendUnavailableError("The credential returned no token", {
-      remedy: `It must give one for ${tokenScope}.`,
+      remedy: `Use a credential that returns one for ${tokenScope}.`,
     });
   }
 }

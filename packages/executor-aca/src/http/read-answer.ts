@@ -20,7 +20,7 @@ const errorBody = z.object({
  * The body of an answer, checked.
  *
  * @param token - left out of errors, in case the answer repeats it.
- * @throws BackendUnavailableError if it has another shape, ConnectionError if it is incomplete.
+ * @throws BackendUnavailableError if it does not match the schema, ConnectionError if it is incomplete.
  */
 export async function readJson<T>(response: Dispatcher.ResponseData, schema: z.ZodType<T>, token: string): Promise<T> {
   const { text, isCut } = await readText(response, longestAnswer).catch((error: unknown) => {
@@ -29,7 +29,7 @@ export async function readJson<T>(response: Dispatcher.ResponseData, schema: z.Z
   const parsed = isCut ? undefined : schema.safeParse(parseJson(text));
   if (parsed?.success === true) return parsed.data;
   const start = shown(text.slice(0, 4 * longestText), token, true).slice(0, 200);
-  const problem = isCut ? `is longer than ${longestAnswer} bytes` : "is not what its API promises";
+  const problem = isCut ? `is longer than ${longestAnswer} bytes` : "does not match its API";
   throw new BackendUnavailableError(`The session pool's answer ${problem}: ${start}`, {
     remedy: "Check `poolManagementEndpoint` and `apiVersion`.",
     cause: parsed?.error,

@@ -1,9 +1,9 @@
-/** A refusal by the service. It stays inside this package: callers get what `explainError` makes of it. */
+/** A refusal by the service. Internal to this package: callers get the result of `explainError`. */
 export class ServiceError extends Error {
   readonly status: number;
   /** `error.code` of the body; empty if there is none. */
   readonly code: string;
-  /** What the service says about it. */
+  /** The service's explanation. */
   readonly reason: string;
   /** The pause that the service asks for, in milliseconds. */
   readonly retryAfterMs: number | undefined;
@@ -33,7 +33,7 @@ export class ServiceError extends Error {
     );
   }
 
-  /** The service says clearly that it did not carry the request out. */
+  /** The service clearly reports that it did not carry out the request. */
   get isRefusal(): boolean {
     if (this.isCapacity) return true;
     // Without `Retry-After`, it may be a gateway that gave up waiting for its backend.

@@ -4,10 +4,10 @@ import type { FrameConsumer } from "@fenced/executor-kit/supervisor";
 import * as z from "zod";
 import { displayFrame } from "./pump-line.ts";
 
-/** What the pump says about the end of a block. */
+/** The pump's report on the end of a block. */
 export interface BlockEnd {
   readonly exit: number;
-  /** The block has a value or figures, which the service shows when it is asked. */
+  /** Whether the block has a value or figures, which the service shows on request. */
   readonly shows: boolean;
 }
 
@@ -18,13 +18,13 @@ type Bundle = Readonly<Record<string, JsonValue>>;
 
 const bundleForm: z.ZodType<Bundle> = z.record(z.string(), z.json());
 
-/** The most that one display may have; the pump sends less. */
+/** Maximum bytes of one display; the pump sends less. */
 const longestDisplay = 32 * 1024 * 1024;
 
 /** A piece of a block's output, or something that it displays. */
 export type Printed = Extract<BlockEvent, { readonly type: "stdout" | "stderr" }> | { readonly bundle: Bundle };
 
-/** Collects what the pump says about one block. */
+/** Collects the pump's reports on one block. */
 export class BlockFrames implements FrameConsumer {
   readonly number: number;
   end: BlockEnd | undefined;
@@ -43,7 +43,7 @@ export class BlockFrames implements FrameConsumer {
     if (type === "stdout") this.startsLine = data.at(-1) === 10;
   }
 
-  /** @throws Error if the pump would not say that. */
+  /** @throws Error if the pump cannot have sent it. */
   report(type: number, block: number, payload: Buffer): void {
     if (block !== this.number || this.end) return;
     if (type !== displayFrame) {
@@ -58,7 +58,7 @@ export class BlockFrames implements FrameConsumer {
     this.#display = [];
   }
 
-  /** What has come since the last time. */
+  /** The output since the last call. */
   take(): readonly Printed[] {
     return this.#printed.splice(0);
   }

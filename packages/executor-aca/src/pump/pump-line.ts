@@ -7,7 +7,7 @@ import type { ExecutionAnswer, SessionApi } from "../api/session-api.ts";
 import { isSessionGone } from "../http/service-error.ts";
 import { callPump, installPump, interpreterForm, interpreterName, type PumpPlace, reasonOf } from "./pump-programs.ts";
 
-/** What a step asks for besides bytes. */
+/** What a step requests besides bytes. */
 export interface StepOrder {
   /** Milliseconds to wait for something to report. */
   readonly wait: number;
@@ -17,7 +17,7 @@ export interface StepOrder {
   readonly stop?: number;
 }
 
-/** A block, as the pump takes it. */
+/** A block, as the pump receives it. */
 export interface BlockStart {
   readonly number: number;
   readonly code: string;
@@ -28,7 +28,7 @@ export interface BlockStart {
 
 /** A step was not answered by the pump. */
 export class PumpLostError extends Error {
-  /** What `reasonOf` tells; `forged`: something else answers in the pump's place. */
+  /** The result of `reasonOf`; `forged`: something else answers in the pump's place. */
   readonly reason: ReturnType<typeof reasonOf> | "forged";
 
   constructor(reason: PumpLostError["reason"], detail: string) {
@@ -37,27 +37,27 @@ export class PumpLostError extends Error {
   }
 }
 
-/** Milliseconds that the service gives a step, which takes much less. */
+/** The time limit of a step in the service, in milliseconds; steps take much less. */
 const stepTimeoutMs = 5000;
-/** The most bytes of a step; the pump sends as many. */
+/** Maximum bytes of a step; the pump sends at most as many. */
 const mostBytes = 524_288;
-/** Answers of a step that are not the pump's: what a block displays may take their place. */
+/** How many answers to a step may not be the pump's: what a block displays may take their place. */
 const mostForeign = 5;
 /** Steps within which the socket for host functions must be open. */
 const mostOpening = 10;
-/** Frames that may wait for a session that takes none; the connections' windows bound their bytes. */
+/** Frames that may queue for a session that accepts none; the connections' windows limit their bytes. */
 const mostFrames = 65_536;
 /** The largest journal; the scribe writes less. */
 const longestJournal = 16 * 1024 * 1024;
 const replyForm = /fenced ([0-9a-f]{64}) (\d{1,15}) (\d{1,15}) (\d{1,15}) (fine|left) ([A-Za-z0-9+/]*={0,2})/;
 
 /**
- * Bytes to and from the pump of one session, in steps. Each side says how far it has come, so a step that is sent twice
- * does nothing twice. Code in the session shares the interpreter with the pump, so what comes is not trusted.
+ * Bytes to and from the pump of one session, in steps. Each side reports how much it has received, so sending a step twice
+ * has no effect the second time. Code in the session shares the interpreter with the pump, so answers are not trusted.
  */
 export class PumpLine {
   readonly place: PumpPlace;
-  /** The number of the block that the pump had last. */
+  /** The number of the pump's last block. */
   current = 0;
   /** Where programs in the session call host functions; empty until the socket is open. */
   address = "";
@@ -96,7 +96,7 @@ export class PumpLine {
     this.#interpreter = nameIn(result);
   }
 
-  /** Whether the interpreter that got the pump is still there, or may be. Code in the session may have removed the pump. */
+  /** Whether the interpreter that has the pump is, or may be, still there. Code in the session may have removed the pump. */
   async hasInterpreter(signal: AbortSignal): Promise<boolean> {
     const limits = { timeoutMs: stepTimeoutMs, maxOutput: 4096 };
     try {
@@ -113,12 +113,12 @@ export class PumpLine {
     return this.#connections > 0;
   }
 
-  /** Whether there is something for the session. */
+  /** Whether there are bytes to send to the session. */
   get hasBytes(): boolean {
     return this.#outgoing.length > 0;
   }
 
-  /** Hands a block's output, displays and end to `consumer` from now on. */
+  /** Passes a block's output, displays and end to `consumer` from now on. */
   follow(consumer: FrameConsumer): void {
     this.#consumer = consumer;
   }
@@ -133,15 +133,15 @@ export class PumpLine {
     this.address = "";
     opening.then((given) => (this.address = given)).catch(() => {});
     for (let step = 0; step < mostOpening && this.address === ""; step += 1) await this.step({ wait: 1000 }, signal);
-    if (this.address === "") this.fail("the session does not open a socket for them");
+    if (this.address === "") this.fail("the session did not open a socket for them");
     return opening;
   }
 
   /**
    * One exchange with the pump.
    *
-   * @returns whether threads of the block are left, if it was to end.
-   * @throws PumpLostError if the pump does not answer; what the service throws.
+   * @returns whether threads of the block are left, if the step was to end it.
+   * @throws PumpLostError if the pump does not answer; errors of the service.
    */
   async step(order: StepOrder, signal: AbortSignal, repeatable = true): Promise<"fine" | "left"> {
     const bytes = this.#nextBytes();
@@ -158,7 +158,7 @@ export class PumpLine {
     }
   }
 
-  /** What the interpreter printed before it died, as far as the scribe wrote it down. */
+  /** Reads what the interpreter printed before it died, as far as the scribe recorded it. */
   async readJournal(read: () => Promise<AsyncIterable<Uint8Array>>, patienceMs: number): Promise<void> {
     const until = performance.now() + patienceMs;
     for (;;) {
@@ -179,7 +179,7 @@ export class PumpLine {
     return true;
   }
 
-  /** Waits until there is something for the session, for a moment at most. */
+  /** Waits until there are bytes to send to the session, for a moment at most. */
   async moment(milliseconds: number, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     this.#wake = () => over.abort();
@@ -198,13 +198,13 @@ export class PumpLine {
 
   #send(frame: Buffer): boolean {
     this.#outgoing.push(frame);
-    if (this.#outgoing.length > mostFrames) this.fail("it takes no answers");
+    if (this.#outgoing.length > mostFrames) this.fail("it accepts no answers");
     this.#wake();
-    // The connections' windows and the number of frames bound what waits.
+    // The connections' windows and the number of frames limit what is queued.
     return true;
   }
 
-  /** The bytes for the next step; they stay until the pump has them. */
+  /** The bytes for the next step; they are kept until the pump has received them. */
   #nextBytes(): Buffer {
     const waiting = Buffer.concat(this.#outgoing);
     this.#outgoing = waiting.length > 0 ? [waiting] : [];
@@ -231,13 +231,13 @@ export class PumpLine {
     try {
       this.#reader.push(bytes);
     } catch (error) {
-      this.fail("something else answered in its place");
+      this.fail("something other than the session's pump answered");
       throw new PumpLostError("forged", error instanceof Error ? error.message : String(error));
     }
   }
 }
 
-/** The type of the frame by which the pump tells that a block has ended. */
+/** The type of the frame that reports the end of a block. */
 const endFrame = 19;
 /** The type of the frame that only ends the wait of a step. */
 const wakeFrame = 27;

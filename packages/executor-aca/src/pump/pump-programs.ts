@@ -5,7 +5,7 @@ const pumpProgram: string = readFileSync(new URL("./pump.py", import.meta.url), 
 const toolsProgram: string = readFileSync(new URL("./tools.py", import.meta.url), "utf8");
 const scribeProgram: string = readFileSync(new URL("./scribe.py", import.meta.url), "utf8");
 
-/** What distinguishes one pump. */
+/** What identifies one pump. */
 export interface PumpPlace {
   /** What steps and their answers begin with. */
   readonly secret: string;
@@ -33,12 +33,12 @@ ${interpreterName}
 `;
 }
 
-/** Python code that calls a method of the pump with texts, and evaluates to what it returns. */
+/** Python code that calls a method of the pump with a text, and evaluates to its result. */
 export function callPump(method: "step" | "value", text: string): string {
   return `__import__("sys").modules["__fenced__"].pump.${method}(${JSON.stringify(text)})`;
 }
 
-/** Python code that evaluates to what tells the interpreter from one that takes its place: its process and when that was born. */
+/** Python code that evaluates to the interpreter's identity: its process id and start time. */
 export const interpreterName: string = `"fenced %d %s" % (
     __import__("os").getpid(), open("/proc/self/stat", "rb").read().rpartition(b")")[2].split()[19].decode())`;
 
@@ -46,7 +46,7 @@ export const interpreterName: string = `"fenced %d %s" % (
 export const interpreterForm: RegExp = /fenced \d+ \d+/;
 
 /**
- * Why a step failed, as the interpreter says: `bare`, it has no pump of ours, so no block began; `taken`, another
+ * Why a step failed, according to the interpreter: `bare`, it does not have our pump, so no block began; `taken`, another
  * executor's pump is there; `busy`, an earlier block does not end; `died`, anything else.
  */
 export function reasonOf(problem: string): "bare" | "taken" | "busy" | "died" {

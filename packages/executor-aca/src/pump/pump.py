@@ -1,6 +1,6 @@
 """
-Runs blocks in a thread of the session's interpreter (Python 3.8 or later, Linux). Short executions, the steps, fetch what they print,
-bring answers to calls of host functions, and end them. The scribe, a process beside the interpreter, keeps the bytes.
+Runs blocks in a thread of the session's interpreter (Python 3.8 or later, Linux). Short executions, the steps, fetch their
+output, deliver answers to calls of host functions, and end them. The scribe, a process beside the interpreter, keeps the bytes.
 """
 
 import base64
@@ -82,11 +82,11 @@ class Pump:
         self.socket.close()
 
     def step(self, text):
-        """One exchange with the host. The same step may come twice."""
+        """One exchange with the host. The same step may arrive twice."""
         order = json.loads(text)
         self.check(order["secret"])
         begins = order.get("start")
-        # The service may run a step late, after the host has given it up: a block never begins after its end.
+        # The service may run a step late, after the host has given up on it: a block never begins after its end.
         if begins and begins["number"] > self.block.number:
             self.begin(begins, order["taken"])
         if order.get("stop", 0) > self.block.number:
@@ -112,7 +112,7 @@ class Pump:
         head = (number, order["taken"], order.get("at", 0), wait, MOST, begins, ends, len(data))
         self.socket.sendall(STEP.pack(*head) + data)
         while True:
-            # An answer to a step that was interrupted may still come.
+            # An answer to an interrupted step may still arrive.
             given, offset, taken, length = ANSWER.unpack(self.receive(ANSWER.size))
             self.received = self.received[ANSWER.size :]
             piece = self.receive(length)
@@ -155,7 +155,7 @@ class Pump:
         try:
             exit_code = self.outcome(block, code)
         except BaseException:
-            # A late interrupt.
+            # An interrupt arrived late.
             exit_code = 130
         if os.getpid() != own:
             # A child that the block forked ends here, or it would end the block.
@@ -187,7 +187,7 @@ class Pump:
 
     def end(self, block, exit_code):
         for stream in (sys.__stdout__, sys.__stderr__):
-            # They may still buffer what went past the streams of blocks.
+            # They may still buffer output that bypassed the streams of blocks.
             try:
                 stream.flush()
             except (AttributeError, OSError, ValueError):
@@ -198,7 +198,7 @@ class Pump:
         try:
             self.tell(EXIT, json.dumps({"exit": exit_code, "shows": shows}).encode())
         except OSError:
-            # The next step fails, so the host learns it all the same.
+            # The next step fails, which tells the host.
             self.socket.close()
         block.ended = True
 
@@ -237,7 +237,7 @@ class Pump:
         return [each for each in threading.enumerate() if each not in self.block.threads and each.is_alive()]
 
     def set_handler(self, number, handler):
-        """`signal.signal` for blocks: only the first thread may set handlers, so the next step does it there."""
+        """`signal.signal` for blocks: only the main thread may set handlers, so the next step does it there."""
         if threading.current_thread() is threading.main_thread():
             return set_handler(number, handler)
         errand = {"number": number, "handler": self.guarded(handler), "done": threading.Event()}
@@ -259,7 +259,7 @@ class Pump:
             errand["done"].set()
 
     def guarded(self, handler):
-        """A handler runs in the first thread, but what it raises is for the block."""
+        """The handler runs in the main thread, but exceptions that it raises go to the block."""
         if not callable(handler):
             return handler
 
@@ -291,7 +291,7 @@ set_handler = signal.signal
 
 
 def start(secret, scribe, journal, mark, directory):
-    """Makes the pump of this session. The directory for the socket must belong to this user."""
+    """Creates the pump of this session. The directory for the socket must belong to this user."""
     os.makedirs(directory, mode=0o700, exist_ok=True)
     if os.path.islink(directory) or os.stat(directory).st_uid != os.getuid():
         raise RuntimeError("fenced: %s belongs to somebody else" % directory)

@@ -1,9 +1,10 @@
 """
 Keeps what blocks print until the host has it, and carries connections of programs to the host. Python 3.8 or later, Linux.
 
-It is a separate process beside the session's interpreter: nothing is lost when that dies, and nothing waits while it is busy in
-native code. The interpreter's steps ask for bytes from an offset, and bring the host's bytes; the same step may come twice. What
-the host has not taken for a while, or by the time the interpreter is gone, is in the journal, a file that the host can read.
+It is a separate process beside the session's interpreter: nothing is lost when the interpreter dies, and nothing waits while it
+is busy in native code. The interpreter's steps request bytes from an offset, and deliver the host's bytes; the same step may
+arrive twice. Bytes that the host has not fetched for a while, or when the interpreter ends, go to the journal, a file that it can
+read.
 
 Arguments: the descriptors of standard output, of standard error and of the interpreter's messages; the journal's path and its mark;
 the directory for the socket of host functions. Standard input is a socket to the interpreter.
@@ -23,21 +24,22 @@ OUT, ERR, MESSAGES = (int(word) for word in sys.argv[1:4])
 JOURNAL, MARK, DIRECTORY = sys.argv[4:7]
 SOCKET = os.path.join(DIRECTORY, MARK)
 STREAMS = {OUT: channels.STDOUT, ERR: channels.STDERR}
-# A step: its number, what the host has taken, where its bytes begin, milliseconds to wait, bytes to answer with, the block that
-# begins, whether connections end, and the number of bytes that follow. The answer: number, offset, bytes taken, bytes that follow.
+# A step: its number, how much the host has received, the offset of its bytes, milliseconds to wait, maximum bytes to answer with,
+# the block that begins, whether connections end, and the number of bytes that follow. The answer: number, offset, bytes received,
+# number of bytes that follow.
 STEP, ANSWER = struct.Struct(">IQQIIIBI"), struct.Struct(">IQQI")
-# Bytes that wait for the host; programs that print more have to wait. What is read at once when a block ends.
+# Maximum bytes that wait for the host, beyond which programs must wait; maximum bytes read at once when a block ends.
 LIMIT, MOST_AT_END = 1048576, 4194304
-# Seconds to wait for more after the first bytes, and until bytes that were not fetched go to the journal.
+# Seconds to wait for more after the first bytes, and until unfetched bytes go to the journal.
 GATHERING, PATIENCE = 0.002, 2
 LONGEST_MESSAGE = 33554432
 
 outgoing, base = bytearray(), 0
-# Where the last frame ends for which a step need not wait any longer, and since when there is one.
+# The end of the last frame that should be sent without waiting, and since when there is one.
 urgent, urgent_since = 0, 0.0
 incoming, taken = bytearray(), 0
 steps, messages = bytearray(), bytearray()
-# The step that waits for an answer, and until when.
+# The step that waits for an answer, and its deadline.
 pending, due = None, 0.0
 block = 0
 paused = False
@@ -54,7 +56,7 @@ orders = {
 def send(kind, number, payload=b""):
     global outgoing, urgent, urgent_since
     outgoing += struct.pack(">IBI", len(payload) + 5, kind, number) + payload
-    # A program that has taken an answer soon sends more.
+    # A program that has received an answer soon sends more.
     if kind != channels.TUNNEL_TAKEN:
         if urgent <= base or not is_urgent():
             urgent_since = time.monotonic()
@@ -100,7 +102,7 @@ def forget(epoll, descriptor):
 
 
 def drain():
-    """Reads what has been printed until now, so that it comes before what follows."""
+    """Reads all output so far, so that it precedes what follows."""
     for descriptor in STREAMS:
         left = MOST_AT_END
         try:
@@ -111,7 +113,7 @@ def drain():
 
 
 def read_messages():
-    """Takes what the interpreter says: what a block displays, and that it has ended."""
+    """Reads the interpreter's messages: what a block displays, and its end."""
     global messages, block
     try:
         chunk = os.read(MESSAGES, 1048576)
@@ -193,7 +195,7 @@ def obey(frames):
 
 
 def answer():
-    """Answers the step that waits, if it is due."""
+    """Answers the waiting step, if its answer is due."""
     global pending, fetched
     if pending is None:
         return
@@ -232,7 +234,7 @@ def write_journal():
 
 
 def end():
-    """Saves what is left, because the interpreter is gone."""
+    """Saves what is left and exits, because the interpreter is gone."""
     read_messages()
     drain()
     if outgoing:

@@ -1,4 +1,4 @@
-"""What the pump does with cells, threads and processes of the session. Python 3.8 or later, Linux."""
+"""The pump's tools for cells, threads and processes of the session. Python 3.8 or later, Linux."""
 
 import ast
 import base64
@@ -12,14 +12,14 @@ import sys
 
 from _fenced_process_table import read_processes
 
-# The kind of message that shows something.
+# The type of messages with displays.
 SHOWN = 20
-# The most that a block may show at once, in bytes.
+# Maximum size of one display, in bytes.
 LONGEST_SHOWN = 16777216
 
 
 def stream_to(descriptor):
-    # Text goes through at once, into the pipe that child processes print to.
+    # Text is written at once, into the pipe that child processes also write to.
     raw = io.FileIO(descriptor, "w", closefd=False)
     return io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", write_through=True)
 
@@ -60,7 +60,7 @@ def find_shell():
 
 
 def shell_for(pump):
-    """Makes IPython's shell hand what a block displays to the pump; returns the shell, or `None` if there is none."""
+    """Makes IPython's shell pass a block's displays to the pump; returns the shell, or `None` if there is none."""
     shell = find_shell()
     publisher = getattr(shell, "display_pub", None)
     if publisher is None:
@@ -79,7 +79,7 @@ def shell_for(pump):
 
 
 def bundle(data):
-    """Encodes what is displayed, by type, for the host."""
+    """Encodes a display, by type, for the host."""
     texts = {}
     for kind, content in data.items():
         texts[kind] = base64.b64encode(content).decode() if isinstance(content, bytes) else content
@@ -90,13 +90,13 @@ def bundle(data):
 
 
 def figure_callbacks():
-    """What IPython calls after each execution; an empty list if there is no IPython."""
+    """The callbacks that IPython runs after each execution; an empty list if there is no IPython."""
     callbacks = getattr(getattr(find_shell(), "events", None), "callbacks", {})
     return callbacks.get("post_execute", [])
 
 
 def descendants(known):
-    """The descendants of this process with their start times, except those in `known` and what these started."""
+    """The descendants of this process with their start times, except those in `known` and their descendants."""
     children = {}
     for pid, (parent, born) in read_processes().items():
         children.setdefault(parent, []).append((pid, born))

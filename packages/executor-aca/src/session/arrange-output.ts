@@ -6,7 +6,7 @@ import { readLog, type LogRecord } from "./output-log.ts";
 export interface BlockText {
   readonly stdout: string;
   readonly stderr: string;
-  /** How many bytes of each stream were requested; a stream of that length was cut. */
+  /** How many bytes of each stream were requested; a stream of that length was truncated. */
   readonly maxOutput: number;
   /** `undefined` if there is no log. */
   readonly openLog: (() => Promise<RemoteContent>) | undefined;
@@ -113,7 +113,7 @@ async function compare(records: AsyncGenerator<LogRecord, void>, answered: Answe
   }
 }
 
-/** The rest of the answer: all of it, or what is not in the log, such as a traceback. */
+/** The rest of the answer: all of it, or the part that is not in the log, such as a traceback. */
 function* remainder(answered: Answered, seen: PerStream<number>): Generator<TextEvent, void> {
   for (const type of streams) {
     const left = answered[type].subarray(seen[type]);

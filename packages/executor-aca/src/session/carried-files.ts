@@ -16,13 +16,13 @@ import { AcaFileAccess } from "../files/aca-file-access.ts";
 import { isSessionGone, ServiceError } from "../http/service-error.ts";
 import { isLogName } from "./output-log.ts";
 
-/** The most that is carried: code decides how much there is, and it goes onto this host's disk. */
+/** Limits on what is carried: code decides how much there is, and it is stored on this host's disk. */
 const [mostBytes, mostFiles] = [2 * 1024 * 1024 * 1024, 10_000];
 /** Milliseconds for fetching all files. */
 const patienceMs = 600_000;
-/** Failed downloads in a row after which the rest is skipped: each may cost all its time. */
+/** Consecutive failed downloads after which the rest is skipped: each may use up its time limit. */
 const mostFailures = 3;
-/** Answers to an upload that concern the file: its name, its place, its size. */
+/** Answers to an upload that are about the file: its name, its location, its size. */
 const refusals: ReadonlySet<number> = new Set([400, 404, 409, 413, 415, 422]);
 
 /** Files of an abandoned session, kept on this host on their way into the next one. */
@@ -95,7 +95,7 @@ class BoundedAccess extends AcaFileAccess {
     for await (const piece of super.content(file)) {
       this.bytes += piece.length;
       left -= piece.length;
-      if (left < 0) throw new InvalidInputError("It has more than 128 MB", { remedy: "It stays behind." });
+      if (left < 0) throw new InvalidInputError("It is larger than 128 MB", { remedy: "It stays behind." });
       yield piece;
     }
   }
@@ -125,7 +125,7 @@ async function fetchFile(
     await files.download([file], directory);
     return "fetched";
   } catch (error) {
-    // The running code may have removed it meanwhile.
+    // The running code may have removed it in the meantime.
     if (FileNotFoundError.isInstance(error)) return "left";
     if (isSessionGone(error)) return "gone";
     warn(`The file ${file} could not be fetched: ${error instanceof Error ? error.message : String(error)}`);

@@ -15,7 +15,7 @@ export function isLogName(file: string): boolean {
 
 const streams: Readonly<Record<string, "stdout" | "stderr">> = { o: "stdout", e: "stderr" };
 const headLength = 5;
-/** The most bytes to read of a log: the helper writes less, but code can put anything in the log's place. */
+/** Maximum bytes to read from a log: the helper writes less, but code can put anything in the log's place. */
 const longestLog = 256 * 1024 * 1024;
 const cutLetter = "t".charCodeAt(0);
 

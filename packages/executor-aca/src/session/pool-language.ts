@@ -12,7 +12,7 @@ export interface OfferedFunctions {
   readonly names: readonly string[];
 }
 
-/** What a session gets before a block. */
+/** What a session needs before a block. */
 interface BlockBeginning {
   /** The name of the log, in the session's root. */
   readonly logName: string;

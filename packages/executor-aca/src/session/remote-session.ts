@@ -17,7 +17,7 @@ export interface SessionSettings {
   /** The name of the log of a block's output, in the session's root. */
   readonly logName: string;
   readonly functions: OfferedFunctions;
-  /** Where the pump of a session has the socket of host functions; `undefined`: sessions have no pump. */
+  /** Where a session's pump puts the socket of host functions; `undefined`: sessions have no pump. */
   readonly callsDirectory: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export class RemoteSession {
           });
   }
 
-  /** The way to the session's pump, once it is prepared; `undefined` if it has none. */
+  /** The connection to the session's pump, once it is prepared; `undefined` if it has none. */
   get line(): PumpLine | undefined {
     return this.#line;
   }
@@ -95,7 +95,7 @@ export class RemoteSession {
     if (language.hasLog) await this.api.removeFile(logName, signal).catch(() => {});
   }
 
-  /** Ends the session and everything that runs in it. One that is gone already is fine. */
+  /** Ends the session and everything that runs in it. Does nothing if it is already gone. */
   async end(signal?: AbortSignal): Promise<void> {
     const { client, version } = this.#settings;
     // The older API has no call for it; the current one's works on the same sessions.

@@ -5,7 +5,7 @@ import type { Display, JsonValue } from "@fenced/core";
 import type { BlockEvent } from "@fenced/executor-kit";
 import { z } from "zod";
 
-/** The value of a block's last expression as a reader sees it: pictures or a text. */
+/** The value of a block's last expression as a reader sees it: pictures or text. */
 export interface BlockValue {
   readonly displays: readonly Display[];
   readonly text: string | undefined;
@@ -35,11 +35,11 @@ function textOf(result: unknown): string {
   try {
     return JSON.stringify(result);
   } catch {
-    return "(a value that is nested too deep to show)";
+    return "(a value that is nested too deeply to show)";
   }
 }
 
-/** What a block displayed: pictures and other rich content as a display, mere text as output. */
+/** What a block displayed: pictures and other rich content as a display, plain text as output. */
 export async function displayOf(
   bundle: Readonly<Record<string, JsonValue>>,
   directory: () => Promise<string>,

@@ -11,7 +11,7 @@ import sys
 import _fenced_block_surroundings as surroundings
 
 NAME = "__fenced__"
-# The most bytes in a log.
+# Maximum bytes in a log.
 LIMIT = 134217728
 
 
@@ -84,14 +84,14 @@ class Recorded:
 log = Log()
 saved = {}
 offered = set()
-# What runs blocks in a thread, if the executor asks for that.
+# Runs blocks in a thread, if the executor requests it.
 pump = None
 
 
 def install(module):
     """
-    Makes the session ready. May be called again, also for another executor: then this module takes over from the one
-    before, whose log and environment variables end.
+    Makes the session ready. May be called again, even for another executor: then this module takes over from the previous
+    one, closes its log and restores its environment variables.
     """
     old = sys.modules.get(NAME)
     if old is not None:
@@ -122,7 +122,7 @@ def begin(path, variables, functions):
 
 
 def prepare(variables, functions):
-    """Prepares a block: its environment variables, the functions as globals."""
+    """Prepares a block: sets its environment variables, and makes the functions global."""
     surroundings.restore_variables(saved)
     saved.clear()
     saved.update(surroundings.set_variables(variables))

@@ -8,8 +8,8 @@ export interface Chunk {
 }
 
 /**
- * A file's content in pieces of `size` bytes; only the last may be shorter. There is at least one, which may be
- * empty.
+ * Splits a file's content into pieces of `size` bytes; only the last may be shorter. There is at least one piece,
+ * which may be empty.
  *
  * @throws InvalidInputError in place of the last piece if the content does not have its announced length.
  */

@@ -16,7 +16,7 @@ import { chunksOf } from "./chunks.ts";
 /** Bytes that travel in one request. */
 const chunkBytes = 4_194_304;
 const transferDeadlineMs = 600_000;
-/** Circular links make an endless tree. Systems themselves follow only some forty links. */
+/** Circular links make an endless tree; operating systems follow only about forty links themselves. */
 const deepest = 32;
 /** How long one listing may take, in milliseconds: each directory is a request. */
 const listDeadlineMs = 120_000;
@@ -25,7 +25,7 @@ const uploadPrefix = "fenced-upload-";
 
 /**
  * The workspace of a kernel that is not Python, reached through the server's contents API. The server decides what it
- * shows: it usually hides hidden files, and follows symbolic links wherever they lead.
+ * shows: it usually leaves out hidden files, and follows symbolic links wherever they lead.
  */
 export class ContentsFiles extends RemoteFiles {
   /** The workspace, relative to the server's root directory; empty: that directory. */
@@ -47,8 +47,8 @@ export class ContentsFiles extends RemoteFiles {
   }
 
   /**
-   * Creates the directory in which to start a kernel other than Python. A kernel gateway cannot create one, and
-   * starts the kernel where it likes.
+   * Creates the directory in which to start a kernel other than Python. A kernel gateway cannot create one; it chooses
+   * where the kernel starts.
    *
    * @param given - relative to the server's root directory.
    * @param own - the directory's name if `given` is missing.
@@ -69,7 +69,7 @@ export class ContentsFiles extends RemoteFiles {
     return new ContentsFiles(access, given === undefined);
   }
 
-  /** Deletes the workspace and everything in it, if the server can; one that is gone already is fine. */
+  /** Deletes the workspace and everything in it, if the server can; does nothing if it is already gone. */
   async discard(): Promise<void> {
     await this.#access.remove(".").catch((error: unknown) => {
       if (!FileNotFoundError.isInstance(error)) throw error;
@@ -126,7 +126,7 @@ class ContentsAccess implements RemoteFileAccess {
     yield* this.#client().body(response);
   }
 
-  /** A file that travels in several pieces gets its name when all have arrived. */
+  /** A file sent in several pieces gets its name once all of them have arrived. */
   async put(file: string, content: FileContent): Promise<void> {
     await this.#makeDirectories(file.split("/").slice(0, -1), file);
     const upload = path.posix.join(path.posix.dirname(file), `${uploadPrefix}${randomUUID()}`);
@@ -147,7 +147,7 @@ class ContentsAccess implements RemoteFileAccess {
 
   /**
    * A directory that the server does not delete as a whole stays: the API shows a link to a directory as a directory,
-   * and its contents may be somebody else's.
+   * and its contents may belong to someone else.
    */
   async remove(file: string): Promise<void> {
     const response = await this.#client().send(this.#url(file), { method: "DELETE" });
@@ -170,7 +170,7 @@ class ContentsAccess implements RemoteFileAccess {
     await response.body?.cancel();
   }
 
-  /** A directory's entries; none if it is below `first` and has gone meanwhile. */
+  /** A directory's entries; empty if it is below `first` and has since been deleted. */
   async #childrenOf(directory: string, first: string): Promise<readonly Entry[]> {
     try {
       const { type, children } = await this.#get(directory);
@@ -220,15 +220,15 @@ class ContentsAccess implements RemoteFileAccess {
     }
     const refusal = await this.#client().refusal("api/contents", response);
     if (await hasContents(this.#client())) {
-      return new BackendUnavailableError(`The server refuses ${name}: ${refusal.message}`, {
+      return new BackendUnavailableError(`The server refused ${name}: ${refusal.message}`, {
         remedy:
-          "Its contents API does not accept hidden files, unless it was started with --ContentsManager.allow_hidden=True. " +
-          "Without a trash it deletes only empty directories, unless --FileContentsManager.always_delete_dir=True, and no links to directories.",
+          "To use hidden files, start it with --ContentsManager.allow_hidden=True. Without a trash, to delete directories " +
+          "that are not empty, use --FileContentsManager.always_delete_dir=True; it never deletes links to directories.",
         cause: refusal,
       });
     }
     return new BackendUnavailableError(`The server has no contents API, so ${name} cannot be reached`, {
-      remedy: "Use a Python kernel, whose files need none, or a Jupyter server instead of a kernel gateway.",
+      remedy: "Use a Python kernel, which does not need it, or a Jupyter server instead of a kernel gateway.",
       cause: refusal,
     });
   }
@@ -240,8 +240,8 @@ class ContentsAccess implements RemoteFileAccess {
   #encoded(normal: string, directory = this.directory): string {
     const whole = path.posix.join(directory, normal);
     if (/\p{Surrogate}/u.test(whole)) {
-      throw new InvalidInputError(`${JSON.stringify(normal)} cannot be sent as a name`, {
-        remedy: "Remove its lone surrogates.",
+      throw new InvalidInputError(`${JSON.stringify(normal)} is not a valid file name`, {
+        remedy: "Remove the lone surrogates from it.",
       });
     }
     return whole === "." ? "" : whole.split("/").map(encodeURIComponent).join("/");
@@ -269,17 +269,17 @@ function entryOf(model: unknown): Entry | undefined {
 }
 
 function notAFile(file: string): InvalidInputError {
-  return new InvalidInputError(`${JSON.stringify(file)} is a directory`, { remedy: "Name a file." });
+  return new InvalidInputError(`${JSON.stringify(file)} is a directory`, { remedy: "Pass the path of a file." });
 }
 
-/** @throws BackendUnavailableError if it is too deep to be real. */
+/** @throws BackendUnavailableError if it is implausibly deep. */
 function childOf(directory: string, name: string): string {
   const child = path.posix.join(directory, name);
   if (child.split("/").length <= deepest) return child;
   throw new BackendUnavailableError(
     `The workspace is more than ${deepest} directories deep at ${JSON.stringify(child)}`,
     {
-      remedy: "Symbolic links may form a circle, which the contents API follows: remove them.",
+      remedy: "Remove circular symbolic links, which the contents API follows endlessly.",
     },
   );
 }
@@ -288,7 +288,7 @@ function tooSlow(directory: string): BackendUnavailableError {
   return new BackendUnavailableError(
     `Listing ${JSON.stringify(directory)} took longer than ${listDeadlineMs / 1000} seconds`,
     {
-      remedy: "List a directory with fewer directories in it.",
+      remedy: "List a directory with fewer subdirectories.",
     },
   );
 }

@@ -22,7 +22,7 @@ export function kernelFiles(helper: () => Promise<PythonHelper>): RemoteFiles {
   return new RemoteFiles(new KernelFileAccess(helper));
 }
 
-/** Code can change the helper, so its answers are checked: nothing here runs for ever or leads elsewhere. */
+/** Code can change the helper, so its answers are checked: nothing here loops forever or leaves the workspace. */
 class KernelFileAccess implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
@@ -96,7 +96,7 @@ class KernelFileAccess implements RemoteFileAccess {
     }
   }
 
-  /** Anything left in the kernel goes with it at the latest. */
+  /** Whatever this leaves behind in the kernel disappears with the kernel. */
   async #tidy(name: string, parameters: object): Promise<void> {
     await this.#helper().then(
       (helper) => helper.demand(name, parameters),
@@ -117,7 +117,7 @@ function fileInfo(value: unknown): FileInfo | undefined {
   }
 }
 
-/** The same error about a path, with the path in it. */
+/** The same error, with the path in its message. */
 function namedError(error: FencedError, given: string): FencedError {
   const name = JSON.stringify(given);
   const options = { remedy: error.remedy, cause: error };

@@ -12,12 +12,12 @@ const openingMs = 30_000;
 const mostMessages = 16;
 /** Bytes in one message, unless a single frame has more: servers refuse messages of 10 MB. */
 const longestMessage = 2_097_152;
-/** Frames that may wait for a kernel that takes none. The connections' windows bound their bytes. */
+/** Frames that may queue for a kernel that accepts none. The connections' windows limit their bytes. */
 const mostFrames = 65_536;
 
 /**
  * Carries connections of a kernel's programs in frames over its control channel. Code may have changed the helper, so
- * what comes is not trusted: a message out of turn, or one without frames, ends all connections and nothing else.
+ * its messages are not trusted: a message out of turn, or one without frames, ends all connections and nothing else.
  */
 export class CallBridge {
   readonly kernel: Kernel;
@@ -34,7 +34,7 @@ export class CallBridge {
   #taken = 0;
   #told = 0;
 
-  /** @param accept - gets the connections. */
+  /** @param accept - receives each connection. */
   constructor(kernel: Kernel, accept: (connection: Duplex) => void) {
     this.kernel = kernel;
     this.#accept = accept;
@@ -60,7 +60,7 @@ export class CallBridge {
   async open(signal: AbortSignal): Promise<string> {
     const address = await untilAborted(within(openingMs, this.#begin()), signal);
     if (address !== undefined) return address;
-    this.#end("it does not answer");
+    this.#end("the kernel does not answer");
     throw new BackendUnavailableError(`The kernel has not answered for ${openingMs} ms (calls)`, {
       remedy: "It may be busy in native code, or stopped: call again later, or call `restart()` for a new kernel.",
     });
@@ -73,7 +73,7 @@ export class CallBridge {
     this.#outgoing = [];
     const tunnels = new Tunnels((type, number, payload) => {
       this.#send(tunnels, encodeFrame(type, number, payload));
-      // The connections' windows and the number of frames bound what waits.
+      // The connections' windows and the number of frames limit what is queued.
       return true;
     });
     this.#tunnels = tunnels;
@@ -122,16 +122,16 @@ export class CallBridge {
   #send(sender: Tunnels, frame: Buffer): void {
     if (sender !== this.#tunnels) return;
     this.#outgoing.push(frame);
-    if (this.#outgoing.length > mostFrames) this.#end("it takes no answers");
+    if (this.#outgoing.length > mostFrames) this.#end("the kernel accepts no answers");
     this.#sendSoon();
   }
 
-  /** Waits a moment, so that imminent answers travel along: most functions are that fast. */
+  /** Waits a moment, so that answers due any moment are sent along: most functions are that fast. */
   #sendSoon(): void {
     setImmediate(() => this.#flush());
   }
 
-  /** Sends what waits, but no more messages than the helper has room for. A mere acknowledgement does not count. */
+  /** Sends queued frames, but no more messages than the helper has room for. Bare acknowledgements do not count. */
   #flush(): void {
     while (this.#tunnels) {
       const frames = this.#sent - this.#arrived < mostMessages ? this.#nextFrames() : [];

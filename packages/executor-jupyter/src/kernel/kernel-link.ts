@@ -19,7 +19,7 @@ const [firstHandshakeMs, nextHandshakeMs] = [90_000, 5000];
 /** Milliseconds within which an idle kernel answers. */
 const probeMs = 5000;
 
-/** What a link needs. */
+/** Options of a `KernelLink`. */
 export interface KernelLinkOptions {
   readonly client: ServerClient;
   readonly kernelId: string;
@@ -40,7 +40,7 @@ export interface FrameEvents {
 
 /**
  * The connection to a kernel. Sends requests, delivers their answers, reconnects when the connection breaks, and
- * finds out when the kernel is gone. Every request ends: finished, or rejected with a `KernelLostError`.
+ * notices when the kernel is gone. Every request either finishes or rejects with a `KernelLostError`.
  */
 export class KernelLink {
   readonly #options: KernelLinkOptions;
@@ -49,7 +49,7 @@ export class KernelLink {
   readonly #requests = new Map<string, KernelRequest>();
   /** Requests that only ask whether the kernel answers. */
   readonly #probes = new Set<string>();
-  /** Messages that came up while there was no connection, in order. */
+  /** Messages created while there was no connection, in order. */
   #unsent: IMessage[] = [];
   readonly #watch: KernelWatch;
   #socket: KernelSocket | undefined;
@@ -143,7 +143,7 @@ export class KernelLink {
     if (!this.#end && this.#socket?.send(message) !== true) this.#unsent.push(message);
   }
 
-  /** A request that is still open after a later one on its channel was answered was forgotten. */
+  /** A request is forgotten if it is still open after a later one on its channel was answered. */
   async #findForgotten(): Promise<boolean> {
     return (await this.#hasForgotten("shell")) || (await this.#hasForgotten("control"));
   }
@@ -159,7 +159,7 @@ export class KernelLink {
     return before.some(({ id }) => this.#requests.has(id));
   }
 
-  /** A message was too long for this process, and nothing tells which request it belonged to. */
+  /** A message was too long for this process, and it is unknown which request it belonged to. */
   #loseOutputs(): void {
     for (const request of this.#requests.values()) request.lose();
   }

@@ -30,7 +30,7 @@ export class KernelRequest {
   readonly channel: RequestChannel;
   /** Resolves with the reply's content when the request is finished; rejects if the kernel or the connection is lost. */
   readonly finished: Promise<Readonly<Record<string, unknown>>>;
-  /** Resolves when the kernel has begun to work on it, or when it never will. */
+  /** Resolves when the kernel has begun to work on it, or never will. */
   readonly begun: Promise<void>;
   readonly #onTaken: (bytes: number) => void;
   #queue: { readonly message: IMessage; readonly bytes: number }[] = [];
@@ -47,7 +47,7 @@ export class KernelRequest {
   /**
    * @param channel - where it travels.
    * @param onTaken - called with the number of received bytes that are no longer held.
-   * @param outputs - whether somebody will read the request's output.
+   * @param outputs - whether anyone will read the request's output.
    */
   constructor(id: string, options: { channel: RequestChannel; outputs: boolean; onTaken: (bytes: number) => void }) {
     this.id = id;

@@ -7,16 +7,16 @@ import { decodeMessage, encodeMessage } from "./wire-message.ts";
 /** The longest message, in bytes. The server itself sets no limit, and this process would hold all of it. */
 const longestMessage = 128 * 1024 * 1024;
 
-/** What happens on the WebSocket. */
+/** Events of a `KernelSocket`. */
 export interface SocketEvents {
   readonly onMessage: (message: IMessage, bytes: number) => void;
   /** A message was too long; the connection breaks. */
   readonly onTooLong: () => void;
-  /** It was open, and somebody else closed it. */
+  /** The open connection was closed from elsewhere. */
   readonly onBroken: () => void;
 }
 
-/** Where a WebSocket goes. */
+/** Where and how to connect. */
 export interface SocketSettings {
   readonly address: ServerAddress;
   /** Relative to the server's address. */

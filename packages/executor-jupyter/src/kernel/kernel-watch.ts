@@ -3,14 +3,14 @@ import type { KernelEnd } from "./kernel-request.ts";
 import type { KernelModel } from "./kernels.ts";
 
 const intervalMs = 2000;
-/** Unanswered questions in a row, of five seconds each, after which the server counts as gone. */
+/** Consecutive requests left unanswered for five seconds each, after which the server counts as gone. */
 const silentLooks = 6;
 /** How often in a row a kernel must be idle and silent before its answer counts as lost. */
 const idleLooks = 3;
 
 const serverSilent: KernelEnd = { kind: "unreachable", reason: "the Jupyter server does not answer" };
 
-/** What a watch needs. */
+/** Options of a `KernelWatch`. */
 export interface KernelWatchOptions {
   /** Asks the server for the kernel; `undefined` if there is none. */
   readonly look: () => Promise<KernelModel | undefined>;
@@ -23,7 +23,7 @@ export interface KernelWatchOptions {
 
 /**
  * Asks the server about the kernel while requests are in progress and nothing arrives. Without it, a request would
- * wait for ever for a kernel that somebody deleted or whose answer got lost.
+ * wait forever for a kernel that was deleted or whose answer got lost.
  */
 export class KernelWatch {
   readonly #options: KernelWatchOptions;

@@ -6,7 +6,7 @@ import { type FrameEvents, KernelLink, type KernelLinkOptions } from "./kernel-l
 import { type KernelEnd, KernelLostError, type KernelRequest } from "./kernel-request.ts";
 import { interruptKernel } from "./kernels.ts";
 
-/** Milliseconds between questions whether the kernel is ready. */
+/** Milliseconds between checks whether the kernel is ready. */
 const askAgainMs = 1000;
 
 /** Code to run, and how. */
@@ -62,7 +62,7 @@ export class Kernel {
       link?.close();
       signal.throwIfAborted();
       throw new BackendUnavailableError(`The kernel ${options.kernelId} does not answer: ${String(cause)}`, {
-        remedy: "Check the server's log; a kernel that ends at once often lacks a package.",
+        remedy: "Check the server's log; a kernel that exits immediately often lacks a package.",
         cause,
       });
     } finally {

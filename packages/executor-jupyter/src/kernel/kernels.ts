@@ -11,10 +11,10 @@ export interface KernelModel {
   readonly executionState: string;
 }
 
-/** Milliseconds for a start, which may start a pod on a cluster. */
+/** Milliseconds to start a kernel, which may involve starting a pod on a cluster. */
 const startDeadlineMs = 120_000;
 const endDeadlineMs = 15_000;
-/** Milliseconds to wait for the start of a kernel that is no longer wanted: without its id, nobody can end it. */
+/** Milliseconds to wait for the start of a kernel that is no longer wanted: without its id, nothing can end it. */
 const unwantedMs = 15_000;
 
 /**
@@ -62,7 +62,7 @@ export async function findKernel(
   return undefined;
 }
 
-/** Ends a kernel; one that is gone already is fine. */
+/** Ends a kernel; does nothing if it is already gone. */
 export async function deleteKernel(client: ServerClient, id: string): Promise<void> {
   const path = kernelPath(id);
   const response = await client.send(path, { method: "DELETE", deadlineMs: endDeadlineMs });

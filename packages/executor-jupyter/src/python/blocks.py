@@ -1,4 +1,4 @@
-"""What the user's blocks need around them, and shell blocks. Python 3.8 or later, standard library only."""
+"""The surroundings of the user's blocks, and shell blocks. Python 3.8 or later, standard library only."""
 
 import codecs
 import os
@@ -112,7 +112,7 @@ def read_pipe(pipe, stream, pieces):
 
 def wait_for(process, readers, pieces):
     process.wait()
-    # A child may hold the output open: read what is in the pipes by now.
+    # A child may hold the output open: read only what the pipes contain by now.
     for reader in readers:
         reader.join(0.05)
     while not getattr(pieces, "closed", False) and pieces.full():

@@ -1,8 +1,8 @@
 """Forwards programs' connections to the host, which receives calls of its functions over them. Python 3.8 or later.
 
 Programs connect to a private socket; all data travels in frames on the kernel's control channel, whose thread runs all of this.
-So it works while a cell runs, also for threads and child processes, and does not use the program's standard input. Both directions
-have a window: neither the host nor a program sends more than the other has room for.
+So it works while a cell runs, from threads and child processes too, and does not use the program's standard input. Both
+directions have a window: neither the host nor a program sends more than the other has room for.
 """
 
 import os

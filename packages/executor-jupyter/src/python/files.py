@@ -176,7 +176,7 @@ def remove_tree(top):
                     os.unlink(entry.path)
             os.rmdir(directory)
     finally:
-        # What cannot be removed stays, all in one place.
+        # Whatever cannot be removed stays behind, all in one place.
         try:
             os.rmdir(holding)
         except OSError:

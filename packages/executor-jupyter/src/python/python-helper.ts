@@ -52,19 +52,19 @@ export interface HelperReport {
   readonly workspace: string;
   /** The directory for function modules. */
   readonly functions: string;
-  /** The directory for the shell command that calls functions of the host. */
+  /** The directory for the shell command that calls host functions. */
   readonly commands: string;
   /** Which of `bash` and `sh` are installed. */
   readonly shells: readonly string[];
-  /** Whether programs can call functions of the host, which needs a kernel with a thread for its control channel. */
+  /** Whether programs can call host functions, which takes a kernel with a thread for its control channel. */
   readonly calls: boolean;
 }
 
-/** Milliseconds within which the control channel answers, unless the kernel is stuck outside of Python. */
+/** Milliseconds within which the control channel answers, unless the kernel is stuck in native code. */
 const demandDeadlineMs = 5000;
 /** Milliseconds for one step of reading or writing files: a page of a listing, a piece of a file. */
 const stepDeadlineMs = 30_000;
-/** Milliseconds for putting the helper into a kernel, which may first have to finish somebody else's cell. */
+/** Milliseconds to install the helper in a kernel, which may first have to finish someone else's cell. */
 const installDeadlineMs = 120_000;
 
 /**
@@ -79,7 +79,7 @@ export class PythonHelper {
     this.#kernel = kernel;
   }
 
-  /** Puts the helper into a kernel. Its names stay out of the user's. */
+  /** Installs the helper in a kernel, outside the user's namespace. */
   static async install(
     kernel: Kernel,
     settings: HelperSettings,
@@ -107,8 +107,8 @@ export class PythonHelper {
   }
 
   /**
-   * Asks it to do one step with files: while code runs, if the kernel has a separate control thread, else after the
-   * code.
+   * Asks it for one step of a file operation. It answers while code runs if the kernel has a separate control thread,
+   * otherwise after the code.
    *
    * @throws FileNotFoundError, WorkspacePathError or InvalidInputError if the path is wrong in that way;
    * BackendUnavailableError if the kernel does not answer in time.
@@ -164,7 +164,7 @@ export function expressionValue(reply: Readonly<Record<string, unknown>>, name: 
   return field(data, "application/json");
 }
 
-/** A text as a Python literal. JSON literals are valid Python, lone surrogates included. */
+/** A string as a Python literal. JSON literals are valid Python, lone surrogates included. */
 function pythonLiteral(text: string): string {
   return JSON.stringify(text);
 }
@@ -173,7 +173,7 @@ function valueOf(answer: unknown, name: string): unknown {
   const error = field(answer, "error");
   if (error === undefined && answer !== undefined) return field(answer, "value");
   const remedy = "`files.list()` shows which files there are.";
-  if (error === "outside") throw new WorkspacePathError("The path leads out of the workspace", { remedy });
+  if (error === "outside") throw new WorkspacePathError("The path is outside the workspace", { remedy });
   if (error === "not_found") throw new FileNotFoundError("There is no such file in the workspace", { remedy });
   if (error === "not_a_file") throw new InvalidInputError("The path does not name a regular file", { remedy });
   if (error === "name") throw new InvalidInputError("A name in the path is too long", { remedy: "Shorten it." });

@@ -16,18 +16,18 @@ export type DaemonPackage = typeof DockerDaemon;
 /** What to open in a container without a network. */
 export interface GateSettings {
   readonly policy: NetworkPolicy;
-  /** The port in the container that the host is to reach. */
+  /** The port in the container to make reachable from the host. */
   readonly innerPort: number;
-  /** The port of 127.0.0.1 that is to lead to it; 0 for a free one. */
+  /** The port on 127.0.0.1 that forwards to it; 0 picks a free one. */
   readonly port: number;
-  /** Called once, when nothing passes any more although nobody closed the gate. */
+  /** Called once if the connection is lost before the gate is closed. */
   readonly onLost: (reason: string) => void;
 }
 
 /**
- * The ways in and out of a container that has no network: a port of this host that leads to its server, and a proxy in
- * this process that code reaches. A supervisor in the container, started with `exec`, carries both. Code there can end it, which
- * closes the gate.
+ * The only connections of a container that has no network: a port on this host that forwards to its server, and a
+ * proxy in this process that its code can use. A supervisor in the container, started with `exec`, carries both. Code
+ * in the container can end the supervisor, which closes the gate.
  */
 export class ContainerGate {
   readonly #supervisor: Supervisor;
@@ -75,7 +75,7 @@ export class ContainerGate {
     const { supervisor } = await connectSupervisor(loaded.splitOutputs(stream), { onLost: lost });
     if (!supervisor) {
       stream.destroy();
-      throw new BackendUnavailableError("A network policy needs Python in the container, and this one has none", {
+      throw new BackendUnavailableError("A network policy needs Python in the container, but this one has none", {
         remedy: 'Use an image that has Python 3.8 or later as `python3`, or set `network: "open"`.',
       });
     }
@@ -86,7 +86,7 @@ export class ContainerGate {
     return new ContainerGate(supervisor, { innerPort, network, variables, published });
   }
 
-  /** The port of 127.0.0.1 that leads to the server. */
+  /** The port on 127.0.0.1 that forwards to the server. */
   get port(): number {
     return this.#published.ports.get(this.#innerPort) ?? 0;
   }

@@ -19,7 +19,7 @@ interface RunningServer {
   readonly container: ServerContainer;
 }
 
-/** What ends a server. Not `JupyterContainer` itself, whose types come from an optional package. */
+/** The part of `JupyterContainer` used here; the class itself has types from an optional package. */
 interface ServerContainer {
   readonly ended: string | undefined;
   collectRefusals(): () => readonly NetworkDecision[];
@@ -28,9 +28,9 @@ interface ServerContainer {
 }
 
 /**
- * A Jupyter server in a container, for any number of executors, reached on 127.0.0.1 only. It is hardened
- * unless told otherwise, and needs `npm install @fenced/docker-daemon`. It starts with the first executor and ends with the last one; after `start()` of its own it
- * runs until `stop()`. If this program is killed, the container ends too.
+ * A Jupyter server in a container, for any number of executors, reachable on 127.0.0.1 only. It is hardened by default
+ * and needs `npm install @fenced/docker-daemon`. It starts with the first executor and stops with the last one; if you
+ * call its own `start()`, it runs until `stop()`. If this program is killed, the container ends too.
  *
  * @example
  * await using server = new DockerJupyterServer({ pipPackages: ["matplotlib"], onProgress: console.log });
@@ -46,7 +46,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
     this.#options = checkOptions(dockerServerSchema, options, "DockerJupyterServer");
   }
 
-  /** How a component model writes this server down. */
+  /** This server as it appears in a component model. */
   toJSON(): object {
     return { type: "docker", ...this.#options };
   }

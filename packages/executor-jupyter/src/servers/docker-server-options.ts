@@ -41,7 +41,7 @@ export interface DockerJupyterServerOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Environment variables of the container. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The port of 127.0.0.1 on which the server is reached. Default: a free one. */
+  /** The port on 127.0.0.1 on which the server is reachable. Default: a free one. */
   readonly exposePort?: number;
   /** The server's token. Default: a random one. */
   readonly token?: string;
@@ -56,11 +56,11 @@ export interface DockerJupyterServerOptions {
    * owner of `workDir`, else nobody (65534). Default: true.
    */
   readonly hardened?: boolean;
-  /** Bytes of memory, swap included, from 6 MiB. Default: 1 GiB if hardened, else no limit. */
+  /** Memory limit in bytes, including swap; at least 6 MiB. Default: 1 GiB if hardened, else no limit. */
   readonly memoryBytes?: number;
   /** CPU limit; fractions are allowed (1.5). Default: no limit. */
   readonly cpus?: number;
-  /** Processes and threads at a time. Default: 512 if hardened, else no limit. */
+  /** Maximum number of processes and threads. Default: 512 if hardened, else no limit. */
   readonly pidsLimit?: number;
   /** `user`, `uid` or `uid:gid` in the container. Default: see `hardened`. */
   readonly user?: string;
@@ -73,7 +73,7 @@ export interface DockerJupyterServerOptions {
    * What code may connect to. `"none"`: its own loopback; `"open"`: what the container's network reaches; `{ allow:
    * ["pypi.org:443"] }`: only these hosts, through a proxy in this process. Unless it is `"open"`, the container has no
    * network, its image needs Python as `python3`, and `stopContainer` cannot be false. Executors that share the server
-   * each have all refusals in their results. Default: `{ allow: packageIndexes }` if the container is hardened,
+   * each report all of its refusals. Default: `{ allow: packageIndexes }` if the container is hardened,
    * `dockerNetwork` is not set and `stopContainer` is not false, otherwise `"open"`.
    */
   readonly network?: NetworkPolicy;
@@ -89,7 +89,7 @@ export interface DockerJupyterServerOptions {
   readonly docker?: string | { readonly host: string; readonly certPath?: string; readonly tlsVerify?: boolean };
 }
 
-/** The schemas of the options, each by itself. */
+/** The schema of each option. */
 export const dockerServerOptions: OptionSchemas<DockerJupyterServerOptions> = {
   image: z.string().min(1).exactOptional(),
   onPullProgress: callbackOption<NonNullable<DockerJupyterServerOptions["onPullProgress"]>>().exactOptional(),
@@ -134,13 +134,17 @@ export const dockerServerSchema: z.ZodType<DockerJupyterServerOptions> = options
     const refuse = (name: string, input: unknown, message: string) =>
       issues.push({ code: "custom", path: [name], input, message });
     if (dockerNetwork !== undefined) {
-      refuse("dockerNetwork", dockerNetwork, 'needs `network: "open"`: with another policy the container is in none');
+      refuse(
+        "dockerNetwork",
+        dockerNetwork,
+        'needs `network: "open"`: any other policy leaves the container without a network',
+      );
     }
     if (stopContainer === false) {
       refuse(
         "stopContainer",
         stopContainer,
-        'needs `network: "open"`: the server is reached through this program otherwise',
+        'needs `network: "open"`: otherwise the server is reachable only through this program',
       );
     }
   },

@@ -25,8 +25,8 @@ const removal = 'rm -rf -- "$1" 2> /dev/null || { chmod -R u+rwx -- "$1"; rm -rf
 
 /**
  * Removes a directory that code could write to. `rm` goes from directory to directory by open descriptors, so it
- * follows no link that code puts in its way, and any depth works. What cannot be removed stays: clean-up never costs
- * a result.
+ * follows no link that code puts in its way and works at any depth. Whatever cannot be removed stays: a failed
+ * clean-up never costs a result.
  */
 export async function removeHostDirectory(directory: string): Promise<void> {
   const removed =

@@ -95,7 +95,7 @@ export class JupyterContainer {
     }
   }
 
-  /** The port of 127.0.0.1 on which the server is reached. */
+  /** The port on 127.0.0.1 on which the server is reachable. */
   get port(): number {
     return this.#port;
   }
@@ -119,7 +119,7 @@ export class JupyterContainer {
     return Buffer.concat(pieces).toString().replaceAll(this.#token, "<token>");
   }
 
-  /** Ends the container. Removes it if asked to, even if it ended by itself. */
+  /** Ends the container. Removes it if asked to, even if it has already ended. */
   async end(remove: boolean): Promise<void> {
     if (remove) await this.#package.removeContainer(this.#container);
     else await this.#package.answered(this.#container.kill(), "container kill", 20_000).catch(() => {});
@@ -136,7 +136,7 @@ export class JupyterContainer {
     this.#daemon.release();
   }
 
-  /** Finds out how the server is reached. What ended before that is only marked as ended. */
+  /** Finds out how the server is reached. A container that has already ended is only marked as ended. */
   async #open(options: DockerJupyterServerOptions): Promise<void> {
     const { NetworkSettings, State } = await this.#inspect();
     this.#port = Number(NetworkSettings.Ports[publishedPort]?.[0]?.HostPort ?? 0);
@@ -158,19 +158,19 @@ export class JupyterContainer {
       return;
     }
     this.#port = this.#gate.port;
-    // Given ones have precedence.
+    // Variables from the options take precedence.
     const variables = Object.entries(this.#gate.variables).filter(([name]) => options.env?.[name] === undefined);
     this.#input?.write([...variables.map(([name, value]) => `${name}=${value}`), "\n"].join("\n"));
   }
 
-  /** What ends a container also ends what is in it, and the daemon learns of that first. */
+  /** When a container ends, so does the supervisor in it, which may be noticed first: the daemon gets a moment to tell. */
   async #lostGate(reason: string): Promise<void> {
     await sleep(lastWordsMs, undefined, { ref: false });
     const running = await this.#isRunning();
     this.#end(running ? `the connection to it is broken: ${reason}` : undefined);
   }
 
-  /** False if the daemon does not say. */
+  /** False if the daemon does not answer. */
   async #isRunning(): Promise<boolean> {
     return this.#inspect().then(
       ({ State }) => State.Running,

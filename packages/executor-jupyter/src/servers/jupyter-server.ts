@@ -16,7 +16,7 @@ export interface ServerLease {
    * Rich outputs are not saved in it.
    */
   readonly bound?: string;
-  /** Starts to collect what the server's network policy refuses, if it has one; returns a function that returns that. */
+  /** Starts to collect the requests that the server's network policy, if any, refuses; returns a function that returns them. */
   readonly collectRefusals?: () => () => readonly NetworkDecision[];
   /** Why the server ended, as soon as it has. */
   readonly ended: () => string | undefined;
@@ -38,7 +38,7 @@ export interface JupyterServer {
   acquire(signal?: AbortSignal): Promise<ServerLease>;
 }
 
-/** Tells a `JupyterServer` from the settings of one. */
+/** Distinguishes a `JupyterServer` from the settings of one. */
 export function isJupyterServer(server: object): server is JupyterServer {
   return "acquire" in server && typeof server.acquire === "function";
 }

@@ -24,7 +24,7 @@ const keptCharacters = 8192;
 /** Milliseconds within which a killed process is gone. */
 const goneDeadlineMs = 5000;
 
-/** The process of a Jupyter server on this host. By itself it does not keep Node alive. */
+/** The process of a Jupyter server on this host. It does not keep Node alive. */
 export class LauncherProcess {
   readonly #gone: Promise<void>;
   readonly #process: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -44,7 +44,7 @@ export class LauncherProcess {
     this.#process.on("error", (error) => this.#end(String(error)));
     this.#process.once("exit", (code, signal) => this.#end(`the process ended with ${signal ?? `exit code ${code}`}`));
     this.#process.stdin.on("error", () => {});
-    // The input stays open: its end ends the server.
+    // Standard input stays open: closing it stops the server.
     this.#process.stdin.write(`${JSON.stringify({ token, memoryBytes })}\n`);
     this.#process.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#log = (this.#log + text).slice(-keptCharacters);
@@ -85,7 +85,7 @@ export class LauncherProcess {
     return this.#ended;
   }
 
-  /** Waits until the process, which must have been killed, is gone. */
+  /** Waits until the process, which the caller has killed, is gone. */
   async leave(): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) this.#process.ref();
     await within(goneDeadlineMs, this.#gone);

@@ -34,7 +34,7 @@ export interface LocalJupyterServerOptions {
    */
   readonly inheritEnv?: readonly string[];
   /**
-   * Bytes of memory that each kernel may use, from 128 MiB; each process that a kernel starts may use as much again.
+   * Memory limit of each kernel in bytes, at least 128 MiB; each process that a kernel starts may use as much again.
    * Beyond that, code gets a `MemoryError`. This is the system's limit on data (`RLIMIT_DATA`), which code that runs
    * as root can raise. Default: no limit.
    */
@@ -52,7 +52,7 @@ export const localServerOptions: OptionSchemas<LocalJupyterServerOptions> = {
   memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
 };
 
-/** A server that runs. */
+/** A running server. */
 interface RunningServer {
   readonly address: ServerAddress;
   readonly scratch: string;
@@ -66,8 +66,8 @@ interface RunningServer {
  * token that appears in no process list, file, log or error. **Its kernels run as the user who runs this program**;
  * nothing separates the code from the host.
  *
- * The first executor that needs it starts it, and it ends with the last one. After `start()` of its own it runs until
- * `stop()`. If this program is killed, server and kernels end with it.
+ * It starts with the first executor that needs it and stops with the last one; if you call its own `start()`, it runs
+ * until `stop()`. If this program is killed, the server and its kernels end too.
  *
  * @example
  * await using server = new LocalJupyterServer();
@@ -83,7 +83,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
     this.#options = checkOptions(optionsSchema(localServerOptions), options, "LocalJupyterServer");
   }
 
-  /** How a component model writes this server down. */
+  /** This server as it appears in a component model. */
   toJSON(): object {
     return { type: "local", ...this.#options };
   }
@@ -111,7 +111,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
       await removeHostDirectory(scratch);
       await leash.release();
       if (BackendUnavailableError.isInstance(error)) throw error;
-      throw new BackendUnavailableError(`The Jupyter server cannot be started: ${String(error)}`, {
+      throw new BackendUnavailableError(`The Jupyter server could not be started: ${String(error)}`, {
         remedy: "Make sure that the temporary directory is writable and that the Python in `python` runs.",
         cause: error,
       });
@@ -133,7 +133,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
     return { address, host: { scratch } };
   }
 
-  /** Kernels see what programs need to run, and do not touch the user's own Jupyter settings and history. */
+  /** Kernels get the variables that programs need, and do not touch the user's own Jupyter settings and history. */
   async #environment(scratch: string): Promise<Record<string, string>> {
     const own = {
       JUPYTER_RUNTIME_DIR: path.join(scratch, "runtime"),

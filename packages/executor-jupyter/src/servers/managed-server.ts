@@ -2,8 +2,8 @@ import type { JupyterServer, ServerLease } from "./jupyter-server.ts";
 import { SharedLife } from "./shared-life.ts";
 
 /**
- * A server that this package starts and ends, for any number of executors: it starts with the first that needs it and
- * ends with the last one, or lives from its own `start()` to `stop()`. If it dies, the next call restarts it.
+ * A server that this package starts and stops, for any number of executors: it starts with the first that needs it and
+ * stops with the last one, or runs from its own `start()` to `stop()`. If it dies, the next call restarts it.
  */
 export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisposable {
   abstract readonly isolation: JupyterServer["isolation"];
@@ -16,8 +16,8 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
   /**
    * Starts the server, which then runs until `stop()`. Idempotent.
    *
-   * @throws BackendUnavailableError if something that it needs is missing, or if it does not come up: with its last
-   * lines.
+   * @throws BackendUnavailableError if something that it needs is missing, or if it does not start; the message then
+   * ends with its last lines of output.
    */
   async start(): Promise<void> {
     await this.#life.keep();
@@ -40,7 +40,7 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
   /** Starts it. Never called while it runs. */
   protected abstract open(): Promise<Running>;
 
-  /** Ends the server and deletes what it created. It may have ended by itself. */
+  /** Ends the server and deletes what it created. It may have ended already. */
   protected abstract close(running: Running): Promise<void>;
 
   /** Why it has ended, once it has. */

@@ -1,7 +1,7 @@
 import type { JupyterServer, ServerLease } from "./jupyter-server.ts";
 import { serverAddress, type ServerSettings } from "./server-settings.ts";
 
-/** A server that somebody else runs: it is never started or stopped here. */
+/** A server that someone else runs: it is never started or stopped here. */
 export class RemoteServer implements JupyterServer {
   readonly isolation = "remote" as const;
   readonly #lease: ServerLease;

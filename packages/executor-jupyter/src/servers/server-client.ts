@@ -15,9 +15,9 @@ export interface ServerRequest {
 }
 
 const defaultDeadlineMs = 20_000;
-/** A server that is starting many kernels answers nobody meanwhile; each request has its own deadline. */
+/** A server that is starting many kernels answers no one in the meantime; each request has its own deadline. */
 const connectMs = 120_000;
-/** The most bytes held of an answer: of JSON, such as a large directory, and of the reason for a refusal. */
+/** Maximum bytes held of an answer: of JSON, such as a large directory, and of the reason for a refusal. */
 const [longestJson, longestReason] = [67_108_864, 65_536];
 
 /** Talks HTTP with a Jupyter server. Its errors name the server, never the token. */

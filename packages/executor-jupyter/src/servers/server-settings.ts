@@ -56,7 +56,7 @@ function parseUrl(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") return url;
   // The error does not show the address: it may contain a password.
-  throw new InvalidInputError("The server's `baseUrl` is not a usable address", {
+  throw new InvalidInputError("The server's `baseUrl` is not a usable URL", {
     remedy: "Use a URL like https://host:8888/prefix/ without user name and password, and pass the token as `token`.",
   });
 }

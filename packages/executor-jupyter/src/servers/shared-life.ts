@@ -11,7 +11,7 @@ export class SharedLife<T> {
   #users = 0;
   #kept = false;
 
-  /** @param hasEnded - whether it ended by itself; if so, the next user reopens it. */
+  /** @param hasEnded - whether it has ended on its own; if so, the next user reopens it. */
   constructor(open: () => Promise<T>, close: (opened: T) => Promise<void>, hasEnded: (opened: T) => boolean) {
     this.#open = open;
     this.#close = close;

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# Runs the image's own command ($@). Creates a writable home for a user without one, such as one with only a number. If
-# $FENCED_LEASHED is set, ends the command when standard input, which this program holds open, ends. If $FENCED_GATE is set, reads
-# lines with more variables first, up to an empty line.
+# Runs the image's own command ($@). Creates a writable home for a user without one, such as a purely numeric user. If
+# $FENCED_LEASHED is set, ends the command when standard input, which this program holds open, ends. If $FENCED_GATE is set, first
+# reads more variables, one a line, up to an empty line.
 if [ -z "$HOME" ] || [ "$HOME" = / ] || [ ! -w "$HOME" ]; then
   HOME=/tmp/home
   export HOME

@@ -3,7 +3,7 @@ import type { BlockDisplays, RichOutput } from "@fenced/executor-kit/displays";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { field, textField, texts } from "../fields.ts";
 
-/** What servers write in place of output that came too fast. */
+/** What servers write instead of output that came too fast. */
 const rateLimited = /IOPub (?:data|message) rate exceeded/;
 
 /** Turns what a kernel sends for one cell into the events of a block. */

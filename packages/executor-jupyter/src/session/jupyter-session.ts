@@ -24,7 +24,7 @@ import { KernelSlot, type SlotKernel } from "./kernel-slot.ts";
 import { runCell } from "./run-cell.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
-/** What a block has in addition to its session: variables, and functions of the host. */
+/** What a block has in addition to its session: variables and host functions. */
 interface BlockPlaces {
   readonly env: Readonly<Record<string, string>> | undefined;
   readonly calls: { readonly modules: string; readonly commands: string; readonly names: readonly string[] } | null;
@@ -34,9 +34,9 @@ interface BlockPlaces {
 export class JupyterSession implements BackendSession {
   readonly #settings: SessionSettings;
   readonly #slot: KernelSlot;
-  /** The kernel in which the functions are variables as well. */
+  /** The kernel in which the functions are already defined as variables. */
   #offered: SlotKernel | undefined;
-  /** How programs reach functions of the host, and the kernel that this was set up for. */
+  /** How programs reach host functions, and the kernel that this was set up for. */
   #calls: { readonly bridge: CallBridge; readonly address: string } | undefined;
   readonly #closing = new AbortController();
   readonly #functions: { loaded: boolean };
@@ -85,7 +85,7 @@ export class JupyterSession implements BackendSession {
     return address;
   }
 
-  /** A replacement kernel cannot reach functions of the host yet. */
+  /** A replacement kernel cannot reach host functions yet. */
   async repair(signal: AbortSignal): Promise<void> {
     if (!this.#calls || this.#canCallFrom(await this.#slot.kernel(signal))) return;
     this.#settings.onReplaced();
@@ -126,7 +126,7 @@ export class JupyterSession implements BackendSession {
     if (places.env) await live.helper?.ask("push_env", places);
   }
 
-  /** Where this block finds functions of the host; `null` if it has none. */
+  /** Where this block finds host functions; `null` if it has none. */
   #callPlaces({ hostCalls }: BlockRun): BlockPlaces["calls"] {
     const { python, commands } = this.functionPlaces();
     if (!hostCalls || python === undefined || commands === undefined) return null;
@@ -137,7 +137,7 @@ export class JupyterSession implements BackendSession {
 
   /** The kernel was replaced after the call began, so the block would not find its functions. */
   async *#callsLost(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const message = "The kernel was replaced; host functions are available again from the next call on.\n";
+    const message = "The kernel was replaced; host functions are available again in the next call.\n";
     yield { type: "stderr", data: message };
     return { exitCode: 1, stateLost: this.#takeStateLost(run) };
   }
@@ -154,11 +154,11 @@ export class JupyterSession implements BackendSession {
   }
 
   /**
-   * Waits for an answer of the kernel until the block must end, plus a grace period. A kernel that does not answer,
+   * Waits for an answer from the kernel until the block must end, plus a grace period. A kernel that does not answer,
    * for example because code has stopped it, is replaced.
    *
    * @returns whether it answered.
-   * @throws what the answer rejects with.
+   * @throws whatever the answer rejects with.
    */
   async #answer(answer: Promise<unknown>, live: SlotKernel, signal: AbortSignal): Promise<boolean> {
     const settled = answer.then(
@@ -171,12 +171,12 @@ export class JupyterSession implements BackendSession {
     return false;
   }
 
-  /** Whether variables were lost. Nobody sees the result of an aborted block, so the next one has to report it. */
+  /** Whether variables were lost. Nobody sees the result of an aborted block, so the next block has to report it. */
   #takeStateLost({ signal }: BlockRun): boolean {
     return (!signal.aborted || signal.reason === timeIsUp) && this.#slot.takeStateLost();
   }
 
-  /** The block could not run to its end: the next one gets a new kernel. */
+  /** The block could not finish: the next one gets a new kernel. */
   async *#afterLoss({ end }: KernelLostError, live: SlotKernel): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     await this.#slot.discard(live);
     if (end.kind === "unreachable") {
@@ -185,7 +185,7 @@ export class JupyterSession implements BackendSession {
           "Make sure that the server is running; the next call starts a new kernel, without the variables of this one.",
       });
     }
-    yield { type: "stderr", data: `The block did not end: ${end.reason}. Variables are lost.\n` };
+    yield { type: "stderr", data: `The block did not finish: ${end.reason}. Variables are lost.\n` };
     return { exitCode: 1, stateLost: this.#slot.takeStateLost() };
   }
 
@@ -199,7 +199,7 @@ export class JupyterSession implements BackendSession {
     }
   }
 
-  /** Makes functions that were set up variables, too, in every kernel of the session. */
+  /** Also defines the functions that were set up as variables, in every kernel of the session. */
   async #offerFunctions(live: SlotKernel): Promise<void> {
     if (this.#settings.functions.length === 0 || this.#offered === live || !live.helper) return;
     const names = this.#settings.functions.map((each) => each.name);

@@ -14,9 +14,9 @@ import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
 import type { SlotSettings } from "./session-settings.ts";
 
-/** Milliseconds that a new kernel may take to its first answer before another one is tried. */
+/** Milliseconds to wait for a new kernel's first answer before trying another kernel. */
 const firstReadyMs = 30_000;
-/** The same for the last one. */
+/** The same for the last kernel that is tried. */
 const lastReadyMs = 120_000;
 
 /** The kernel of a slot. */
@@ -75,12 +75,12 @@ export class KernelSlot {
     return this.#language;
   }
 
-  /** What the helper reported when it was put into the kernel; `undefined` if it is not a Python kernel. */
+  /** What the helper reported when it was installed in the kernel; `undefined` if it is not a Python kernel. */
   get report(): HelperReport | undefined {
     return this.#report;
   }
 
-  /** Starts to collect what the network policy refuses; returns a function that returns that. */
+  /** Starts to collect the requests that the network policy refuses; returns a function that returns them. */
   collectRefusals(): () => readonly NetworkDecision[] {
     return this.#lease.collectRefusals?.() ?? (() => []);
   }
@@ -111,9 +111,9 @@ export class KernelSlot {
   }
 
   /**
-   * Discards a kernel whose variables can no longer be relied on; the next call gets another. Idempotent.
+   * Discards a kernel whose variables can no longer be relied on; the next call gets a new one. Idempotent.
    *
-   * @param answers - whether it may still answer: it is then asked to end what it has started.
+   * @param answers - whether it may still answer; if so, it is asked to end what it has started.
    */
   discard(live: SlotKernel, answers = true): Promise<void> {
     const discarded = this.#discarded.get(live) ?? this.#discard(live, answers);
@@ -182,7 +182,7 @@ export class KernelSlot {
 
   /**
    * Kernels that start at the same time may choose the same ports. The one that loses dies, or never answers on the ports
-   * that the server knows: another one gets a second chance.
+   * that the server knows, so a second kernel is tried.
    */
   async #openPatiently(signal: AbortSignal): Promise<SlotKernel> {
     if (this.#settings.kernelId !== undefined) return this.#open(lastReadyMs, signal);
@@ -224,7 +224,7 @@ export class KernelSlot {
     }
   }
 
-  /** Restarts a server of this program that died. */
+  /** Restarts a server that this program had started and that died. */
   async #renewLease(signal: AbortSignal): Promise<void> {
     if (this.#lease.ended() === undefined) return;
     const old = this.#lease;
@@ -264,11 +264,11 @@ export class KernelSlot {
       const found = await findKernel(this.#client, kernelId, 20_000);
       if (found) return found.id;
       throw new BackendUnavailableError(`The Jupyter server has no kernel with the id ${JSON.stringify(kernelId)}`, {
-        remedy: "Start one on the server and give its id, or leave `kernelId` out.",
+        remedy: "Start one on the server and pass its id, or leave `kernelId` out.",
       });
     }
     // A server on this host has the file system's root as its root directory. A Python kernel changes to its working
-    // directory by itself: a server would start it in the nearest directory that exists.
+    // directory on its own: a server would start it in the nearest directory that exists.
     const { host } = this.#lease;
     const directory = host ? this.#workspace?.replace(/^\/+/, "") : (this.#contents?.directory ?? "");
     const place = directory === undefined ? {} : { path: directory };

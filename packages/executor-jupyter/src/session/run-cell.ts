@@ -5,7 +5,7 @@ import { expressionValue } from "../python/python-helper.ts";
 import { CellOutput } from "./cell-output.ts";
 import type { KernelSlot, SlotKernel } from "./kernel-slot.ts";
 
-/** What running a cell needs in addition to the block. */
+/** What `runCell` needs in addition to the block. */
 export interface CellSettings {
   readonly slot: KernelSlot;
   readonly live: SlotKernel;
@@ -59,7 +59,7 @@ function shellExit(reply: Readonly<Record<string, unknown>>): number {
 
 /**
  * Ends a running cell and everything that it started. Variables, and processes of earlier cells, survive unless the
- * code ignores the interrupt: then the kernel has to go.
+ * code ignores the interrupt, in which case the kernel is discarded.
  */
 async function endCell(request: KernelRequest, slot: KernelSlot, live: SlotKernel, graceMs: number): Promise<void> {
   request.dropOutputs();
@@ -80,7 +80,7 @@ async function interrupt(
     () => true,
     () => true,
   );
-  // An interrupt that comes before the code runs hits nothing.
+  // An interrupt that arrives before the code runs has no effect.
   await within(graceMs, request.begun);
   let answers = true;
   for (let attempt = 0; attempt < 2 && !kernel.end; attempt += 1) {
@@ -97,7 +97,7 @@ async function interrupt(
   return answers ? "goes on" : "stuck";
 }
 
-/** What `input()` in a Python kernel takes for the end of its input. Other kernels have nothing like it and get an empty line. */
+/** What `input()` in a Python kernel treats as the end of its input. Other kernels have no equivalent and get an empty line. */
 const endOfInput = "\u0004";
 
 /** A block's standard input, line by line. */

@@ -3,7 +3,7 @@ import type { JupyterServer } from "../servers/jupyter-server.ts";
 
 /** Settings of a kernel and its workspace. */
 export interface SlotSettings {
-  /** The executor's name, unique in the world. */
+  /** The executor's globally unique id. */
   readonly id: string;
   readonly server: JupyterServer;
   readonly kernelName: string;
@@ -25,7 +25,7 @@ export interface SessionSettings extends Omit<SlotSettings, "modules"> {
   readonly interruptGraceMs: number;
   /** The executor's own part of `env`. */
   readonly ownEnv: Readonly<Record<string, string>>;
-  /** Called when there is a replacement kernel, which has no functions of the host yet. */
+  /** Called when there is a replacement kernel, which has no host functions yet. */
   readonly onReplaced: () => void;
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;

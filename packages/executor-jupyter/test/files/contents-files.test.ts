@@ -97,7 +97,7 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
       const workspace = path.join(server.directory, own);
       await mkdir(path.join(workspace, "deep"));
       for (const name of ["one", "two"]) await symlink("..", path.join(workspace, "deep", name));
-      await expect(executor.files.list()).rejects.toThrow(/directories deep at .*circle/);
+      await expect(executor.files.list()).rejects.toThrow(/directories deep at .*circular/);
     });
 
     it("lie in a given workDir, which stays and may be shared", patience, async () => {

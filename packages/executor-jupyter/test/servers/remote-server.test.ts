@@ -219,7 +219,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
 describe("the address of a server", () => {
   it.each(["localhost:8888", "ftp://host/", "http://user:secret@host/", ""])("is refused: %s", (baseUrl) => {
     const make = () => new JupyterCodeExecutor({ server: { baseUrl } });
-    expect(make).toThrow(/not a usable address/);
+    expect(make).toThrow(/not a usable URL/);
     expect(make).not.toThrow(/secret/);
   });
 

@@ -5,16 +5,16 @@ import { isThere, statusOf } from "../cluster/api-error.ts";
 
 const extensions = "/apis/extensions.agents.x-k8s.io/v1beta1";
 const agents = "/apis/agents.x-k8s.io/v1beta1";
-/** The annotation of a Sandbox that names its pod, where that has another name. */
+/** The annotation of a Sandbox that names its pod, if their names differ. */
 const podNameAnnotation = "agents.x-k8s.io/pod-name";
 
-/** A SandboxWarmPool, as far as it matters here. */
+/** The fields of a SandboxWarmPool that are used here. */
 export interface WarmPool {
   readonly spec: { readonly replicas: number };
   readonly status: { readonly readyReplicas: number };
 }
 
-/** A SandboxClaim, as far as it matters here. */
+/** The fields of a SandboxClaim that are used here. */
 export interface SandboxClaim {
   readonly status: {
     readonly conditions: readonly {
@@ -44,7 +44,7 @@ const sandbox = z.object({
   metadata: z.object({ name: z.string(), annotations: z.record(z.string(), z.string()).default({}) }),
 });
 
-/** The requests that sessions make about claims of one namespace. */
+/** Requests about the claims of one namespace. */
 export class ClaimClient {
   readonly #api: ApiClient;
   readonly #namespace: string;
@@ -57,7 +57,7 @@ export class ClaimClient {
   /**
    * The pool of this name.
    *
-   * @throws BackendUnavailableError if there is none, or the cluster knows no pools.
+   * @throws BackendUnavailableError if there is none, or the cluster does not support pools.
    */
   async pool(name: string, signal: AbortSignal): Promise<WarmPool> {
     const path = `${this.#path(extensions, "sandboxwarmpools")}/${encodeURIComponent(name)}`;
@@ -69,7 +69,7 @@ export class ClaimClient {
     }
   }
 
-  /** Makes a claim. One that the server has made without being able to say so counts as made. */
+  /** Creates a claim. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
   async create(manifest: object, signal: AbortSignal): Promise<void> {
     try {
       const path = this.#path(extensions, "sandboxclaims");
@@ -79,7 +79,7 @@ export class ClaimClient {
     }
   }
 
-  /** The claim as it is now, and then whenever it changes, until the server or the caller ends that. */
+  /** The claim as it is now, and then whenever it changes, until the server or the caller ends it. */
   async *follow(name: string, signal: AbortSignal): AsyncGenerator<SandboxClaim, void, void> {
     const query = `watch=1&fieldSelector=metadata.name%3D${name}&timeoutSeconds=300`;
     for await (const event of this.#api.watch(`${this.#path(extensions, "sandboxclaims")}?${query}`, signal)) {
@@ -96,7 +96,7 @@ export class ClaimClient {
     return named === "" ? metadata.name : named;
   }
 
-  /** Deletes a claim, and its sandbox and pod with it; does no harm if it is gone. */
+  /** Deletes a claim together with its sandbox and pod; does nothing if it is gone. */
   async delete(name: string, signal: AbortSignal | undefined): Promise<void> {
     const path = `${this.#path(extensions, "sandboxclaims")}/${name}`;
     try {
@@ -112,15 +112,18 @@ export class ClaimClient {
 }
 
 function noPool(cause: unknown, name: string, namespace: string): BackendUnavailableError {
-  // A server that knows the resource says which object it has not found.
+  // A server that supports the resource names the object that it has not found.
   const known = cause instanceof Error && cause.message.includes(name);
   return known
     ? new BackendUnavailableError(`There is no SandboxWarmPool ${name} in the namespace ${namespace}`, {
         remedy: "Apply one, or correct `warmPool` or `namespace`: kubectl get sandboxwarmpools",
         cause,
       })
-    : new BackendUnavailableError("The cluster knows no SandboxWarmPool of extensions.agents.x-k8s.io/v1beta1", {
-        remedy: "Install agent-sandbox 0.5 or later with its extensions, or leave out `warmPool`.",
-        cause,
-      });
+    : new BackendUnavailableError(
+        "The cluster does not support SandboxWarmPool of extensions.agents.x-k8s.io/v1beta1",
+        {
+          remedy: "Install agent-sandbox 0.5 or later with its extensions, or leave out `warmPool`.",
+          cause,
+        },
+      );
 }

@@ -12,13 +12,13 @@ import {
 import type { PodSource } from "../pod/pod-source.ts";
 import type { ClaimClient, SandboxClaim } from "./claim-client.ts";
 
-/** Milliseconds that a controller gets to say anything about a claim. */
+/** Milliseconds within which a controller must report anything about a claim. */
 const silenceMs = 10_000;
 const retryMs = 500;
-/** What a claim does not get over by waiting. */
+/** Reasons for a failure of a claim that waiting does not fix. */
 const hopeless = /NotFound|Invalid|Rejected|Disallowed|Forbidden|NotOwned|Expired/;
 
-/** A pod of a warm pool of agent-sandbox, by a claim. */
+/** A pod from a warm pool of agent-sandbox, obtained by a claim. */
 export function claimedPod(
   client: ClaimClient,
   options: KubernetesExecutorOptions,
@@ -27,7 +27,7 @@ export function claimedPod(
   return {
     keeper: poolKeeper,
     request: async (signal) => {
-      // The controller would only try again and again.
+      // Without the pool, the controller would only retry forever.
       await client.pool(pool, signal);
       await client.create(claimManifest(options, { name, owner, pool }), signal);
     },
@@ -46,13 +46,13 @@ function claimManifest(
     metadata: { name, labels: { ...labels, [managedLabel]: managedBy, [ownerLabel]: owner } },
     spec: {
       warmPoolRef: { name: pool },
-      // The last resort, and the end of what a killed program has left: its pod ends by itself.
+      // A last resort, which also removes the claim of a killed program, whose pod ends on its own.
       lifecycle: {
         shutdownTime: new Date(Date.now() + activeDeadlineSeconds * 1000).toISOString().replace(/\.\d+Z$/, "Z"),
         ttlSecondsAfterFinished: 0,
         shutdownPolicy: "Delete",
       },
-      // agent-sandbox keeps labels of kubernetes.io to itself.
+      // agent-sandbox reserves labels of kubernetes.io for itself.
       additionalPodMetadata: { labels: { ...labels, [ownerLabel]: owner, [podLabel]: name } },
     },
   };
@@ -64,7 +64,7 @@ async function untilServed(
   seen: { last: string },
   signal: AbortSignal,
 ): Promise<string> {
-  seen.last = `agent-sandbox, which has not answered to the claim ${name}`;
+  seen.last = `agent-sandbox, which has not answered the claim ${name}`;
   const silent = new AbortController();
   const silence = setTimeout(() => silent.abort(), silenceMs);
   const either = AbortSignal.any([signal, silent.signal]);
@@ -94,7 +94,7 @@ function readClaim({ status }: SandboxClaim, seen: { last: string }): string | u
   if (ready.status === "True" && status.sandbox.name !== undefined) return status.sandbox.name;
   const why = [ready.reason, ready.message].filter(Boolean).join(": ");
   if (hopeless.test(ready.reason ?? "")) {
-    throw new BackendUnavailableError(`The claim on the warm pool cannot be served: ${why}`, {
+    throw new BackendUnavailableError(`The claim on the warm pool could not be served: ${why}`, {
       remedy: "Correct the SandboxWarmPool or its SandboxTemplate: kubectl describe sandboxwarmpools",
     });
   }
@@ -112,8 +112,7 @@ async function withPool(client: ClaimClient, pool: string, last: string): Promis
 }
 
 function unanswered(name: string): BackendUnavailableError {
-  return new BackendUnavailableError(
-    `agent-sandbox has not answered to the claim ${name} within ${silenceMs / 1000} s`,
-    { remedy: "Check that its controller runs, with extensions: kubectl get pods --namespace agent-sandbox-system" },
-  );
+  return new BackendUnavailableError(`agent-sandbox has not answered the claim ${name} within ${silenceMs / 1000} s`, {
+    remedy: "Check that its controller runs, with extensions: kubectl get pods --namespace agent-sandbox-system",
+  });
 }

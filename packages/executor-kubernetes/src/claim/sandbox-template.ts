@@ -9,9 +9,9 @@ export type SandboxTemplateOptions = Pick<
 >;
 
 /**
- * The SandboxTemplate of agent-sandbox for a warm pool whose pods executors can claim: the same hardened pod that they make
- * otherwise. Apply it, and a SandboxWarmPool that names it. With a `network` other than `"open"` its pods are cut off from every
- * network by the policy that agent-sandbox makes.
+ * The SandboxTemplate of agent-sandbox for a warm pool whose pods executors can claim: the same hardened pod that executors
+ * create without a pool. Apply it together with a SandboxWarmPool that names it. With a `network` other than `"open"`, a policy
+ * that agent-sandbox creates cuts its pods off from every network.
  *
  * @throws InvalidInputError if an option is unknown or wrong.
  *

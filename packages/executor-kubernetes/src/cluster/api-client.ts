@@ -9,14 +9,14 @@ import { apiError, ApiStatusError, notUnderstood, unreachable } from "./api-erro
 import type { ClusterAccess, Credentials } from "./cluster-access.ts";
 import { openExecSocket, type SecureOptions } from "./exec-socket.ts";
 
-/** Milliseconds within which a request has to be answered. */
+/** Milliseconds within which a request must be answered. */
 const answerMs = 30_000;
-/** Milliseconds for which a server that cannot be reached is tried again: it may be starting anew. */
+/** Milliseconds for which requests to an unreachable server are retried: it may be restarting. */
 const patienceMs = 10_000;
 const retryMs = 500;
-/** Milliseconds without a word after which a watch is ended: a connection may have died unnoticed. */
+/** Milliseconds of silence after which a watch ends: its connection may have died unnoticed. */
 const silentMs = 20_000;
-/** Bytes of an answer. */
+/** Maximum length of an answer, in bytes. */
 const longestAnswer = 8_388_608;
 
 /** A request to the API. */
@@ -26,11 +26,11 @@ export interface ApiRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
-  /** Try again for a while where the server cannot be reached. Default: true. */
+  /** Retry for a while if the server cannot be reached. Default: true. */
   readonly patient?: boolean;
 }
 
-/** The API of one cluster, as far as sessions need it. */
+/** The parts of a cluster's API that sessions need. */
 export class ApiClient {
   readonly cluster: ClusterAccess;
   readonly #agent: http.Agent;
@@ -49,13 +49,13 @@ export class ApiClient {
     const parsed = parseJson(await textOf(answer));
     request.signal?.throwIfAborted();
     if (!isSuccess(answer)) throw apiError(answer.statusCode ?? 0, parsed, this.cluster);
-    // Half an answer must not be taken for an object that is not there.
+    // A truncated answer must not look like a missing object.
     if (parsed === undefined) throw notUnderstood(this.cluster);
     return parsed;
   }
 
   /**
-   * What happens to objects, one JSON text a line, until the server or the caller ends it, or the server says nothing for 20 s.
+   * The events of a watch, one JSON value a line, until the server or the caller ends it, or the server is silent for 20 s.
    *
    * @throws like `send`.
    */
@@ -74,7 +74,7 @@ export class ApiClient {
         if (rest.length > longestAnswer) return;
       }
     } catch {
-      // The server ended it, or the connection broke: the caller looks again.
+      // The server ended the watch, or the connection broke: the caller looks again.
       signal.throwIfAborted();
     } finally {
       clearTimeout(silence);
@@ -110,12 +110,12 @@ export class ApiClient {
     }
   }
 
-  /** Ends connections that wait to be used again. */
+  /** Closes idle connections. */
   close(): void {
     this.#agent.destroy();
   }
 
-  /** Once more with new credentials, if the first ones are refused. */
+  /** Tries once more, with new credentials, if the first ones are refused. */
   async #authorised(
     { signal }: ApiRequest,
     attempt: (credentials: Credentials) => Promise<http.IncomingMessage>,
@@ -127,12 +127,12 @@ export class ApiClient {
     return attempt(await this.#credentials(signal, true));
   }
 
-  /** An exec plugin may take its time, which is not the caller's. */
+  /** Does not wait for a slow exec plugin after the caller has given up. */
   #credentials(signal: AbortSignal | undefined, renew = false): Promise<Credentials> {
     return untilAborted(this.cluster.credentials(renew), signal);
   }
 
-  /** A server that starts anew refuses connections for a moment, or says that it is not ready. */
+  /** Retries for a while: a restarting server refuses connections, or answers that it is not ready. */
   async #patiently(request: ApiRequest, credentials: Credentials): Promise<http.IncomingMessage> {
     const end = performance.now() + (request.patient === false ? 0 : patienceMs);
     for (;;) {
@@ -178,11 +178,11 @@ export class ApiClient {
 
   #url(path: string): URL {
     const { server } = this.cluster;
-    // The server may be behind a path of its own.
+    // The server's address may have a path.
     return new URL(`${server.origin}${server.pathname.replace(/\/$/, "")}${path}`);
   }
 
-  /** How the connection is secured, for a WebSocket too: an agent for a proxy would secure the way to the proxy by it. */
+  /** How connections, including WebSockets, are secured. Not part of the agent: one for a proxy would apply it to the proxy. */
   #secured({ certificate }: Credentials): SecureOptions {
     const { authority, insecure, serverName } = this.cluster;
     return {
@@ -195,10 +195,10 @@ export class ApiClient {
   }
 }
 
-/** Milliseconds after which to ask a server again that is busy or not ready; `undefined` if it is neither. */
+/** Milliseconds to wait before asking a busy or unready server again; `undefined` if it is neither. */
 function pauseAfter({ statusCode = 0, headers }: http.IncomingMessage): number | undefined {
   if (![429, 502, 503, 504].includes(statusCode)) return undefined;
-  // Those that it told to wait come back at different moments.
+  // Clients that were told to wait come back at different times.
   return Math.max(retryMs, (Number(headers["retry-after"]) || 0) * 1000) * (1 + Math.random() / 4);
 }
 
@@ -224,7 +224,7 @@ async function textOf(answer: http.IncomingMessage): Promise<string> {
       if (text.length > longestAnswer) break;
     }
   } catch {
-    // Half an answer is no JSON, which says enough.
+    // A truncated answer is not JSON, which the caller reports.
   } finally {
     clearTimeout(late);
   }
@@ -239,7 +239,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What does not get better by waiting: certificates that are not trusted, names that are not known. */
+/** Errors that waiting does not fix: untrusted certificates, unknown names. */
 const permanent = /CERT|UNABLE_TO|SELF_SIGNED|ENOTFOUND|EPROTO|^ERR_/;
 
 function isTransient(error: unknown): boolean {

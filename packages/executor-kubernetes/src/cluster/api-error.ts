@@ -20,7 +20,7 @@ export class ApiStatusError extends Error {
   }
 }
 
-/** What the API server says that refuses a request, and what to do about it. The `cause` has the status. */
+/** The error for a request that the API server refused, with a remedy. Its `cause` has the status. */
 export function apiError(
   status: number,
   body: unknown,
@@ -31,7 +31,7 @@ export function apiError(
   const cause = new ApiStatusError(status, body);
   if (status === 401) {
     return new BackendUnavailableError(
-      `The API server at ${cluster.server.host} does not accept the credentials of ${cluster.name}`,
+      `The API server at ${cluster.server.host} rejected the credentials of ${cluster.name}`,
       {
         remedy: "Log in again, and check whether `kubectl get pods` works.",
         cause,
@@ -46,7 +46,7 @@ export function apiError(
     });
   }
   if (status === 422 || status === 400) {
-    return new InvalidInputError(`The cluster does not accept the pod: ${said || `status ${status}`}`, {
+    return new InvalidInputError(`The cluster rejected the pod as invalid: ${said || `status ${status}`}`, {
       remedy:
         "Correct the option that the message names: `podTemplate`, `resources`, `labels`, `image`, `runtimeClassName`.",
       cause,
@@ -66,7 +66,7 @@ export function statusOf(error: unknown): number | undefined {
   return error instanceof Error && error.cause instanceof ApiStatusError ? error.cause.status : undefined;
 }
 
-/** Whether the server refuses to make what is there already. Other conflicts, such as those of a quota, pass. */
+/** Whether the object exists already. Other conflicts, such as those of a quota, are temporary. */
 export function isThere(error: unknown): boolean {
   return error instanceof Error && error.cause instanceof ApiStatusError && reasonIn(error.cause) === "AlreadyExists";
 }
@@ -75,13 +75,13 @@ function reasonIn({ body }: ApiStatusError): string | undefined {
   return statusBody.safeParse(body).data?.reason;
 }
 
-/** An answer that breaks off, or is something else: a proxy's page. */
+/** The error for an answer that is truncated, or is something else, such as a proxy's page. */
 export function notUnderstood(cluster: ClusterAccess): BackendUnavailableError {
   return new BackendUnavailableError(
     `The answer of the API server at ${cluster.server.host} (${cluster.name}) broke off or is not JSON`,
     {
       remedy:
-        "Call again. If it happens again, check what is between this program and the cluster: `kubectl get pods`.",
+        "Call again. If it happens again, check proxies between this program and the cluster, and try `kubectl get pods`.",
     },
   );
 }
@@ -98,15 +98,15 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message || String(Reflect.get(error, "code")) : String(error);
 }
 
-/** A right that is missing, or a rule of the namespace. */
+/** The error for a missing permission, or for a rule of the namespace. */
 function forbidden(said: string, cause: Error): BackendUnavailableError {
   const [, user, verb, resource, namespace] =
     /User "([^"]*)" cannot (\S+) resource "([^"]+)".* in the namespace "([^"]+)"/.exec(said) ?? [];
   if (verb === undefined || resource === undefined || namespace === undefined) {
-    return new BackendUnavailableError(`The cluster does not admit the pod: ${said}`, {
+    return new BackendUnavailableError(`The cluster did not admit the pod: ${said}`, {
       remedy: /quota/.test(said)
-        ? "Stop other sessions, ask for less in `resources`, or raise the namespace's quota."
-        : "Change the options that the namespace's rules forbid (`podTemplate`, `resources`, `runtimeClassName`), or use another `namespace`.",
+        ? "Stop other sessions, request less in `resources`, or raise the namespace's quota."
+        : "Change the options that violate the namespace's rules (`podTemplate`, `resources`, `runtimeClassName`), or use another `namespace`.",
       cause,
     });
   }
@@ -120,7 +120,7 @@ const warmPoolRights = `  - { apiGroups: ["extensions.agents.x-k8s.io"], resourc
   - { apiGroups: ["extensions.agents.x-k8s.io"], resources: [sandboxclaims], verbs: [create, watch, delete] }
   - { apiGroups: ["agents.x-k8s.io"], resources: [sandboxes], verbs: [get] }
 `;
-/** Rights that a session needs with some options only, by the resource. */
+/** Permissions that a session needs only with some options, by resource. */
 const moreRights: Readonly<Record<string, string>> = {
   sandboxwarmpools: warmPoolRights,
   sandboxclaims: warmPoolRights,
@@ -128,7 +128,7 @@ const moreRights: Readonly<Record<string, string>> = {
   networkpolicies: `  - { apiGroups: ["networking.k8s.io"], resources: [networkpolicies], verbs: [create, list] }\n`,
 };
 
-/** The rights that a session needs, with those for the resource that is refused. */
+/** The permissions that every session needs, plus those for the refused resource. */
 function roleFor(namespace: string, resource: string): string {
   return `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

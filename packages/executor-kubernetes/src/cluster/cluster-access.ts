@@ -1,19 +1,19 @@
-/** What a request is authorised by. */
+/** What authorizes a request. */
 export interface Credentials {
   readonly token?: string;
   readonly certificate?: { readonly cert: Buffer | string; readonly key: Buffer | string };
 }
 
 /**
- * Gives credentials, which may change.
+ * Returns credentials, which may change over time.
  *
- * @param renew - the last ones were refused.
+ * @param renew - whether the last ones were refused.
  */
 export type CredentialSource = (renew?: boolean) => Promise<Credentials>;
 
-/** A cluster, and how to get at it. */
+/** A cluster, and how to reach it. */
 export interface ClusterAccess {
-  /** For errors: `context prod`. */
+  /** Its name in errors, such as `context prod`. */
   readonly name: string;
   /** The API server. */
   readonly server: URL;
@@ -21,9 +21,9 @@ export interface ClusterAccess {
   readonly authority?: Buffer;
   /** Trust any certificate. Default: false. */
   readonly insecure?: boolean;
-  /** The name that the server's certificate has to have. Default: that in `server`. */
+  /** The name that the server's certificate must have. Default: the one in `server`. */
   readonly serverName?: string;
-  /** An HTTP proxy on the way. Default: there is none. */
+  /** An HTTP proxy to use. Default: none. */
   readonly proxy?: URL;
   /** Default: `default`. */
   readonly namespace?: string;

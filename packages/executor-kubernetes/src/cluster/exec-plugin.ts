@@ -4,15 +4,15 @@ import { BackendUnavailableError } from "@fenced/core";
 import { z } from "zod";
 import type { Credentials, CredentialSource } from "./cluster-access.ts";
 
-/** A program that gives credentials, as a kubeconfig names it. */
+/** A program that provides credentials, as configured in a kubeconfig. */
 export interface ExecPluginConfig {
   readonly apiVersion: string;
   readonly command: string;
   readonly args?: readonly string[] | null | undefined;
   readonly env?: readonly { readonly name: string; readonly value: string }[] | null | undefined;
-  /** What to do where the program is missing. */
+  /** What to do if the program is missing. */
   readonly installHint?: string | undefined;
-  /** Tell the program about the cluster. */
+  /** Whether to tell the program about the cluster. */
   readonly provideClusterInfo?: boolean | undefined;
 }
 
@@ -35,12 +35,12 @@ const execCredential = z.object({
   }),
 });
 
-/** Milliseconds that a plugin may take: it may talk to a server, and has nobody to ask. */
+/** Milliseconds that a plugin may take: it may talk to a server, but cannot prompt anyone. */
 const pluginMs = 60_000;
-/** Milliseconds before their end in which credentials are not used any more. */
+/** Milliseconds before their expiry at which credentials are renewed. */
 const marginMs = 30_000;
 
-/** Credentials from a program (client.authentication.k8s.io), which are kept until they expire or are refused. */
+/** Credentials from a program (client.authentication.k8s.io), cached until they expire or are refused. */
 export function execPlugin(
   config: ExecPluginConfig,
   directory: string,
@@ -84,7 +84,7 @@ async function ask(
     KUBERNETES_EXEC_INFO: JSON.stringify(info),
   });
   const parsed = execCredential.safeParse(parseJson(said));
-  if (!parsed.success) throw failed(config, "what it printed is not an ExecCredential", parsed.error);
+  if (!parsed.success) throw failed(config, "its output is not an ExecCredential", parsed.error);
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp: end } = parsed.data.status;
   const expires = end === undefined ? Infinity : Date.parse(end) - marginMs;
   return {
@@ -125,7 +125,7 @@ function parseJson(text: string): unknown {
 
 function failed({ command, installHint }: ExecPluginConfig, why: string, cause: unknown): BackendUnavailableError {
   return new BackendUnavailableError(
-    `The program ${command}, which gives the credentials for the cluster, failed: ${why}`,
+    `The program ${command}, which provides the credentials for the cluster, failed: ${why}`,
     {
       remedy: installHint ?? "Log in with it, and check whether `kubectl get pods` works.",
       cause,

@@ -3,16 +3,16 @@ import { Duplex, Readable } from "node:stream";
 import { WebSocket } from "ws";
 import { ApiStatusError } from "./api-error.ts";
 
-/** How bytes travel: https://kubernetes.io/docs/reference/generated/kubernetes-api/, "PodExecOptions"; the first byte of a message names the channel. */
+/** See "PodExecOptions" in https://kubernetes.io/docs/reference/generated/kubernetes-api/; a message begins with its channel. */
 const protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 const [stdinChannel, stdoutChannel, stderrChannel, statusChannel] = [0, 1, 2, 3] as const;
-/** Bytes of a message; servers refuse those of many megabytes. */
+/** Maximum bytes of a message to send; servers refuse messages of many megabytes. */
 const longestMessage = 131_072;
 const handshakeMs = 30_000;
 const longestRefusal = 65_536;
-/** Milliseconds in which the words of a refusal have to arrive. */
+/** Milliseconds within which the text of a refusal must arrive. */
 const refusalMs = 5000;
-/** Bytes of a message that comes; kubelets send a few ten thousand. */
+/** Maximum bytes of a received message; kubelets send a few tens of thousands. */
 const longestArrival = 16_777_216;
 
 /** How a connection is made and secured. */
@@ -25,7 +25,7 @@ export interface SecureOptions {
   readonly servername?: string;
 }
 
-/** What opens a socket. */
+/** Options of `openExecSocket`. */
 export interface ExecSocketOptions extends SecureOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -89,7 +89,7 @@ async function refusalOf(answer: IncomingMessage): Promise<ApiStatusError> {
 
 /** The standard streams of a program in a pod. */
 export interface ExecStreams {
-  /** Its end closes the connection. */
+  /** Destroying it closes the connection. */
   readonly stdin: Duplex;
   readonly stdout: Readable;
   readonly stderr: Readable;
@@ -102,7 +102,7 @@ export function streamsOf(socket: WebSocket): ExecStreams {
     read: () => {},
     write: (chunk: Buffer, _, wrote) => send(socket, chunk, wrote),
     destroy: (error, destroyed) => {
-      // Nobody answers who has gone: the goodbye is not waited for.
+      // The other side may be gone: do not wait for it to close.
       socket.close();
       setTimeout(() => socket.terminate(), 1000).unref();
       destroyed(error);
@@ -139,7 +139,7 @@ function send(socket: WebSocket, chunk: Buffer, wrote: (error?: Error | null) =>
   }
 }
 
-/** How the program ended, as a `Status` of the API; nothing if it ended well. */
+/** How the program ended, from a `Status` of the API; empty if it succeeded. */
 function statusText(text: string): string {
   try {
     const status: unknown = JSON.parse(text);

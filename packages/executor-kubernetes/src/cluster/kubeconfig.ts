@@ -9,7 +9,7 @@ import { execPlugin, execPluginConfig } from "./exec-plugin.ts";
 import { inCluster } from "./in-cluster.ts";
 
 const text = z.string().optional();
-/** What is empty or null counts as left out, as it does for kubectl. */
+/** Empty and null values count as missing, as they do for kubectl. */
 const filled = <Value extends z.ZodType>(value: Value) =>
   z.preprocess((settings) => {
     if (typeof settings !== "object" || settings === null) return settings;
@@ -54,13 +54,13 @@ const fileConfig = z
 type ClusterConfig = z.output<typeof clusterConfig>;
 type UserConfig = z.output<typeof userConfig>;
 
-/** One entry, and the directory of the file that it comes from: its paths are relative to that. */
+/** An entry, and the directory of its file, to which its paths are relative. */
 interface Entry<Value> {
   readonly value: Value;
   readonly directory: string;
 }
 
-/** All files together: of each name the first entry counts. */
+/** All files merged: the first entry of each name wins. */
 interface MergedConfig {
   readonly clusters: Map<string, Entry<ClusterConfig>>;
   readonly users: Map<string, Entry<UserConfig>>;
@@ -70,7 +70,7 @@ interface MergedConfig {
 
 /** Which cluster, and how to find it. */
 export interface ClusterChoice {
-  /** A kubeconfig file. Default: those that `KUBECONFIG` names, else `~/.kube/config`, else that of the pod this runs in. */
+  /** A kubeconfig file. Default: those in `KUBECONFIG`, else `~/.kube/config`, else the account of the pod that this runs in. */
   readonly kubeconfig?: string;
   /** A context in it. Default: its current one. */
   readonly context?: string;
@@ -80,7 +80,7 @@ export interface ClusterChoice {
  * Finds the cluster, as kubectl does.
  *
  * @throws InvalidInputError if there is no such file, context, cluster or user, or a setting that is not supported;
- * BackendUnavailableError if nothing says where a cluster is.
+ * BackendUnavailableError if no cluster is configured.
  */
 export function findCluster({ kubeconfig, context }: ClusterChoice): ClusterAccess {
   const files = kubeconfigFiles(kubeconfig);
@@ -188,7 +188,7 @@ function entryOf<Value>(
   const found = entries.get(name);
   if (found !== undefined) return found;
   throw new InvalidInputError(`There is no ${what} ${JSON.stringify(name)} in ${files.join(", ")}`, {
-    remedy: `Choose another \`context\`; there are: ${[...entries.keys()].join(", ") || "none"}. See: kubectl config get-contexts`,
+    remedy: `Set \`context\` to another one; there are: ${[...entries.keys()].join(", ") || "none"}. See: kubectl config get-contexts`,
   });
 }
 
@@ -207,7 +207,7 @@ function credentialsOf(
   const key = materialOf(user["client-key-data"], user["client-key"], directory);
   const { token, tokenFile } = user;
   return async () => {
-    // Somebody renews the file; the token beside it is what it was at first.
+    // The file is renewed from outside; the `token` beside it may be outdated.
     const found = (tokenFile === undefined ? undefined : readToken(path.resolve(directory, tokenFile))) ?? token;
     return {
       ...(found === undefined ? {} : { token: found }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { podLabel } from "../pod/pod-manifest.ts";
 import type { Pod } from "../pod/pod-state.ts";
 
-/** A NetworkPolicy, as far as it matters here. */
+/** The fields of a NetworkPolicy that are used here. */
 export interface NetworkPolicyObject {
   readonly metadata: { readonly name: string };
   readonly spec: {
@@ -30,7 +30,7 @@ const selector: z.ZodType<LabelSelector> = z.object({
     .optional(),
 });
 
-/** What the API answers that is asked for the policies of a namespace. */
+/** The API's answer with the policies of a namespace. */
 export const networkPolicyList: z.ZodType<{ readonly items: readonly NetworkPolicyObject[] }> = z.object({
   items: z.array(
     z.object({
@@ -50,7 +50,7 @@ export function denyAll({ name, uid, labels }: Pod["metadata"]): object {
     apiVersion: "networking.k8s.io/v1",
     kind: "NetworkPolicy",
     metadata: { name, ownerReferences: [{ apiVersion: "v1", kind: "Pod", name, uid }] },
-    // The pod of a claim has the claim's name there.
+    // A claimed pod's label has the claim's name.
     spec: {
       podSelector: { matchLabels: { [podLabel]: labels?.[podLabel] ?? name } },
       policyTypes: ["Ingress", "Egress"],
@@ -58,7 +58,7 @@ export function denyAll({ name, uid, labels }: Pod["metadata"]): object {
   };
 }
 
-/** Whether a policy is about pods with these labels. */
+/** Whether a policy applies to pods with these labels. */
 export function restricts({ spec }: NetworkPolicyObject, labels: Readonly<Record<string, string>>): boolean {
   const { matchLabels = {}, matchExpressions = [] } = spec.podSelector;
   return (

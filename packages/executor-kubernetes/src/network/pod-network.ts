@@ -9,9 +9,9 @@ import { allowsTraffic, denyAll, restricts } from "./network-policies.ts";
 
 const reachProgram: string = readFileSync(new URL("./reach.py", import.meta.url), "utf8");
 
-/** Seconds that what answers in an open network takes for it, and in which what a policy cuts off has to stay silent. */
+/** Seconds within which targets in an open network answer, and for which targets behind a policy must stay silent. */
 const [openSeconds, closedSeconds] = [1, 0.5];
-/** Milliseconds that a cluster's network plugin gets to enforce a policy. */
+/** Milliseconds within which a cluster's network plugin must enforce a policy. */
 const enforcedMs = 10_000;
 const pauseMs = 200;
 
@@ -20,15 +20,15 @@ export interface QuietPod {
   readonly client: PodClient;
   readonly metadata: Pod["metadata"];
   readonly supervisor: Supervisor;
-  /** Python there. */
+  /** The Python interpreter there. */
   readonly python: string;
 }
 
 /**
- * Cuts a pod off from every network, and sees from inside that it is: what answered before must not answer any more.
+ * Cuts a pod off from every network, and checks this from inside: targets that answered before must no longer answer.
  *
- * @throws BackendUnavailableError if a right is missing, another policy lets traffic through, or the cluster does not enforce
- * policies, or that cannot be seen; the signal's reason.
+ * @throws BackendUnavailableError if a permission is missing, another policy lets traffic through, the cluster does not enforce
+ * policies, or this cannot be determined; the signal's reason.
  */
 export async function closePodNetwork(pod: QuietPod, signal: AbortSignal): Promise<void> {
   const { client, metadata } = pod;
@@ -40,7 +40,7 @@ export async function closePodNetwork(pod: QuietPod, signal: AbortSignal): Promi
   const permissive = others.find(allowsTraffic);
   if (permissive) throw letsThrough(permissive.metadata.name);
   if (open.length === 0) {
-    // Another policy has closed it before: that nothing answered is what was to be seen.
+    // Another policy had closed the network already, so silence is the expected result.
     if (others.length > 0) return;
     throw notSeen();
   }
@@ -50,11 +50,11 @@ export async function closePodNetwork(pod: QuietPod, signal: AbortSignal): Promi
     if (performance.now() > end) throw notEnforced(left);
     await sleep(pauseMs, undefined, { signal });
   }
-  // All at once: while one was waited for, another one may have answered again.
+  // Check all targets at once: while one was awaited, another may have become reachable again.
   if ((left = await reached(pod, closedSeconds, open, signal)).length > 0) throw notEnforced(left);
 }
 
-/** Which targets answer in the pod; without any, its API server and name servers are asked. */
+/** Which targets answer in the pod; by default, its API server and name servers. */
 async function reached(
   { supervisor, python }: QuietPod,
   seconds: number,
@@ -78,9 +78,9 @@ async function reached(
 }
 
 function letsThrough(name: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The NetworkPolicy ${name} lets this executor's pods talk to something`, {
+  return new BackendUnavailableError(`The NetworkPolicy ${name} lets this executor's pods communicate`, {
     remedy:
-      'Policies add up, so nothing can close what another one opens: delete it, have its podSelector leave out pods with the label app.kubernetes.io/managed-by=fenced, use another `namespace`, or set `network` to "open".',
+      'Policies add up, so no policy can close what another one opens: delete it, exclude pods with the label app.kubernetes.io/managed-by=fenced from its podSelector, use another `namespace`, or set `network` to "open".',
   });
 }
 

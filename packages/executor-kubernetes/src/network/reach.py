@@ -1,7 +1,7 @@
 """Prints which addresses answer this pod, one per line. Python 3.8 or later, standard library only.
 
-Arguments: seconds to wait for an answer; addresses, each `tcp ADDRESS PORT` or `dns ADDRESS PORT` in one word. Without addresses, it
-tries those that every cluster has: its API server and its name servers.
+Arguments: seconds to wait for an answer; addresses, each `tcp ADDRESS PORT` or `dns ADDRESS PORT` as one word. Without addresses,
+it tries those that every cluster has: its API server and its name servers.
 """
 
 import os
@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 
-# A query for the DNS root, which every name server answers, if only to refuse it.
+# A query for the DNS root, which every name server answers, even if with a refusal.
 QUESTION = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x01"
 
 
@@ -49,7 +49,7 @@ def ask(target):
 
 
 def answers(target, made):
-    """Whether the target itself answered, and not something on the way that refused."""
+    """Whether the target itself answered, rather than something in between refusing."""
     try:
         if target.startswith("dns"):
             return len(made.recv(4096)) > 0

@@ -4,21 +4,21 @@ import { statusOf } from "../cluster/api-error.ts";
 
 /** Milliseconds before each attempt. */
 const pauseMs = 250;
-/** How many attempts there are: after a second the node is busy with something else, such as the download of the image. */
+/** Number of attempts: after a second, the node is busy with something else, such as the download of the image. */
 const attempts = 4;
 
 /**
- * Starts a program in a pod as soon as its container runs. The API knows that up to a second later, since nodes look at their
- * containers once a second; an exec goes to the node, which looks at once.
+ * Starts a program in a pod as soon as its container runs. The API reports that up to a second later, since nodes check their
+ * containers once a second; an exec goes to the node, which checks at once.
  *
- * An attempt that comes through is never given up: the pod ends with the program.
+ * A successful attempt is never abandoned: the pod ends with the program.
  */
 export class EarlyExec {
-  /** The connection of an attempt that came through; stays pending if none does. */
+  /** The connection of a successful attempt; stays pending if there is none. */
   readonly early: Promise<WebSocket>;
   readonly #exec: (signal: AbortSignal) => Promise<WebSocket>;
   readonly #end = new AbortController();
-  /** Aborted when no other attempt is to be made. */
+  /** Aborted when no more attempts should be made. */
   readonly #last = new AbortController();
   #connected: (socket: WebSocket) => void = () => {};
   #attempting: Promise<WebSocket | undefined> | undefined;
@@ -31,18 +31,18 @@ export class EarlyExec {
     });
   }
 
-  /** Begins to try: the node has begun to make the container. */
+  /** Begins the attempts; call it when the node has begun to create the container. */
   begin(): void {
     this.#attempting ??= this.#attempt();
   }
 
-  /** The connection, now that the API says that the container runs: that of an attempt under way, or a new one. */
+  /** The connection, now that the API says that the container runs: that of a pending attempt, or a new one. */
   async connect(): Promise<WebSocket> {
     this.#last.abort();
     return (await this.#attempting) ?? this.#exec(this.#end.signal);
   }
 
-  /** Ends attempts, and what came of them: the pod is given up. */
+  /** Ends the attempts and their connection, because the pod is abandoned. */
   async cancel(): Promise<void> {
     this.#last.abort();
     this.#end.abort();
@@ -58,7 +58,7 @@ export class EarlyExec {
         this.#connected(socket);
         return socket;
       } catch (error) {
-        // The node knows no such container yet. All else is said when the pod runs, if it still is so.
+        // 500: the node does not know the container yet. Other errors, if they persist, are reported when the pod runs.
         if (statusOf(error) !== 500) return undefined;
       }
     }

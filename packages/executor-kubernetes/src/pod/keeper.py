@@ -1,8 +1,8 @@
 """The main process of a pod: ends it when its supervisor has ended, or has not heard from the host for a while.
 
-Arguments: the abstract socket that the supervisor connects to; the seconds within which it has to connect, and for which it may
-be silent; `waits` if it may take any time to connect, because nobody has claimed the pod yet. Only the first connection counts: it is
-made before any code runs. Python 3.8 or later, standard library only.
+Arguments: the abstract socket that the supervisor connects to; the seconds within which it must connect, and for which it may be
+silent; `waits` if it may take any time to connect, because nobody has claimed the pod yet. Only the first connection counts: it
+is made before any code runs. Python 3.8 or later, standard library only.
 """
 
 import os
@@ -25,7 +25,7 @@ def protect():
 
 def main(name, patience, waits):
     protect()
-    # The first process of a container gets only signals that it handles.
+    # The first process of a container receives only signals that it handles.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     # Orphans become this process's children; with SIGCHLD ignored, they leave no zombies.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

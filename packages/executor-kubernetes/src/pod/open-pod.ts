@@ -10,11 +10,11 @@ import type { PodSource } from "./pod-source.ts";
 import { isBeingMade, type Pod, progressOf } from "./pod-state.ts";
 import { RunningPod } from "./running-pod.ts";
 
-/** What a pod is made for. */
+/** What `openPod` needs. */
 export interface PodRequest {
   readonly options: KubernetesExecutorOptions;
   readonly client: PodClient;
-  /** Of the pod, or of the claim on one. */
+  /** The name of the pod, or of the claim on one. */
   readonly name: string;
   readonly source: PodSource;
   /** A directory of the session in the pod. */
@@ -23,15 +23,15 @@ export interface PodRequest {
   readonly programs: readonly string[];
 }
 
-/** Milliseconds until a claim on a warm pool has to be served. */
+/** Milliseconds within which a claim on a warm pool must be served. */
 const defaultClaimMs = 30_000;
-/** Milliseconds for what is left of a pod that could not be opened: the caller does not wait for longer. */
+/** Milliseconds for cleaning up a pod that could not be opened: the caller does not wait longer. */
 const cleanUpMs = 3000;
 
 /**
- * Makes a pod, waits until it runs, and starts the supervisor in it.
+ * Creates a pod, waits until it runs, and starts the supervisor in it.
  *
- * @throws BackendUnavailableError if it does not get there; InvalidInputError if the cluster does not accept it; the signal's reason.
+ * @throws BackendUnavailableError if it does not run; InvalidInputError if the cluster does not accept it; the signal's reason.
  */
 export async function openPod(request: PodRequest, signal: AbortSignal): Promise<RunningPod> {
   const { client, name, options, source } = request;
@@ -39,7 +39,7 @@ export async function openPod(request: PodRequest, signal: AbortSignal): Promise
   const late = Number.isFinite(startTimeoutMs) ? AbortSignal.timeout(startTimeoutMs) : new AbortController().signal;
   const either = AbortSignal.any([signal, late]);
   const seen = { last: "the API server" };
-  // Goes on for a moment when the caller gives up: what the server may be making has to be there before it can be deleted.
+  // Goes on for a moment when the caller gives up: an object that the server may be creating must exist before it can be deleted.
   using giveUp = lateSignal(either, cleanUpMs);
   const created = source.request(giveUp.signal);
   try {
@@ -50,12 +50,12 @@ export async function openPod(request: PodRequest, signal: AbortSignal): Promise
     return await RunningPod.open(client, { metadata, socket, program: loader.program, remove: source.remove }, either);
   } catch (error) {
     await created.catch(() => {});
-    // It may have been made although nobody said so.
+    // It may have been created although the answer was lost.
     await source.remove({ signal: AbortSignal.timeout(cleanUpMs) }).catch(() => {});
     if (signal.aborted || !late.aborted) throw error;
     throw new BackendUnavailableError(
       `The pod ${name} did not run within ${startTimeoutMs / 1000} s; it waited for ${seen.last}`,
-      { remedy: "Find out why with `kubectl get events`, or raise `startTimeoutMs`.", cause: error },
+      { remedy: "Check `kubectl get events` for the cause, or raise `startTimeoutMs`.", cause: error },
     );
   }
 }
@@ -105,7 +105,7 @@ async function untilRunning(
       });
     }
     seen.last = progress.for;
-    // The back-off, which comes next, does not say any more why.
+    // The back-off state, which comes next, no longer contains the reason.
     if (seen.last.startsWith("ErrImagePull: ")) pulling = `; ${seen.last}`;
   }
   throw new BackendUnavailableError(`The pod ${name} cannot run: ${gone.why}`, { remedy: gone.remedy });
@@ -114,7 +114,7 @@ async function untilRunning(
 const gone = {
   state: "failed",
   why: "something deleted it",
-  remedy: "Find out what deletes pods in the namespace.",
+  remedy: "Check what deletes pods in the namespace.",
 } as const;
 
 function supervisorOf({ source, directory, programs, options }: PodRequest): SupervisorConfig {

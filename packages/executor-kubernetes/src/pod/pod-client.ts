@@ -6,9 +6,9 @@ import { networkPolicyList, type NetworkPolicyObject } from "../network/network-
 import { containerName, managedBy, managedLabel, type PodManifest } from "./pod-manifest.ts";
 import { readPod, type Pod } from "./pod-state.ts";
 
-/** Milliseconds between two looks at a pod that cannot be watched just now. */
+/** Milliseconds between checks of a pod that cannot be watched at the moment. */
 const lookMs = 500;
-/** How often a pod is asked for whose request is in conflict with others': each of many that come at once counts in a quota. */
+/** How many times to retry a request for a pod that conflicts with others: simultaneous requests update the same quota. */
 const conflicts = 20;
 
 /** How a pod is deleted. */
@@ -17,7 +17,7 @@ export interface DeleteOptions {
   readonly gently?: boolean;
 }
 
-/** The requests that sessions make about pods of one namespace. */
+/** Requests about the pods of one namespace. */
 export class PodClient {
   readonly namespace: string;
   readonly #api: ApiClient;
@@ -27,14 +27,14 @@ export class PodClient {
     this.namespace = namespace;
   }
 
-  /** Makes a pod. One that the server has made without being able to say so counts as made. */
+  /** Creates a pod. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
   async create(manifest: PodManifest, signal: AbortSignal): Promise<void> {
     for (let left = conflicts; ; left--) {
       try {
         await this.#api.send({ method: "POST", path: this.#path(), body: manifest, signal });
         return;
       } catch (error) {
-        // Its name is unique in the world: an earlier attempt came through.
+        // Its name is globally unique, so an earlier attempt succeeded.
         if (isThere(error)) return;
         if (statusOf(error) !== 409 || left === 0) throw error;
         await sleep(lookMs * Math.random(), undefined, { signal });
@@ -53,7 +53,7 @@ export class PodClient {
   }
 
   /**
-   * The pod as it is now, and then whenever it changes; `undefined` when it is deleted, which is the last that there is.
+   * The pod as it is now, and then whenever it changes; `undefined` when it is deleted, which is the last event.
    *
    * @throws BackendUnavailableError if the server refuses, or cannot be reached for a while; the signal's reason.
    */
@@ -69,7 +69,7 @@ export class PodClient {
         const pod = readPod(Reflect.get(Object(event), "object"));
         if (pod) yield pod;
       }
-      // The server ends a watch after a while, or when it ends itself.
+      // The server ends a watch after a while, or when it stops.
       await sleep(lookMs, undefined, { signal });
       const pod = await this.get(name, signal);
       yield pod;
@@ -78,7 +78,7 @@ export class PodClient {
   }
 
   /**
-   * Deletes a pod at once, or, `gently`, as soon as its node says that nothing of it runs any more. Does no harm if it is gone.
+   * Deletes a pod at once, or, `gently`, as soon as its node reports that none of its processes run. Does nothing if it is gone.
    */
   async delete(name: string, { signal, gently = false }: DeleteOptions = {}): Promise<void> {
     try {
@@ -89,7 +89,7 @@ export class PodClient {
     }
   }
 
-  /** All pods of all sessions that do not run: those that have ended, and those that wait for something. */
+  /** All pods of all sessions that are not running: those that have ended, and those that are pending. */
   async idle(): Promise<Pod[]> {
     const query = `labelSelector=${encodeURIComponent(`${managedLabel}=${managedBy}`)}&fieldSelector=status.phase%21%3DRunning&limit=500`;
     const list = await this.#api.send({ method: "GET", path: `${this.#path()}?${query}`, patient: false });
@@ -97,7 +97,7 @@ export class PodClient {
     return Array.isArray(items) ? items.map(readPod).filter((pod) => pod !== undefined) : [];
   }
 
-  /** Makes a NetworkPolicy. One that the server has made without being able to say so counts as made. */
+  /** Creates a NetworkPolicy. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
   async createPolicy(manifest: object, signal: AbortSignal): Promise<void> {
     try {
       await this.#api.send({ method: "POST", path: this.#policies, body: manifest, signal });

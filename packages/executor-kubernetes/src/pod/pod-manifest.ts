@@ -11,27 +11,27 @@ export const containerName = "code";
 /** A label of all of our pods. */
 export const managedLabel = "app.kubernetes.io/managed-by";
 export const managedBy = "fenced";
-/** A label of all of our pods: the executor that made it. */
+/** A label of all of our pods: the executor that created it. */
 export const ownerLabel = "fenced.dev/executor";
-/** A label of all of our pods: the pod's own name, by which a NetworkPolicy is about this one alone. */
+/** A label of all of our pods: the pod's own name, so that a NetworkPolicy can select it alone. */
 export const podLabel = "fenced.dev/pod";
 /** The abstract socket at which the keepers of a warm pool's pods wait. */
 export const poolKeeper = "fenced-keeper";
 /** The image if none is given. */
 export const defaultImage = "python:3-slim";
-/** An annotation of all of our pods: the milliseconds after which nobody waits any more for one that does not run. */
+/** An annotation of all of our pods: the milliseconds after which nobody waits any longer for it to run. */
 export const startTimeoutAnnotation = "fenced.dev/start-timeout-ms";
-/** Milliseconds until then if none are given. */
+/** The default start timeout, in milliseconds. */
 export const defaultStartMs = 300_000;
 
 /** Seconds without a sign of life of this program after which a pod ends. */
 const keeperPatience = 60;
-/** Any user but root; images need not know it. */
+/** An arbitrary user other than root; images need not know it. */
 const nobody = 65_532;
 export const defaultActiveSeconds = 86_400;
 /**
- * Where the last words of a container go: a file of the node, which anybody may write to and no limit counts. Code must not get
- * there, and `/root` is closed to it.
+ * The container's termination message: a file on the node that anybody may write to and no limit covers. Code must not reach it,
+ * and has no access to `/root`.
  */
 const terminationFile = "/root/.fenced-end";
 
@@ -51,7 +51,7 @@ export function podManifest(
   pod: { readonly name: string; readonly owner: string },
 ): PodManifest {
   const { labels, podTemplate = {}, activeDeadlineSeconds = defaultActiveSeconds, runtimeClassName } = options;
-  // In the network of a node there are many keepers: each has its pod's name.
+  // On a node's network there are many keepers, so each has its pod's name.
   const hardened = merge(podDefaults(options, { name: pod.name }), podTemplate);
   const spec = objectOf(hardened["spec"]);
   const metadata = objectOf(hardened["metadata"]);
@@ -72,7 +72,7 @@ export function podManifest(
   return merge({ ...hardened, metadata: without(metadata, ["name", "generateName", "namespace"]), spec }, ours);
 }
 
-/** The pods of a warm pool with these options, which nobody talks to until they are claimed. */
+/** The pods of a warm pool with these options; nothing connects to them until they are claimed. */
 export function poolManifest(options: KubernetesExecutorOptions): PodManifest {
   const { labels = {}, podTemplate = {}, runtimeClassName } = options;
   const hardened = merge(podDefaults(options, { name: poolKeeper, waits: true }), podTemplate);
@@ -88,7 +88,7 @@ export function poolManifest(options: KubernetesExecutorOptions): PodManifest {
 interface Keeper {
   /** The abstract socket at which it waits for a supervisor. */
   readonly name: string;
-  /** For as long as it takes. */
+  /** Whether it waits without a time limit. */
   readonly waits?: boolean;
 }
 
@@ -140,7 +140,7 @@ function codeContainer(
   };
 }
 
-/** What a block is told that ran out of memory. */
+/** The message for a block that ran out of memory. */
 export function memorySentence({ resources, warmPool }: KubernetesExecutorOptions): string {
   const limit = resources === undefined ? "1Gi" : resources.limits?.["memory"];
   if (warmPool) return outOfMemory("the memory of its pod");
@@ -152,8 +152,8 @@ function outOfMemory(what: string): string {
 }
 
 /**
- * What a template adds to a pod: objects are merged, lists of things that have a name by these names, other lists are replaced. What
- * the template says counts.
+ * Merges a template into a pod: objects are merged, as are lists of named items, by their names; other lists are replaced. The
+ * template's values take precedence.
  */
 function merge(base: PodManifest, over: PodManifest): PodManifest {
   const merged: Record<string, unknown> = { ...base };

@@ -4,18 +4,18 @@ import type { BlockFile, Supervisor, SupervisedPlace } from "@fenced/executor-ki
 import { workspacePath } from "./pod-manifest.ts";
 import type { RunningPod } from "./running-pod.ts";
 
-/** What a pod has for blocks. */
+/** What a pod provides for blocks. */
 interface PodEquipment {
   readonly languages: PlaceLanguages;
   readonly files: BackendFiles;
-  /** What the names of our own files in the workspace begin with. */
+  /** Prefix of the names of our own files in the workspace. */
   readonly filePrefix: string;
   readonly cleanupTempFiles: boolean;
   /** Variables that tell programs where the proxy is, if there is one. */
   readonly networkVariables: Readonly<Record<string, string>>;
 }
 
-/** A pod, and all that blocks find in it. */
+/** A pod, and everything that blocks have in it. */
 export class PodPlace implements SupervisedPlace {
   readonly pod: RunningPod;
   readonly #equipment: PodEquipment;
@@ -41,12 +41,12 @@ export class PodPlace implements SupervisedPlace {
     return this.#equipment.files;
   }
 
-  /** The caller's override those that tell programs where the proxy is. */
+  /** The given variables override those that tell programs where the proxy is. */
   variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     return { ...this.#equipment.networkVariables, ...given };
   }
 
-  /** Sends a file of ours with its program, which the supervisor removes again: that saves a request. */
+  /** Sends our own files together with the program, which saves a request; the supervisor removes them again. */
   async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<BlockFile> {
     const content = blockSource(language, code);
     if (filename !== undefined) {

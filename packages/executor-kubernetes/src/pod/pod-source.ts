@@ -6,15 +6,15 @@ import { podManifest } from "./pod-manifest.ts";
 export interface PodSource {
   /** The abstract socket at which the pod's main process waits. */
   readonly keeper: string;
-  /** Asks for it. */
+  /** Requests the pod. */
   readonly request: (signal: AbortSignal) => Promise<void>;
-  /** The name of the pod, once there is one; `seen` is what it waits for, for errors. */
+  /** The name of the pod, once there is one; `seen` records what it waits for, for errors. */
   readonly find: (seen: { last: string }, signal: AbortSignal) => Promise<string>;
-  /** Deletes it, and all that was asked for. Does no harm if it is gone. */
+  /** Deletes the pod and everything that was requested. Does nothing if it is gone. */
   readonly remove: (options?: DeleteOptions) => Promise<void>;
 }
 
-/** A pod that is made for the session. */
+/** A pod that is created for the session. */
 export function ownPod(
   client: PodClient,
   options: KubernetesExecutorOptions,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { containerName } from "./pod-manifest.ts";
 
-/** What the API says about a pod, as far as it matters here. */
+/** The fields of a pod that are used here. */
 export interface Pod {
   readonly metadata: {
     readonly name: string;
@@ -72,7 +72,7 @@ export function readPod(body: unknown): Pod | undefined {
   return podSchema.safeParse(body).data;
 }
 
-/** How far a pod is on its way to blocks. */
+/** How close a pod is to running blocks. */
 export type PodProgress =
   | { readonly state: "running" }
   | { readonly state: "waiting"; readonly for: string }
@@ -81,9 +81,9 @@ export type PodProgress =
 const imageRemedy =
   "Check `image` and that the nodes can pull it; a private registry needs `podTemplate: { spec: { imagePullSecrets: [{ name }] } }`.";
 const roomRemedy =
-  "Ask for less in `resources`, change `podTemplate` (nodeSelector, tolerations), or set `waitForNodes: true` where an autoscaler adds nodes.";
+  "Request less in `resources`, change `podTemplate` (nodeSelector, tolerations), or set `waitForNodes: true` where an autoscaler adds nodes.";
 const startRemedy =
-  "Find out what the container complains about: kubectl describe pod. The image needs `sh` and Python 3.8 or later.";
+  "Check what the container reports: kubectl describe pod. The image needs `sh` and Python 3.8 or later.";
 
 /** Reads from a pod's status whether blocks can run in it, now or ever. */
 export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): PodProgress {
@@ -91,11 +91,11 @@ export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): Po
   const { running, waiting, terminated } = containerStatuses.find(({ name }) => name === containerName)?.state ?? {};
   if (running !== undefined) return { state: "running" };
   if (metadata.deletionTimestamp !== undefined) {
-    return { state: "failed", why: "something deleted it", remedy: "Find out what deletes pods in the namespace." };
+    return { state: "failed", why: "something deleted it", remedy: "Check what deletes pods in the namespace." };
   }
   if (terminated || phase === "Failed" || phase === "Succeeded") {
     const why = [reason, terminated?.reason, message ?? terminated?.message].filter(Boolean).join(": ");
-    return { state: "failed", why: `it ended at once (${why || phase})`, remedy: startRemedy };
+    return { state: "failed", why: `it ended immediately (${why || phase})`, remedy: startRemedy };
   }
   if (waiting?.reason !== undefined) return waitingProgress(waiting.reason, waiting.message);
   const scheduled = conditions.find(({ type }) => type === "PodScheduled");
@@ -108,7 +108,7 @@ export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): Po
   };
 }
 
-/** Whether the node has begun to make the pod's container. */
+/** Whether the node has begun to create the pod's container. */
 export function isBeingMade({ status }: Pod): boolean {
   const { state } = status.containerStatuses.find(({ name }) => name === containerName) ?? {};
   return state?.waiting?.reason === "ContainerCreating";
@@ -132,11 +132,11 @@ export function whyEnded({ metadata, status, spec }: Pod): string | undefined {
   const { phase, reason, message, conditions, containerStatuses } = status;
   const said = (words?: string): string => (words === undefined || words === "" ? "" : ` (${words})`);
   if (reason === "Evicted") return `the node evicted it${said(message)}`;
-  if (reason === "DeadlineExceeded") return "its `activeDeadlineSeconds` are over";
+  if (reason === "DeadlineExceeded") return "its `activeDeadlineSeconds` have passed";
   const { terminated } = containerStatuses.find(({ name }) => name === containerName)?.state ?? {};
-  if (terminated?.reason === "OOMKilled") return "its memory was used up";
+  if (terminated?.reason === "OOMKilled") return "it ran out of memory";
   const disrupted = conditions.find(({ type, status: value }) => type === "DisruptionTarget" && value === "True");
-  if (disrupted) return `the cluster took it away: ${disrupted.reason ?? ""}${said(disrupted.message)}`;
+  if (disrupted) return `the cluster removed it: ${disrupted.reason ?? ""}${said(disrupted.message)}`;
   const ready = conditions.find(({ type }) => type === "Ready");
   if (reason === "NodeLost" || ready?.reason === "NodeNotReady") {
     return `its node ${spec.nodeName ?? ""} does not answer`;

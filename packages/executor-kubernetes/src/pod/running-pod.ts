@@ -8,14 +8,14 @@ import type { PodClient } from "./pod-client.ts";
 import type { PodSource } from "./pod-source.ts";
 import { type Pod, whyEnded } from "./pod-state.ts";
 
-/** Milliseconds for which the API is watched for why a pod ended: what it knows comes from the node, a little later. */
+/** Milliseconds to wait for the API to report why a pod ended: it learns that from the node, a little later. */
 const explainMs = 6000;
-/** Milliseconds for the deletion of a pod: a server that does not answer must not hold up an end. */
+/** Milliseconds for the deletion of a pod: a server that does not answer must not hold up `stop()`. */
 const endMs = 15_000;
 
 /** A pod whose supervisor answers, and the watch over it. */
 export class RunningPod {
-  /** As the API had it when it began to run. */
+  /** As the API reported it when the pod began to run. */
   readonly metadata: Pod["metadata"];
   readonly inventory: SupervisorInventory;
   readonly supervisor: Supervisor;
@@ -43,7 +43,7 @@ export class RunningPod {
     this.supervisor = supervisor;
     this.#heartbeat = new Heartbeat({
       name: "it",
-      // One that is lost has been reported already.
+      // The loss of the supervisor is reported elsewhere.
       ping: () => supervisor.ping().catch(() => {}),
       tickMs: 5000,
       patience: 4,
@@ -52,10 +52,10 @@ export class RunningPod {
   }
 
   /**
-   * Connects to the supervisor that has been started in a pod.
+   * Connects to the supervisor that was started in a pod.
    *
    * @param pod - `socket` leads to it, and `program` is what it waits for.
-   * @throws BackendUnavailableError if it does not answer, and why; the signal's reason.
+   * @throws BackendUnavailableError if it does not answer, with the reason; the signal's reason.
    */
   static async open(
     client: PodClient,
@@ -87,7 +87,7 @@ export class RunningPod {
       signal.throwIfAborted();
       const said = cause instanceof Error ? cause.message : String(cause);
       const why = (await explain(client, name)) ?? said;
-      throw new BackendUnavailableError(`No code can run in the pod ${name}: ${why}`, {
+      throw new BackendUnavailableError(`The pod ${name} cannot run code: ${why}`, {
         remedy: "The image needs `sh` and Python 3.8 or later. If it has both, call again to create a new pod.",
         cause,
       });
@@ -103,7 +103,7 @@ export class RunningPod {
     return this.#lost;
   }
 
-  /** Has `action` called once, as soon as it is known why no block can run in it any more. */
+  /** Calls `action` once, as soon as it is known why no block can run in it any more. */
   whenLost(action: (reason: string) => void): void {
     if (this.#lost) action(this.#lost.message);
     else this.#onLost = action;
@@ -117,7 +117,7 @@ export class RunningPod {
   async closeNetwork(signal: AbortSignal): Promise<void> {
     const { programs } = this.inventory;
     const python = programs.get("python3") ?? programs.get("python") ?? "python3";
-    // The policy goes with the pod's object, which therefore must not go before its last process.
+    // The policy is deleted with the pod's object, which therefore must outlive the pod's last process.
     this.#hasPolicy = true;
     await closePodNetwork(
       { client: this.#client, metadata: this.metadata, supervisor: this.supervisor, python },
@@ -125,7 +125,7 @@ export class RunningPod {
     );
   }
 
-  /** Ends the pod. Does no harm if it is gone. */
+  /** Ends the pod. Does nothing if it is gone. */
   async end(): Promise<void> {
     this.#detach();
     try {
@@ -134,7 +134,7 @@ export class RunningPod {
       throw new BackendUnavailableError(
         `The pod ${this.name} could not be deleted: ${cause instanceof Error ? cause.message : String(cause)}`,
         {
-          remedy: `It ends by itself within a minute; make sure that it is gone: kubectl delete pod --namespace ${this.#client.namespace} ${this.name}`,
+          remedy: `It ends on its own within a minute; make sure that it is gone: kubectl delete pod --namespace ${this.#client.namespace} ${this.name}`,
           cause,
         },
       );
@@ -176,7 +176,7 @@ async function explain(client: PodClient, name: string): Promise<string | undefi
       if (why !== undefined) return why;
     }
   } catch {
-    // The server does not answer, or has seen nothing in time.
+    // The server does not answer, or has not reported anything in time.
   }
   return undefined;
 }

@@ -10,8 +10,8 @@ const ownMs = 60_000;
 const swept = new Map<string, number>();
 
 /**
- * Deletes, at most every ten minutes, what is left of pods whose program was killed: those that have ended, and those that never
- * got to run. Never rejects.
+ * Deletes, at most every ten minutes, leftover pods of programs that were killed: those that have ended, and those that never
+ * ran. Never rejects.
  *
  * @param now - the time on the cluster's clock, in milliseconds.
  */
@@ -23,14 +23,14 @@ export async function sweepIdle(client: PodClient, { server }: ClusterAccess, no
   try {
     for (const pod of await client.idle()) if (isLeft(pod, now)) await client.delete(pod.metadata.name);
   } catch {
-    // A right that is missing costs the leftovers only, which the next sweep or the cluster collects in the end.
+    // A missing permission only leaves these pods behind, for the next sweep or the cluster to collect.
   }
 }
 
 function isLeft({ metadata, status }: Pod, now: number): boolean {
   const age = now - Date.parse(metadata.creationTimestamp ?? "");
   if (metadata.deletionTimestamp !== undefined) return false;
-  // It ended because nobody talked to it any more.
+  // It ended because nothing was connected to it any more.
   if (status.phase === "Succeeded") return true;
   if (status.phase === "Failed") return age > ownMs;
   const patience = Number(metadata.annotations?.[startTimeoutAnnotation]);

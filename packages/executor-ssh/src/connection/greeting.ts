@@ -26,7 +26,7 @@ export function readGreeting(text: string, host: string): Greeting {
   const problem = valueOf("problem");
   if (problem !== undefined) {
     throw new BackendUnavailableError(`The host ${host} cannot run blocks: ${problem}`, {
-      remedy: "Fix that on the host, set a `workDir` that can be written to, or use another host.",
+      remedy: "Fix this on the host, set `workDir` to a writable directory, or use another host.",
     });
   }
   const programs = fields.flatMap(([, name, value = ""]): [string, string][] => {

@@ -3,7 +3,7 @@ const longestMark = 8192;
 const longestNoise = 1000;
 
 /**
- * Extracts what is between the first and the last mark from a stream that may be cut anywhere. A mark ends its line
+ * Extracts the output between the first and the last mark of a stream, which may be split anywhere. A mark ends its line
  * and consists of a control character, `fenced-`, a nonce, a colon and one or more words.
  */
 export class MarkedStream {
@@ -34,7 +34,7 @@ export class MarkedStream {
     return this.#inputClosed;
   }
 
-  /** The end of what came before the first mark, such as a login shell's greeting. */
+  /** The end of the output before the first mark, such as a login shell's greeting. */
   get noise(): string {
     return this.#noise;
   }
@@ -44,7 +44,7 @@ export class MarkedStream {
     return this.#ending;
   }
 
-  /** The output in `bytes` and in what was kept of earlier bytes. */
+  /** The output in `bytes` and in the bytes kept from earlier calls. */
   push(bytes: Buffer): readonly Buffer[] {
     let rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     this.#rest = Buffer.alloc(0);
@@ -89,7 +89,7 @@ export class MarkedStream {
     return true;
   }
 
-  /** Where a mark begins, or may begin at the end of what has arrived; else the length. */
+  /** Where a mark begins, or may begin at the end of the bytes so far; otherwise the length. */
   #startOfMark(bytes: Buffer): number {
     const start = bytes.indexOf(this.#mark);
     if (start !== -1) return start;

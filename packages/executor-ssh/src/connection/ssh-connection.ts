@@ -17,7 +17,7 @@ import type { SshCall } from "./ssh-arguments.ts";
 import { connectionError, noSsh } from "./ssh-error.ts";
 import { startSsh, type SshProcess } from "./ssh-process.ts";
 
-/** How long the host may take to its greeting, in milliseconds. */
+/** How long the host may take to send its greeting, in milliseconds. */
 const openMs = 60_000;
 /** How long it may take to end processes. */
 const answerMs = 20_000;
@@ -26,7 +26,7 @@ const beatMs = 10_000;
 const stuckMs = 1000;
 const longestGreeting = 262_144;
 
-/** What a connection is made for. */
+/** What a connection needs. */
 export interface ConnectionRequest {
   readonly options: SshExecutorOptions;
   /** A directory of this host for this connection only. Its path must be short, because a socket's path is limited. */
@@ -90,7 +90,7 @@ export class SshConnection {
     throw this.#lost ?? new Error("not connected");
   }
 
-  /** Why nothing can run any more; `undefined` while it can. */
+  /** Why nothing can run any more; `undefined` while the connection works. */
   get lost(): Error | undefined {
     return this.#lost;
   }
@@ -116,7 +116,7 @@ export class SshConnection {
     return this.run(name, remoteProgram("call", callProgram, [...place, ...words]));
   }
 
-  /** Starts a program on the remote host, under a name by which the supervisor finds it. */
+  /** Starts a program on the remote host under a name that lets the supervisor find it. */
   run(name: string, { command, text }: RemoteProgram): SshProcess {
     if (this.#lost) throw this.#lost;
     const { id } = this.#request.supervisor;
@@ -125,7 +125,7 @@ export class SshConnection {
     const started = this.#spawn("session", `exec env FENCED_SSH_CALL=${id}.${name}. ${command}`);
     this.#calls.add(started);
     started.child.on("close", () => this.#calls.delete(started));
-    // Data sent in one piece arrives in one packet, and waits for no acknowledgement of an earlier one.
+    // Data sent in one piece arrives in one packet, and does not wait for an acknowledgement of an earlier packet.
     started.child.stdin.cork();
     started.child.stdin.write(text);
     return started;
@@ -176,7 +176,7 @@ export class SshConnection {
     }
     this.#heart = setInterval(() => child.stdin.write("beat\n"), beatMs);
     this.#heart.unref();
-    // The connection by itself does not keep Node alive.
+    // The connection alone does not keep Node alive.
     child.unref();
     for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
   }
@@ -235,7 +235,7 @@ export class SshConnection {
     this.#master.kill();
     for (const waiting of this.#answers.values()) for (const { reject } of waiting) reject(error);
     this.#answers.clear();
-    // Programs end by themselves when their connection is gone, unless it is stuck.
+    // Programs end on their own when their connection is gone, unless it is stuck.
     setTimeout(() => {
       for (const call of this.#calls) call.kill();
     }, stuckMs).unref();
@@ -257,6 +257,6 @@ export class SshConnection {
 
 function notAnswered(problem: string, ms: number): BackendUnavailableError {
   return new BackendUnavailableError(`${problem} within ${ms / 1000} s`, {
-    remedy: "Find out what keeps the host busy, and call again to reconnect.",
+    remedy: "Check what keeps the host busy, and call again to reconnect.",
   });
 }

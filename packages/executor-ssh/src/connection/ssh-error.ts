@@ -5,20 +5,20 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED/,
     (host) =>
-      `The host key has changed: find out why. If the change is intended, run: ssh-keygen -R ${host}, and connect once by hand.`,
+      `The host key has changed: find out why. If the change is intended, run: ssh-keygen -R ${host}, and connect once manually.`,
   ],
   [
     /Host key verification failed|No \S+ host key is known/,
     () =>
-      "Connect once by hand with ssh and check the host key, or set the option StrictHostKeyChecking to accept-new.",
+      "Connect once manually with ssh and check the host key, or set the option StrictHostKeyChecking to accept-new.",
   ],
   [
     /Permission denied/,
     () =>
-      "Give an `identityFile` or a `user`, or load the key with ssh-add; the key must be in the host's authorized_keys. Password prompts are not supported.",
+      "Set `identityFile` or `user`, or load the key with ssh-add; the host's authorized_keys must contain it. There are no password prompts.",
   ],
-  [/Too many authentication failures/, () => "Give an `identityFile`, and set the option IdentitiesOnly to yes."],
-  [/Could not resolve hostname/, () => "Check `host`, and the network's name service."],
+  [/Too many authentication failures/, () => "Set `identityFile`, and set the option IdentitiesOnly to yes."],
+  [/Could not resolve hostname/, () => "Check `host` and the DNS configuration."],
   [
     /Connection refused|No route to host|Network is unreachable|timed out|port 65535/,
     () =>
@@ -54,7 +54,8 @@ export function connectionError(problem: string, host: string, said: string): Ba
 /** The error for a machine without ssh. */
 export function noSsh(cause: unknown): BackendUnavailableError {
   return new BackendUnavailableError(`The program ssh could not be started: ${String(cause)}`, {
-    remedy: "Install OpenSSH's client (Debian: apt-get install openssh-client), and make sure that it is on the PATH.",
+    remedy:
+      "Install the OpenSSH client (Debian: apt-get install openssh-client), and make sure that it is on the PATH.",
     cause,
   });
 }

@@ -25,7 +25,7 @@ export function startSsh(
   mark: { readonly name: string; readonly value: string },
 ): SshProcess {
   const child = spawn("ssh", sshArguments(options, call), {
-    // Keys pressed in this program's terminal are not meant for the connection.
+    // Keys pressed in this program's terminal, such as Ctrl+C, are not meant for the connection.
     detached: true,
     env: { ...environmentOfSsh(), [mark.name]: mark.value },
     stdio: ["pipe", "pipe", "pipe"],
@@ -66,7 +66,7 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-/** Once everything that an ended process wrote has been read, does not wait for others that hold its outputs open. */
+/** Once all output of an ended process has been read, stops waiting for other processes that hold its outputs open. */
 function closeOutputs({ stdin, stdout, stderr }: SshProcess["child"]): void {
   const outputs = [stdout, stderr];
   const late = setInterval(() => {
@@ -78,19 +78,19 @@ function closeOutputs({ stdin, stdout, stderr }: SshProcess["child"]): void {
   for (const each of outputs) each.once("close", () => (open -= 1) === 0 && clearInterval(late));
 }
 
-/** Variables that say where to find an agent and tickets. */
+/** Variables that tell ssh where to find an agent and tickets. */
 const neededBySsh = ["SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_RUNTIME_DIR", "KRB5CCNAME"];
 
 /**
- * Without the locale variables, which ssh's configuration may send along, as Debian's does: the language of ssh does
- * not matter here.
+ * Leaves out the locale variables, which ssh's configuration may send to the host, as Debian's does: the language of
+ * ssh does not matter here.
  */
 function environmentOfSsh(): Record<string, string> {
   const all = Object.entries(hostEnvironment(neededBySsh));
   return Object.fromEntries(all.filter(([name]) => !/^(?:LANG|LANGUAGE|LC_.*)$/.test(name)));
 }
 
-/** The other side decides what ssh logs, and how much. */
+/** The remote side decides what ssh logs, and how much, so only the end is read. */
 function endOfFile(file: string): string {
   const bytes = Buffer.alloc(4000);
   try {

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 const longestNoise = 262_144;
 
 /**
- * Skips what a login shell prints, up to a line that begins with a greeting only the started program knows.
+ * Skips what a login shell prints, up to a line that begins with a greeting that only the started program knows.
  *
  * @returns the rest of that line. The stream is then paused, and continues after the line.
  * @throws Error if the stream ends first, or has too much before it.

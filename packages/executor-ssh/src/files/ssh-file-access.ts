@@ -23,7 +23,7 @@ export interface Caller {
   call(words: readonly string[], quietMs: number): Promise<RemoteCall>;
 }
 
-/** The files of a work directory on the remote host, through the program that the session has there. */
+/** The files of a work directory on the remote host, accessed through the session's call program there. */
 export class SshFileAccess implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
@@ -93,7 +93,7 @@ async function* wholeOf(file: string, content: FileContent): AsyncGenerator<Uint
   }
   if (bytes === content.size) return;
   throw new InvalidInputError(`${JSON.stringify(file)} changed while it was being sent`, {
-    remedy: "Send it again when no program writes to it.",
+    remedy: "Send it again once no program writes to it.",
   });
 }
 
@@ -113,7 +113,7 @@ async function* outputOf(call: RemoteCall, file: string, host: string): AsyncGen
       else if (value.type === "stderr") errors = (errors + String(value.data)).slice(-1000);
     }
   } finally {
-    // A reader that leaves early has no use for the rest.
+    // A reader that stops early does not need the rest.
     if (!ended) call.fail(undefined);
   }
 }
@@ -126,12 +126,9 @@ function assertDone(end: CallEnd, errors: string, file: string, host: string): v
 }
 
 function notAList(file: string): BackendUnavailableError {
-  return new BackendUnavailableError(
-    `The remote host's answer about ${JSON.stringify(file)} does not match the request`,
-    {
-      remedy: "Code may have changed the programs of the account there. Check it, and call stop().",
-    },
-  );
+  return new BackendUnavailableError(`The remote host's answer about ${JSON.stringify(file)} is not valid`, {
+    remedy: "Code may have replaced programs of that account. Check the account, and call stop().",
+  });
 }
 
 /** The error for a file that the remote program refuses. */

@@ -59,7 +59,7 @@ step() {
   else
     refuse ENOENT
   fi
-  cd -P "./$1" 2>/dev/null || refuse "EACCES $1 cannot be entered"
+  cd -P "./$1" 2>/dev/null || refuse "EACCES cannot change to the directory $1"
   assert_inside
 }
 
@@ -105,7 +105,7 @@ receive() {
     echo "the work directory is gone"
     return 1
   }
-  # A name that nobody else knows, and that must not exist yet.
+  # The name is secret, and the file must not exist yet.
   set -C
   { frames >"./$part"; } 2>&1 || {
     rm -f "./$part"
@@ -182,17 +182,17 @@ list() {
 # Stores the input in a file that no longer has a name, open for reading as descriptor 4.
 store_input() {
   set -C
-  command exec 3>"$directory/$part" || refuse "EACCES the input cannot be stored"
+  command exec 3>"$directory/$part" || refuse "EACCES the input could not be stored"
   set +C
-  command exec 4<"/proc/$$/fd/3" || refuse "EACCES the input cannot be stored"
+  command exec 4<"/proc/$$/fd/3" || refuse "EACCES the input could not be stored"
   rm -f "$directory/$part"
   problem=$(frames 2>&1 >&3) || content_lost "$problem"
   exec 3>&-
 }
 
-# Passes frames on to the program as they come, over a pipe that it opens, and says when it reads no more.
+# Passes frames on to the program as they arrive, over a pipe that it opens, and reports when it stops reading.
 pass_input_on() {
-  mkfifo -m 600 "$directory/$part" 2>/dev/null || refuse "EACCES the input cannot be passed on"
+  mkfifo -m 600 "$directory/$part" 2>/dev/null || refuse "EACCES the input could not be passed on"
   exec 3<&0
   {
     frames 2>/dev/null >"$directory/$part" || printf '\036fenced-%s:unread\n' "$nonce" >&2
@@ -211,7 +211,7 @@ block() {
   exec 4</dev/null
   [ "$input" != input ] || store_input
   enter_workspace || refuse GONE
-  # In its own session: a signal that a program sends to its group does not reach this one. Its leader is reported.
+  # In its own session: a signal that a program sends to its group does not reach this shell. The leader is reported.
   # shellcheck disable=SC2016 # The inner shell's own variables.
   set -- "$@" -- "$setsid" "$shell" -c '
     printf "\036fenced-%s:begin %s\n" "$0" "$$"
@@ -243,7 +243,7 @@ block() {
     exec "$@"
   )
   code=$?
-  # What is left of the input waits for a reader that will never come.
+  # The rest of the input would wait forever for a reader.
   [ -z "$feeder" ] || kill "$feeder"
   exec 2>&5 5>&-
   [ "$after" = keep ] || [ -z "$file" ] || rm -rf "./$file"

@@ -14,7 +14,7 @@ const superviseProgram: string = readFileSync(new URL("./supervise.sh", import.m
 
 /** Settings of a supervisor. */
 export interface SupervisorConfig {
-  /** Names the session; unique in the world. */
+  /** Globally unique name of the session. */
   readonly id: string;
   /** The secret part of the marks around outputs. */
   readonly nonce: string;
@@ -31,7 +31,7 @@ export interface SupervisorConfig {
   readonly workDir: string | undefined;
   /** `PATH` to search for programs; `undefined` for ssh's. */
   readonly path: string | undefined;
-  /** Seconds of silence from this side after which everything is ended. */
+  /** Seconds of silence from this side after which the supervisor ends everything. */
   readonly silenceSeconds: number;
   /** Programs to look for. */
   readonly programs: readonly string[];
@@ -39,9 +39,9 @@ export interface SupervisorConfig {
 
 /** A program to run on the remote host. */
 export interface RemoteProgram {
-  /** The command for the login shell there, whichever it is. It is public on the host, and contains no secrets. */
+  /** The command for any login shell there. Other users of the host can see it, so it contains no secrets. */
   readonly command: string;
-  /** The program itself, to be written to the command's standard input first. */
+  /** The program itself, to write to the command's standard input first. */
   readonly text: string;
 }
 
@@ -60,7 +60,7 @@ export function remoteProgram(name: string, program: string, words: readonly str
   };
 }
 
-/** The program that carries connections of programs there to this one, run by a Python there. */
+/** The program that carries connections from programs there to this process, run by the Python there. */
 export function carrierFor(python: string, directory: string, greeting: string): RemoteProgram {
   return remoteProgram("calls", carryProgram, [python, carrierText(), directory, greeting]);
 }
@@ -68,8 +68,8 @@ export function carrierFor(python: string, directory: string, greeting: string):
 /**
  * The program that starts and ends blocks in place of `call.sh`, run by the Python there.
  *
- * @param greeting - what it prints before its id and all else.
- * @param place - `directory`: one of its own, which it makes and removes; `path`: the `PATH` on which Python is, if not ssh's.
+ * @param greeting - what it prints before its id and everything else.
+ * @param place - `directory`: its own, which it creates and removes; `path`: the `PATH` that finds Python, if not ssh's.
  */
 export function blockSupervisorFor(
   greeting: string,

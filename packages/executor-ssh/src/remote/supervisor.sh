@@ -3,11 +3,11 @@
 # Keeps a session on the remote host: creates its directory, reports what is installed, ends blocks on request, and ends
 # and deletes everything when its standard input ends, as it does when the connection breaks.
 #
-# Reads lines from standard input: `beat` (the other side is alive), `leader CALL PID` (the leader of a block's session, or a
+# Reads lines from standard input: `beat` (the client is alive), `leader CALL PID` (the leader of a block's session, or a
 # supervisor of blocks), `kill CALL`, `reset` (end all blocks). Answers the last two with `done LINE`.
 #
 # Code runs as the same user and may change every file of the session. So all state is kept in variables, and only the
-# names of files are used: creating or removing a directory neither blocks nor follows a link.
+# names of files carry information: creating or removing a directory neither blocks nor follows a link.
 
 # Ends a family of processes: those with the mark $1 in their environment, the leaders $2 (PID:START, with START empty if
 # the process is certainly ours), and all their descendants and members of their sessions. Stops members until none is
@@ -38,7 +38,7 @@ family() {
   {
     printf '%s\n' "$2"
     grep -lsF -e "$1" /proc/[0-9]*/environ
-    # A name may contain anything, even brackets and line ends. In this file each line has a label.
+    # A process name may contain anything, even brackets and line breaks. grep labels each line with its file.
     LC_ALL=C grep -sH '' /proc/[0-9]*/stat
   } | awk '
     function look(pid, text,   field) {
@@ -104,7 +104,7 @@ leaders_of() {
 }
 
 kill_call() {
-  # Programs of the call that start later see it.
+  # Programs of the call that start later check for it.
   mkdir "$directory/killed/$1" 2>/dev/null
   end "FENCED_SSH_CALL=$id.$1." "$(leaders_of "$1:")"
   [ -n "$keep" ] || rm -rf "./$prefix${1#block}."*
@@ -131,14 +131,14 @@ remove_functions() {
   rmdir ./node_modules 2>/dev/null
 }
 
-# Ends everything when the other side falls silent, as it does when the network is cut without notice.
+# Ends everything when the client falls silent, as it does when the network is cut without notice.
 watch() {
   while FENCED_SSH_CALL="$id.watch." sleep "$silence"; rmdir "$directory/beat" 2>/dev/null; do :; done
   kill -KILL "$1"
   clean_up
 }
 
-# Starts the watch, again with what is known now: no mark tells of a supervisor of blocks.
+# Starts the watch, or restarts it so that it knows all leaders: no mark identifies a supervisor of blocks.
 start_watch() {
   [ -z "$watch" ] || { kill -KILL "$watch" && wait "$watch"; } 2>/dev/null
   watch "$$" </dev/null >/dev/null 2>&1 &
@@ -152,7 +152,7 @@ problem() {
 }
 
 check_host() {
-  [ "$(uname -s)" = Linux ] && [ -r /proc/self/stat ] || problem "it is not Linux, or has no /proc"
+  [ "$(uname -s)" = Linux ] && [ -r /proc/self/stat ] || problem "it does not run Linux, or has no /proc"
   for tool in awk cat chmod dd env find grep head mkdir mktemp mv readlink rm setsid sleep stat timeout tr; do
     command -v "$tool" >/dev/null 2>&1 || problem "the program $tool is missing"
   done
@@ -161,26 +161,26 @@ check_host() {
 make_directories() {
   directory=$(mktemp -d "${TMPDIR:-/tmp}/fenced-remote-XXXXXXXX" 2>&1) || {
     said=$directory directory=
-    problem "no temporary directory can be made: $said"
+    problem "a temporary directory could not be created: $said"
   }
-  case $directory in *[!A-Za-z0-9/._-]*) problem "TMPDIR has a name that cannot be used: $directory" ;; esac
+  case $directory in *[!A-Za-z0-9/._-]*) problem "TMPDIR contains unsupported characters: $directory" ;; esac
   mkdir "$directory/killed" "$directory/beat" "$directory/functions" "$directory/packages" ||
-    problem "$directory cannot be written to"
+    problem "$directory is not writable"
   # shellcheck disable=SC2088 # No shell has expanded the tilde.
   case $given in
   '') workspace=$directory/workspace ;;
   '~/'*) workspace=$HOME/${given#??} ;;
   *) workspace=$given ;;
   esac
-  said=$(mkdir -p -- "$workspace" 2>&1) || problem "the work directory cannot be made: $said"
-  # This process stays in the directory, so that clean-up needs no path that code can change.
-  cd -P -- "$workspace" 2>/dev/null && [ -w . ] || problem "the work directory $workspace cannot be used"
+  said=$(mkdir -p -- "$workspace" 2>&1) || problem "the work directory could not be created: $said"
+  # This process stays in the directory, so that clean-up does not depend on a path that code can change.
+  cd -P -- "$workspace" 2>/dev/null && [ -w . ] || problem "the work directory $workspace cannot be entered or is not writable"
   workspace=$(pwd -P)
 }
 
 greet() {
   printf 'dir %s\nworkspace %s\n' "$directory" "$workspace"
-  # By absolute paths: a block may have its own PATH.
+  # These are absolute paths: a block may have its own PATH.
   printf 'path %s\n' "$(printf %s "$PATH" | tr '\n' ' ')"
   printf 'setsid %s\nshell %s\n' "$(command -v setsid)" "$(command -v sh)"
   (

@@ -12,9 +12,9 @@ import { carrierFor } from "../remote/remote-program.ts";
 const openingMs = 30_000;
 
 /**
- * Carries connections of programs on the remote host to this one, over one more session of the connection, which sshd
- * allows whatever else it forbids. Code there can end the carrier, or write in its place: that ends all connections,
- * and nothing else.
+ * Carries connections from programs on the remote host to this process, over one more session of the connection, which
+ * sshd allows whatever else it forbids. Code there can end the carrier or write in its place; this ends all
+ * connections and nothing else.
  */
 export class CallCarrier {
   readonly #process: SshProcess;
@@ -40,7 +40,7 @@ export class CallCarrier {
     child.stdin.on("drain", () => this.#tunnels.resume());
     child.stderr.resume();
     child.on("error", (error) => this.#end(String(error)));
-    child.on("close", () => this.#end("its program ended"));
+    child.on("close", () => this.#end("the program that carries the calls ended"));
     // Only the blocks keep Node alive.
     child.unref();
     for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
@@ -62,11 +62,14 @@ export class CallCarrier {
     const process = connection.run("calls", carrierFor(python, connection.greeting.directory, greeting));
     process.child.stdin.uncork();
     const carrier = new CallCarrier(process, greeting);
-    const late = setTimeout(() => carrier.#end(`it did not start within ${openingMs / 1000} s`), openingMs);
+    const late = setTimeout(
+      () => carrier.#end(`the program that carries the calls did not start within ${openingMs / 1000} s`),
+      openingMs,
+    );
     try {
       return { carrier, address: await untilAborted(carrier.#tunnels.openCalls(accept), signal) };
     } catch (error) {
-      carrier.#end("it was given up");
+      carrier.#end("the start was aborted or failed");
       throw error;
     } finally {
       clearTimeout(late);
@@ -88,7 +91,7 @@ export class CallCarrier {
     try {
       this.#reader.push(bytes);
     } catch {
-      this.#end("something else answered in its place");
+      this.#end("something other than the program that carries the calls answered");
     }
   }
 
@@ -97,7 +100,7 @@ export class CallCarrier {
     this.#ended = true;
     this.#tunnels.fail(
       new BackendUnavailableError(`Code on the remote host cannot call host functions: ${reason}`, {
-        remedy: "Check that Python 3.8 or later works there, and that sshd allows a further session (MaxSessions).",
+        remedy: "Check that Python 3.8 or later works there, and that sshd allows one more session (MaxSessions).",
       }),
     );
     this.#process.kill();

@@ -13,7 +13,7 @@ const frameBytes = 1_048_576;
 /** How a call ended. */
 export type CallEnd =
   | { readonly type: "exit"; readonly code: number }
-  /** It could not be done: an error code, and a sentence if the code says too little. */
+  /** The request was refused: an error code, and a sentence if the code alone says too little. */
   | { readonly type: "refused"; readonly code: string; readonly text: string }
   /** It ended without a last mark. `said`: what ssh or a login shell said instead. `begun`: the program had started. */
   | { readonly type: "broken"; readonly begun: boolean; readonly said: string };
@@ -28,7 +28,7 @@ export interface CallRequest {
   readonly quietMs?: number;
 }
 
-/** What is sent to a call. `live`: pieces to be passed on as they come, until the program closes its input. */
+/** What is sent to a call. `live`: pieces to pass on as they arrive, until the program closes its input. */
 export type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array> | { readonly live: AsyncIterable<Uint8Array> };
 
 /** One run of the call program on the remote host: its outputs between the marks, and its end. */
@@ -49,7 +49,7 @@ export class RemoteCall {
     this.#follow();
   }
 
-  /** When the end arrived, by `performance.now()`; its reader may learn of it later. */
+  /** When the end arrived, by `performance.now()`; a slow reader may see it later. */
   get endedAt(): number | undefined {
     return this.#endedAt;
   }
@@ -63,7 +63,7 @@ export class RemoteCall {
    * Sends the contents one after another, each with an end mark that the program waits for, and then ends the input.
    * Does not fail if the program stops reading: its end says why.
    *
-   * @throws what reading the content throws.
+   * @throws whatever reading the content throws.
    */
   async send(...contents: readonly Content[]): Promise<void> {
     const { stdin } = this.#process.child;
@@ -96,7 +96,7 @@ export class RemoteCall {
     yield endFrame;
   }
 
-  /** Everything that was started is dead: waits for the end of its outputs only as long as a packet may take. */
+  /** Call it once everything that was started is dead: waits for the end of the outputs only as long as a packet may take. */
   async leave(): Promise<void> {
     await sleep(1000, undefined, { ref: false });
     this.#process.kill();
@@ -139,7 +139,7 @@ export class RemoteCall {
     clearTimeout(this.#quiet);
     this.#endedAt ??= performance.now();
     this.#output.end(endOf(words));
-    // A background process may hold the outputs open for as long as it lives; nobody waits for it.
+    // A background process may hold the outputs open for as long as it lives; do not wait for it.
     this.#process.child.unref();
   }
 
@@ -152,7 +152,7 @@ export class RemoteCall {
     }
     this.fail(
       new BackendUnavailableError(`The remote host has neither sent nor received anything for ${quietMs / 1000} s`, {
-        remedy: "Find out what keeps the host busy. If code has stopped the session's programs there, call stop().",
+        remedy: "Check what keeps the host busy. If code has stopped the session's programs there, call stop().",
       }),
     );
     this.#connection.kill(this.#name).catch(() => {});

@@ -41,7 +41,7 @@ export async function* runRemoteBlock(
   const name = `block${block.number}`;
   const call = link.call({ name, words: wordsOf(block, name) });
   const kill = (): void => {
-    // It ended in time, and only its reader is slow; what it left running lives on.
+    // It ended in time, and only its reader is slow; whatever it left running lives on.
     if (call.endedAt !== undefined && signal.reason === timeIsUp) return;
     void endCall(link, call, name);
   };
@@ -54,8 +54,8 @@ export async function* runRemoteBlock(
     }
     if (end.type === "refused") throw refusal(end, source?.file ?? ".");
     if (signal.aborted) return { exitCode: killed };
-    // Either the connection broke, and this throws, or code killed the program that watches it, and the rest must
-    // die, too.
+    // Either the connection broke, and this throws, or code killed the program that watches it, and the rest must die
+    // too.
     await link.connection.kill(name);
     if (end.begun) return { exitCode: killed };
     throw connectionError(`The block could not be started on ${block.host}`, block.host, end.said);

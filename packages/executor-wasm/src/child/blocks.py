@@ -1,4 +1,4 @@
-"""Runs blocks in one namespace, one after the other. It is part of the snapshot that the interpreter starts from."""
+"""Runs blocks in one namespace, one after another. It is part of the snapshot that the interpreter starts from."""
 
 import ast
 import asyncio
@@ -14,7 +14,7 @@ import time
 import traceback
 import types
 
-# What blocks often import is loaded already.
+# Modules that blocks often import are part of the snapshot.
 import collections  # noqa: F401
 import contextlib  # noqa: F401
 import csv  # noqa: F401
@@ -35,18 +35,18 @@ _compile_flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _main = types.ModuleType("__main__")
 _sleep_device = None
 _host_device = None
-# What takes the data of each connection to the host.
+# Callbacks that take the data of each connection to the host.
 _connections = {}
 _number = 0
 
 
 class _HostConnection:
-    """A connection to the functions of the host, for the module that calls them."""
+    """A connection to the host functions, for the module that calls them."""
 
     def __init__(self, address, take):
         self.number = _ask({"op": "dial", "address": address})[0].get("connection")
         if self.number is None:
-            raise ConnectionRefusedError("the host takes no calls here")
+            raise ConnectionRefusedError("host functions are not available here")
         _connections[self.number] = take
 
     def send(self, data):
@@ -72,11 +72,13 @@ def _ask(fields, data=b""):
 
 
 def _wait(seconds):
-    """Waits until something comes over a connection and has it taken, or until the time is over; `None`: has none."""
+    """Waits until data arrives on a connection and delivers it, or until the time is up; `None`: no time limit."""
     milliseconds = {} if seconds is None else {"milliseconds": max(0.0, seconds * 1000)}
     answer, data = _ask({"op": "wait", **milliseconds})
     if "error" in answer:
-        raise RuntimeError("The program waits for something that can never happen.")
+        raise RuntimeError(
+            "The program waits for something that can never happen: there is no timer or connection left."
+        )
     number = answer.get("connection")
     if number is None:
         return
@@ -87,11 +89,13 @@ def _wait(seconds):
 
 
 class _Selector:
-    """What an event loop waits with, where nothing but time and functions of the host can be waited for."""
+    """The selector of an event loop that can wait only for timers and host functions."""
 
     def select(self, timeout):
         if timeout is None and not _connections:
-            raise RuntimeError("The program waits for something that can never happen.")
+            raise RuntimeError(
+                "The program waits for something that can never happen: there is no timer or connection left."
+            )
         if _connections:
             _wait(timeout)
         elif timeout > 0:
@@ -100,7 +104,7 @@ class _Selector:
 
 
 class _EventLoop(asyncio.BaseEventLoop):
-    """An event loop of this thread alone, without sockets."""
+    """An event loop for this thread alone, without sockets."""
 
     def __init__(self):
         super().__init__()
@@ -119,7 +123,7 @@ class _Policy(asyncio.events._BaseDefaultEventLoopPolicy):
 
 
 def _sleep(seconds):
-    """Sleeps without using the processor, as `time.sleep` of this interpreter does."""
+    """Sleeps without using the processor, which this interpreter's own `time.sleep` does not."""
     seconds = float(seconds)
     if seconds != seconds:
         raise ValueError("Invalid value NaN (not a number)")
@@ -129,7 +133,7 @@ def _sleep(seconds):
 
 
 def _no_system(command):
-    raise OSError(errno.ENOTSUP, "There are no programs here to run")
+    raise OSError(errno.ENOTSUP, "Programs cannot be started: this is Python in WebAssembly")
 
 
 def prepare(env, installs):
@@ -149,7 +153,7 @@ def prepare(env, installs):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
     if installs:
         sys.modules["micropip"] = sys.modules["_fenced_micropip"]
-    # There is nothing behind these that helps a program, and much that a hostile one would look at first.
+    # These offer nothing useful to a program, but plenty to a hostile one.
     for name in ("js", "pyodide_js"):
         sys.modules[name] = None
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "JsFinder"]
@@ -157,16 +161,16 @@ def prepare(env, installs):
 
     if hasattr(pyodide.code, "run_js"):
         del pyodide.code.run_js
-    # The interpreter's own loop counts as running all the time.
+    # The interpreter's own event loop always counts as running.
     asyncio.events._set_running_loop(None)
     asyncio.events._set_event_loop_policy(_Policy())
     sys.path.insert(0, "")
-    # The snapshot's numbers would be those of all sessions.
+    # Otherwise all sessions would get the snapshot's random numbers.
     random.seed()
 
 
 def run(source, file, stdin, env, functions):
-    """Runs a block. Its exit code is what the program's would be, or -1 if the interpreter cannot go on."""
+    """Runs a block. Returns the exit code that a program with this code would have."""
     global _number
     _number += 1
     name = file or "<block %d>" % _number
@@ -202,7 +206,7 @@ def _enter_environment(env):
 
 
 def _choose_modules(functions, directory):
-    """Has blocks import functions from a directory, and not those that another call had."""
+    """Makes blocks import functions from a directory instead of the modules that an earlier call had."""
     root, names = functions["root"], functions["names"]
     sys.path[:] = [each for each in sys.path if os.path.dirname(each) != root and each != directory]
     sys.path.insert(0, directory)
@@ -241,7 +245,7 @@ def _execute(source, name):
 
 
 def _is_quiet(source):
-    """Whether the last line ends as it does in notebooks for its value not to be shown."""
+    """Whether the block ends with `;`, which in notebooks suppresses the value."""
     return source.rstrip().endswith(";")
 
 
@@ -273,7 +277,7 @@ def _exit_code(code):
 
 
 def _report():
-    """Prints the error, without the part of the traceback that is not the program's."""
+    """Prints the error, without the frames of this module."""
     kind, error, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename == "<fenced>":
         trace = trace.tb_next

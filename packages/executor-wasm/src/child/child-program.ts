@@ -23,7 +23,7 @@ const displays: string = readFileSync(new URL("./displays.py", import.meta.url),
 const plots: string = readFileSync(new URL("./plots.py", import.meta.url), "utf8");
 const blocks: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
 
-/** The Python programs that run blocks, by the names of their modules, in the order in which they are loaded. */
+/** The Python programs that run blocks, by module name, in the order in which they are loaded. */
 export const pythonPrograms: Readonly<Record<string, string>> = {
   _fenced: blocks,
   _fenced_displays: `${displays}\nprepare(${JSON.stringify(plots)})\n`,
@@ -50,7 +50,7 @@ export const javaScriptProcess: string = asOneModule([
 
 const guestParts = asOneModule([guestConsole, guestTimers, guestProcess, guestFiles, guestModules, guest]);
 
-/** What runs in QuickJS beside the blocks, as an expression: a function that makes it. */
+/** The program that runs in QuickJS beside the blocks, as an expression: a function that creates it. */
 export const guestProgram: string = `(function (send, received, libraries) {\n"use strict";\n${guestParts}\nreturn makeGuest(send, received, libraries);\n})`;
 
 /** Joins modules that import from each other. */

@@ -1,4 +1,4 @@
-"""Shows values as notebooks do: by IPython's rules, and by the names of `IPython.display`."""
+"""Shows values as notebooks do, by IPython's rules, and provides the names of `IPython.display`."""
 
 import base64
 import itertools
@@ -30,7 +30,7 @@ class DisplayObject:
             with open(filename, "rb") as file:
                 data = file.read()
         if data is None:
-            raise ValueError("There is nothing to display: give data, or a filename. Nothing is fetched from a URL.")
+            raise ValueError("There is nothing to display: pass data or a filename. URLs are not fetched.")
         self.data, self.metadata = data, metadata
 
     def _repr_mimebundle_(self, include=None, exclude=None):
@@ -77,7 +77,7 @@ class DisplayHandle:
 
 
 def bundle_of(value):
-    """A value in each type that it can be shown in; `None` if it has shown itself."""
+    """A value in each type that it can be displayed as; `None` if it has displayed itself."""
     shows_itself = _method(value, "_ipython_display_")
     if shows_itself is not None:
         shows_itself()
@@ -96,7 +96,7 @@ def bundle_of(value):
 
 
 def _method(value, name):
-    # A class has the methods of its objects; mocks have all.
+    # A class has the methods of its objects; mocks have every method.
     if isinstance(value, type) or getattr(value, "_ipython_canary_method_should_not_exist_", None) is not None:
         return None
     method = getattr(value, name, None)
@@ -116,7 +116,7 @@ def show(value):
 
 
 def display(*values, raw=False, display_id=None, update=False, clear=False, **_):
-    """Displays values, each in all the types that it has; `display_id`: to update it later."""
+    """Displays values, each in all the types that it offers; `display_id`: to update it later."""
     if clear:
         clear_output(wait=True)
     handle = None
@@ -139,7 +139,7 @@ def clear_output(wait=False):
 
 
 def publish(bundle, display_id=None, update=False):
-    """Displays the same content in several types; what a terminal would show of it is output, too."""
+    """Displays the same content in several types; also prints what a terminal would show of it."""
     text = next((bundle[kind] for kind in ("text/plain", "text/markdown", "text/latex") if bundle.get(kind)), None)
     if isinstance(text, str):
         print(text)
@@ -151,7 +151,7 @@ def _tell(message):
         stream.flush()
     body = json.dumps(message, default=_encode).encode()
     if len(body) > _longest:
-        print("A display of more than %d MiB was left out." % (_longest >> 20), file=sys.stderr)
+        print("A display larger than %d MiB was left out." % (_longest >> 20), file=sys.stderr)
         return
     content = len(body).to_bytes(4, "big") + body
     for at in range(0, len(content), 1 << 20):
@@ -163,14 +163,14 @@ def _encode(value):
 
 
 def finish():
-    """At the end of a block, shows the figures that it left open."""
+    """Shows the figures that the block left open; called at its end."""
     plots = sys.modules.get("_fenced_plots")
     if plots is not None:
         plots.show()
 
 
 class Offered:
-    """Finds our modules only when they are imported, since libraries look for IPython to see where they are."""
+    """Finds our modules only when they are imported: libraries look in `sys.modules` for IPython to see where they run."""
 
     fill = {}
 
@@ -199,7 +199,7 @@ def _fill_display(names):
 
 
 def prepare(plots):
-    """Offers the modules; `plots` is the backend of matplotlib, which matplotlib imports."""
+    """Makes the modules importable; `plots` is the source of the backend that matplotlib imports."""
     code = compile(plots, "<fenced>", "exec")
     Offered.fill.update({"_fenced_plots": lambda names: exec(code, names)})
     Offered.fill.update({"IPython": _fill_package, "IPython.display": _fill_display})

@@ -1,19 +1,19 @@
 import { constants } from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 
-// Takes away what code could do harm with if it got from Python to this process's JavaScript. The permission model keeps the files;
-// what it lets through on some version of Node (sockets, signals, compiling text, `process.binding`) is removed here, before the
-// interpreter is loaded, and the rest once it is.
+// Removes what code could do harm with if it escaped from Python into this process's JavaScript. The permission model protects
+// the files; what it allows on some versions of Node (sockets, signals, compiling text, `process.binding`) is removed here: most
+// of it before the interpreter is loaded, the rest afterwards.
 
-/** What the interpreter needs of Node while it is loaded. */
+/** Node modules that the interpreter needs while it is loaded. */
 const neededModules = ["fs", "fs/promises", "path", "url", "crypto", "events", "tty"];
-/** Modules that open connections, start programs or threads, compile text, or load others. What is not loaded now never is. */
+/** Modules that open connections, start programs or threads, compile text, or load others. No others can be loaded later. */
 const harmfulModules =
   "net tls dns dns/promises dgram http https child_process cluster worker_threads inspector vm v8 module".split(" ");
 /** Globals that reach out of the process, or start threads. */
 const harmfulGlobals =
   /^(?:fetch|WebSocket|XMLHttpRequest|EventSource|CloseEvent|MessageEvent|Request|Response|Headers|FormData|BroadcastChannel|MessageChannel|MessagePort|Worker|navigator|localStorage|sessionStorage|Storage|module|exports)$/;
-/** What Node itself and the interpreter go on reading of the process. */
+/** Properties of `process` that Node itself and the interpreter keep reading. */
 const keptOfProcess = [
   "stdin",
   "stdout",
@@ -32,13 +32,13 @@ const keptOfCrypto = ["randomFillSync", "getRandomValues", "webcrypto"];
 
 const require = createRequire(import.meta.url);
 const synchronise = syncBuiltinESMExports;
-/** All are loaded before any is emptied: they take from each other what is about to go. */
+/** All modules are loaded before any is emptied: they import from each other what is about to be removed. */
 const modules = new Map([...neededModules, ...harmfulModules].map((name) => [name, loaded(name)]));
 
 /** Called before the interpreter is loaded. */
 export function harden() {
   for (const name of harmfulModules) empty(name);
-  // The interpreter makes one for itself, to load what it needs with it.
+  // The interpreter creates a `require` to load what it needs.
   const load = (/** @type {string} */ name) => modules.get(name.replace("node:", "")) ?? {};
   Object.assign(modules.get("module") ?? {}, { createRequire: () => load });
   synchronise();
@@ -47,16 +47,16 @@ export function harden() {
   }
   // The interpreter asks it for the numbers of file flags.
   Reflect.defineProperty(process, "binding", { value: () => ({ fs: constants }), configurable: true });
-  // It looks at their descriptors; Node would make streams, for which modules are missing.
+  // It reads their descriptors; Node would create streams, whose modules are missing by now.
   for (const [fd, name] of ["stdin", "stdout", "stderr"].entries()) {
     Object.defineProperty(process, name, { value: { fd, isTTY: false }, configurable: true });
   }
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: false, configurable: false });
-  // Where there is one already, the interpreter does not make one that starts programs.
+  // If `require` exists, the interpreter does not create one that could start programs.
   Object.defineProperty(globalThis, "require", { value: () => ({}), configurable: true });
 }
 
-/** Called when the interpreter is loaded, and needs nothing more of Node than random numbers. */
+/** Called when the interpreter is loaded and needs only random numbers from Node. */
 export function hardenAgain() {
   for (const name of neededModules) empty(name, name === "crypto" ? keptOfCrypto : []);
   empty("module");
@@ -66,9 +66,9 @@ export function hardenAgain() {
   for (const key of Object.getOwnPropertyNames(process)) {
     if (!keptOfProcess.includes(key)) Reflect.deleteProperty(process, key);
   }
-  // What the interpreter would print when it breaks down is in its error; Node has no streams left to print it to.
+  // The interpreter's error contains what it would print when it crashes; Node has no streams left to print it to.
   for (const name of Object.keys(console)) Reflect.set(console, name, () => {});
-  // Node looks for settings in the one, for messages of errors; Python asks for the other.
+  // Node reads settings from the first for error messages; Python calls the second.
   Object.defineProperty(process, "env", { value: Object.freeze(Object.create(null)) });
   Object.defineProperty(process, "getuid", { value: () => 1000 });
 }
@@ -85,7 +85,7 @@ function loaded(name) {
 }
 
 /**
- * Removes what a module exports, for every importer. Node's own parts keep what they took from it.
+ * Removes a module's exports for every importer. Node's own modules keep what they have imported from it.
  *
  * @param {string} name
  * @param {readonly string[]} [kept]

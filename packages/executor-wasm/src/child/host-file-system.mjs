@@ -1,11 +1,11 @@
 import { ask } from "./wire.mjs";
 
-/** The most that is read or written at once; the host takes no more. */
+/** Maximum number of bytes to read or write at once; the host accepts no more. */
 export const pieceBytes = 524_288;
 
 /**
- * A file system for Emscripten whose files the host keeps: each operation is one question to it. Emscripten keeps the
- * nodes that it has seen; they are forgotten when the host says that it has changed files itself.
+ * A file system for Emscripten whose files the host keeps: each operation is one request to it. Emscripten caches the
+ * nodes that it has seen; they are forgotten when the host reports that it has changed files itself.
  *
  * @param {any} FS - Emscripten's.
  * @param {Readonly<Record<string, number>>} errors - Emscripten's numbers of errors.
@@ -69,7 +69,7 @@ export function hostFileSystem(FS, errors) {
     },
     rename(/** @type {any} */ node, /** @type {any} */ directory, /** @type {string} */ name) {
       call({ op: "rename", path: pathOf(node), to: pathOf(directory, name) });
-      // What had the name is gone.
+      // Whatever had the new name is gone.
       forgetNodes(FS, type);
       node.name = name;
     },
@@ -97,7 +97,7 @@ export function hostFileSystem(FS, errors) {
     setattr: (/** @type {any} */ { shared }, /** @type {any} */ attr) =>
       void call({ op: "change", handle: shared.handle, ...changes(attr) }),
     open(/** @type {any} */ { node, shared }) {
-      // Emscripten opens directories, too, to list them.
+      // Emscripten also opens directories, to list them.
       if (!FS.isFile(node.mode)) return;
       shared.handle = call({ op: "open", path: pathOf(node) }).fields.handle;
       shared.users = 1;
@@ -145,7 +145,7 @@ export function hostFileSystem(FS, errors) {
 }
 
 /**
- * Has every file looked up anew.
+ * Makes Emscripten look up every file again.
  *
  * @param {any} FS - Emscripten's.
  * @param {object} type

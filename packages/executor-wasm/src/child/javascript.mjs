@@ -8,19 +8,20 @@ import { typeStripper } from "./typescript.mjs";
 import { ask, frameType, packed, receive, send, sendAll, unpacked } from "./wire.mjs";
 
 /**
- * Runs blocks of JavaScript and TypeScript in QuickJS, one after the other, as the host sends them. The host has started this process
- * like the one of Python: with an empty environment, no right to any file but the interpreter's own, and no way to make code from text.
+ * Runs blocks of JavaScript and TypeScript in QuickJS, one after another, as the host sends them. The host has started this
+ * process like Python's: with an empty environment, access to no file but the interpreter's own, and no way to create code
+ * from text.
  *
  * @typedef {object} JavaScriptPlan
  * @property {number} memoryBytes
- * @property {string} guest - what runs in QuickJS before the blocks.
+ * @property {string} guest - the program that runs in QuickJS before the blocks.
  * @property {Readonly<Record<"engine" | "wasm" | "parser" | "typescript" | "extensions", string>>} files
- * @property {Readonly<Record<string, string>>} libraries - files of what the guest uses, by name.
+ * @property {Readonly<Record<string, string>>} libraries - files that the guest uses, by name.
  */
 
-/** The engine's own stack. It must be full before V8's is, which has the room that the host gave it. */
+/** The engine's own stack. It must overflow before V8's, whose size the host has set. */
 const stackBytes = 163_840;
-/** The exit code of a program that waits for what never comes, as in Node. */
+/** The exit code of a program that waits for something that never happens, as in Node. */
 const unsettled = 13;
 const exit = process.exit.bind(process);
 /** @type {JavaScriptPlan} */
@@ -38,10 +39,10 @@ const libraries = Object.fromEntries(
 );
 harden();
 limitMemory(plan.memoryBytes);
-/** What the running block has brought about. */
+/** The state of the running block. */
 let running = newState(Buffer.alloc(0));
 let received = new ArrayBuffer(0);
-/** Promises that failed with nobody listening, and why. @type {Map<number, string>} */
+/** Rejected promises that nothing handles, and their reasons. @type {Map<number, string>} */
 const unhandled = new Map();
 const clock = new Int32Array(new SharedArrayBuffer(4));
 const names = moduleNames(parser, javaScriptOf);
@@ -73,7 +74,7 @@ for (let message = receive(); message; message = receive()) {
 exit(0);
 
 /**
- * Those that V8 can compile: the one for URLs needs a newer one than that of Node 20.
+ * The extensions that V8 can compile: the one for URLs needs a newer V8 than Node 20 has.
  *
  * @param {readonly { name: string, wasm: Buffer }[]} files
  */
@@ -96,7 +97,7 @@ function newState(input) {
 }
 
 /**
- * The function, whose errors tell the program nothing of where this process has its files.
+ * Wraps a function so that its errors do not tell the program where this process's files are.
  *
  * @param {(...values: any[]) => any} action
  * @returns {(...values: any[]) => any}
@@ -193,7 +194,7 @@ function outcome({ code, file, env, language, stdin }) {
 }
 
 /**
- * Goes on until the program has nothing left to do.
+ * Runs until the program has nothing left to do.
  *
  * @param {any} promise
  */
@@ -215,18 +216,18 @@ function finished(promise) {
   }
 }
 
-/** Runs what the program has put off, until nothing of that is left. */
+/** Runs the program's pending jobs until none are left. */
 function runJobs() {
   try {
     vm.executePendingJobs();
   } catch (error) {
-    // What a program was doing when it ended itself.
+    // If the program has exited, this is only the interruption of what it was doing.
     if (running.exit === undefined) throw error;
   }
 }
 
 /**
- * Waits for the next timer, or for what comes over a connection.
+ * Waits for the next timer, or for data on a connection.
  *
  * @param {number} milliseconds - below 0: only for a connection.
  */
@@ -241,7 +242,7 @@ function wait(milliseconds) {
 }
 
 /**
- * How a block ends that did not end well.
+ * The outcome of a block that failed.
  *
  * @param {unknown} error
  * @returns {{ exitCode: number, over?: true }}
@@ -258,23 +259,23 @@ function failed(error) {
     return { exitCode: 1 };
   }
   const { message } = /** @type {{ message?: string }} */ (error ?? {});
-  sendAll(frameType.stderr, Buffer.from(`The interpreter broke down: ${message}\n`));
+  sendAll(frameType.stderr, Buffer.from(`The interpreter crashed: ${message}\n`));
   return { exitCode: 134, over: true };
 }
 
-/** Nothing of a block runs on after its end: no timer, and nothing that it has put off. */
+/** Nothing of a block runs on after its end: no timer, and no pending job. */
 function afterBlock() {
   running.exit ??= 0;
   try {
     call("end");
     runJobs();
   } catch {
-    // It is said with the next block, if it matters.
+    // If it matters, the next block fails as well.
   }
 }
 
 /**
- * Calls a function of the guest. The program may have changed what that is made of: nothing relies on its answer.
+ * Calls a function of the guest. The program may have changed the guest, so nothing relies on the answer.
  *
  * @param {string} name
  * @param {readonly any[]} values
@@ -288,7 +289,7 @@ function describe(value) {
   try {
     return call("describe", value).toString();
   } catch {
-    return "Uncaught error, which cannot be described";
+    return "Uncaught error that cannot be described";
   }
 }
 

@@ -1,16 +1,16 @@
-// WebAssembly has no option for the memory that a program may take: its file says it, in the maximum of its memory. It is written
-// over before the file is compiled; memory then cannot grow any further, whatever the program does.
+// WebAssembly has no option that limits a program's memory: the file itself declares the maximum. It is overwritten before the
+// file is compiled; memory then cannot grow any further, whatever the program does.
 
 const memorySection = 5;
 const pageBytes = 65_536;
 
 /**
- * Holds every WebAssembly program with a memory of its own to a limit.
+ * Limits every WebAssembly program that has its own memory.
  *
  * @param {number} maxBytes
  */
 export function limitMemory(maxBytes) {
-  /** @type {any} - Its types come with browsers. */
+  /** @type {any} - Only browser typings describe it. */
   const library = Reflect.get(globalThis, "WebAssembly");
   const { instantiate, compile, Module } = library;
   const limited = (/** @type {any} */ source) =>
@@ -30,7 +30,7 @@ export function limitMemory(maxBytes) {
 }
 
 /**
- * The file with another maximum.
+ * The file with a different maximum.
  *
  * @param {ArrayBuffer | ArrayBufferView} source
  * @param {number} maxBytes
@@ -39,7 +39,7 @@ function withMaximum(source, maxBytes) {
   const bytes = ArrayBuffer.isView(source)
     ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
     : new Uint8Array(source);
-  // Behind the eight bytes that all files begin with, sections follow each other: type, length, content.
+  // After the first eight bytes, which all files share, come sections: type, length, content.
   for (let at = 8; at < bytes.length;) {
     const length = readNumber(bytes, at + 1);
     const next = length.end + length.value;
@@ -77,7 +77,7 @@ function number(value) {
 }
 
 /**
- * A number of WebAssembly's own format: seven bits a byte, the lowest first.
+ * A number in WebAssembly's format (LEB128): seven bits a byte, the lowest first.
  *
  * @param {Uint8Array} bytes
  * @param {number} start

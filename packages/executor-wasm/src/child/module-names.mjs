@@ -1,14 +1,14 @@
 import { lookAt, normal, readWhole } from "./paths.mjs";
 import { isModule } from "./scripts.mjs";
 
-/** What may be left out of the name of a file. */
+/** File extensions that an import may leave out. */
 const suffixes = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", ".json"];
-/** Modules of Node that need what is not there. */
+/** Node modules that need something that is missing here. */
 const ofNode =
   /^(?:assert|async_hooks|cluster|dgram|diagnostics_channel|dns|domain|http|http2|https|inspector|readline|repl|stream|string_decoder|tls|tty|v8|vm|wasi|worker_threads|zlib)(?:\/|$)/;
 
 /**
- * What the names of modules mean, and what is in them.
+ * Resolves the names of modules, and loads them.
  *
  * @param {import("./scripts.mjs").Parser} parser
  * @param {(text: string, name: string) => string} javaScriptOf
@@ -23,7 +23,7 @@ export function moduleNames(parser, javaScriptOf) {
     if (builtins.includes(plain)) return { builtin: plain };
     if (name.startsWith("node:") || ofNode.test(name)) {
       return {
-        message: `Cannot find module '${name}': this is JavaScript in WebAssembly, which has of Node's modules only ${builtins.join(", ")}`,
+        message: `Cannot find module '${name}': JavaScript in WebAssembly has only these Node modules: ${builtins.join(", ")}`,
       };
     }
     const found = find(from.replace(/^file:\/\//, "").replace(/\?[^/]*$/, ""), name);
@@ -68,7 +68,7 @@ export function moduleNames(parser, javaScriptOf) {
 }
 
 /**
- * A module that exports what another kind of module has.
+ * The source of an ES module that exports what a module of another kind exports.
  *
  * @param {string} access
  * @param {readonly string[]} names

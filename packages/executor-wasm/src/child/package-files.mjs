@@ -3,8 +3,8 @@ const fileMode = 0o100_444;
 const trailerBytes = 36;
 
 /**
- * A file system for Emscripten of the packages that were unpacked into one file. Nothing in it can be changed. At the end of the
- * file is a list of what is in it: of each name, the place and size of the content, or the names in it; and behind the list its
+ * A read-only file system for Emscripten with the packages that were unpacked into one file. At the end of the file is a list of
+ * its contents: for each name the position and size of the content, or the names in that directory. The list is followed by its
  * length, in four bytes, and its SHA-256.
  *
  * @param {any} FS - Emscripten's.

@@ -1,6 +1,6 @@
 import { ask } from "./wire.mjs";
 
-/** Where the session's files are; all other paths are files of this interpreter alone. Both are kept by the host. */
+/** Where the session's files are; all other paths belong to this interpreter alone. The host keeps both. */
 const mount = "/workspace";
 const mostLinks = 40;
 const linkBits = 0o120_000;
@@ -29,7 +29,7 @@ export function askAboutFile(fields, bytes) {
   return ask({ op, ...place(realPath(path, follows)), ...rest }, bytes);
 }
 
-/** Descriptors of programs begin behind the standard ones. */
+/** Descriptors of programs begin after the standard ones. */
 const firstDescriptor = 2;
 
 /**
@@ -56,14 +56,14 @@ function openFile(path, flags) {
  * The path without links, dots and doubled slashes.
  *
  * @param {string} path
- * @param {boolean} [last] - whether its last part is followed, too.
+ * @param {boolean} [last] - whether to follow its last part as well.
  * @returns {string}
  */
 export function realPath(path, last = true) {
   let coming = path.split("/").toReversed();
   /** @type {string[]} */
   let done = [];
-  // Few paths have links: one question tells.
+  // Few paths have links, so try one request first.
   const plain = joined(normal(path));
   const { fields } = ask({ op: "stat", ...place(plain) });
   if (fields.error === "ENOENT" || (fields.error === undefined && (!last || !isLink(fields)))) return plain;
@@ -90,7 +90,7 @@ export function realPath(path, last = true) {
 }
 
 /**
- * The whole of a file, or of none.
+ * The whole content of a file; `undefined` if it cannot be opened.
  *
  * @param {string} path - without links.
  * @returns {any} - a buffer.
@@ -110,7 +110,7 @@ export function readWhole(path) {
 }
 
 /**
- * What is at a path: `undefined` if nothing is.
+ * The entry at a path; `undefined` if there is none.
  *
  * @param {string} path
  * @returns {{ readonly path: string, readonly kind: "file" | "directory", readonly version: string } | undefined}

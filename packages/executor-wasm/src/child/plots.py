@@ -1,4 +1,4 @@
-"""A backend of matplotlib: figures are pictures, displayed by `show` or at the end of the block, and then closed."""
+"""A matplotlib backend: `show` or the end of the block displays figures as pictures and closes them."""
 
 import io
 import sys

@@ -7,24 +7,24 @@ import { packageFiles } from "./package-files.mjs";
 import { ask, frameType, packed, receive, send, sendAll, unpacked } from "./wire.mjs";
 
 /**
- * Runs Python blocks, one after the other, as the host sends them. The host has started this process with an empty environment, no
- * right to any file but the interpreter's own, and no way to make code from text.
+ * Runs Python blocks, one after another, as the host sends them. The host has started this process with an empty environment,
+ * access to no file but the interpreter's own, and no way to create code from text.
  *
  * @typedef {object} Plan
  * @property {string} directory - where the interpreter's files are.
  * @property {number} memoryBytes
- * @property {Readonly<Record<string, string>>} programs - of Python, by the names of their modules.
- * @property {Readonly<Record<string, string>>} env - the environment of the Python program, which is not this process's.
- * @property {boolean} snapshot - descriptor 4 is a snapshot, behind the SHA-256 of it.
+ * @property {Readonly<Record<string, string>>} programs - in Python, by module name.
+ * @property {Readonly<Record<string, string>>} env - the environment of the Python program, which differs from this process's.
+ * @property {boolean} snapshot - descriptor 4 is a snapshot, preceded by its SHA-256.
  * @property {boolean} packages - descriptor 6 is a file with packages.
- * @property {boolean} installs - code can install more of them.
+ * @property {boolean} installs - code can install more packages.
  */
 
 const snapshotFile = 4;
 const packagesFile = 6;
 const sitePackages = "/lib/python3.14/site-packages";
 const digestBytes = 32;
-/** The exit code of this process when the snapshot is not what was once written. */
+/** The exit code of this process if the snapshot was altered. */
 const badSnapshot = 86;
 const workspace = "/workspace";
 const exit = process.exit.bind(process);
@@ -32,7 +32,7 @@ const { fstatSync, readSync: readAt } = disk;
 
 /** @type {Plan} */
 const plan = JSON.parse(process.argv[1] ?? "");
-// The interpreter takes it for its own name.
+// The interpreter uses it as its own name.
 process.argv[1] = "python";
 const snapshot = plan.snapshot ? readSnapshot() : undefined;
 const digest = (/** @type {Uint8Array} */ bytes) => createHash("sha256").update(bytes).digest();
@@ -72,7 +72,7 @@ function readFrom(file, start, length) {
   return bytes;
 }
 
-/** Sends what the host keeps: the interpreter's memory, with everything imported that runs blocks. */
+/** Sends the host a snapshot to keep: the interpreter's memory, with all modules that run blocks imported. */
 function makeSnapshot() {
   const lines = Object.entries(plan.programs).flatMap(([name, text]) => [
     `sys.modules["${name}"] = types.ModuleType("${name}")`,
@@ -155,12 +155,12 @@ function outcome(run) {
   } catch (error) {
     const { name, status, message } = /** @type {{ name?: string, status?: number, message?: string }} */ (error ?? {});
     if (name === "ExitStatus" || name === "Exit") return { exitCode: (status ?? 1) & 0xff, over: true };
-    sendAll(frameType.stderr, Buffer.from(`The interpreter broke down: ${message}\n`));
+    sendAll(frameType.stderr, Buffer.from(`The interpreter crashed: ${message}\n`));
     return { exitCode: 134, over: true };
   }
 }
 
-/** What the program prints goes to the host as it comes, and the program waits until it is taken. */
+/** Output goes to the host as it is printed, and the program waits until the host has read it. */
 function connectStreams() {
   const writer = (/** @type {number} */ type) => ({
     write(/** @type {Uint8Array} */ bytes) {
@@ -188,7 +188,7 @@ function connectStreams() {
 }
 
 /**
- * A device for the connections of programs to functions of the host: a request is written to it, and the answer is read from it.
+ * A device for programs' connections to host functions: a request is written to it, and the answer is read from it.
  *
  * @param {any} FS
  */

@@ -1,16 +1,16 @@
-// What a block's text becomes before QuickJS runs it. Blocks are modules to those who write them: they import, await, and declare
-// constants. They run as scripts, so that what they declare is still there for the next one, and may be declared again.
+// Transforms a block's text before QuickJS runs it. Authors write blocks as modules, which import, await, and declare constants.
+// Blocks run as scripts, so that their declarations are still there for the next block, and can be declared again.
 
 /**
  * @typedef {{ parse: (text: string, options: object) => any }} Parser - acorn.
  * @typedef {{ start: number, end: number, [key: string]: any }} Node
  */
 
-/** An error in a block's text, with the place that it is at. */
+/** An error in a block's text, with its position. */
 export class TextError extends Error {}
 
 /**
- * The script that does what a module of this text would do. Lines stay where they are.
+ * The script that does what a module with this text would do. Line numbers stay the same.
  *
  * @param {Parser} parser
  * @param {string} text
@@ -57,7 +57,7 @@ export function scriptOf(parser, text, name) {
 }
 
 /**
- * Whether a file is a module of its own syntax.
+ * Whether a file uses the syntax of ES modules.
  *
  * @param {Parser} parser
  * @param {string} text
@@ -113,7 +113,7 @@ function importOf({ specifiers, source }) {
 /** @param {Node} node */
 function asVar(node) {
   const edits = [{ start: node.start, end: node.start + node.kind.length, text: "var".padEnd(node.kind.length) }];
-  // As a declaration that is run again would have it.
+  // A declaration that runs again resets its variable.
   for (const { init, id } of node.declarations) {
     if (!init) edits.push({ start: id.end, end: id.end, text: " = undefined" });
   }

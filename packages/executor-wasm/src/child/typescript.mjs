@@ -2,9 +2,9 @@ import { Script } from "node:vm";
 import { TextError } from "./scripts.mjs";
 
 /**
- * What takes the types from TypeScript. Lines stay where they are, except in a text with enums and the like.
+ * Creates a function that strips the types from TypeScript. Line numbers stay the same, unless the text has enums or the like.
  *
- * @param {string} program - a CommonJS module; it is compiled now, as nothing is later, and run when the first text comes.
+ * @param {string} program - a CommonJS module; compiled now, because nothing can be compiled later, and run with the first text.
  * @returns {(text: string, name: string) => string} It throws a `TextError` if the text is not TypeScript.
  */
 export function typeStripper(program) {

@@ -1,19 +1,19 @@
 import fs from "node:fs";
 
-// Kept from here on: later nothing of the file system's module is left.
+// Kept here, because the module's exports are removed later.
 const { readSync, writeSync } = fs;
 /** The descriptor of the stream to the host: a socket that blocks, as this process has nothing else to do. */
 const channel = 3;
 /** The length of a frame, four bytes, and its type, one byte. */
 const headerBytes = 5;
-/** The most that one frame carries; the host takes no more. */
+/** Maximum size of one frame in bytes; the host accepts no more. */
 const mostBytes = 1_048_576;
 
-/** What a frame is. The host has the same numbers, in `frames.ts`. */
+/** The types of frames. The host has the same numbers, in `frames.ts`. */
 export const frameType = { stdout: 1, stderr: 2, request: 3, done: 4, ready: 5, snapshot: 6, run: 7, answer: 8 };
 
 /**
- * Sends bytes, in as many frames as they need; waits as long as the host does not read.
+ * Sends bytes in as many frames as needed; waits while the host does not read.
  *
  * @param {number} type
  * @param {Uint8Array} bytes

@@ -54,7 +54,7 @@ export class FileRequests {
   #nextHandle = 1;
   #seenChanges = 0;
 
-  /** @param trees - the session's files, and maybe those of the interpreter alone. */
+  /** @param trees - the session's files, and optionally those of the interpreter alone. */
   constructor(...trees: readonly Tree[]) {
     this.#trees = trees;
   }

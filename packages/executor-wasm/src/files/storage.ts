@@ -31,7 +31,7 @@ export class Storage {
     this.#maxBytes = maxBytes;
   }
 
-  /** @throws StorageError if that much is not left. */
+  /** @throws StorageError if not that much is left. */
   take(bytes: number): void {
     if (this.#used + bytes > this.#maxBytes) throw new StorageError("ENOSPC");
     this.#used += bytes;

@@ -36,7 +36,7 @@ export class TreeAccess implements RemoteFileAccess {
   async *content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {
     const node = this.#find(this.#follow(file), file);
     if (node.kind !== "file") {
-      throw new InvalidInputError(`${quote(file)} is a directory`, { remedy: "Name a file in it." });
+      throw new InvalidInputError(`${quote(file)} is a directory`, { remedy: "Pass the path of a file in it." });
     }
     this.#tree.open(node);
     try {
@@ -106,7 +106,7 @@ export class TreeAccess implements RemoteFileAccess {
   /**
    * Resolves the links in a path; parts that do not exist stay unchanged.
    *
-   * @throws WorkspacePathError if a link leads out.
+   * @throws WorkspacePathError if a link points outside the workspace.
    */
   #follow(given: string): string {
     let links = 0;
@@ -125,7 +125,7 @@ export class TreeAccess implements RemoteFileAccess {
         continue;
       }
       links += 1;
-      if (links > mostLinks) throw new InvalidInputError(`${quote(given)} is a link to itself`, { remedy });
+      if (links > mostLinks) throw new InvalidInputError(`${quote(given)} has too many symbolic links`, { remedy });
       const { target } = node;
       if (target.startsWith("/")) {
         if (!`${target}/`.startsWith(`${workspacePath}/`)) throw leavesWorkspace(given);
@@ -151,7 +151,7 @@ function* filesBelow(top: Directory, topPrefix: string): Generator<FileInfo, voi
 }
 
 function leavesWorkspace(given: string): WorkspacePathError {
-  return new WorkspacePathError(`The path ${quote(given)} leads out of the workspace, through a symbolic link`, {
+  return new WorkspacePathError(`The path ${quote(given)} leads out of the workspace through a symbolic link`, {
     remedy: "Use a path that stays in the workspace, or remove the link.",
   });
 }
@@ -165,7 +165,7 @@ function asInputError(error: unknown, given: string): unknown {
   if (!(error instanceof StorageError)) return error;
   if (error.code === "ENOSPC") {
     return new InvalidInputError(
-      `There is no room for ${quote(given)}: the session's files have reached storageBytes`,
+      `There is no space for ${quote(given)}: the session's files have reached storageBytes`,
       {
         cause: error,
         remedy: "Remove files, or raise `storageBytes`.",
@@ -174,7 +174,7 @@ function asInputError(error: unknown, given: string): unknown {
   }
   return new InvalidInputError(`${quote(given)} cannot be written (${error.code})`, {
     cause: error,
-    remedy: "Choose a name of at most 255 bytes that is not a directory's, in an existing directory.",
+    remedy: "Choose a name of at most 255 bytes, in an existing directory, that is not itself a directory.",
   });
 }
 

@@ -32,7 +32,7 @@ interface Link extends Entry {
 /** Anything that has a name. */
 export type Node = Directory | FileNode | Link;
 
-/** What a name costs in bytes besides its characters, since a tree of empty files uses memory, too. */
+/** What a name costs in bytes besides its characters, since a tree of empty files uses memory as well. */
 const entryBytes = 512;
 const longestName = 255;
 /** Maximum depth of nested directories. For each operation, the interpreter looks up every part of a path. */

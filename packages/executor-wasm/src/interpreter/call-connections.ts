@@ -1,10 +1,10 @@
 import { Duplex } from "node:stream";
 import * as z from "zod";
 
-/** Where programs find the functions of the host: an address that only the interpreter's process knows. */
+/** The address of the host functions, which only the interpreter's process understands. */
 export const hostCallsPath = "/dev/host-functions";
 
-/** As many as the host takes from one block. */
+/** Maximum number of connections that the host accepts from one block. */
 const mostConnections = 64;
 const connection = z.int().nonnegative();
 
@@ -22,8 +22,7 @@ export interface Answer {
 }
 
 /**
- * The connections of an interpreter's programs to the host's functions. They have no sockets: what they send and receive
- * goes through requests.
+ * The connections of an interpreter's programs to host functions. They have no sockets: data travels in requests.
  */
 export class CallConnections {
   readonly #accept: ((connection: Duplex) => void) | undefined;
@@ -31,7 +30,7 @@ export class CallConnections {
   #last = 0;
   #wake: () => void = () => {};
 
-  /** @param accept - takes what programs open; without it, there is nothing to connect with. */
+  /** @param accept - receives the connections that programs open; without it, they are refused. */
   constructor(accept: ((connection: Duplex) => void) | undefined) {
     this.#accept = accept;
   }
@@ -54,7 +53,7 @@ export class CallConnections {
     }
   }
 
-  /** Ends all of them: the block that opened them has ended, or its interpreter. */
+  /** Ends all connections, because the block that opened them, or its interpreter, has ended. */
   end(): void {
     for (const each of this.#open.values()) each.destroy();
     this.#open.clear();
@@ -79,7 +78,7 @@ export class CallConnections {
     return { fields: {} };
   }
 
-  /** Waits until the host has sent something or hung up, or the time is over. */
+  /** Waits until the host has sent something or hung up, or the time is up. */
   async #wait(milliseconds: number | undefined): Promise<Answer> {
     const found = this.#next();
     if (found) return found;
@@ -107,7 +106,7 @@ export class CallConnections {
   }
 }
 
-/** One connection, as the host's functions see it. */
+/** One connection, as the host functions see it. */
 class ProgramConnection extends Duplex {
   readonly #arrived: () => void;
   #sent: { readonly bytes: Buffer; readonly taken: () => void } | undefined;
@@ -128,7 +127,7 @@ class ProgramConnection extends Duplex {
     });
   }
 
-  /** What the host has sent, in portions as it wrote them. */
+  /** What the host has sent, in the pieces in which it was written. */
   collect(): Buffer | undefined {
     const sent = this.#sent;
     this.#sent = undefined;
@@ -146,7 +145,7 @@ class ProgramConnection extends Duplex {
   }
 
   override _final(done: () => void): void {
-    // Nothing follows: for the program it has ended.
+    // Nothing follows: for the program, the connection has ended.
     done();
     this.destroy();
   }

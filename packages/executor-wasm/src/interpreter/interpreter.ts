@@ -25,12 +25,12 @@ export const pythonFunctions = "/home/pyodide/functions";
 /** The exit code of the process if the snapshot has been altered. */
 const badSnapshot = 86;
 const killed = 137;
-/** No process has it: a session's mark would find its other interpreter, too. */
+/** No process has this mark: the session's own mark would also match its other interpreter. */
 const noMark = { name: "FENCED_INTERPRETER", value: "none" };
 
 const end = z.object({ exitCode: z.int().min(0).max(255), over: z.literal(true).exactOptional() });
 
-/** The bytes with it are of displays, see `DisplayMessages` of the kit. */
+/** Its bytes are displays; see `DisplayMessages` of the kit. */
 const isDisplay = z.object({ op: z.literal("display") });
 type Output = OutputQueue<BlockOutcome, RichPiece["type"]>;
 
@@ -51,9 +51,9 @@ export interface InterpreterOptions {
   readonly tree: Tree;
   /** Limit for the files that only this interpreter sees, if the host keeps them. */
   readonly storageBytes: number;
-  /** Takes connections of programs that call functions of the host. */
+  /** Receives connections from programs that call host functions. */
   readonly acceptCalls: ((connection: Duplex) => void) | undefined;
-  /** Answers what only some interpreters may ask; `undefined`: it is none of that. */
+  /** Answers requests that only some interpreters may make; `undefined`: it is another kind of request. */
   readonly requests?: (fields: unknown, bytes: Uint8Array, signal: AbortSignal) => Promise<Answer | undefined>;
   /** Descriptor of the file with its packages. */
   readonly packages: number | undefined;
@@ -63,7 +63,7 @@ export interface InterpreterOptions {
   readonly onLost: () => void;
 }
 
-/** An interpreter in a process of its own. The code that runs in it can forge anything that comes from there. */
+/** An interpreter in its own process. The code that runs in it can forge everything that comes from there. */
 export class Interpreter {
   readonly #child: ChildProcess;
   readonly #pid: Promise<number | undefined>;
@@ -123,7 +123,7 @@ export class Interpreter {
     const room = new Room();
     const kill = (): void => {
       this.#child.kill("SIGKILL");
-      // The consumer may not be reading, and the end must not wait for that; little is still to come.
+      // The consumer may not be reading, and the end must not wait for it; little output is still to come.
       room.openForGood();
     };
     block.signal.addEventListener("abort", kill, { once: true });
@@ -139,7 +139,7 @@ export class Interpreter {
     } finally {
       await followed;
       block.signal.removeEventListener("abort", kill);
-      // The block may have ended just before: the next one must not run in what is about to die.
+      // The block may have ended just before: the next one must not run in an interpreter that is about to die.
       if (block.signal.aborted) await this.kill();
       this.#busy = false;
     }
@@ -177,7 +177,7 @@ export class Interpreter {
     return { exitCode: killed, stateLost: true };
   }
 
-  /** Where a Python block finds functions of the host; `null` if it has none. */
+  /** Where a Python block finds host functions; `null` if it has none. */
   #modulesOf({ hostCalls }: BlockRun): object | null {
     if (!hostCalls) return null;
     const root = pythonFunctions;
@@ -187,7 +187,7 @@ export class Interpreter {
 
   /**
    * Passes on what the process sends until the block ends. Returns `undefined` if the process ended, or sent something
-   * that it never sends by itself.
+   * that only forged frames contain.
    */
   async #follow(block: BlockRun, output: Output, room: Room): Promise<BlockOutcome | undefined> {
     try {
@@ -241,7 +241,7 @@ interface Started extends Pick<StartedProcess, "child" | "pid"> {
   readonly channel: FrameChannel;
 }
 
-/** What an interpreter finds beside the session's files, which are in the last of these directories. */
+/** The interpreter's own tree; the session's files are mounted in the last of these directories. */
 function ownTree(maxBytes: number): Tree {
   const tree = new Tree(maxBytes);
   for (const name of ["home", "tmp", "workspace"]) tree.makeDirectory(name);
@@ -258,7 +258,7 @@ async function startEngine(options: InterpreterOptions, signal: AbortSignal): Pr
 async function startOnce(options: InterpreterOptions, signal: AbortSignal): Promise<Started | "bad snapshot"> {
   const { child, socket, pid } = await startEngine(options, signal);
   const channel = new FrameChannel(socket);
-  // What bubblewrap starts does not end with it before it is set up.
+  // Until bubblewrap is set up, the processes that it starts outlive it.
   const kill = (): void => {
     if (!options.sandboxed || child.pid === undefined) child.kill("SIGKILL");
     else void killProcesses({ root: child.pid, mark: noMark });
@@ -284,7 +284,8 @@ async function startOnce(options: InterpreterOptions, signal: AbortSignal): Prom
 
 function notStarted(engine: Engine): BackendUnavailableError {
   return new BackendUnavailableError(`The ${engine} interpreter did not start`, {
-    remedy: "It needs Node 20.19 or later, and memory: raise `memoryBytes`, or end other programs.",
+    remedy:
+      "Use Node 20.19 or later, and make sure there is enough memory: raise `memoryBytes`, or end other programs.",
   });
 }
 

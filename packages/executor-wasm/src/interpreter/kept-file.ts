@@ -27,7 +27,7 @@ export function cacheDirectory(): string {
   );
 }
 
-/** Opens a file of the cache if nobody else can have written it; returns `undefined` otherwise, or if it does not exist. */
+/** Opens a cached file if nobody else can have written it; returns `undefined` otherwise, or if it does not exist. */
 export function openKept({ directory, name, mostBytes }: KeptFile): number | undefined {
   if (!makeTrustedDirectory(directory)) return undefined;
   let descriptor: number | undefined;
@@ -44,14 +44,14 @@ export function openKept({ directory, name, mostBytes }: KeptFile): number | und
   return undefined;
 }
 
-/** Writes content, and returns the name to keep it by; `undefined`: it is not needed. */
+/** Writes content and returns the name under which to keep it; `undefined`: it is not needed. */
 type Write = (descriptor: number) => Promise<string | undefined> | string | undefined;
 
 /**
- * Writes a file into the cache, or without a name if there is no room in the cache or others may write to it.
+ * Writes a file to the cache, or an unnamed file if the cache has no room or others may write to it.
  *
  * @param write - called again if there was no room.
- * @param kept - how many files with names that begin alike stay: those that were used last.
+ * @param kept - how many files with the prefix to keep: the most recently used ones.
  * @returns a descriptor for reading.
  */
 export async function makeKept(
@@ -94,7 +94,7 @@ async function writeUnnamed(write: Write): Promise<number | undefined> {
   }
 }
 
-/** Returns another descriptor, which cannot write. */
+/** Returns a second descriptor, which is read-only. */
 async function writeFile(
   file: string,
   write: Write,
@@ -114,7 +114,7 @@ function makeTrustedDirectory(directory: string): boolean {
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     for (let each = directory; ; each = path.dirname(each)) {
       const sticky = (fs.lstatSync(each).mode & 0o1000) !== 0;
-      // In a directory like /tmp, others can add names, but not replace the one below it, which is ours.
+      // In a directory like /tmp, others can add names, but cannot replace ours below it.
       if (!isOurs(fs.lstatSync(each), { shared: sticky && each !== directory })) return false;
       if (each === path.dirname(each)) return true;
     }

@@ -5,7 +5,7 @@ const lookMs = 200;
 const pageBytes = 4096;
 
 /**
- * Waits until a process uses more memory than allowed. The interpreter's own memory has a separate limit; this is for
+ * Waits until a process uses more memory than allowed. The interpreter's own memory has a separate limit; this covers
  * the rest of the process, which code can make grow. Linux only: elsewhere it waits for the signal.
  */
 export async function watchMemory(pid: number, maxBytes: number, signal: AbortSignal): Promise<boolean> {

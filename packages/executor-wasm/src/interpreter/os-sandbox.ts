@@ -9,27 +9,27 @@ export type OsSandboxUse =
   /** `reason`: a sentence that says why not. */
   | { readonly used: false; readonly reason: string };
 
-/** Where distributions install bubblewrap. Never looked for on `PATH`, which may have directories that others can write. */
+/** Where distributions install bubblewrap. `PATH` is not searched, because it may have directories that others can write to. */
 const places = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
-/** Where the libraries are that Node is linked with. */
+/** Directories of the libraries that Node is linked with. */
 const libraries = ["/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64"];
-/** The descriptor to which bubblewrap writes which process it has started. */
+/** The descriptor to which bubblewrap writes the id of the process that it has started. */
 export const infoDescriptor = 5;
 const probeTakesMs = 10_000;
 
-/** Namespaces and rights. Each namespace must be possible, the user's too, or the probe says so. */
+/** Namespaces and privileges. Every namespace, including the user's, must be available, or the probe fails. */
 const options =
   "--unshare-user --unshare-all --uid 1000 --gid 1000 --cap-drop ALL --new-session --die-with-parent --as-pid-1".split(
     " ",
   );
-/** Looked for once in each process. */
+/** Probed once per process. */
 let probed: Promise<OsSandboxUse> | undefined;
 
 /**
- * Decides whether to use one.
+ * Decides whether to use an OS sandbox.
  *
  * @param wanted - `true`: always; `false`: never; `"auto"`: where it works.
- * @throws BackendUnavailableError if it is wanted and does not work.
+ * @throws BackendUnavailableError if it is required and does not work.
  */
 export async function chooseOsSandbox(wanted: boolean | "auto"): Promise<OsSandboxUse> {
   if (wanted === false) return { used: false, reason: "The option osSandbox is false." };
@@ -37,15 +37,15 @@ export async function chooseOsSandbox(wanted: boolean | "auto"): Promise<OsSandb
   const use = await probed;
   if (use.used || wanted === "auto") return use;
   throw new BackendUnavailableError(`The interpreters cannot run inside an OS sandbox: ${use.reason}`, {
-    remedy: "Install bubblewrap where user namespaces are allowed, or set `osSandbox` to auto.",
+    remedy: 'Install bubblewrap where user namespaces are allowed, or set `osSandbox` to "auto".',
   });
 }
 
 /**
- * A command inside a sandbox that shows Node, the libraries it is linked with and some directories, all read-only: no
+ * Wraps a command in a sandbox that shows Node, the libraries it is linked with and some directories, all read-only: no
  * other file, process, network, or user.
  *
- * @param directories - what the command reads; it starts in the first. Without any, nothing is said of its process.
+ * @param directories - what the command reads; it starts in the first. Without any, bubblewrap does not report the process's id.
  */
 export function inOsSandbox(
   directories: readonly string[],
@@ -69,7 +69,7 @@ export function inOsSandbox(
 }
 
 async function probe(): Promise<OsSandboxUse> {
-  if (process.platform !== "linux") return { used: false, reason: "Bubblewrap is for Linux only." };
+  if (process.platform !== "linux") return { used: false, reason: "Bubblewrap works on Linux only." };
   if (!places.some((each) => existsSync(each))) return { used: false, reason: "Bubblewrap is not installed." };
   const [program, ...words] = inOsSandbox([], [realpathSync(process.execPath), "--version"]);
   try {

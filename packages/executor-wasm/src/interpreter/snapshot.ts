@@ -10,7 +10,7 @@ import { snapshotInputs, startPython } from "./start-process.ts";
 const mostBytes = 268_435_456;
 const makingTakesMs = 120_000;
 
-/** Open snapshots of this process, by path. Never closed, because other executors use them. */
+/** Open snapshots of this process, by path. Never closed, because other executors may use them. */
 const opened = new Map<string, Promise<number>>();
 
 /**
@@ -71,7 +71,7 @@ async function makeSnapshot(): Promise<Buffer> {
 
 function notLoaded(): BackendUnavailableError {
   return new BackendUnavailableError("The Python interpreter could not be loaded", {
-    remedy: "Reinstall pyodide; the interpreter needs Node 20.19 or later and half a gigabyte of memory.",
+    remedy: "Reinstall pyodide, and check that this is Node 20.19 or later with half a gigabyte of memory to spare.",
   });
 }
 

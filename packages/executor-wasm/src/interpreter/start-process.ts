@@ -39,13 +39,13 @@ export interface PythonFiles {
   readonly installs: boolean;
 }
 
-/** The process of an interpreter: its program, what that is told, and what it may read. */
+/** How to start an interpreter's process: its program, the program's argument, and what it may read. */
 interface ProcessPlan {
   readonly program: string;
   readonly plan: object;
   readonly directories: readonly string[];
   readonly flags: readonly string[];
-  /** Descriptors that it inherits as its fourth, and as its sixth. */
+  /** Descriptors that it inherits as numbers 4 and 6. */
   readonly inherited: readonly [fourth?: number | undefined, sixth?: number | undefined];
   readonly options: ProcessOptions;
 }
@@ -130,7 +130,7 @@ export function startJavaScript(options: ProcessOptions): StartedProcess {
 }
 
 /**
- * Starts a process without anything it could do harm with: an empty environment, no access to files but the
+ * Starts a process that has nothing to do harm with: an empty environment, no access to files but the
  * interpreter's own, no child processes, threads or native add-ons, and no code from strings.
  */
 function startProcess({ program, plan, directories, flags, inherited, options }: ProcessPlan): StartedProcess {
@@ -155,17 +155,17 @@ function startProcess({ program, plan, directories, flags, inherited, options }:
       inherited[1] ?? "ignore",
     ],
   });
-  // After an error the stream ends, which is where it is noticed.
+  // After an error the stream ends, and the reader notices.
   child.on("error", () => {});
   const socket = child.stdio[3];
   const pid = sandboxed ? processInside(child) : Promise.resolve(child.pid);
   if (socket instanceof Duplex) return { child, socket, pid };
   throw new BackendUnavailableError("The interpreter could not be started: there is no stream to its process", {
-    remedy: "Find out what keeps this program from starting processes.",
+    remedy: "Check what keeps this program from starting processes, such as a limit on processes or open files.",
   });
 }
 
-/** The process that bubblewrap says it has started. */
+/** The process that bubblewrap reports having started. */
 async function processInside(child: ChildProcess): Promise<number | undefined> {
   const stream = child.stdio.at(infoDescriptor);
   if (!(stream instanceof Readable)) return undefined;

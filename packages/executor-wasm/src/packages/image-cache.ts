@@ -31,7 +31,7 @@ export class ImageCache {
     const descriptor = openKept({ directory: this.directory, name, mostBytes });
     if (descriptor === undefined) return undefined;
     if (isWhole(descriptor)) {
-      // Those that nobody has used for long are removed.
+      // Marks it as used: the cache removes the images that were not used for the longest time.
       fs.utimesSync(path.join(this.directory, name), new Date(), new Date());
       return descriptor;
     }
@@ -40,7 +40,7 @@ export class ImageCache {
   }
 
   /**
-   * Makes an image, and opens it for reading.
+   * Creates an image, and opens it for reading.
    *
    * @param write - returns its name; `undefined`: it is not needed.
    */
@@ -49,7 +49,7 @@ export class ImageCache {
   }
 }
 
-/** Whether the end of an image, where it lists its files, is as it was written. */
+/** Whether the end of an image, where it lists its files, is intact. */
 function isWhole(descriptor: number): boolean {
   const end = fs.fstatSync(descriptor).size - trailerBytes;
   if (end < 0) return false;

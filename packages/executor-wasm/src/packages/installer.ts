@@ -5,23 +5,23 @@ import { ImageCache } from "./image-cache.ts";
 import { installProgram, programs, toolFiles, toolsProgram } from "./package-programs.ts";
 import { PackageRequests, type PackagePlaces } from "./package-requests.ts";
 
-/** Milliseconds that an installation may take, the index's time included. */
+/** Milliseconds that an installation may take, including the index's time. */
 const mostMs = 600_000;
 const mebibyte = 1_048_576;
 const memoryBytes = 768 * mebibyte;
-/** Characters of what the program says when it fails. */
+/** Maximum length of the program's message when it fails. */
 const mostSaid = 4000;
 
-/** Open images of the tools of this process, by the directory of their cache. Never closed, because all installations use them. */
+/** This process's open images of the tools, by cache directory and key. Never closed, because all installations use them. */
 const tools = new Map<string, number>();
 
 /** The packages could not be installed; the message says why. */
 export class InstallationError extends Error {}
 
-/** The interpreter that installs, which is like those of sessions. */
+/** Options of the interpreter that installs, as in sessions. */
 export type InstallerOptions = Pick<InterpreterOptions, "cacheDirectory" | "sandboxed" | "mark">;
 
-/** What is asked of it. */
+/** What to install. */
 export interface InstallationPlan {
   /** Requirements. */
   readonly install: readonly string[];
@@ -32,7 +32,7 @@ export interface InstallationPlan {
 }
 
 /**
- * Chooses and unpacks wheels. What strangers have written is read in an interpreter of its own.
+ * Chooses and unpacks wheels. Untrusted files are read only in an interpreter of their own.
  *
  * @throws InstallationError if that is not possible.
  */
@@ -79,7 +79,7 @@ interface ProgramRun {
   readonly files?: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Returns what the program says if it fails. */
+/** Returns the program's message if it fails. */
 async function runProgram(
   options: InstallerOptions,
   { code, plan, places, packages, files = new Map() }: ProgramRun,
@@ -117,7 +117,7 @@ async function runProgram(
         if ("data" in value) said = `${said}${value.data.toString()}`.slice(0, mostSaid);
         continue;
       }
-      if (value.stateLost === true) return "The interpreter that read the wheels and the index broke down.";
+      if (value.stateLost === true) return "The interpreter that read the wheels and the index crashed.";
       if (value.exitCode !== 0) return said.trim();
       requests.finish();
       return undefined;

@@ -25,7 +25,7 @@ export async function makePackages(installation: Installation, signal: AbortSign
   const wheels = [...(folder?.wheels ?? [])];
   const inputs = [packages.wheels, packages.index, packages.fileOrigins, install, wheels, programs];
   const hasIndex = packages.index !== undefined;
-  // What an index has changes: there, the name of an image depends on the wheels that were chosen.
+  // The contents of an index change, so with one, an image's name depends on the wheels that were chosen.
   let name = cache.nameOf(inputs);
   let present = hasIndex ? undefined : cache.open(name);
   if (present !== undefined) return present;

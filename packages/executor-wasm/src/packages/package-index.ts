@@ -5,9 +5,9 @@ import path from "node:path";
 import type { WasmPackages } from "./package-options.ts";
 
 const mostRedirects = 5;
-/** A page of the index, and a file of it. */
+/** Maximum size of a page of the index, and of a file. */
 const [mostPageBytes, mostFileBytes] = [33_554_432, 268_435_456];
-/** What one installation may fetch. */
+/** Limits for one installation. */
 const [mostRequests, mostBytes] = [2000, 1_073_741_824];
 /** Milliseconds in which the index must send the next bytes. */
 const silenceMs = 30_000;
@@ -19,12 +19,12 @@ export interface Fetched {
   readonly descriptor: number;
   readonly size: number;
   readonly sha256: string;
-  /** Its address after redirects, and what the server says that it is. */
+  /** Its address after redirects, and the content type that the server reports. */
   readonly url: string;
   readonly type: string;
 }
 
-/** The index does not give what it was asked for; the message is a sentence for the caller. */
+/** The index did not deliver what was requested; the message is a sentence for the caller. */
 export class IndexError extends Error {}
 
 /** Fetches from a package index, and from nowhere else, within limits. One for each installation. */
@@ -78,7 +78,7 @@ export class PackageIndex {
     } catch (error) {
       this.#signal.throwIfAborted();
       if (error instanceof IndexError) throw error;
-      const reason = watch.signal.aborted ? `nothing came for ${silenceMs / 1000} seconds` : reasonOf(error);
+      const reason = watch.signal.aborted ? `no data arrived for ${silenceMs / 1000} seconds` : reasonOf(error);
       throw new IndexError(`${first} could not be fetched: ${reason}.`, { cause: error });
     } finally {
       clearTimeout(timer);
@@ -144,7 +144,7 @@ export class PackageIndex {
   }
 }
 
-/** A file of its own for bytes that need no name. */
+/** An unnamed temporary file. */
 function openUnnamed(): number {
   const file = path.join(tmpdir(), `fenced-fetched-${randomUUID()}`);
   const descriptor = fs.openSync(file, "wx+", 0o600);

@@ -1,31 +1,31 @@
 import * as z from "zod";
 
-/** Packages of Python that blocks can import. */
+/** Python packages that blocks can import. */
 export interface WasmPackages {
   /**
-   * Packages that are there before the first block, with everything they need: names with an optional version, as for pip
-   * (`"attrs"`, `"pandas>=2,<4"`, `"rich[jupyter]"`).
+   * Packages to install before the first block, together with their dependencies: names with an optional version, as for
+   * pip (`"attrs"`, `"pandas>=2,<4"`, `"rich[jupyter]"`).
    */
   readonly install?: readonly string[];
   /**
-   * Absolute path of a folder with wheels (`.whl`), such as an unpacked release of Pyodide, or what `pip download` has
-   * left. Only wheels fit that are plain Python (`py3-none-any`) or compiled for this interpreter
+   * Absolute path of a folder with wheels (`.whl`), such as an unpacked release of Pyodide or the output of `pip
+   * download`. Wheels must be plain Python (`py3-none-any`) or compiled for this interpreter
    * (`cp314-cp314-pyemscripten_2026_0_wasm32`).
    */
   readonly wheels?: string;
   /**
-   * URL of a package index, such as `https://pypi.org/simple`; this program fetches wheels from there, and from nowhere
-   * else. Wheels that the index gives no SHA-256 for are refused.
+   * URL of a package index, such as `https://pypi.org/simple`; this program fetches wheels from there and nowhere else.
+   * Wheels for which the index gives no SHA-256 are refused.
    */
   readonly index?: string;
   /**
-   * Origins other than the index's own at which its files may be. Default: none; for `https://pypi.org`,
+   * Other origins that may host the index's files, besides its own. Default: none, but for `https://pypi.org`:
    * `https://files.pythonhosted.org`.
    */
   readonly fileOrigins?: readonly string[];
   /**
-   * Blocks may install further packages from the folder and the index, by `await micropip.install("name")`. What they
-   * ask the index for is in its log: hostile code can tell it something. Default: false.
+   * Let blocks install more packages from the folder and the index with `await micropip.install("name")`. The index
+   * sees what they ask for, so hostile code can leak data to it. Default: false.
    */
   readonly installFromCode?: boolean;
 }
@@ -36,7 +36,7 @@ const noSecrets = (value: string): boolean => {
   return `${username}${password}${search}${hash}` === "";
 };
 
-/** Validates them. */
+/** Validates the options. */
 export const wasmPackages: z.ZodType<WasmPackages> = z
   .strictObject({
     install: z.array(z.string().min(1).max(1000)).min(1).max(200).exactOptional(),
@@ -52,7 +52,7 @@ export const wasmPackages: z.ZodType<WasmPackages> = z
   })
   .superRefine(({ install, wheels, index, fileOrigins, installFromCode }, context) => {
     const refuse = (message: string): void => context.addIssue({ code: "custom", message });
-    if (wheels === undefined && index === undefined) refuse("needs `wheels` or `index`, to find packages in");
+    if (wheels === undefined && index === undefined) refuse("needs `wheels` or `index` to find packages in");
     if (install === undefined && installFromCode !== true) refuse("needs `install` or `installFromCode`");
     if (fileOrigins !== undefined && index === undefined) refuse("has `fileOrigins`, which needs `index`");
   });

@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 const wheels: string = readFileSync(new URL("./guest/wheels.py", import.meta.url), "utf8");
 const choose: string = readFileSync(new URL("./guest/choose.py", import.meta.url), "utf8");
 
-/** Makes an image of the programs that install packages, and of what they need. */
+/** Creates an image of the programs that install packages and their dependencies. */
 export const toolsProgram: string = readFileSync(new URL("./guest/tools.py", import.meta.url), "utf8");
 
-/** Chooses and unpacks wheels, with that image. */
+/** Chooses and unpacks wheels, using that image. */
 export const installProgram: string = readFileSync(new URL("./guest/install.py", import.meta.url), "utf8");
 
-/** The files that `toolsProgram` makes an image of; `packaging` is as its authors published it. */
+/** The files from which `toolsProgram` creates an image; `packaging` is unmodified. */
 export function toolFiles(): ReadonlyMap<string, Uint8Array> {
   const packaging = readFileSync(new URL("../../vendor/packaging-26.3-py3-none-any.whl", import.meta.url));
   return new Map<string, Uint8Array>([
@@ -19,5 +19,5 @@ export function toolFiles(): ReadonlyMap<string, Uint8Array> {
   ]);
 }
 
-/** Changes with the programs. */
+/** All programs; part of the name of an image, so that it changes with them. */
 export const programs: readonly string[] = [wheels, choose, toolsProgram, installProgram];

@@ -5,10 +5,10 @@ import type { Answer } from "../interpreter/call-connections.ts";
 import { IndexError, type PackageIndex } from "./package-index.ts";
 import type { WheelFolder } from "./wheel-folder.ts";
 
-/** Open files at once, pages included. */
+/** Maximum number of open files, including pages. */
 const mostFiles = 1000;
 const pieceBytes = 1_048_576;
-/** What an image may have: files, and the list of them. */
+/** Maximum size of an image: its files and the list of them. */
 const mostImageBytes = 1_342_177_280;
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -17,7 +17,7 @@ const name = z
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/)
   .max(100);
 
-/** Everything that the program which chooses wheels may ask. */
+/** Everything that the program that chooses wheels may request. */
 const request = z.discriminatedUnion("op", [
   z.object({ op: z.literal("page"), name }),
   z.object({ op: z.literal("download"), url: z.string().max(4096), sha256 }),
@@ -32,7 +32,7 @@ const request = z.discriminatedUnion("op", [
   z.object({ op: z.literal("put"), index: z.literal(true).exactOptional() }),
 ]);
 
-/** Where the wheels come from, and where what is in them goes. */
+/** Where wheels come from, and where their contents go. */
 export interface PackagePlaces {
   readonly folder: WheelFolder | undefined;
   readonly index: PackageIndex | undefined;
@@ -43,8 +43,8 @@ export interface PackagePlaces {
 }
 
 /**
- * What the program that chooses and unpacks wheels may ask its host. It reads files of strangers in an interpreter of its
- * own, and may ask for anything: it gets wheels of the folder and files of the index, and can only add to its image.
+ * Answers the requests of the program that chooses and unpacks wheels. It reads untrusted files in its own interpreter and
+ * may request anything: it gets wheels of the folder and files of the index, and can only add to its image.
  */
 export class PackageRequests {
   readonly #places: PackagePlaces;
@@ -57,7 +57,7 @@ export class PackageRequests {
     this.#places = places;
   }
 
-  /** Answers a request; `undefined` if it is none of these. */
+  /** Answers a request; `undefined` if it is not one of these. */
   async answer(fields: unknown, bytes: Uint8Array): Promise<Answer | undefined> {
     const asked = request.safeParse(fields);
     if (!asked.success) return undefined;
@@ -69,7 +69,7 @@ export class PackageRequests {
     }
   }
 
-  /** Completes the image: behind its content and the list of it, the length of that list and its hash. */
+  /** Completes the image: after the content and the list of files come the length and the hash of that list. */
   finish(): void {
     const trailer = Buffer.alloc(4);
     trailer.writeUInt32BE(this.#listBytes);

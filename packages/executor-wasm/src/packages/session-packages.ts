@@ -5,21 +5,21 @@ import type { Answer } from "../interpreter/call-connections.ts";
 import { InstallationError } from "./installer.ts";
 import { makePackages, type Installation } from "./package-image.ts";
 
-/** How often the code of one session may install something. */
+/** How many times the code of one session may install packages. */
 const mostInstallations = 50;
 const pieceBytes = 1_048_576;
 const requirements = z.array(z.string().max(1000)).max(1000);
 
-/** What the code may ask about packages. */
+/** What the code may request about packages. */
 const request = z.discriminatedUnion("op", [
   z.object({ op: z.literal("install"), requirements, installed: requirements }),
   z.object({ op: z.literal("packaged"), at: z.int().min(0), length: z.int().min(0).max(pieceBytes) }),
 ]);
 
-/** Files with packages of this process, by what they were made for. Never closed, because other executors use them. */
+/** This process's files with packages, by the options that they depend on. Never closed, because other executors may use them. */
 const opened = new Map<string, number>();
 
-/** The packages of a session: those of its start, and what its code has installed. */
+/** The packages of a session: those installed at its start, and those that its code has installed. */
 export class SessionPackages {
   readonly #options: Omit<Installation, "install">;
   #first: number | undefined;
@@ -30,21 +30,21 @@ export class SessionPackages {
     this.#options = options;
   }
 
-  /** The file with all of them, for the next interpreter. */
+  /** The file with all packages, for the next interpreter. */
   get descriptor(): number | undefined {
     return this.#added ?? this.#first;
   }
 
   /**
-   * Installs what is there from the start.
+   * Installs the packages of the options.
    *
-   * @throws InvalidInputError if that is not possible.
+   * @throws InvalidInputError if they cannot be installed.
    */
   async open(signal: AbortSignal): Promise<void> {
     const { packages, cacheDirectory } = this.#options;
     const { install } = packages;
     if (install === undefined) return;
-    // What is in a folder may have changed; what an index has is asked for once.
+    // The contents of a folder may have changed; an index is asked only once.
     const key = packages.wheels === undefined ? JSON.stringify([packages, cacheDirectory]) : undefined;
     this.#first = key === undefined ? undefined : opened.get(key);
     try {
@@ -53,20 +53,20 @@ export class SessionPackages {
       if (!(error instanceof InstallationError)) throw error;
       throw new InvalidInputError(`The packages could not be installed: ${error.message.replace(/\.$/, "")}`, {
         cause: error,
-        remedy: "Correct `packages`, or put the wheels that are missing into its folder.",
+        remedy: "Correct `packages`, or add the missing wheels to its folder.",
       });
     }
     if (key !== undefined) opened.set(key, this.#first);
   }
 
-  /** Answers what the code asks; `undefined`: that is about something else. */
+  /** Answers a request of the code; `undefined`: it is about something else. */
   async answer(fields: unknown, signal: AbortSignal): Promise<Answer | undefined> {
     const asked = request.safeParse(fields);
     if (!asked.success || this.#options.packages.installFromCode !== true) return undefined;
     if (asked.data.op === "packaged") return this.#read(asked.data);
     this.#installations += 1;
     if (this.#installations > mostInstallations) {
-      return { fields: { error: `A session may install packages ${mostInstallations} times.` } };
+      return { fields: { error: `A session may install packages at most ${mostInstallations} times.` } };
     }
     try {
       const install = [...asked.data.installed, ...asked.data.requirements];

@@ -13,7 +13,7 @@ const flags =
 /** A folder of wheels, read only through its open descriptor. */
 export class WheelFolder implements AsyncDisposable {
   readonly #directory: PinnedDirectory;
-  /** The names of wheels, each with what changes when the file does. */
+  /** The names of wheels, each with an identity that changes with the file. */
   readonly wheels: ReadonlyMap<string, string>;
 
   private constructor(directory: PinnedDirectory, wheels: ReadonlyMap<string, string>) {
@@ -34,7 +34,7 @@ export class WheelFolder implements AsyncDisposable {
     return new WheelFolder(directory, new Map(wheels));
   }
 
-  /** Opens a wheel for reading; returns a sentence if that is not possible. */
+  /** Opens a wheel for reading; returns a sentence that says why if that fails. */
   wheel(name: string): { readonly descriptor: number; readonly size: number } | string {
     if (!this.wheels.has(name)) return `The folder of wheels has no ${JSON.stringify(name)}.`;
     try {
@@ -44,7 +44,7 @@ export class WheelFolder implements AsyncDisposable {
       fs.closeSync(descriptor);
       return `${name} is larger than ${mostBytes / 2 ** 20} MiB.`;
     } catch (error) {
-      return `${name} cannot be read: ${errorCode(error) ?? String(error)}.`;
+      return `${name} could not be read: ${errorCode(error) ?? String(error)}.`;
     }
   }
 
@@ -58,7 +58,7 @@ async function openDirectory(place: string): Promise<PinnedDirectory> {
     return await PinnedDirectory.open(await realpath(place));
   } catch (cause) {
     const reason = errorCode(cause) ?? String(cause);
-    throw new InvalidInputError(`The folder of wheels ${place} cannot be opened: ${reason}`, {
+    throw new InvalidInputError(`The folder of wheels ${place} could not be opened: ${reason}`, {
       cause,
       remedy: "Set `packages.wheels` to a directory that you can read.",
     });

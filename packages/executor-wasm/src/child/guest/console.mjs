@@ -9,13 +9,13 @@ export function makeInspect(objectInspect) {
 }
 
 /**
- * As Node prints errors.
+ * Formats an error as Node prints it.
  *
  * @param {any} error
  * @param {(value: unknown) => string} inspect
  */
 function describeError(error, inspect) {
-  // Its first line has the name that the error had when it was made.
+  // The first line of the stack has the name that the error had when it was created.
   const [first = "", ...lines] = String(error.stack ?? "")
     .trimEnd()
     .split("\n");

@@ -1,4 +1,4 @@
-/** What errors mean, in Node's words. */
+/** The meanings of error codes, as Node words them. */
 const meanings = {
   EACCES: "permission denied",
   EBADF: "bad file descriptor",
@@ -14,11 +14,11 @@ const meanings = {
   ENOTEMPTY: "directory not empty",
   EXDEV: "cross-device link not permitted",
 };
-/** Bytes that are read or written at once. */
+/** Bytes to read or write at once. */
 const pieceBytes = 524_288;
 
 /**
- * The module `fs`: its synchronous functions, and the others made of them.
+ * The module `fs`: its synchronous functions, and the asynchronous ones made from them.
  *
  * @param {{ ask: any, Buffer: any, path: any }} world
  */
@@ -75,10 +75,10 @@ export function makeFileSystem({ ask, Buffer, path }) {
       throw error;
     }
   };
-  /** Where the next read or write of a descriptor is. @type {Map<number, { at: number, append: boolean }>} */
+  /** The position of the next read or write of each descriptor. @type {Map<number, { at: number, append: boolean }>} */
   const opened = new Map();
 
-  /** @type {any} - Node's own types of it. */
+  /** @type {any} - Node has types for it. */
   const fs = {
     constants: { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1, O_RDONLY: 0, O_WRONLY: 1, O_RDWR: 2 },
     openSync(/** @type {any} */ file, flags = "r") {

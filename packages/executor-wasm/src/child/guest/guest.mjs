@@ -4,12 +4,12 @@ import { makeConnections, makeModuleRequire } from "./modules.mjs";
 import { makeProcess } from "./process.mjs";
 import { makeAtomics, makeTimers } from "./timers.mjs";
 
-// What JavaScript blocks find besides the language itself: console, timers, and the modules of Node that work without a system. It
-// runs in QuickJS, beside the blocks, and is trusted as little as they are: whatever it does is a request to the process around it.
-// The parts of it are joined into one function, whose parameters are `send`, `received` and `libraries`.
+// What JavaScript blocks have besides the language itself: console, timers, and the Node modules that need no operating system.
+// It runs in QuickJS, beside the blocks, and is trusted as little as they are: everything it does is a request to the process
+// around it. Its parts are joined into one function, whose parameters are `send`, `received` and `libraries`.
 
 /**
- * @param {(fields: string, bytes?: ArrayBuffer) => string} send - asks the process around; returns the answer's fields.
+ * @param {(fields: string, bytes?: ArrayBuffer) => string} send - asks the surrounding process; returns the answer's fields.
  * @param {() => ArrayBuffer} received - the answer's bytes.
  * @param {Readonly<Record<string, string>>} libraries - sources of CommonJS modules, by name.
  */
@@ -92,7 +92,7 @@ export function makeGuest(send, received, libraries) {
       scope.require.main = module;
       Object.assign(scope, { module, exports: module.exports });
     },
-    /** Runs what is due. How long until something is again: -1, never; -2: until something comes over a connection. */
+    /** Runs what is due. Returns the time until something is due again; -1: never; -2: when data arrives on a connection. */
     turn() {
       const left = timers.run();
       return left === -1 && net.waits() ? -2 : left;
@@ -101,7 +101,7 @@ export function makeGuest(send, received, libraries) {
     deliver: (/** @type {number} */ connection, /** @type {boolean} */ closed, /** @type {any} */ bytes) =>
       net.deliver(connection, closed, bytes),
     exitCode: () => Number(process.exitCode ?? 0) & 0xff,
-    /** What a block left behind must not run in the next one. */
+    /** Whatever a block left behind must not run in the next one. */
     end() {
       timers.clear();
       net.clear();
@@ -112,7 +112,7 @@ export function makeGuest(send, received, libraries) {
 }
 
 /**
- * Has the engine convert UTF-8, which the library does character by character.
+ * Makes the engine convert UTF-8, which the library would do character by character.
  *
  * @param {any} Buffer
  * @param {any} scope
@@ -133,7 +133,7 @@ function convertTextFast(Buffer, { TextEncoder, TextDecoder }) {
   };
 }
 
-/** A stack as Node has it: the error first. @type {(error: any, sites: readonly any[]) => string} */
+/** A stack as Node formats it: the error first. @type {(error: any, sites: readonly any[]) => string} */
 function stackOf(error, sites) {
   const lines = sites.map((site) => {
     const place = `${site.getFileName() ?? "native"}:${site.getLineNumber() ?? ""}:${site.getColumnNumber() ?? ""}`;
@@ -150,17 +150,17 @@ function requireOf(libraries) {
     if (!loaded.has(name)) {
       const module = { exports: /** @type {any} */ ({}) };
       loaded.set(name, module);
-      // In QuickJS, where code made from text reaches nothing that other code does not.
+      // This is QuickJS, where code created from text can reach nothing that other code cannot.
       new Function("module", "exports", "require", libraries[name] ?? "")(module, module.exports, load);
     }
     return loaded.get(name).exports;
   };
 }
 
-/** The module for starting programs, of which there are none here. */
+/** The module `child_process`, which can start nothing here. */
 function noPrograms() {
   const refuse = () => {
-    const error = new Error("There are no programs here to run: this is JavaScript in WebAssembly.");
+    const error = new Error("Programs cannot be started: this is JavaScript in WebAssembly.");
     throw Object.assign(error, { code: "ENOTSUP" });
   };
   const names = ["spawn", "spawnSync", "exec", "execSync", "execFile", "execFileSync", "fork"];

@@ -1,8 +1,8 @@
 /**
- * `require` of blocks and of CommonJS modules. What a name means, the process around knows.
+ * `require` for blocks and CommonJS modules. The surrounding process resolves names.
  *
  * @param {{ ask: any, path: any, Buffer: any }} world
- * @param {Readonly<Record<string, any>>} modules - those of Node.
+ * @param {Readonly<Record<string, any>>} modules - Node's own modules.
  */
 export function makeModuleRequire({ ask, path, Buffer }, modules) {
   /** By path and version. @type {Map<string, { exports: any }>} */
@@ -44,7 +44,7 @@ export function makeModuleRequire({ ask, path, Buffer }, modules) {
 }
 
 /**
- * The module `net`, as far as there is anything to connect with: functions of the host.
+ * The module `net`, which can connect only to host functions.
  *
  * @param {{ ask: any, Buffer: any, EventEmitter: any }} world
  */
@@ -86,9 +86,9 @@ export function makeConnections({ ask, Buffer, EventEmitter }) {
   };
   return {
     module: { connect, createConnection: connect, createServer },
-    /** Whether the program goes on because of one. */
+    /** Whether an open connection keeps the program running. */
     waits: () => [...open.values()].some(({ held }) => held),
-    /** Hands on what came; `undefined`: the other side has ended. */
+    /** Delivers received data, or the end of the connection if `closed`. */
     deliver(/** @type {number} */ connection, /** @type {boolean} */ closed, /** @type {any} */ bytes) {
       const socket = open.get(connection);
       if (!closed) socket?.emit("data", Buffer.from(bytes));

@@ -53,7 +53,7 @@ export function makeProcess({ ask, Buffer, EventEmitter }) {
     nextTick: (/** @type {any} */ call, /** @type {any[]} */ ...values) => queueMicrotask(() => call(...values)),
     exit(code = process.exitCode ?? 0) {
       ask({ op: "exit", code: Number(code) });
-      // The engine is stopped here; nothing can catch it.
+      // The engine stops here; the program cannot catch it.
       for (;;);
     },
   });

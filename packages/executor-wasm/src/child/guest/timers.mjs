@@ -1,4 +1,4 @@
-/** Timers fire when the process around says that their time has come. */
+/** Timers, which fire when the surrounding process calls `run`. */
 export function makeTimers() {
   /** @type {Map<number, { at: number, every: number | undefined, call: () => void, held: boolean, handle: object }>} */
   const waiting = new Map();
@@ -49,7 +49,7 @@ export function makeTimers() {
     globals,
     wait,
     clear: () => waiting.clear(),
-    /** Runs the first timer whose time has come. How long until there is one; -1: none that keeps the program. */
+    /** Runs the first timer that is due. Returns the milliseconds until one is due; -1: no timer keeps the program running. */
     run() {
       const next = [...waiting].reduce(
         (/** @type {any} */ first, each) => (first && first[1].at <= each[1].at ? first : each),
@@ -68,7 +68,7 @@ export function makeTimers() {
 }
 
 /**
- * Enough of shared memory's operations for a single thread; the one that waits is how programs sleep.
+ * As much of `Atomics` as a single thread needs; programs use `wait` to sleep.
  *
  * @param {(fields: object) => unknown} ask
  */

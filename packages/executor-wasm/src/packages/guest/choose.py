@@ -1,4 +1,4 @@
-"""Chooses wheels: for each requirement the newest that fits, and again with older ones where two requirements disagree."""
+"""Chooses wheels: for each requirement the newest one that fits, or older ones where requirements conflict."""
 
 import html.parser
 import json
@@ -53,7 +53,7 @@ class Candidate:
             return False
 
     def order(self):
-        # Of one version, that of the folder, and what was compiled for this interpreter.
+        # Among wheels of one version, prefer the folder's, then those compiled for this interpreter.
         return self.version, self.url is None, self.rank, self.build
 
 
@@ -75,7 +75,7 @@ class Sources:
             )
             if not found:
                 where = " and ".join(["the folder of wheels"] * bool(self.folder) + ["the index"] * self.has_index)
-                raise Refused(f"{name}: there is no wheel of it in {where or 'the folder of wheels, which is empty'}.")
+                raise Refused(f"{name}: there is no wheel for it in {where or 'the folder of wheels, which is empty'}.")
         return self.known[name]
 
     def page(self, name):
@@ -105,9 +105,7 @@ class Sources:
         if candidate.url is None:
             return self.open({"op": "wheel", "name": candidate.filename})[1]
         if sha256 is None:
-            raise Refused(
-                f"The index gives no SHA-256 for {candidate.filename}, so nobody can say whether it is the right one."
-            )
+            raise Refused(f"The index gives no SHA-256 for {candidate.filename}, so the file cannot be verified.")
         return self.open({"op": "download", "url": candidate.url + ending, "sha256": sha256})[1]
 
     def metadata(self, candidate):
@@ -123,7 +121,7 @@ class Sources:
 
 
 def made(filename, identity=None, *, base=None, url=None, sha256=None, **rest):
-    """A candidate, or `None` if the file is none; a URL may be relative to its page."""
+    """A candidate; `None` if the file is not a wheel. A URL may be relative to its page."""
     try:
         if base is not None:
             url = urllib.parse.urldefrag(urllib.parse.urljoin(base, url)).url
@@ -181,12 +179,12 @@ def read_metadata(candidate, text):
     if canonicalize_name(raw.get("name", "")) != candidate.name or str(candidate.version) != normal(
         raw.get("version", "")
     ):
-        raise Refused(f"{candidate.filename} says that it is another package or version.")
+        raise Refused(f"{candidate.filename} contains a different package or version than its name says.")
     try:
         needed = [Requirement(each) for each in raw.get("requires_dist", [])]
         python = SpecifierSet(raw.get("requires_python", ""))
     except (InvalidRequirement, InvalidSpecifier) as error:
-        raise Refused(f"{candidate.filename} has metadata that nobody can read: {error}") from None
+        raise Refused(f"{candidate.filename} has invalid metadata: {error}") from None
     candidate.python = candidate.python or str(python)
     return needed, {canonicalize_name(each) for each in raw.get("provides_extra", [])}
 
@@ -203,29 +201,29 @@ def parse(texts):
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:
-            raise Refused(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
+            raise Refused(f"{text!r} is not a valid requirement: {str(error).splitlines()[0]}") from None
         if requirement.url:
-            raise Refused(f"{text!r} names a URL; name the package, and put its wheel into the folder or the index.")
+            raise Refused(
+                f"{text!r} is a URL; use the name of the package, and add its wheel to the folder or the index."
+            )
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            yield requirement, "what was asked for"
+            yield requirement, "requested"
 
 
 class Search:
-    """A search that goes back to the last choice when a requirement cannot be met."""
+    """A backtracking search: returns to the last choice when a requirement cannot be met."""
 
     def __init__(self, sources):
         self.sources, self.steps = sources, 0
 
     def solve(self, wanted):
         """The wheels for these requirements."""
-        # A choice: what is chosen, what is still to be looked at, and the wheels not yet tried for the first of these.
+        # A choice: the wheels chosen, the requirements pending, and the wheels not yet tried for the first of them.
         chosen, limits, pending, choices, problem = {}, {}, list(wanted), [], None
         while True:
             self.steps += 1
             if self.steps > STEPS or len(chosen) > PACKAGES:
-                raise Refused(
-                    f"No set of wheels was found in {STEPS} steps, or it has more than {PACKAGES}. {problem or ''}"
-                )
+                raise Refused(f"No set of at most {PACKAGES} wheels was found in {STEPS} steps. {problem or ''}")
             if not pending:
                 return [candidate for candidate, _ in chosen.values()]
             requirement, _ = pending[0]
@@ -248,7 +246,7 @@ class Search:
             chosen, pending = taken
 
     def take(self, candidate, chosen, pending):
-        """What is chosen and pending with this wheel; `None` if its metadata says that it is for another Python."""
+        """The chosen and pending sets with this wheel added; `None` if its metadata requires another Python."""
         requirement, _ = pending[0]
         needed, offered = self.sources.metadata(candidate)
         if not candidate.fits():
@@ -277,18 +275,18 @@ class Search:
         candidates = self.sources.candidates(name)
         if not any(each.fits() for each in candidates):
             return (
-                f"{name}: no wheel fits this interpreter, which is Python {PYTHON} in WebAssembly. There is "
-                f"{listed(candidates)}; needed is one whose name ends in py3-none-any.whl or {FITTING}.whl."
+                f"{name}: no wheel fits this interpreter, Python {PYTHON} in WebAssembly. Available: "
+                f"{listed(candidates)}. Provide a wheel whose name ends in py3-none-any.whl or {FITTING}.whl."
             )
         versions = sorted({each.version for each in candidates if each.fits()}, reverse=True)
-        return f"{name}: no version meets {asked}. There is {', '.join(map(str, versions[:10]))}."
+        return f"{name}: no version meets {asked}. Available: {', '.join(map(str, versions[:10]))}."
 
 
 def meets(candidate, limits):
     specifiers = [requirement.specifier for requirement, _ in limits]
     if candidate.yanked and not any(each.operator in ("==", "===") for specifier in specifiers for each in specifier):
         return False
-    # A pre-release only where one is asked for.
+    # Pre-releases count only if the requirement asks for one.
     early = candidate.version.is_prerelease and not any(specifier.prereleases for specifier in specifiers)
     return not early and all(specifier.contains(candidate.version, prereleases=True) for specifier in specifiers)
 

@@ -1,4 +1,4 @@
-"""Reads wheels, which may be anything: every size, name and number is checked before it is used."""
+"""Reads wheels, which may be hostile: every size, name and number is checked before it is used."""
 
 import importlib.util
 import io
@@ -11,18 +11,18 @@ import zipfile
 ENTRIES = 20_000
 METADATA = 2 << 20
 UNPACKED = 1 << 30
-# Longer texts are compiled where they are imported.
+# Longer sources are compiled when they are imported.
 COMPILED = 1 << 20
 PIECE = 1 << 19
 DEEPEST = 64
 
 
 class Refused(Exception):
-    """What is said to the caller."""
+    """A refusal whose message is for the caller."""
 
 
 class HostFile(io.RawIOBase):
-    """A file that the host has, in pieces."""
+    """A file of the host, read in pieces."""
 
     def __init__(self, ask, number, size):
         self.ask, self.number, self.size, self.at = ask, number, size, 0
@@ -51,7 +51,7 @@ class HostFile(io.RawIOBase):
 
 
 class Wheel:
-    """A wheel with plain names, of regular files, of a bounded number."""
+    """A wheel that contains only a bounded number of regular files with plain names."""
 
     def __init__(self, name, file):
         self.name = name
@@ -86,19 +86,19 @@ class Wheel:
         found = [each for each in self.entries if each.filename.endswith(".dist-info/METADATA")]
         found = [each for each in found if each.filename.count("/") == 1]
         if len(found) != 1:
-            raise Refused(f"{self.name} has no METADATA, or several")
+            raise Refused(f"{self.name} must have exactly one METADATA file")
         if found[0].file_size > METADATA:
-            raise Refused(f"{self.name} has a METADATA of {found[0].file_size} bytes; the most is {METADATA}")
+            raise Refused(f"{self.name} has a METADATA of {found[0].file_size} bytes; the maximum is {METADATA}")
         return b"".join(self.pieces(found[0]))
 
     def files(self):
-        """Each entry with its place below site-packages."""
+        """Each entry with its path below site-packages."""
         for entry in self.entries:
             if entry.is_dir():
                 continue
             first, _, rest = entry.filename.partition("/")
             if first.endswith(".data"):
-                # Scripts, headers and the like are for nobody here.
+                # Scripts, headers and the like are of no use here.
                 first, _, rest = rest.partition("/")
                 if first in ("purelib", "platlib") and rest:
                     yield rest, entry
@@ -116,7 +116,7 @@ class Wheel:
 
 
 class Image:
-    """Puts files one behind the other, and says at the end where each of them is."""
+    """Writes files one after another, and a list of their positions at the end."""
 
     def __init__(self, ask):
         self.ask, self.files, self.size = ask, {}, 0
@@ -167,18 +167,18 @@ def pack(wheels, image):
 
 
 def add_compiled(image, path, source):
-    """Compiled once here instead of at each start; never compared with the source, which cannot change."""
+    """Adds bytecode, compiled once here instead of at each start. It is never compared with the source, which cannot change."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             code = compile(source, f"/lib/python3.14/site-packages/{path}", "exec", dont_inherit=True)
         content = marshal.dumps(code)
     except Exception:
-        # Templates, and syntax of other versions: whoever imports it is told.
+        # Templates, or syntax of other Python versions: importing it reports the error.
         return
     head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source)
     image.add(importlib.util.cache_from_source(path), [head, content])
 
 
 def describe(error):
-    return "it takes too much memory" if isinstance(error, MemoryError) else str(error) or type(error).__name__
+    return "it needs too much memory" if isinstance(error, MemoryError) else str(error) or type(error).__name__
