@@ -32,17 +32,6 @@ const folders = ["packages", "apps"].flatMap((parent) =>
 );
 folders.push({ name: "test-support", root: join(root, "test-support") });
 
-// Many files, none of which changes what another one sees: they share processes, and load what they test once in each.
-const oneProcess = new Set([
-  "agentchat",
-  "core",
-  "executor-docker",
-  "executor-jupyter",
-  "executor-kit",
-  "executor-local",
-  "model-ai-sdk",
-]);
-
 // Both majors of the AI SDK that the packages allow are tested: the newer one under another name.
 const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfiguration => ({
   extends: true,
@@ -55,7 +44,7 @@ const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfigurati
       { find: /^@ai-sdk\/anthropic$/, replacement: "anthropic-4" },
     ],
   },
-  test: { name: `${name}-on-ai-7`, include: ["test/**/*.test.ts"], isolate: !oneProcess.has(name) },
+  test: { name: `${name}-on-ai-7`, include: ["test/**/*.test.ts"] },
 }));
 
 /** Starts files that run the conformance suite first: they take minutes, and the others find their places beside them. */
@@ -81,6 +70,8 @@ export default defineConfig({
   oxc: { target: "es2023" },
   test: {
     pool: "forks",
+    // No test file changes what another one sees: files share processes, and each process loads once what they test.
+    isolate: false,
     // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end. In CI,
     // three gates run side by side, so that is not needed there.
     maxWorkers: Math.max(process.env.CI === undefined ? 3 : 2, Math.min(4, availableParallelism())),
@@ -99,7 +90,7 @@ export default defineConfig({
       .map((folder): TestProjectConfiguration => ({
         extends: true,
         root: folder.root,
-        test: { name: folder.name, include: ["test/**/*.test.ts"], isolate: !oneProcess.has(folder.name) },
+        test: { name: folder.name, include: ["test/**/*.test.ts"] },
       }))
       .concat(onVersion7),
   },

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 version=${1:?Pass a version of Node.}
-projects=(core executor-kit executor-local ai-sdk-on-ai-7)
+projects=(core executor-kit executor-local ai-sdk-on-ai-7 model-ai-sdk-on-ai-7)
 left_out=()
 if [[ ${FENCED_SUITE-} == full ]]; then
   projects=(test-support demo ai-sdk-on-ai-7 model-ai-sdk-on-ai-7)

@@ -34,6 +34,8 @@ describe("hostile wheels", minutes, () => {
     place.add(
       ...[1, 2, 3, 4].map((each) => wheel({ name: `bomb${each}`, entries: [{ name: `zeros${each}`, data: zeros }] })),
     );
+    // Also makes what every installation keeps.
+    expect(await place.refusal({ wheels, install: ["none"] })).toMatch(/there is no wheel for it/);
     const before = fs.readdirSync(place.cacheDirectory);
     const install = ["bomb1", "bomb2", "bomb3", "bomb4"];
     expect(await place.refusal({ wheels, install })).toMatch(/The packages would be larger than 1024 MiB/);

@@ -127,7 +127,7 @@ class Image:
         for piece in pieces:
             self.size += len(piece)
             if self.size > UNPACKED:
-                raise Refused(f"The packages would be larger than {UNPACKED >> 20} MiB when unpacked")
+                raise too_large()
             self.waiting += piece
             if len(self.waiting) >= PIECE:
                 self.flush()
@@ -155,7 +155,14 @@ class Image:
         self.flush(index=True)
 
 
+def too_large():
+    return Refused(f"The packages would be larger than {UNPACKED >> 20} MiB when unpacked")
+
+
 def pack(wheels, image):
+    # No entry unpacks to more than it says.
+    if sum(wheel.unpacked for wheel in wheels) > UNPACKED:
+        raise too_large()
     for wheel in wheels:
         for path, entry in wheel.files():
             if path.endswith(".py") and entry.file_size <= COMPILED and "tests" not in path.split("/"):
