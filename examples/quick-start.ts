@@ -7,7 +7,7 @@ import { openExecutor } from "@fenced/executor-auto";
 const answer = "I let Python count them:\n\n```python\nprint(sum(n % 7 == 0 for n in range(1000)))\n```\n";
 
 await using executor = await openExecutor("auto", { timeoutMs: 10_000 });
-console.log(executor.fence.reason); // The code runs in a container of Docker or Podman.
+console.log(executor.fence.reason); // The code runs in a Docker or Podman container.
 const result = await executor.executeCodeBlocks(extractCodeBlocks(answer));
 console.log(result.exitCode, result.output); // 0 "143\n"
 // #endregion

@@ -37,7 +37,7 @@ export function assertModel(options: DemoOptions): void {
 function assertAddress(): void {
   const address = variable("OPENAI_BASE_URL") ?? openai;
   if (URL.canParse(address) && /^https?:/.test(address)) return;
-  throw new DemoError("OPENAI_BASE_URL is not an address. Set it to one such as http://localhost:11434/v1.", 2);
+  throw new DemoError("OPENAI_BASE_URL is not a URL. Set it to one such as http://localhost:11434/v1.", 2);
 }
 
 /**

@@ -80,7 +80,7 @@ describe("the command line", () => {
     ],
     ["a model without a key", ["--model", "gpt-5"], {}, "Model gpt-5 needs a live model"],
     ["an endpoint without a model", [], { OPENAI_BASE_URL: "http://localhost:1/v1" }, "Choose a model of"],
-    ["an endpoint that is not an address", [], { OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL is not an address"],
+    ["an endpoint that is not a URL", [], { OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL is not a URL"],
     ["an executor that is not installed", ["--executor", "docker"], withoutDocker, "add @fenced/executor-docker"],
     ["an endpoint that is missing", ["--executor", "aca"], {}, "ACA_POOL_MANAGEMENT_ENDPOINT"],
     ["a host that is missing", ["--executor", "ssh"], {}, "--host NAME"],

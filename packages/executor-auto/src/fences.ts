@@ -27,7 +27,7 @@ export interface Fence {
 const container: Fence = {
   name: "docker",
   title: "Docker",
-  place: "a container of Docker or Podman",
+  place: "a Docker or Podman container",
   packageName: "@fenced/executor-docker",
   async make(options, onPullProgress) {
     const { network = "none", image, pull, docker } = options;

@@ -31,7 +31,7 @@ const fenceArgument = z.object({ fence: z.enum(["auto", "docker", "os-sandbox", 
  *
  * @example
  * await using executor = await openExecutor("auto", { timeoutMs: 10_000 });
- * console.log(executor.fence.reason); // The code runs in a container of Docker or Podman.
+ * console.log(executor.fence.reason); // The code runs in a Docker or Podman container.
  * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
  */
 export async function openExecutor(

@@ -36,7 +36,7 @@ describe("the strongest fence", () => {
     expect(executor.capabilities.isolation).toBe("container");
     expect(executor.fence).toEqual({
       name: "docker",
-      reason: "The code runs in a container of Docker or Podman.",
+      reason: "The code runs in a Docker or Podman container.",
       passedOver: [],
     });
   });
