@@ -32,6 +32,9 @@ const folders = ["packages", "apps"].flatMap((parent) =>
 );
 folders.push({ name: "test-support", root: join(root, "test-support") });
 
+/** A module of their tests has a server or a cluster that ends with the test file. */
+const isolated = new Set(["executor-kubernetes", "executor-ssh"]);
+
 // Both majors of the AI SDK that the packages allow are tested: the newer one under another name.
 const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfiguration => ({
   extends: true,
@@ -70,7 +73,7 @@ export default defineConfig({
   oxc: { target: "es2023" },
   test: {
     pool: "forks",
-    // No test file changes what another one sees: files share processes, and each process loads once what they test.
+    // Hardly a test file changes what another one sees: they share processes, and each process loads once what they test.
     isolate: false,
     // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end. In CI,
     // three gates run side by side, so that is not needed there.
@@ -90,7 +93,7 @@ export default defineConfig({
       .map((folder): TestProjectConfiguration => ({
         extends: true,
         root: folder.root,
-        test: { name: folder.name, include: ["test/**/*.test.ts"] },
+        test: { name: folder.name, include: ["test/**/*.test.ts"], isolate: isolated.has(folder.name) },
       }))
       .concat(onVersion7),
   },

@@ -262,13 +262,15 @@ time.sleep(60)`;
     const executor = setting.executor(pumped);
     const code = `${pump}import os, threading, time
 def end():
-    while not pump.block.ended: time.sleep(0.01)
+    while not os.path.exists("over"): time.sleep(0.01)
     pump.scribe.kill()
     pump.scribe.wait()
     open("done", "w").close()
 threading.Thread(target=end).start()`;
     expect((await run(executor, code)).exitCode).toBe(0);
-    await expect.poll(() => executor.files.list().then((files) => files.length), { timeout: 20_000 }).toBe(1);
+    // Not when the block has ended there: the scribe still has to tell.
+    await executor.files.write("over", "");
+    await expect.poll(() => executor.files.list().then((files) => files.length), { timeout: 20_000 }).toBe(2);
     expect(await run(executor, "print(1)")).toMatchObject({ exitCode: 0, output: "1\n", stateLost: true });
   });
 
