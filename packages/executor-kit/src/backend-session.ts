@@ -39,8 +39,8 @@ export interface BackendSession {
   openHostCalls?(accept: (connection: Duplex) => void): Promise<string>;
 
   /**
-   * Runs one block: yields its output and returns how it ended. A slow consumer does not request the next event, and
-   * the program must then be made to wait.
+   * Runs one block: yields its output and returns how it ended. While a slow consumer does not request the next event,
+   * make the program wait.
    *
    * `block.signal` may abort at any time, even while an event is being consumed: kill everything that the block
    * started, and return once it is dead. Anything returned, yielded or thrown afterwards is dropped.

@@ -105,7 +105,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   /**
    * Opens a session. Never called while another session is open.
    *
-   * @param signal - aborted if the executor is stopped meanwhile; then throw.
+   * @param signal - aborted if the executor is stopped while the session opens; throw then.
    * @throws BackendUnavailableError if the backend cannot be reached. First undo everything created so far.
    */
   protected abstract openSession(signal: AbortSignal): Promise<Session>;
@@ -144,8 +144,8 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   /**
    * Waits for its turn, as a call of a stateful executor does, and calls `use` with the open session.
    *
-   * @throws ExecutorStoppedError if the executor was stopped, or is stopped or restarted meanwhile; `signal.reason` if it
-   * is aborted.
+   * @throws ExecutorStoppedError if the executor has been stopped, or is stopped or restarted while this waits or runs;
+   * `signal.reason` if it is aborted.
    */
   protected async inTurn<T>(
     signal: AbortSignal | undefined,

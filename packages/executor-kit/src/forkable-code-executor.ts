@@ -133,7 +133,7 @@ export abstract class ForkableCodeExecutor<
    * restarted, the fork loses its variables; when the original is stopped, the fork's calls reject.
    *
    * @throws InvalidInputError if the executor is not stateful.
-   * @throws ExecutorStoppedError if it was stopped, or is stopped or restarted meanwhile.
+   * @throws ExecutorStoppedError if it has been stopped, or is stopped or restarted during the fork.
    * @throws BackendUnavailableError if the session could not be forked, for example because of a limit on processes.
    * @throws `options.signal.reason` if the signal was aborted.
    */

@@ -121,7 +121,7 @@ export class ContainerPlace implements SupervisedPlace {
     return this.#container.end(true);
   }
 
-  /** Removes what is left of a container that is lost. Never rejects. */
+  /** Removes what is left of a lost container. Never rejects. */
   async discard(): Promise<void> {
     if (!this.#equipment.foreign) await this.end().catch(() => {});
   }

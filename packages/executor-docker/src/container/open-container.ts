@@ -113,7 +113,7 @@ async function openExisting(
 
 /**
  * Checks that the network of a container to reuse fits the policy, since it is fixed at creation. Without an explicit
- * policy, it stays as it is.
+ * policy, any network is accepted.
  */
 function checkNetwork(
   options: DockerExecutorOptions,

@@ -19,7 +19,7 @@ const [mostDisplays, mostBytes] = [10_000, 268_435_456];
 /** How many earlier displays can still be updated, and the maximum length of their ids. */
 const [mostNamed, longestId] = [10_000, 1000];
 
-/** File extensions of the types that are saved. Plain text is not. */
+/** File extensions of the types that are saved; `text/plain` is not. */
 const endings: ReadonlyMap<string, string> = new Map([
   ["image/png", "png"],
   ["image/jpeg", "jpg"],

@@ -49,7 +49,7 @@ function isBinary(name: string): boolean {
   );
 }
 
-/** Text that is not base64 stays as it is. */
+/** Text that is not base64 stays unchanged. */
 function decodeBase64(text: string): Uint8Array | string {
   const compact = text.replaceAll(/\s/g, "");
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(compact)) return text;

@@ -17,7 +17,7 @@ export interface ChildProgram {
   /** Kills everything that the program started. */
   readonly signal: AbortSignal;
   /**
-   * Called with the process id; the process leads a session of its own. Pass the id in `endedRoots` to a later
+   * Called with the process id; the process leads its own session. Pass the id in `endedRoots` to a later
    * `killProcesses`.
    */
   readonly onStart?: (pid: number) => void;

@@ -18,7 +18,7 @@ export interface StatefulOptions {
   /** A directory of this host that the code can change. */
   readonly bound: string | undefined;
   readonly functionsModule: string;
-  /** The executor has functions of its own. */
+  /** True if the executor itself has functions. */
   readonly hasFunctions: boolean;
   /** Called when the variables of earlier blocks are gone. `reported`: a block's outcome reports it. */
   readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;

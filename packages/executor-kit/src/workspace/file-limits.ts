@@ -72,7 +72,7 @@ export class FileListing {
   }
 
   /**
-   * Counts an entry. Call it also for what is left out: directories, links, hidden files.
+   * Counts an entry. Call this also for entries that are left out: directories, links, hidden files.
    *
    * @throws InvalidInputError if there are too many entries, or their paths are too long in total.
    */

@@ -29,7 +29,7 @@ export interface ProcessSpec {
   readonly signal: AbortSignal;
   /** A directory of the session for short-lived files. */
   readonly scratch: string;
-  /** Called with the process id; the process leads a session of its own. */
+  /** Called with the process id; the process leads its own session. */
   readonly onStart: (pid: number) => void;
   /** The control group in which the block gets its own group, if there is one. */
   readonly group: ControlGroup | undefined;

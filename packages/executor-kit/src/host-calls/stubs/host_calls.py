@@ -70,7 +70,7 @@ class Files:
         return piece
 
     def take(self, place):
-        """Reads the next file if it is there and complete."""
+        """Reads the next file if it exists and is complete."""
         try:
             with open(place, "rb") as file:
                 data = file.read()
@@ -255,7 +255,7 @@ connecting = threading.Lock()
 
 
 def forget():
-    """Gives a forked process a connection of its own, so that answers go to the process that called."""
+    """Gives a forked process its own connection, so that answers go to the process that called."""
     global connection, connecting
     if connection is not None and connection.is_own():
         connection.socket.close()
