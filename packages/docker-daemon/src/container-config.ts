@@ -58,7 +58,7 @@ export function limitsConfig(limits: ContainerLimits): HostConfig {
     // Reaps orphaned processes.
     Init: true,
     ...(hardened ? { CapDrop: ["ALL"], SecurityOpt: ["no-new-privileges"] } : {}),
-    // Count swap as memory; otherwise the limit would be twice the requested one.
+    // Includes swap; otherwise the limit would be twice the requested one.
     ...(memory === undefined ? {} : { Memory: memory, MemorySwap: memory }),
     ...(pids === undefined ? {} : { PidsLimit: pids }),
     ...(limits.cpus === undefined ? {} : { NanoCpus: Math.round(limits.cpus * 1e9) }),
@@ -68,8 +68,8 @@ export function limitsConfig(limits: ContainerLimits): HostConfig {
 }
 
 /**
- * Limits the size, because a full `/tmp` could otherwise take all of the container's memory, so that no program could
- * run. Not `noexec`, because packages with compiled code are installed there.
+ * Limits the size, because a full `/tmp` could otherwise use up the container's memory, so that no program could run.
+ * Not `noexec`, because packages with compiled code are installed there.
  */
 function tmpfs(memory: number | undefined): string {
   const size = memory === undefined ? "" : `,size=${Math.floor(memory / 2)}`;
@@ -86,7 +86,9 @@ export interface UserAndGroup {
 export interface ContainerUser {
   /** In the form of the API; `undefined` for the image's user. */
   readonly name: string | undefined;
-  /** The owner for what this process creates as root in the shared directory, so that the user can write to it. */
+  /**
+   * The owner to set for what this process creates as root in the shared directory, so that the user can write to it.
+   */
   readonly giveTo?: UserAndGroup;
 }
 
@@ -127,8 +129,9 @@ export function userForVolume(user: string | undefined, hardened: boolean): stri
 
 /** True if the daemon itself runs without root, so that its containers' root is an ordinary user. */
 export async function isRootless({ docker, transport }: DaemonClient): Promise<boolean> {
-  // A rootless daemon's socket belongs to its user, so most daemons need not be asked, which would take longer than a
-  // block. Not `statSync`: after one of a socket, Node 20 and 22 resolve no import through a link (nodejs/node#51142).
+  // A rootless daemon's socket belongs to its user, so there is no need to ask most daemons, which would take longer
+  // than a block. Avoids `statSync`: after it was called on a socket, Node 20 and 22 no longer resolve imports through
+  // a link (nodejs/node#51142).
   if (transport.kind === "socket") {
     const owner = await stat(transport.path).catch(() => undefined);
     if (owner?.uid === 0) return false;

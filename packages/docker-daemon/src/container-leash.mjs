@@ -1,5 +1,5 @@
 /**
- * Ends the containers of a program that has died. Runs as `node --input-type=module -e`, without any dependency.
+ * Ends the containers of a program that has died. Runs as `node --input-type=module -e`, without dependencies.
  *
  * Arguments: what to do, as JSON (`LeashOrder` in container-leash.ts), and `creating` if the program died while the daemon was
  * creating a container, which may therefore appear later.
@@ -47,7 +47,7 @@ function readCertificates(directory) {
 }
 
 /**
- * One request, over a connection of its own.
+ * Sends one request over a new connection.
  *
  * @param {string} method
  * @param {string} target

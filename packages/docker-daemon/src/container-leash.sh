@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Waits for the end of its input, when the program that started it has ended. Then becomes the command ($@), with the last line of
-# the input as its last argument.
+# Waits until its input ends, which means that the program that started it has ended. Then becomes the command ($@), with the last
+# line of the input as its last argument.
 trap '' HUP INT TERM
 while read -r line; do phase=$line; done
 exec "$@" "$phase"

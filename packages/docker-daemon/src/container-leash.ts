@@ -18,10 +18,10 @@ export interface LeashOrder {
 }
 
 /**
- * Ends containers when this program dies, at any moment and even by `kill -9`: a tiny shell in a session of its own
- * waits for the end of its standard input, and then starts Node once to talk to the daemon, wherever that is. So it
- * depends neither on the code in the container nor on whether the container was started at all. It costs a millisecond
- * and a megabyte. Not available on Windows.
+ * Ends containers when this program dies, at any moment and even by `kill -9`. A tiny shell in its own process session
+ * waits for its standard input to end, and then starts Node once to talk to the daemon, wherever that is. So it depends
+ * neither on the code in the container nor on whether the container was started at all. It takes a millisecond to start
+ * and a megabyte of memory. Not available on Windows.
  *
  * @example
  * const leash = new ContainerLeash({ transport: daemon.transport, label: `my.owner=${id}`, end: "remove" });
@@ -41,7 +41,7 @@ export class ContainerLeash {
       env: leashEnvironment(),
       stdio: ["pipe", "ignore", "ignore"],
     });
-    // Without a shell there is no leash; containers still end with the connection that keeps them alive.
+    // Without a shell there is no leash, but containers still end with the connection that keeps them alive.
     this.#shell.on("error", () => {});
     this.#shell.stdin?.on("error", () => {});
     this.#shell.unref();
@@ -49,8 +49,8 @@ export class ContainerLeash {
   }
 
   /**
-   * Tells the leash that a container is being created: if this program dies meanwhile, the leash waits for it to
-   * appear.
+   * Tells the leash that a container is being created: if this program dies meanwhile, the leash waits for the
+   * container to appear.
    */
   async creating<T>(create: () => Promise<T>): Promise<T> {
     this.#shell?.stdin?.write("creating\n");

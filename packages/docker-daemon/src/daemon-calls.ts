@@ -9,7 +9,7 @@ export type Container = Docker.Container;
 export type Exec = Docker.Exec;
 export type { ContainerCreateOptions, HostConfig, MountSettings } from "dockerode";
 
-/** The text of a daemon's error or of a broken connection. */
+/** The message of a daemon's error or of a broken connection. */
 export function dockerReason(error: unknown): string {
   const json = field(error, "json");
   const said = field(json, "message") ?? field(json, "cause");
@@ -27,12 +27,12 @@ export function connectionReason(error: unknown, transport: string): string {
   if (transport === "tls" && (broken || code.startsWith("ERR_SSL_"))) {
     // OpenSSL adds the location in its source code.
     const said = /SSL routines:[^:]*:([^:]+):/.exec(reason)?.[1] ?? reason;
-    return `it refused the TLS connection (${said}); check that cert.pem and key.pem exist and are signed by its authority`;
+    return `it refused the TLS connection (${said}); check that cert.pem and key.pem exist and are signed by an authority that it trusts`;
   }
   if (/CERT|UNABLE_TO_|SELF_SIGNED/.test(code)) {
     return `its certificate is not trusted (${reason}); check that ca.pem belongs to the authority that signed it, and that it names this host`;
   }
-  if (transport === "tcp" && broken) return `${reason}; if it uses TLS, give the directory of the certificates`;
+  if (transport === "tcp" && broken) return `${reason}; if it uses TLS, give the directory with the certificates`;
   return reason;
 }
 
@@ -70,8 +70,8 @@ export async function answered<T>(answer: Promise<T>, what: string, milliseconds
 const removeMs = 20_000;
 
 /**
- * Ends and removes a container with its anonymous volumes, and waits until it is gone. Does nothing if it is gone
- * already.
+ * Ends and removes a container with its anonymous volumes, and waits until it is gone. Does nothing if it is already
+ * gone.
  *
  * @throws the daemon's error, or BackendUnavailableError if it does not answer within 20 s.
  */
@@ -99,7 +99,7 @@ export interface ProgramStreams {
 /**
  * Runs a program in a container.
  *
- * @param user - as in `docker exec --user`. Default: the container's.
+ * @param user - as in `docker exec --user`. Default: the container's user.
  * @returns its connection, for `splitOutputs`.
  * @throws the daemon's error.
  */

@@ -93,7 +93,7 @@ export async function findDaemon(given: DockerConnection | undefined): Promise<D
     `No Docker daemon answers. Tried:\n${tried.map((each) => `  - ${each}`).join("\n")}\n`,
     {
       remedy:
-        "Start Docker or Podman (`podman system service`), make sure that this user may open its socket, or set the option `docker` or DOCKER_HOST to its address.",
+        "Start Docker or Podman (`podman system service`), make sure that this user can access its socket, or set the option `docker` or DOCKER_HOST to its address.",
     },
   );
 }
@@ -223,7 +223,7 @@ function openClient(transport: DaemonTransport): DaemonClient {
 
 function clientOptions(transport: DaemonTransport): DockerOptions {
   if (transport.kind === "socket") return { socketPath: transport.path };
-  // Over ssh, the client speaks HTTP over the agent's connection; the name is used only in the request's headers.
+  // With ssh, the client speaks HTTP over the agent's connection; the host name only appears in the request headers.
   if (transport.kind === "ssh") return { protocol: "http", host: "docker", port: 80 };
   const { kind, host, port } = transport;
   return { protocol: kind === "tls" ? "https" : "http", host, port };
@@ -258,8 +258,8 @@ function parse(host: string): URL {
     });
   }
   if (url.password !== "") {
-    throw new InvalidInputError("The address of the Docker daemon contains a password, which cannot be used", {
-      remedy: "Remove it, and let ssh log in with a key.",
+    throw new InvalidInputError("The address of the Docker daemon contains a password, which is not supported", {
+      remedy: "Remove the password, and let ssh log in with a key.",
     });
   }
   return url;

@@ -6,7 +6,7 @@ import { answered, dockerReason, isNotFound } from "./daemon-calls.ts";
 /** A progress report of the daemon about a pull. */
 export interface PullProgress {
   readonly image: string;
-  /** The status in the daemon's words: `"Downloading"`, `"Extracting"`, `"Pull complete"`. */
+  /** The daemon's status text: `"Downloading"`, `"Extracting"`, `"Pull complete"`. */
   readonly status: string;
   /** The layer it concerns; absent if it concerns the whole image. */
   readonly layer?: string;

@@ -3,13 +3,13 @@ import { Agent } from "node:http";
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 
-/** Seconds that the remote machine may take to answer. */
+/** Time limit for the remote machine to answer in seconds. */
 const connectSeconds = 10;
 
 /**
  * Connects to a daemon as the `docker` program does: through OpenSSH's `ssh`, which runs `docker system dial-stdio` on
- * the remote machine. So the user's keys, agent, known hosts and `~/.ssh/config` apply. It never prompts: a host with
- * an unknown key, or one that wants a password, is an error.
+ * the remote machine. So the user's keys, agent, known hosts and `~/.ssh/config` apply. It never prompts: an unknown
+ * host key or a request for a password is an error.
  */
 export class SshAgent extends Agent {
   readonly #words: readonly string[];

@@ -30,7 +30,7 @@ import {
 } from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 
-/** Host devices to give a container, mostly GPUs, in the terms of the Docker API. */
+/** Host devices for a container, mostly GPUs, in the terms of the Docker API. */
 export interface DeviceRequest {
   /** The driver that provides the devices, e.g. `"nvidia"`. Default: any suitable one. */
   readonly driver?: string;
@@ -104,19 +104,19 @@ export interface DockerExecutorOptions
    */
   readonly network?: NetworkPolicy;
   /**
-   * The name of the daemon's network to put the container in; implies `network: "open"`. Default: the daemon's
+   * The name of the daemon's network to attach the container to; implies `network: "open"`. Default: the daemon's
    * default bridge.
    */
   readonly dockerNetwork?: string;
   /**
-   * Ports of programs in the container to reach from this host, whatever `network` is: `executor.processes.ports` has
-   * the port of 127.0.0.1 for each. Its image needs Python. Default: none.
+   * Ports of programs in the container that this host can reach, whatever `network` is: `executor.processes.ports` maps
+   * each one to a port of 127.0.0.1. The image needs Python. Default: none.
    */
   readonly dockerPorts?: readonly number[];
   /**
-   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it; and one of JavaScript, if Node is
-   * there, which becomes the next block. This saves the
-   * time to import large modules such as pandas. See "Warm Python" in the README. Default: false.
+   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it. Also keep a
+   * JavaScript interpreter waiting, if Node is installed, which becomes the next block. This saves the time to start
+   * them and to import large modules such as pandas. See "Warm Python" in the README. Default: false.
    */
   readonly warm?: false | WarmOptions;
   /** `user`, `uid` or `uid:gid` in the container. Default: see "Who the code runs as" in the README. */

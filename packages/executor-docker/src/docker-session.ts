@@ -63,7 +63,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     const { workDir } = request.options;
     const workDirectory = workDir === undefined ? undefined : path.resolve(workDir);
     const directories = await SessionDirectories.plan({ ...request, workDirectory });
-    // Before there is anything to remove, since this program may die at any moment.
+    // Started before there is anything to remove, since this program may die at any moment.
     const leash = new Leash({ mark: { name: sessionMark, value: request.id }, ...directories.leashed });
     const session = new DockerSession(request, daemon, directories, leash);
     try {
@@ -86,7 +86,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     return this.#directories.workDirectory;
   }
 
-  /** A container that is kept needs its supervisor, to end what blocks have started. */
+  /** A container that is kept still needs its supervisor, to end what blocks have started. */
   override stopping(): void {
     if (this.current?.kept !== true) super.stopping();
   }
@@ -123,7 +123,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     this.#published?.close();
     try {
       await place?.leave();
-      // Skipped if the container could not be ended: it then ends when this program does.
+      // Skipped if the container could not be ended, so that it ends when this program does.
       await this.#containerLeash.release();
     } finally {
       await this.#network?.close();
@@ -137,7 +137,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     const { dockerPorts = [] } = this.#request.options;
     if (dockerPorts.length === 0) return undefined;
     if (!this.current?.runner.connect) {
-      throw new InvalidInputError("This container has no Python, through which `dockerPorts` could be reached", {
+      throw new InvalidInputError("`dockerPorts` needs Python in the container, and this one has none", {
         remedy: "Use an image that has Python 3.8 or later, or leave `dockerPorts` out.",
       });
     }
@@ -163,7 +163,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     return new ContainerLeash({ transport: this.#daemon.transport, label: `${ownerLabel}=${id}`, end });
   }
 
-  /** Prepares what blocks need besides the container; if that fails, releases the container. */
+  /** Prepares what blocks need in addition to the container; releases the container if that fails. */
   async #equip(
     { container, kind, foreign, hasNetwork }: OpenContainer,
     languages: PlaceLanguages,
@@ -184,7 +184,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
   }
 }
 
-/** A command after `initCommand` in the same shell. */
+/** Runs a command after `initCommand` in the same shell. */
 function afterInit(initCommand: string, words: readonly string[]): string[] {
   return ["sh", "-c", `{ ${initCommand}\n} && exec "$@"`, "fenced", ...words];
 }

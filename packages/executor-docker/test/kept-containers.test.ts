@@ -37,7 +37,9 @@ describe("containers that are kept", needs("docker"), () => {
     await printed(executor, "bash", "echo in the container > /tmp/left.txt");
     await executor.stop();
     expect(await state()).toBe("exited");
-    await expect.poll(() => warnings).toEqual([expect.stringMatching(new RegExp(`${containerName} is kept, ended`))]);
+    await expect
+      .poll(() => warnings)
+      .toEqual([expect.stringMatching(new RegExp(`${containerName} was stopped and kept`))]);
     await using again = createExecutor({ containerName, reuse: true });
     expect(await printed(again, "bash", "cat /tmp/left.txt")).toBe("in the container");
   });
@@ -48,7 +50,7 @@ describe("containers that are kept", needs("docker"), () => {
     await executor.stop();
     expect(await state()).toBe("running");
     expect(await docker("exec", containerName, "sh", "-c", sleeping)).toBe("0");
-    await expect.poll(() => warnings).toEqual([expect.stringMatching(new RegExp(`${containerName} runs on`))]);
+    await expect.poll(() => warnings).toEqual([expect.stringMatching(new RegExp(`${containerName} keeps running`))]);
 
     const again = createExecutor({ containerName, reuse: true, stopContainer: false, workDir: directory });
     expect(await printed(again, "bash", "cat /tmp/left.txt; echo made > made.txt")).toBe("left");

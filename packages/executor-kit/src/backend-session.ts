@@ -30,8 +30,8 @@ export interface BackendSession {
   /**
    * Opens a channel over which programs call host functions, and passes each connection to `accept`; destroying a
    * connection also ends it on the program's side. Called before functions are set up, and again after `reset` and
-   * after `repair` has replaced the backend. Without this method, files of the workspace carry the calls, which is slower:
-   * while a block runs, `files` is polled, so it must then work.
+   * after `repair` has replaced the backend. Without this method, workspace files carry the calls. That is slower and
+   * polls `files` while a block runs, so `files` must work then.
    *
    * @returns its address as programs see it: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:port`.
    * @throws FunctionSetupError if no such channel is possible.
@@ -39,11 +39,11 @@ export interface BackendSession {
   openHostCalls?(accept: (connection: Duplex) => void): Promise<string>;
 
   /**
-   * Runs one block: yields its output and returns how it ended. A slow consumer does not request the next event, and
-   * the program must then be made to wait.
+   * Runs one block: yields its output and returns how it ended. While a slow consumer does not request the next event,
+   * make the program wait.
    *
    * `block.signal` may abort at any time, even while an event is being consumed: kill everything that the block
-   * started, and return once it is dead. What is returned, yielded or thrown after that is dropped.
+   * started, and return once it is dead. Anything returned, yielded or thrown afterwards is dropped.
    *
    * @throws WorkspacePathError, FileNotFoundError or InvalidInputError if the file `block.filename` cannot be created;
    * the block then fails with a sentence about it.
@@ -52,15 +52,15 @@ export interface BackendSession {
   run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void>;
 
   /**
-   * Runs a program in the work directory, beside blocks and other programs, by the same rules as `run`. Children that it
-   * leaves running live on until `reset`. Needed if the executor's `capabilities.processes` is true.
+   * Runs a program in the work directory, alongside blocks and other programs, by the same rules as `run`. Children
+   * that it leaves running stay alive until `reset`. Required if the executor's `capabilities.processes` is true.
    */
   runProgram?(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void>;
 
-  /** Absolute path of the work directory, as programs see it. Needed with `runProgram`. */
+  /** Absolute path of the work directory, as programs see it. Required with `runProgram`. */
   readonly workspacePath?: string;
 
-  /** Ports of programs there, each with the port of 127.0.0.1 of this host that leads to it. Default: none. */
+  /** Maps ports of programs in the session to ports of 127.0.0.1 on this host. Default: none. */
   readonly ports?: ReadonlyMap<number, number>;
 
   /** Discards variables and ends all processes; files stay. If it throws, the session is closed. */
@@ -75,8 +75,9 @@ export interface BackendSession {
   repair?(signal: AbortSignal): Promise<void>;
 
   /**
-   * Called when the executor is stopped, before `close`, while blocks may still be ending. A backend whose blocks can keep
-   * their end from being reported limits here how long that is waited for; without this method, `run` alone decides.
+   * Called when the executor is stopped, before `close`, while blocks may still be ending. If code can keep a block's
+   * end from being reported, limit here how long `run` waits for that report. Default: no limit other than that of
+   * `run`.
    */
   stopping?(): void;
 

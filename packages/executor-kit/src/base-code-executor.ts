@@ -30,17 +30,17 @@ import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
 
-/** What a fork of an executor has in common with it. */
+/** What a fork shares with its original. */
 export interface SharedParts {
   readonly functions: ExecutorFunctions;
-  /** Under whose name functions are set up. */
+  /** The name under which functions are set up. */
   readonly owner: string;
 }
 
 /**
  * Turns a `BackendSession` into a complete `CodeExecutor`: order of blocks, stop at the first failure, time limits,
- * abort, early leave, output limits, turns for stateful executors, function set-up, lazy start, and a life cycle that
- * survives concurrent calls.
+ * abort, consumers that leave early, output limits, turns for stateful executors, function set-up, lazy start, and a
+ * life cycle that survives concurrent calls.
  *
  * A subclass declares what it offers, opens a session and dumps its configuration. Sessions never overlap: one is
  * closed before the next is opened, and blocks run only in an open session.
@@ -54,7 +54,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   protected readonly totalTimeoutMs: number;
   protected readonly maxOutputBytes: number;
   protected readonly env: Readonly<Record<string, string>>;
-  /** The functions that travel to the code. */
+  /** The functions whose source is copied to the code. */
   protected readonly functions: readonly FunctionWithRequirements[];
   protected readonly functionsModule: string;
   readonly #telemetry: ExecutorTelemetry = new ExecutorTelemetry(this, this.id);
@@ -69,7 +69,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   readonly #owner: string;
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #onSessionLost: ((reason: string) => void) | undefined;
-  /** The host functions of the calls whose blocks run. */
+  /** The host functions of calls whose blocks are running. */
   readonly #inUse = new Set<HostChoice>();
   /** The session was lost since the last result. */
   #lost = false;
@@ -77,7 +77,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   /**
    * @throws InvalidInputError if an option common to all executors is wrong. Subclasses check their own with
    * `checkOptions`.
-   * @param shared - of the executor that this one is a fork of. Default: it is none.
+   * @param shared - what a fork shares with its original. Default: not a fork.
    */
   constructor(options: BaseExecutorOptions, shared?: SharedParts) {
     const checked = checkOptions(baseOptions, options, new.target.name);
@@ -105,7 +105,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   /**
    * Opens a session. Never called while another session is open.
    *
-   * @param signal - aborted if the executor is stopped meanwhile; then throw.
+   * @param signal - aborted if the executor is stopped while the session opens; throw then.
    * @throws BackendUnavailableError if the backend cannot be reached. First undo everything created so far.
    */
   protected abstract openSession(signal: AbortSignal): Promise<Session>;
@@ -136,7 +136,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return this.#life.session;
   }
 
-  /** What a fork of this executor has in common with it. */
+  /** What a fork of this executor shares with it. */
   protected get shared(): SharedParts {
     return { functions: this.#functions, owner: this.#owner };
   }
@@ -144,8 +144,8 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   /**
    * Waits for its turn, as a call of a stateful executor does, and calls `use` with the open session.
    *
-   * @throws ExecutorStoppedError if the executor was stopped, or is stopped or restarted meanwhile; `signal.reason` if it
-   * is aborted.
+   * @throws ExecutorStoppedError if the executor has been stopped, or is stopped or restarted while this waits or runs;
+   * `signal.reason` if it is aborted.
    */
   protected async inTurn<T>(
     signal: AbortSignal | undefined,
@@ -166,15 +166,15 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   }
 
   /**
-   * Sets up the functions again through the session's `run`, for a session that had to replace its backend in the
-   * middle of a call.
+   * Sets up the functions again through the session's `run`, for a session that has replaced its backend in the middle
+   * of a call.
    *
    * @throws FunctionSetupError if they do not load there.
    */
   protected async setUpFunctionsAgain(): Promise<void> {
     const { epoch, session } = this.#life;
     if (!epoch || !session) return;
-    // What other calls had is set up again when they come.
+    // Functions of other calls are set up again when those calls come.
     epoch.forgetFunctions();
     const choices = this.#inUse.size === 0 ? [this.#functions.chooseOwn()] : this.#inUse;
     for (const host of choices) {
@@ -182,13 +182,13 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     }
   }
 
-  /** Makes the functions be set up again before the next block. */
+  /** Has the functions set up again before the next block. */
   protected forgetFunctions(): void {
     this.#life.epoch?.forgetFunctions();
   }
 
   /**
-   * Reports, as soon as it is known, that what earlier calls left in the session is gone: calls `onSessionLost` and
+   * Call this as soon as you know that the session's state from earlier calls is gone: it calls `onSessionLost` and
    * sets `stateLost: true` in the next result.
    *
    * @param reason - a sentence that says what happened, for a log or a person.
@@ -197,7 +197,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   protected sessionLost(reason: string, { reported = false }: { readonly reported?: boolean } = {}): void {
     if (!reported) this.#lost = true;
     try {
-      // An error in the application's callback must neither end a run nor this process.
+      // An error in the application's callback must not end a run or this process.
       const returned: unknown = this.#onSessionLost?.(reason);
       if (returned instanceof Promise) returned.catch(() => {});
     } catch {}
@@ -258,7 +258,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
       options.totalTimeoutMs ?? this.totalTimeoutMs,
     );
     let endTurn: (() => void) | undefined;
-    // An object of its own, even if other calls have the same functions.
+    // A separate object for each call, even if calls have the same functions.
     const inUse = { ...host };
     try {
       const session = await limits.untilTimeIsUp(async (signal) => {

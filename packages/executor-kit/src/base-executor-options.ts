@@ -17,18 +17,19 @@ export interface BaseExecutorOptions {
   readonly timeoutMs?: number;
   /**
    * Time limit for a whole call in milliseconds, including the wait for its turn and for the start. When it expires,
-   * what is running is killed and the call resolves with the results so far. `Infinity`: no limit. Default: no limit.
+   * whatever is running is killed and the call resolves with the results so far. `Infinity`: no limit. Default: no
+   * limit.
    */
   readonly totalTimeoutMs?: number;
   /**
    * Bytes of output that a result keeps, for both streams together. Each block keeps the head and tail of its output
-   * within what earlier blocks left; a program that prints more continues to run, and a stream carries everything.
+   * within what earlier blocks have left. A program that prints more keeps running, and a stream carries everything.
    * Default: 1,048,576.
    */
   readonly maxOutputBytes?: number;
   /**
-   * Called when what earlier calls left in the session is gone (the container was killed, the kernel died, the
-   * connection broke), as soon as the executor knows, even while nothing runs. The next result also has
+   * Called as soon as the executor notices that the session's state from earlier calls is gone (the container was
+   * killed, the kernel died, the connection broke), even while nothing runs. The next result also has
    * `stateLost: true`. Errors that it throws are ignored. Not part of a dumped component.
    *
    * @param reason - a sentence that says what happened, for a log or a person.
@@ -43,8 +44,9 @@ export interface BaseExecutorOptions {
   /** Environment variables of the blocks. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Functions that blocks can import: those that travel to the code (`FunctionWithRequirements`), and those that run in
-   * this program when the code calls them (`hostFunction`), in the languages of `capabilities.hostFunctions`.
+   * Functions that blocks can import: those whose source is copied to the code (`FunctionWithRequirements`), and those
+   * that run in this program when the code calls them (`hostFunction`), in the languages of
+   * `capabilities.hostFunctions`.
    */
   readonly functions?: readonly (FunctionWithRequirements | HostFunction)[];
   /**
@@ -65,7 +67,7 @@ const functionOption: z.ZodType<FunctionWithRequirements | HostFunction> = z.uni
     objectOption<FunctionWithRequirements>(["toJSON"], "a FunctionWithRequirements"),
     z.record(z.string(), z.json()).transform((json) => FunctionWithRequirements.fromJSON(json)),
   ],
-  "must be a FunctionWithRequirements or a host function: make one with fromString(), fromCallable() or hostFunction()",
+  "must be a FunctionWithRequirements or a host function: create one with fromString(), fromCallable() or hostFunction()",
 );
 
 /**

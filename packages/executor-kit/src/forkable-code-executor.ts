@@ -18,7 +18,7 @@ import type { SupervisedSession } from "./supervisor/supervised-session.ts";
 
 /** Options of `fork()`. */
 export interface ForkOptions {
-  /** Stops waiting, and undoes the fork. */
+  /** Cancels the fork and undoes it. */
   readonly signal?: AbortSignal;
 }
 
@@ -26,35 +26,35 @@ const forkOptions: z.ZodType<ForkOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<ForkOptions>);
 
-/** Options of executors whose Python blocks can run in an interpreter that lives from block to block. */
+/** Options of executors whose Python blocks can share one interpreter. */
 export interface StatefulExecutorOptions {
   /**
-   * Run Python blocks in one interpreter, so that variables survive from block to block, and the value of the last expression is
-   * shown; `fork()` then makes a second executor with the same variables. Calls run one after another. Blocks in other
-   * languages remain processes of their own. Default: false.
+   * Run Python blocks in one interpreter, so that variables persist between blocks and the value of the last expression
+   * is shown; `fork()` then creates a second executor with the same variables. Calls run one after another. Blocks in
+   * other languages still run in their own processes. Default: false.
    */
   readonly stateful?: boolean;
   /**
-   * The directory on this host where rich outputs of a stateful session are saved as files. Default: a temporary one, deleted by
-   * `stop()`.
+   * The directory on this host in which a stateful session saves rich outputs as files. Default: a temporary directory
+   * that `stop()` deletes.
    */
   readonly outputDir?: string;
 }
 
-/** The schemas of these options, each by itself. */
+/** The schemas of these options. */
 export const statefulOptions: OptionSchemas<StatefulExecutorOptions> = {
   stateful: z.boolean().exactOptional(),
   outputDir: z.string().min(1).exactOptional(),
 };
 
-/** Reports an option that would be ignored. */
+/** Rejects an option that would be ignored. */
 export function checkStateful({ value, issues }: z.core.ParsePayload<StatefulExecutorOptions>): void {
   if (value.outputDir === undefined || value.stateful === true) return;
   const message = "needs `stateful: true`: only a stateful session shows rich outputs";
   issues.push({ code: "custom", path: ["outputDir"], input: value.outputDir, message });
 }
 
-/** What the session of an executor of command-line languages is opened for. */
+/** The settings for opening a session of a command-line executor. */
 export interface CommandLineSessionRequest<Options> {
   readonly options: Options;
   /** The executor's id. */
@@ -62,11 +62,11 @@ export interface CommandLineSessionRequest<Options> {
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
   readonly table: Readonly<Record<string, LanguageCommand>>;
-  /** Languages whose command the user gave. */
+  /** Languages with a command from the user. */
   readonly givenLanguages: ReadonlySet<string>;
-  /** Called when the place broke down and was replaced: everything in it that was not kept elsewhere is gone. */
+  /** Called when the place broke down and was replaced; everything in it that is not kept elsewhere is gone. */
   readonly onReplaced: () => void;
-  /** Called when the place can no longer be used: everything in it that was not kept elsewhere is gone. */
+  /** Called when the place can no longer be used; everything in it that is not kept elsewhere is gone. */
   readonly onLost: (reason: string) => void;
 }
 
@@ -83,9 +83,9 @@ export abstract class ForkableCodeExecutor<
   }
 
   /**
-   * What to open a session for.
+   * Returns the settings for opening a session.
    *
-   * @param table - the command of each language, with those that `options` gives.
+   * @param table - the command for each language, including those in `options`.
    */
   protected sessionRequest<Options extends Pick<CommandLineExecutorOptions, "languages">>(
     options: Options,
@@ -104,7 +104,7 @@ export abstract class ForkableCodeExecutor<
   }
 
   /**
-   * Makes a session stateful that has just been opened.
+   * Makes a session stateful; call this right after it has been opened.
    *
    * @param places - `outputDir`: where rich outputs are saved; `bound`: a directory of this host that the code can change.
    * @throws BackendUnavailableError if Python does not start there; the session is then closed.
@@ -124,16 +124,17 @@ export abstract class ForkableCodeExecutor<
   }
 
   /**
-   * Forks the Python session between two calls: resolves to a started executor with the same variables, which neither changes. It takes
-   * milliseconds, and copies no memory that neither changes. Threads do not come along.
+   * Forks the Python session between two calls: resolves to a started executor with the same variables. Neither
+   * executor affects the other's variables. A fork takes milliseconds, and copies only memory that one of them changes.
+   * Threads are not copied.
    *
-   * Both are in the same place, with the same files, limits and network. The fork has its own calls and its own `restart()`;
-   * `stop()` ends only its Python session. Dispose of it. When the original is restarted, its variables are lost; when the
-   * original is stopped, its calls reject.
+   * Both run in the same place, with the same files, limits and network. The fork has its own calls and its own
+   * `restart()`; its `stop()` ends only its Python session. Dispose of it when you are done. When the original is
+   * restarted, the fork loses its variables; when the original is stopped, the fork's calls reject.
    *
    * @throws InvalidInputError if the executor is not stateful.
-   * @throws ExecutorStoppedError if it was stopped, or is stopped or restarted meanwhile.
-   * @throws BackendUnavailableError if the session could not be forked, as when there is no room for more processes.
+   * @throws ExecutorStoppedError if it has been stopped, or is stopped or restarted during the fork.
+   * @throws BackendUnavailableError if the session could not be forked, for example because of a limit on processes.
    * @throws `options.signal.reason` if the signal was aborted.
    */
   async fork(options: ForkOptions = {}): Promise<ForkedExecutor> {
@@ -149,7 +150,7 @@ export abstract class ForkableCodeExecutor<
   }
 }
 
-/** What a fork has from its original. */
+/** What a fork gets from its original. */
 interface ForkOrigin {
   readonly options: BaseExecutorOptions;
   readonly shared: SharedParts;
@@ -157,7 +158,7 @@ interface ForkOrigin {
   readonly session: StatefulSession;
 }
 
-/** An executor in the place of another one, with the variables that the other had; `fork()` makes it. */
+/** An executor that starts with a copy of another executor's variables, in the same place; created by `fork()`. */
 export class ForkedExecutor extends ForkableCodeExecutor<StatefulSession> implements CodeExecutor {
   protected readonly offered: ExecutorCapabilities;
   readonly #origin: ForkOrigin;
@@ -184,7 +185,7 @@ export class ForkedExecutor extends ForkableCodeExecutor<StatefulSession> implem
     });
   }
 
-  /** The first one is the fork; after a stop, there is a session without variables in the same place. */
+  /** Returns the fork at first; after a stop, opens a session without variables in the same place. */
   protected async openSession(signal: AbortSignal): Promise<StatefulSession> {
     const first = this.#first;
     this.#first = undefined;
@@ -194,7 +195,7 @@ export class ForkedExecutor extends ForkableCodeExecutor<StatefulSession> implem
   #events(): ForkEvents {
     return {
       onLost: (reason, options) => {
-        // Its place may be another one now.
+        // The place may have been replaced.
         this.forgetFunctions();
         this.sessionLost(reason, options);
       },

@@ -37,7 +37,7 @@ export class SessionLife<Session extends BackendSession> {
     return this.#session;
   }
 
-  /** The epoch in which blocks run now; `undefined` while there is none. */
+  /** The current epoch, in which blocks run; `undefined` while there is none. */
   get epoch(): Epoch<Session> | undefined {
     return this.#epoch;
   }
@@ -57,7 +57,7 @@ export class SessionLife<Session extends BackendSession> {
   async start(options: StartOptions): Promise<void> {
     const { signal } = checkOptions(startOptions, options, "start");
     signal?.throwIfAborted();
-    if (this.#disposed) throw stopped("The executor was disposed of", "Make a new one.");
+    if (this.#disposed) throw stopped("The executor was disposed of", "Create a new one.");
     const before = this.#ending;
     if (before.signal.aborted) this.#ending = new AbortController();
     const epoch = this.open();
@@ -73,14 +73,14 @@ export class SessionLife<Session extends BackendSession> {
   }
 
   stop(): Promise<void> {
-    this.#ending.abort(stopped("The executor is stopped", "Call start() if it is to be used again."));
+    this.#ending.abort(stopped("The executor is stopped", "Call start() to use it again."));
     return this.#end();
   }
 
   async restart(): Promise<void> {
     const old = this.#epoch;
     const session = this.#session;
-    // A session that is still opening is as fresh as it can be.
+    // A session that is still opening needs no reset.
     if (old?.opened === true && session) {
       const reset = async (signal: AbortSignal): Promise<Session> => {
         await this.#maker.reset(session, signal);
@@ -244,7 +244,7 @@ export class Epoch<Session extends BackendSession> {
     return made;
   }
 
-  /** Call this when what was set up is gone: the next call does it again. */
+  /** Call this when the functions are gone, so that the next call sets them up again. */
   forgetFunctions(): void {
     this.#functions.clear();
   }
@@ -283,7 +283,7 @@ class Turns {
     try {
       return await untilAborted(turn, signal);
     } catch (error) {
-      // Nobody will use this turn when it comes.
+      // Nobody will use this turn, so end it as soon as it comes.
       void turn.then((end) => end());
       throw error;
     }

@@ -63,7 +63,7 @@ describe("life cycle", () => {
   it("cannot be started again once it was disposed of", async () => {
     const executor = new ScriptedExecutor();
     await executor[Symbol.asyncDispose]();
-    await expect(executor.start()).rejects.toThrow("disposed of. Make a new one.");
+    await expect(executor.start()).rejects.toThrow("disposed of. Create a new one.");
     await expect(executor.executeCodeBlocks([say("a")])).rejects.toThrow(ExecutorStoppedError);
     expect(executor.calls).toEqual([]);
   });

@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { ControlGroup, killProcesses, Leash, type ProcessFamily, SessionDirectories } from "@fenced/executor-kit";
 import { sessionMark } from "@fenced/executor-kit/supervisor";
 
-/** What a session on this host stands on, with no sandbox around it: its directories, and what ends its processes. */
+/** The basis of an unsandboxed session on this host: its directories, and what ends its processes. */
 export class HostGround {
   readonly directories: SessionDirectories;
-  /** Absent if this process may not create one. */
+  /** Absent if this process may not create a control group. */
   readonly group: ControlGroup | undefined;
-  /** The variable that identifies every process that the session started, wherever it went. */
+  /** The variable that identifies all processes that the session started. */
   readonly mark: ProcessFamily["mark"];
   readonly #leash: Leash;
 
@@ -20,7 +20,7 @@ export class HostGround {
     const directories = await SessionDirectories.plan(owner);
     const planned = await ControlGroup.plan(`fenced-${randomUUID()}`);
     const mark = { name: sessionMark, value: owner.id };
-    // Before there is anything to remove, since this program may die at any moment.
+    // Started before there is anything to remove, since this program may die at any moment.
     const leash = new Leash({ mark, ...(planned ? { controlGroup: planned } : {}), ...directories.leashed });
     try {
       await directories.make();
@@ -33,7 +33,7 @@ export class HostGround {
     }
   }
 
-  /** Ends all processes of the session; also those that are known by other means than the mark. */
+  /** Ends all processes of the session, including those that are known by other means than the mark. */
   async endProcesses(known: Omit<ProcessFamily, "mark">): Promise<void> {
     await Promise.all([this.group?.kill(), killProcesses({ ...known, mark: this.mark })]);
   }

@@ -5,22 +5,22 @@ import type { HostGround } from "./host-ground.ts";
 import { rootOf } from "./processes/run-process.ts";
 import type { SupervisorProcess } from "./running-supervisor.ts";
 
-/** A supervisor on this host, with no sandbox around it. */
+/** An unsandboxed supervisor on this host. */
 export class HostProcess implements SupervisorProcess {
-  readonly name: string = "The process that starts the blocks";
+  readonly name: string = "The supervisor of the blocks";
   readonly lostRemedy: string = "Call again to start a new one.";
   readonly streams: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #ground: HostGround;
 
-  /** @param env - variables of this program that blocks also have. */
+  /** @param env - variables of this program that blocks also get. */
   constructor(command: readonly [string, ...string[]], env: Readonly<Record<string, string>>, ground: HostGround) {
     this.#ground = ground;
     const { group, mark } = ground;
     const variables = { ...env, [mark.name]: mark.value };
     const [program, ...words] = group?.wrap(command, variables) ?? command;
-    // Away from the terminal of this program, whose Ctrl-C is not for blocks.
+    // Detached from this program's terminal, whose Ctrl-C is not meant for blocks.
     this.streams = spawn(program, words, { cwd: "/", env: variables, stdio: "pipe", detached: true });
-    // Its streams end, too, which says the same.
+    // Its streams also end, which is enough.
     this.streams.on("error", () => {});
   }
 
@@ -38,7 +38,7 @@ export class HostProcess implements SupervisorProcess {
     void this.end().catch(() => {});
   }
 
-  /** Does not ask it to end, since a block may have stopped it: all that is below it is killed with it. */
+  /** Kills the supervisor and everything below it. Does not ask it to end, since a block may have stopped it. */
   async end(): Promise<void> {
     await this.#ground.endProcesses(rootOf(this.streams));
     for (const stream of this.streams.stdio) stream?.destroy();

@@ -17,9 +17,9 @@ import { inVirtualEnv } from "./virtual-env.ts";
 /** The settings of a session. */
 export interface HostSessionSettings extends LocalSessionSettings {
   readonly warm: false | WarmOptions | undefined;
-  /** Python blocks run in an interpreter that lives from block to block. */
+  /** True if Python blocks run in an interpreter that lives from block to block. */
   readonly stateful: boolean;
-  /** Called when the supervisor was lost and replaced: all processes of the session have ended. */
+  /** Called when the supervisor was lost and replaced; all processes of the session have ended. */
   readonly onReplaced: () => void;
   /** Called when the supervisor can no longer be used. */
   readonly onLost: (reason: string) => void;
@@ -28,7 +28,10 @@ export interface HostSessionSettings extends LocalSessionSettings {
 const memorySentence =
   "\nThe block was killed because the memory of this machine, or of the container that it is in, was used up. Process less data at a time.\n";
 
-/** A supervisor on this host that starts all blocks, with no sandbox around it. One that is lost is replaced for the next block. */
+/**
+ * An unsandboxed session whose blocks are started by a supervisor on this host. A lost supervisor is replaced for the
+ * next block.
+ */
 export class HostSession extends SupervisedSession<LocalPlace> {
   readonly #settings: HostSessionSettings;
   readonly #ground: HostGround;
@@ -61,7 +64,7 @@ export class HostSession extends SupervisedSession<LocalPlace> {
 
   override functionPlaces(): SupervisedFunctionPlaces {
     const { pythonPackages, ...places } = super.functionPlaces();
-    // Install packages only into an environment made for them, never into the host's own Python.
+    // Install packages only into a dedicated environment, never into the host's own Python.
     return this.#settings.virtualEnv || pythonPackages === undefined ? places : { ...places, pythonPackages };
   }
 

@@ -27,8 +27,8 @@ import { findVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
 /**
  * Runs each block in a new process on this host, in the work directory, as the user who runs this program. With
  * `isolation: "os-sandbox"`, the operating system confines the blocks. Without it, **nothing protects the host from the
- * code**: use it for code that you would run yourself, or inside a container or virtual machine. The first executor
- * created without isolation emits a process warning (`FENCED_LOCAL`).
+ * code**: use it only for code that you would run yourself, or inside a container or virtual machine. The first
+ * executor created without isolation emits a process warning (`FENCED_LOCAL`).
  *
  * @example
  * await using executor = new LocalCommandLineCodeExecutor({ workDir: "coding" });
@@ -93,7 +93,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     const { warm = false, stateful = false } = this.#options;
     if (warm === false && !stateful) return LocalSession.open(settings);
     if (process.platform !== "linux") throw unsupervisedSystem(stateful ? "stateful" : "warm");
-    // Without Python nothing can wait, and blocks of other languages need nothing that does.
+    // Without Python, no interpreter can be kept waiting, and blocks of other languages do not need one.
     if (!stateful && !hasPython()) return LocalSession.open(settings);
     return this.#supervised(await HostSession.open({ ...settings, ...this.#events(), warm, stateful }, signal), signal);
   }

@@ -63,20 +63,20 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    */
   readonly pidsLimit?: number;
   /**
-   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it; and one of
-   * JavaScript, if Node is there, which becomes the next block. This saves the time to start them, and to import large modules such
-   * as pandas. Only on Linux: elsewhere the start fails. Without `python3` (3.8 or later), nothing waits, and blocks start as
-   * they do without `warm`. Default: false.
+   * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it. Also keep a
+   * JavaScript interpreter waiting, if Node is installed, which becomes the next block. This saves the time to start
+   * them and to import large modules such as pandas. Needs Linux, or the start fails. Without `python3` (3.8 or later),
+   * blocks start as they do without `warm`. Default: false.
    */
   readonly warm?: false | WarmOptions;
   /**
-   * As in Docker: Python blocks run in one interpreter, variables survive from block to block, and `fork()` makes a second
+   * Run Python blocks in one interpreter, so that variables persist between blocks; `fork()` then creates a second
    * executor with the same variables. Needs Linux and Python 3.8 or later, or the start fails. Default: false.
    */
   readonly stateful?: boolean;
 }
 
-/** Options that apply only to a sandbox. */
+/** Options that apply only to the sandbox. */
 const sandboxOnly = ["network", "readable", "writable", "memoryBytes", "pidsLimit"] as const;
 const leastMemory = 33_554_432;
 const leastPids = 16;

@@ -8,16 +8,16 @@ import {
 import type { BlockFile, SupervisedPlace, Supervisor } from "@fenced/executor-kit/supervisor";
 import type { RunningSupervisor } from "./running-supervisor.ts";
 
-/** What a place has for blocks. */
+/** What a place offers to blocks. */
 interface PlaceEquipment {
   readonly languages: PlaceLanguages;
   readonly directories: SessionDirectories;
   readonly cleanupTempFiles: boolean;
-  /** All variables of a program that the caller gave these. */
+  /** Completes a program's variables, given those of the caller. */
   readonly variables: (given: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
 }
 
-/** A supervisor on this machine, in a sandbox or not, and all that blocks find there. */
+/** A supervisor on this machine, sandboxed or not, with everything that blocks find there. */
 export class LocalPlace implements SupervisedPlace {
   readonly files: DirectoryFiles;
   readonly #running: RunningSupervisor;
@@ -52,7 +52,7 @@ export class LocalPlace implements SupervisedPlace {
   }
 
   async settle(file: BlockFile | undefined): Promise<undefined> {
-    // The block may have replaced the file or locked the directory; its result counts all the same.
+    // The block may have replaced the file or locked the directory; its result counts nevertheless.
     if (file?.temporary === true) await removeOwnFile(file.path);
   }
 

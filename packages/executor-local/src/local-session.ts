@@ -41,7 +41,7 @@ export interface LocalSessionSettings {
   readonly workDirectory: string | undefined;
   readonly virtualEnv: VirtualEnv | undefined;
   readonly table: Readonly<Record<string, LanguageCommand>>;
-  /** Languages whose command the user gave. */
+  /** Languages with a command from the user. */
   readonly givenLanguages: ReadonlySet<string>;
   /** The executor's environment variables for blocks. */
   readonly env: Readonly<Record<string, string>>;
@@ -71,7 +71,7 @@ export class LocalSession implements BackendSession {
   readonly #parts: SessionParts;
   /** The main processes of all blocks so far. */
   readonly #started = new Set<number>();
-  /** Pipes that processes left behind by finished blocks still write to. */
+  /** Pipes to which processes left running by finished blocks still write. */
   readonly #leftOpen = new Set<net.Socket>();
   /** The socket over which programs call host functions. */
   #calls: Awaited<ReturnType<typeof listenForCalls>> | undefined;
@@ -118,7 +118,7 @@ export class LocalSession implements BackendSession {
     return {
       python: path.join(sessionDirectory, "functions"),
       commands: path.join(sessionDirectory, "bin"),
-      // Install packages only into an environment made for them, never into the host's own Python.
+      // Install packages only into a dedicated environment, never into the host's own Python.
       ...(this.#settings.virtualEnv ? {} : { pythonPackages: packages }),
       javascript: workDirectory,
     };
@@ -145,7 +145,7 @@ export class LocalSession implements BackendSession {
     try {
       return { ...(yield* this.#run([...language.command, codeFile], run)), codeFile };
     } finally {
-      // The block may have replaced the file or locked the directory; its result counts all the same.
+      // The block may have replaced the file or locked the directory; its result counts nevertheless.
       if (temporary) await removeOwnFile(codeFile);
     }
   }

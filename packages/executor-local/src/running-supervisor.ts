@@ -2,28 +2,28 @@ import type { Readable, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
 
-/** A process on this machine that is, or contains, a supervisor; it has just been started. */
+/** A newly started process on this machine that is, or contains, a supervisor. */
 export interface SupervisorProcess {
-  /** What messages call it: "The sandbox". */
+  /** Its name in messages: "The sandbox". */
   readonly name: string;
-  /** What to do when it is lost. */
+  /** What to do if it is lost. */
   readonly lostRemedy: string;
   readonly streams: { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable };
 
-  /** Called once its supervisor has answered. @throws BackendUnavailableError if it is not what it has to be. */
+  /** Called once its supervisor has answered. @throws BackendUnavailableError if it is not set up as required. */
   check(): Promise<void>;
 
-  /** Why it does not start, and what to do. */
+  /** Returns an error that says why it did not start, and what to do. */
   explain(cause: unknown): Error;
 
-  /** Kills it, and all that blocks have started, without waiting for that. */
+  /** Kills it and everything that blocks started, without waiting. */
   kill(): void;
 
-  /** Ends it and all that blocks have started; resolves when that is dead. */
+  /** Ends it and everything that blocks started; resolves when all of that is dead. */
   end(): Promise<void>;
 }
 
-/** What answered is not a supervisor. */
+/** The process that answered is not a supervisor, because there is no Python. */
 export class NoPython extends Error {}
 
 /** A supervisor that responds, until it is lost. */
@@ -43,7 +43,8 @@ export class RunningSupervisor {
   /**
    * Waits until the supervisor of a process responds; ends the process if it does not.
    *
-   * @throws BackendUnavailableError that says why it does not start, and what to do; `signal.reason` if it is aborted first.
+   * @throws BackendUnavailableError that says why it did not start, and what to do; `signal.reason` if it is aborted
+   * first.
    */
   static async open(started: SupervisorProcess, signal: AbortSignal): Promise<RunningSupervisor> {
     let running: RunningSupervisor | undefined;
@@ -66,12 +67,12 @@ export class RunningSupervisor {
     }
   }
 
-  /** Why no block can run by it any more; `undefined` as long as blocks can. */
+  /** Why it can no longer run blocks; `undefined` while it can. */
   get lost(): Error | undefined {
     return this.#lost;
   }
 
-  /** Calls `action` once, as soon as no block can run by it any more. */
+  /** Calls `action` once, as soon as it can no longer run blocks. */
   whenLost(action: (reason: string) => void): void {
     if (this.#lost) action(this.#lost.message);
     else this.#onLost = action;

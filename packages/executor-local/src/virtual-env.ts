@@ -31,7 +31,9 @@ export function findVirtualEnv(directory: string): VirtualEnv {
   });
 }
 
-/** The variables of programs that use a virtual environment. It takes precedence even over a `PATH` that the user gave. */
+/**
+ * The variables of programs that use a virtual environment, which takes precedence even over a `PATH` from the user.
+ */
 export function inVirtualEnv(
   env: Readonly<Record<string, string>>,
   { bin, directory }: VirtualEnv,
@@ -78,7 +80,7 @@ export async function createVirtualEnv(directory: string, options: CreateVirtual
 
 async function installPackages(packages: readonly string[], python: string, uv: string | undefined): Promise<void> {
   if (packages.length === 0) return;
-  const remedy = "Correct the requirement, or check whether the package index can be reached.";
+  const remedy = "Correct the requirement, or check that the package index can be reached.";
   const pip = await run(python, ["-m", "pip", "--version"]).then(
     () => true,
     () => false,
@@ -110,7 +112,7 @@ async function makeEnvironment(
   try {
     await orUnavailable(made, `The virtual environment could not be created in ${root}`, remedy);
   } catch (error) {
-    // Otherwise the next attempt would mistake the half-made environment for an existing one.
+    // Otherwise, the next attempt would mistake the incomplete environment for an existing one.
     await rm(path.join(root, "pyvenv.cfg"), { force: true });
     throw error;
   }

@@ -15,7 +15,7 @@ import type { SharedExecutors, SharedOptions } from "./shared-executors.ts";
 const defaultPatienceMs = 120_000;
 const defaults: SharedOptions = () => ({});
 
-/** What a case works with: the subject, what it can do, and executors that are stopped when the case is over. */
+/** The tools of a case: the subject, its capabilities, and executors that are stopped when the case is over. */
 export class CaseContext implements AsyncDisposable {
   readonly subject: ExecutorSubject;
   readonly capabilities: ExecutorCapabilities;
@@ -27,7 +27,7 @@ export class CaseContext implements AsyncDisposable {
   readonly #directories: string[] = [];
   readonly #outside: (() => Promise<unknown>)[] = [];
 
-  /** @param sharing - where cases may share executors. */
+  /** @param sharing - the executors that cases may share. */
   constructor(subject: ExecutorSubject, capabilities: ExecutorCapabilities, sharing?: SharedExecutors) {
     this.subject = subject;
     this.capabilities = capabilities;
@@ -35,7 +35,7 @@ export class CaseContext implements AsyncDisposable {
     this.language = preferredLanguage(subject, capabilities);
   }
 
-  /** The longest that one step may take. */
+  /** Time limit for one step in milliseconds. */
   get patienceMs(): number {
     return this.subject.patienceMs ?? defaultPatienceMs;
   }
@@ -46,14 +46,14 @@ export class CaseContext implements AsyncDisposable {
   }
 
   /**
-   * A started executor that another case may have used before and may use after this one, with an empty workspace: for a case
-   * that leaves nothing but files behind and begins nothing with what other cases left: variables, imported modules. A
-   * case that fails or hangs has it stopped, and the next one gets a new one.
+   * A started executor with an empty workspace that other cases may have used before and may use afterwards. For cases
+   * that leave only files behind and are not affected by what other cases left, such as variables and imported modules.
+   * After a case that fails or hangs, the executor is stopped, and the next case gets a new one.
    *
-   * Only for cases that do not depend on a fresh executor. One that is about options, life cycles, memory, hostile code or what
-   * remains creates its own, and so does one that leaves links, processes or a lost session.
+   * A case about options, life cycles, memory, hostile code or leaks must create its own executor, and so must one that
+   * leaves links, processes or a lost session.
    *
-   * @param options - gives the executor's options. Cases that give the very same function share an executor.
+   * @param options - returns the executor's options. Cases that pass the same function object share an executor.
    */
   async shared(options: SharedOptions = defaults): Promise<CodeExecutor> {
     const idle = this.#sharing?.borrow(options);
@@ -63,43 +63,50 @@ export class CaseContext implements AsyncDisposable {
     return executor;
   }
 
-  /** The same for a case that ends blocks before their time: a session with state may be lost with them, and is not shared. */
+  /**
+   * The same for a case that ends blocks early, which may lose a stateful session; so stateful executors are not
+   * shared.
+   */
   sharedUnlessStateful(): Promise<CodeExecutor> {
     return this.capabilities.stateful ? this.create() : this.shared();
   }
 
-  /** Has the executors that the case borrowed stopped with the others, as nobody knows what it did to them. */
+  /** Stops the executors that the case borrowed along with the others, since nobody knows what it did to them. */
   discardShared(): void {
     this.#borrowed.clear();
   }
 
-  /** Kills the place where an executor's code runs. A server or connection may serve shared executors, too, so they are stopped. */
+  /**
+   * Kills the place where an executor's code runs. Stops shared executors, which may use the same server or connection.
+   */
   async breakPlace(executor: CodeExecutor): Promise<void> {
     await this.#stopShared();
     await this.within("breakPlace", Promise.resolve(this.subject.breakPlace?.(executor)));
   }
 
-  /** What executors keep outside this process now. What a session has changes while it lasts, so shared executors are stopped. */
+  /**
+   * Lists what executors keep outside this process now. Stops shared executors, whose resources would change meanwhile.
+   */
   async resources(): Promise<readonly string[]> {
     if (this.subject.listResources === undefined) return [];
     await this.#stopShared();
     return this.subject.listResources();
   }
 
-  /** Has an executor stopped when the case is over. */
+  /** Makes sure that an executor is stopped when the case is over. */
   adopt(executor: CodeExecutor): CodeExecutor {
     this.#executors.add(executor);
     return executor;
   }
 
-  /** A new directory on this host that is removed when the case is over. */
+  /** Creates a directory on this host that is removed when the case is over. */
   async directory(): Promise<string> {
     const path = await realpath(await mkdtemp(join(tmpdir(), "fenced-testkit-")));
     this.#directories.push(path);
     return path;
   }
 
-  /** Makes a directory where the code runs, outside of the workspace, which is removed when the case is over. */
+  /** Creates a directory outside the workspace where the code runs. It is removed when the case is over. */
   async outside(executor: CodeExecutor): Promise<string> {
     if (this.capabilities.isolation === "none") return this.directory();
     const path = `/tmp/fenced-testkit-${randomUUID()}`;
@@ -111,7 +118,7 @@ export class CaseContext implements AsyncDisposable {
     return path;
   }
 
-  /** Runs blocks, with a deadline that only a hang can miss. */
+  /** Runs blocks with a deadline that only a hang can miss. */
   run(executor: CodeExecutor, blocks: CodeBlock | readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult> {
     return this.within("executeCodeBlocks", executor.executeCodeBlocks("code" in blocks ? [blocks] : blocks, options));
   }
@@ -132,12 +139,12 @@ export class CaseContext implements AsyncDisposable {
     return this.succeed(executor, this.language.program(...statements));
   }
 
-  /** Asserts that a promise rejects with an error of this kind, whose message says `reason`. */
+  /** Asserts that a promise rejects with an error of this kind whose message matches `reason`. */
   rejects(kind: ErrorKind, what: string, promise: PromiseLike<unknown>, reason?: RegExp): Promise<void> {
     return assertRejectsAs(kind, what, this.within(what, promise), reason);
   }
 
-  /** A promise with the subject's patience. */
+  /** Adds the subject's patience as a deadline to a promise. */
   within<T>(what: string, promise: PromiseLike<T>): Promise<T> {
     return within(this.patienceMs, what, promise);
   }
@@ -152,7 +159,7 @@ export class CaseContext implements AsyncDisposable {
     const outcomes = [...removals, ...(await this.#giveBack())];
     const stops = [...this.#executors].map((executor) => this.within("stop() after the case", executor.stop()));
     outcomes.push(...(await Promise.allSettled(stops)));
-    // Programs that should be dead may still write into them.
+    // Programs that should be dead may still write to them.
     await Promise.all(this.#directories.map((path) => rm(path, { recursive: true, force: true, maxRetries: 20 })));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
@@ -161,7 +168,7 @@ export class CaseContext implements AsyncDisposable {
     return this.within("stop() of shared executors", this.#sharing?.stop() ?? Promise.resolve());
   }
 
-  /** What cannot be given back stays among those that are stopped. */
+  /** Executors that cannot be given back stay among those to stop. */
   #giveBack(): Promise<PromiseSettledResult<void>[]> {
     const returns = [...this.#borrowed].map(async ([executor, options]) => {
       await this.within("the workspace is emptied", this.#sharing?.giveBack(options, executor) ?? Promise.resolve());

@@ -52,7 +52,7 @@ function withInherited(subject: unknown): unknown {
   return Object.fromEntries([...names].map((name): [string, unknown] => [name, valueOf(subject, name)]));
 }
 
-/** A getter may not be able to return the command yet, if a test hook starts the place that it names. */
+/** A getter may be unable to return the command before a test hook has started the place that it names. */
 function valueOf(subject: object, name: string): unknown {
   const isGetter = Object.getOwnPropertyDescriptor(subject, name)?.get !== undefined;
   return isGetter && name === "hostCommand" ? ["known when it is needed"] : Reflect.get(subject, name);

@@ -44,32 +44,32 @@ export interface ExecutorSubject {
   listResources?(): Promise<readonly string[]>;
 
   /**
-   * Kills the place where the executor's code runs, as a crash would: the container, the kernel, the connection.
-   * Resolves when it is dead. Without it, the suite does not test what happens then.
+   * Kills the place where the executor's code runs (the container, the kernel, the connection), as a crash would.
+   * Resolves when it is dead. Without this method, the suite does not test what happens then.
    */
   breakPlace?(executor: CodeExecutor): Promise<void>;
 
   /**
-   * For an executor whose `isolation` is `"remote"`: output arrives while the program runs, and a consumer that does
-   * not read makes it wait. The suite then tests this as for all others. Default: false.
+   * For an executor whose `isolation` is `"remote"`: output arrives while the program runs, and the program waits for a
+   * consumer that does not read. The suite then tests this as it does for all other executors. Default: false.
    */
   readonly live?: boolean;
 
   /**
-   * Nothing is connected to the place while no block runs, so its loss is noticed by the next call. Default: true for an
+   * Nothing is connected to the place while no block runs, so only the next call notices its loss. Default: true for an
    * executor whose `isolation` is `"remote"` and that is not `live`, else false.
    */
   readonly asksOnly?: boolean;
 
   /**
-   * The backend closes the output at the end of a block, so a process that the block leaves running cannot print any
-   * more. The suite then skips servers that log. Default: false.
+   * The backend closes the output at the end of a block, so a process that the block leaves running can no longer
+   * print. The suite then skips servers that log. Default: false.
    */
   readonly closesOutput?: boolean;
 
   /**
-   * The backend does not tell when a program that was started with `stdin: true` closes its input, so that writing to it
-   * fails only after its end. The suite then skips the case. Default: false.
+   * The backend does not report when a program started with `stdin: true` closes its input, so writing to it fails only
+   * after the program has ended. The suite then skips the case. Default: false.
    */
   readonly keepsInputOpen?: boolean;
 

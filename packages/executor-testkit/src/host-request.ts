@@ -15,7 +15,7 @@ export interface HostRequest {
   readonly end: "stop" | "exit" | "throw";
 }
 
-/** A report of a host program: one JSON text per line, after a mark that nothing else prints. */
+/** A host program's report: one JSON text per line, after a mark that nothing else prints. */
 export type HostReport =
   | { readonly type: "result"; readonly exitCode: number; readonly output: string }
   | { readonly type: "stopped"; readonly children: readonly string[] };

@@ -1,11 +1,11 @@
 import type { Need } from "./conformance-case.ts";
 import type { ChildKind, FixtureLanguage } from "./languages/fixture-language.ts";
 
-/** Every block is its own process, so the suite can control what it reads and writes, byte by byte. */
+/** Every block is its own process, so the suite can control what it reads and writes byte by byte. */
 export const processes: Need = ({ capabilities }) =>
   capabilities.stateful ? "stateful: a block is not a process of its own" : undefined;
 
-/** Programs can be started beside blocks. */
+/** Programs can be started alongside blocks. */
 export const startsPrograms: Need = ({ capabilities }) =>
   capabilities.processes === true ? undefined : "capabilities.processes is not true";
 
@@ -32,26 +32,26 @@ export const connected: Need = (kit) =>
 
 /** The place where code runs can be killed. */
 export const breakable: Need = ({ subject }) =>
-  subject.breakPlace ? undefined : "the subject says not how to kill the place where the code runs (`breakPlace`)";
+  subject.breakPlace ? undefined : "the subject does not say how to kill the place where the code runs (`breakPlace`)";
 
-/** A process that a block leaves running may go on printing. */
+/** A process that a block leaves running can keep printing. */
 export const keepsOutput: Need = ({ subject }) =>
   subject.closesOutput === true ? "the backend closes the output of a process that outlives its block" : undefined;
 
-/** The backend tells when a program closes its input. */
+/** The backend reports when a program closes its input. */
 export const seesClosedInput: Need = ({ subject }) =>
-  subject.keepsInputOpen === true ? "the backend does not tell when a program closes its input" : undefined;
+  subject.keepsInputOpen === true ? "the backend does not report when a program closes its input" : undefined;
 
 /** The block is in a file on this host, which `codeFile` names. */
 export const codeFile: Need = ({ capabilities }) => {
   if (capabilities.stateful) return "stateful: blocks are not started from files";
-  return capabilities.isolation === "remote" ? 'isolation is "remote": blocks are files of another host' : undefined;
+  return capabilities.isolation === "remote" ? 'isolation is "remote": blocks are files on another host' : undefined;
 };
 
-/** A block can be ended without ending its session and what else runs there. */
+/** A block can be ended without ending its session and everything else that runs there. */
 export const staysInSession: Need = ({ capabilities }) =>
   capabilities.isolation === "remote" && capabilities.stateful
-    ? 'isolation is "remote": ending a block may take the session with it'
+    ? 'isolation is "remote": ending a block may end the session, too'
     : undefined;
 
 /** Processes of the blocks are processes of this host. */
@@ -59,13 +59,13 @@ export const onHost: Need = ({ capabilities }) =>
   capabilities.isolation === "none" ? undefined : `isolation is "${capabilities.isolation}"`;
 
 /** The workspace can be a directory of this host. */
-export const workDir: Need = ({ subject }) => (subject.takesWorkDir ? undefined : "the executor takes no workDir");
+export const workDir: Need = ({ subject }) => (subject.takesWorkDir ? undefined : "the executor has no option workDir");
 
 /** Changes that a program makes to its files can be seen on this host without the executor. */
 export const visibleOnHost: Need = (kit) =>
   onHost(kit) === undefined || kit.subject.takesWorkDir
     ? undefined
-    : "nothing that a block does can be seen from this host without the executor";
+    : "this host cannot see what a block does without the executor";
 
 /** The executor runs a language. */
 export const language =

@@ -21,7 +21,7 @@ export async function runExecutorHost(
   create: (options: CommonExecutorOptions) => CodeExecutor | Promise<CodeExecutor>,
 ): Promise<void> {
   const request = readRequest();
-  // Not earlier, because what loads this program may keep temporary files of its own.
+  // Not set earlier, because whatever loads this program may keep its own temporary files.
   for (const name of ["TMPDIR", "TMP", "TEMP"]) process.env[name] = request.temporary;
   const before = await childProcesses();
 
@@ -41,7 +41,7 @@ function readRequest(): HostRequest {
   Reflect.deleteProperty(process.env, hostRequestVariable);
   if (isHostRequest(request)) return request;
   throw new Error(
-    `The suite starts this program with a request in ${hostRequestVariable}; on its own it does nothing.`,
+    `The suite starts this program with a request in ${hostRequestVariable}; it does nothing on its own.`,
   );
 }
 
@@ -66,7 +66,7 @@ async function childrenThatStay(before: ReadonlyMap<number, string>): Promise<st
 async function childProcesses(): Promise<Map<number, string>> {
   const children = new Map<number, string>();
   if (process.platform === "win32") return children;
-  // Any process of the machine may have megabytes of arguments.
+  // Any process on the machine may have megabytes of arguments.
   const limit = { maxBuffer: 268_435_456 };
   const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid=,stat=,args="], limit);
   for (const line of stdout.split("\n")) {

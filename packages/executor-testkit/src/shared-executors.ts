@@ -1,28 +1,33 @@
 import type { CodeExecutor } from "@fenced/core";
 import type { CommonExecutorOptions } from "./common-executor-options.ts";
 
-/** Gives the options of executors that cases share; the function itself is what tells these executors from others. */
+/** Returns the options of executors that cases share; the function object itself identifies these executors. */
 export type SharedOptions = () => CommonExecutorOptions;
 
-/** Started executors that cases borrow, one case at a time: a case beside another one gets another executor. */
+/**
+ * Started executors that cases borrow. Only one case at a time uses an executor; concurrent cases get different ones.
+ */
 export class SharedExecutors {
   readonly #idle = new Map<SharedOptions, CodeExecutor[]>();
   #ended = false;
 
-  /** One that no case has now, started and with an empty workspace; `undefined` if there is none. */
+  /** Returns a started executor with an empty workspace that no case is using; `undefined` if there is none. */
   borrow(options: SharedOptions): CodeExecutor | undefined {
     return this.#idle.get(options)?.pop();
   }
 
-  /** Takes an executor back, or a new one in, for the next case: as it was when it was started, but for its variables. */
+  /**
+   * Takes back an executor, or accepts a new one, for the next case: in its state after the start, except for
+   * variables.
+   */
   async giveBack(options: SharedOptions, executor: CodeExecutor): Promise<void> {
     await emptyWorkspace(executor);
-    // A case that its runner gave up may end after all others.
+    // A case that its runner has given up may end after all others.
     if (this.#ended) return executor.stop();
     this.#idle.set(options, [...(this.#idle.get(options) ?? []), executor]);
   }
 
-  /** Stops those that no case has. Cases that follow get new ones. */
+  /** Stops executors that no case is using. Later cases get new ones. */
   async stop(): Promise<void> {
     const executors = [...this.#idle.values()].flat();
     this.#idle.clear();
@@ -30,7 +35,7 @@ export class SharedExecutors {
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
-  /** The same after the last case. */
+  /** Does the same after the last case. */
   end(): Promise<void> {
     this.#ended = true;
     return this.stop();

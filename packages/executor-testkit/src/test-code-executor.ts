@@ -13,9 +13,9 @@ const stepsPerCase = 5;
 const defaultPatienceMs = 120_000;
 
 /**
- * Defines the conformance suite for an executor: all that "what every executor does" promises and that can be checked
- * from outside. The suite reads the executor's `capabilities` after a start to know what must hold; a case that does
- * not apply is reported as skipped, with the reason.
+ * Defines the conformance suite for an executor: everything that "what every executor does" promises and that can be
+ * checked from outside. The suite reads the executor's `capabilities` after a start to know what must hold; a case that
+ * does not apply is reported as skipped, with the reason.
  *
  * @throws InvalidInputError if a part of the subject or an option is unknown or wrong, or `options.groups` is empty or
  * names a group that does not exist.
@@ -99,7 +99,7 @@ async function runCase(conformanceCase: ConformanceCase, kit: CaseContext, conte
     await conformanceCase.run(kit);
   } catch (error) {
     kit.discardShared();
-    // What went wrong first says more than what then could not be cleaned up.
+    // The first error says more than a failed clean-up after it.
     await kit[Symbol.asyncDispose]().catch(() => {});
     throw error;
   }

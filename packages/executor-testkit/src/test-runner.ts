@@ -1,4 +1,4 @@
-/** What a test gets from its runner: the way to say that it does not apply here. */
+/** What a test gets from its runner: a way to report that it does not apply. */
 export interface TestRunnerContext {
   /** Reports the test as skipped, with the reason. May throw, as vitest's does, or return, as that of `node:test` does. */
   skip(reason?: string): void;
@@ -6,9 +6,9 @@ export interface TestRunnerContext {
 
 /** How one test is run. */
 export interface TestOptions {
-  /** The longest that it may take, in milliseconds. */
+  /** Time limit in milliseconds. */
   readonly timeout: number;
-  /** Only set if the suite's option `concurrent` is: the test may run beside its neighbours that have it too. */
+  /** Only set if the suite's option `concurrent` is: the test may run alongside other tests that have it. */
   readonly concurrent?: true;
 }
 

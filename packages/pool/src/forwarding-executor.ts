@@ -121,7 +121,7 @@ class ForwardingProcesses implements ExecutorProcesses {
   start(options: ProcessOptions): Promise<RunningProcess> {
     return this.#target.use(async ({ processes }) => {
       if (processes) return processes.start(options);
-      throw new InvalidInputError("Programs cannot be started beside blocks here", {
+      throw new InvalidInputError("Programs cannot be started alongside blocks here", {
         remedy: "Create executors whose `capabilities.processes` is true.",
       });
     }, options.signal);

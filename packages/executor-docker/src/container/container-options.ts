@@ -16,8 +16,8 @@ export const workspacePath = "/workspace";
 export const ownerLabel = "fenced.executor";
 
 /**
- * The command of a container that outlives this program. Its input stays open, so it waits forever without any program
- * that an image may lack.
+ * The command of a container that outlives this program. Its input stays open, so it waits forever without needing any
+ * program that an image may lack.
  */
 const keeperCommand: readonly string[] = ["sh", "-c", "while read -r line; do :; done"];
 
@@ -46,7 +46,7 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
     ...(plan.user === undefined ? {} : { User: plan.user }),
     WorkingDir: workspacePath,
     Labels: { ...options.labels, [ownerLabel]: plan.owner },
-    // The supervisor's input ends with this program, and the container ends with that input.
+    // When this program ends, so does the supervisor's input, and with it the container.
     OpenStdin: true,
     StdinOnce: leashed,
     AttachStdin: leashed,
@@ -115,7 +115,7 @@ export interface ContainerNetwork {
   readonly mode: string | undefined;
   /** The hosts that the container can reach, through a proxy in this process. */
   readonly policy?: AllowedNetwork;
-  /** The user did not ask for the policy: a container that cannot carry it has no network instead. */
+  /** The policy is only the default, so a container that cannot enforce it gets no network instead. */
   readonly byDefault?: true;
 }
 
@@ -124,7 +124,7 @@ export function containerNetwork(options: DockerExecutorOptions): ContainerNetwo
   const { network, dockerNetwork, extraHosts, hardened = true } = options;
   if (network === "none") return { mode: "none" };
   if (typeof network === "object") return { mode: "none", policy: network };
-  // `extraHosts` means nothing without a network of the container's own.
+  // `extraHosts` has no effect unless the container has a network.
   const open = network === "open" || dockerNetwork !== undefined || extraHosts !== undefined || !hardened;
   if (open) return { mode: dockerNetwork };
   return { mode: "none", policy: { allow: packageIndexes }, byDefault: true };

@@ -31,7 +31,7 @@ export interface ContainerWorkspace {
   settle(): Promise<string | undefined>;
 }
 
-/** A work directory that host and container share. */
+/** A work directory that the host and the container share. */
 export class BoundWorkspace implements ContainerWorkspace {
   readonly #directories: SessionDirectories;
 
@@ -58,17 +58,17 @@ export class BoundWorkspace implements ContainerWorkspace {
   }
 }
 
-/** What a container has for blocks. */
+/** What a container offers to blocks. */
 export interface ContainerEquipment {
   readonly workspace: ContainerWorkspace;
   readonly languages: PlaceLanguages;
   /** Variables that tell programs where the proxy is, if there is one. */
   readonly networkVariables: Readonly<Record<string, string>>;
-  /** Somebody else created the container, so it is neither ended nor removed. */
+  /** True if somebody else created the container, so it is neither ended nor removed. */
   readonly foreign: boolean;
 }
 
-/** A container, and all that blocks find in it. */
+/** A container, with everything that blocks find in it. */
 export class ContainerPlace implements SupervisedPlace {
   readonly #container: RunningContainer;
   readonly #equipment: ContainerEquipment;
@@ -96,7 +96,7 @@ export class ContainerPlace implements SupervisedPlace {
     return this.#equipment.workspace.files;
   }
 
-  /** The caller's override those that tell programs where the proxy is. */
+  /** The caller's variables override those that tell programs where the proxy is. */
   variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     return { ...this.#equipment.networkVariables, ...given };
   }
@@ -121,17 +121,17 @@ export class ContainerPlace implements SupervisedPlace {
     return this.#container.end(true);
   }
 
-  /** Removes what is left of a container that is lost. Never rejects. */
+  /** Removes what is left of a lost container. Never rejects. */
   async discard(): Promise<void> {
     if (!this.#equipment.foreign) await this.end().catch(() => {});
   }
 
-  /** `leave` leaves it running. */
+  /** True if `leave` keeps the container running. */
   get kept(): boolean {
     return this.#options.stopContainer === false || this.#equipment.foreign;
   }
 
-  /** Ends and removes the container, or leaves it behind without anything that blocks started, as the options say. */
+  /** Depending on the options, ends and removes the container, or keeps it without anything that blocks started. */
   async leave(): Promise<void> {
     const { autoRemove = true } = this.#options;
     const { workspace, foreign } = this.#equipment;
@@ -143,21 +143,22 @@ export class ContainerPlace implements SupervisedPlace {
     await workspace.settle();
     if (!this.kept) {
       await container.end(autoRemove);
-      if (!autoRemove) warnKept(container.name, "is kept, ended");
+      if (!autoRemove) warnKept(container.name, "was stopped and kept");
       return;
     }
     try {
       await container.runner.reset();
     } finally {
-      // Detach even from a supervisor that code has stopped: if it resumes, the end of its input makes it end everything.
+      // Detach even from a supervisor that code has stopped: if it resumes, it notices that its input has ended and
+      // ends everything.
       container.detach();
     }
-    if (!foreign) warnKept(container.name, "runs on");
+    if (!foreign) warnKept(container.name, "keeps running");
   }
 }
 
 function warnKept(name: string, how: string): void {
-  process.emitWarning(`The container ${name} ${how}, as the executor's options say.`, {
+  process.emitWarning(`The container ${name} ${how}, as configured in the executor's options.`, {
     code: "FENCED_DOCKER_KEPT",
     detail: `Use it again with \`containerName: "${name}", reuse: true\`, or remove it: docker rm --force --volumes ${name}`,
   });

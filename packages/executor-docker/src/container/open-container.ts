@@ -21,7 +21,7 @@ import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 import { containerNetwork, containerOptions, defaultImage, ownerLabel, workspacePath } from "./container-options.ts";
 import { RunningContainer } from "./running-container.ts";
 
-/** What a session's containers have in common. */
+/** Settings that all containers of a session share. */
 export interface ContainerRequest {
   readonly options: DockerExecutorOptions;
   /** The executor's id. */
@@ -40,17 +40,17 @@ export interface ContainerRequest {
 /** A container that is ready for blocks. */
 export interface OpenContainer {
   readonly container: RunningContainer;
-  /** How the work directory gets into the container. */
+  /** How the work directory is provided in the container. */
   readonly kind: "bind" | "volume";
-  /** Somebody else created it, so it is neither ended nor removed. */
+  /** True if somebody else created it, so it is neither ended nor removed. */
   readonly foreign: boolean;
-  /** It has a network of its own. */
+  /** True if it has its own network. */
   readonly hasNetwork: boolean;
 }
 
 /**
  * Opens the container to reuse, or creates one. If the daemon sees the same file system as this process, which is
- * tested and not assumed, the work directory is mounted into it; otherwise a volume takes its place.
+ * tested rather than assumed, the work directory is mounted into the container; otherwise, a volume is used instead.
  *
  * @throws BackendUnavailableError if no container can be started.
  */
@@ -63,16 +63,16 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
     signal.throwIfAborted();
     if (FencedError.isInstance(cause)) throw cause;
     throw new BackendUnavailableError(
-      `No container of the image "${imageOf(request)}" could be started: ${dockerReason(cause)}`,
+      `A container of the image "${imageOf(request)}" could not be started: ${dockerReason(cause)}`,
       {
-        remedy: "Correct the option that the daemon complains about, or check whether it can start containers at all.",
+        remedy: "Correct the option that the daemon complains about, or check whether it can start any containers.",
         cause,
       },
     );
   }
 }
 
-/** The container with its main process, and whether it runs. */
+/** Details of a container, such as its main process and whether it is running. */
 type ContainerInfo = Awaited<ReturnType<Container["inspect"]>>;
 
 async function findContainer({ daemon, name }: ContainerRequest): Promise<ContainerInfo | undefined> {
@@ -111,7 +111,10 @@ async function openExisting(
   }
 }
 
-/** A container's network is fixed when it is created. By default it stays as it is. */
+/**
+ * Checks that the network of a container to reuse fits the policy, since it is fixed at creation. Without an explicit
+ * policy, any network is accepted.
+ */
 function checkNetwork(
   options: DockerExecutorOptions,
   { Name: name, HostConfig: { NetworkMode: mode } }: ContainerInfo,
@@ -120,7 +123,7 @@ function checkNetwork(
   if (wanted !== "none" || mode === "none" || byDefault) return;
   throw new InvalidInputError(
     `The container ${name.replace("/", "")} has a network (${mode}), so a network policy cannot be enforced`,
-    { remedy: `Create it with \`docker run --network none\`, choose another one, or set \`network: "open"\`.` },
+    { remedy: `Create it with \`docker run --network none\`, choose another container, or set \`network: "open"\`.` },
   );
 }
 
@@ -208,7 +211,7 @@ async function createWithImage(
   const image = { image: imageOf(request), pull: options.pull ?? "missing", onProgress: options.onPullProgress };
   if (image.pull === "always") await ensureImage(daemon.docker, image, signal);
   try {
-    // Only inspect the image if the daemon turns out to lack it.
+    // Inspect the image only if the daemon turns out to lack it.
     return await leash
       .creating(() => RunningContainer.create(daemon, create))
       .catch(async (error: unknown) => {
@@ -258,7 +261,7 @@ async function isSame(directories: SessionDirectories, probe: string, container:
   return container.inventory.probe === probeQuestion && (await directories.readOwn(probe)) === `${probeQuestion}r`;
 }
 
-/** Only the text of the daemon's error tells that the directory to mount is missing or not shared. */
+/** True if the directory to mount is missing or not shared, which only the text of the daemon's error tells. */
 function isMissingSource(error: unknown): boolean {
   const known = /bind source path does not exist|no such file or directory|not shared from the host|mounts denied/i;
   return statusCode(error) !== undefined && known.test(dockerReason(error)) && !/exec:/.test(dockerReason(error));

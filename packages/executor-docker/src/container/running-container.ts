@@ -23,7 +23,8 @@ export interface ContainerEntry {
   /** `"main"` if the supervisor is the container's main process; otherwise the command to start it with `exec`. */
   readonly supervisor: "main" | { readonly command: readonly string[] };
   /**
-   * The container ends with the connection to its main process, which must stay open even if nothing is sent over it.
+   * True if the container ends with the connection to its main process, which must then stay open even if nothing is
+   * sent over it.
    */
   readonly leashed: boolean;
   /** A directory of the session in the container. */
@@ -38,10 +39,10 @@ export interface ContainerEntry {
 }
 
 const removeMs = 20_000;
-/** Seconds of silence after which a daemon counts as hung: a local one, and one across a network. */
+/** Seconds of silence after which a daemon counts as hung: for a local one, and for one across a network. */
 const [patience, remotePatience] = [5, 10];
 
-/** A container whose supervisor responds, and which is monitored. */
+/** A monitored container whose supervisor responds. */
 export class RunningContainer {
   readonly id: string;
   readonly name: string;
@@ -63,8 +64,8 @@ export class RunningContainer {
     this.#container = container;
     this.id = container.id;
     this.name = name;
-    // Wait from before the start, to catch a container that ends right after it. The answer is all that a removed
-    // container ever reports.
+    // Start waiting before the container starts, to catch one that ends at once. This is all that a removed container
+    // ever reports.
     this.#ended = container.wait({ condition: "next-exit", abortSignal: this.#watch.signal }).then(
       ({ StatusCode: code }: { StatusCode: number }) => {
         this.#lose();
@@ -83,7 +84,7 @@ export class RunningContainer {
    * @throws the daemon's error.
    */
   static async create(daemon: Daemon, options: ContainerCreateOptions): Promise<Container> {
-    // Passed separately, because the client would otherwise put all the options into the URL as well.
+    // Passed separately, because the client would otherwise also put all options into the URL.
     const request: ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
       _query: { name: options.name },
       _body: options,
@@ -92,7 +93,7 @@ export class RunningContainer {
     try {
       return await answered(created, "container create");
     } catch (error) {
-      // If the daemon answers too late, it has still created the container.
+      // If the daemon answers too late, it has created the container anyway.
       created.then(removeContainer).catch(() => {});
       throw error;
     }
@@ -120,12 +121,12 @@ export class RunningContainer {
     }
   }
 
-  /** Why no block can run in it any more; `undefined` as long as blocks can. */
+  /** Why blocks can no longer run in it; `undefined` while they can. */
   get lost(): Error | undefined {
     return this.#lost;
   }
 
-  /** Calls `action` once, as soon as it is known why no block can run in it any more. */
+  /** Calls `action` once, as soon as it is known why blocks can no longer run in it. */
   whenLost(action: (reason: string) => void): void {
     if (this.#lost) action(this.#lost.message);
     else this.#onLost = action;
@@ -136,12 +137,12 @@ export class RunningContainer {
     return this.#started.runner;
   }
 
-  /** What the supervisor found in the container. */
+  /** The supervisor's inventory of the container. */
   get inventory(): SupervisorInventory {
     return this.#started.inventory;
   }
 
-  /** Disconnects from the container: its supervisor ends, and with it a container that is not to be kept. */
+  /** Disconnects from the container: its supervisor ends, and with it the container unless it is kept. */
   detach(): void {
     this.#detach();
   }
@@ -155,7 +156,7 @@ export class RunningContainer {
       await Promise.race([this.#ended, sleep(removeMs, undefined, { ref: false })]);
     } catch (cause) {
       throw new BackendUnavailableError(`The container ${this.name} could not be removed: ${dockerReason(cause)}`, {
-        remedy: `When the daemon answers again, make sure that it is gone: docker rm --force --volumes ${this.name}`,
+        remedy: `When the daemon answers again, make sure that the container is gone: docker rm --force --volumes ${this.name}`,
         cause,
       });
     } finally {
@@ -179,7 +180,7 @@ export class RunningContainer {
     const { inventory, supervisor: answer } = await connectSupervisor(splitOutputs(stream), options).catch(
       async (error: unknown) => {
         signal.throwIfAborted();
-        // The stream says only that it ended, and a killed supervisor could not report why.
+        // The stream only shows that it ended, and a killed supervisor cannot report why.
         throw (await this.#whyKilled()) ?? error;
       },
     );

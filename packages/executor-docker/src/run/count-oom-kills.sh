@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Prints how many processes of this container the kernel has killed because memory ran out; prints nothing if that is unknown.
+# Prints how many processes of this container the kernel has killed for lack of memory; prints nothing if that is unknown.
 for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
   [ -r "$file" ] || continue
   while read -r name count; do

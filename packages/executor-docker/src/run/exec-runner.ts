@@ -12,10 +12,10 @@ const startProgram: string = readFileSync(new URL("./start-block.sh", import.met
 const killProgram: string = readFileSync(new URL("./kill-processes.sh", import.meta.url), "utf8");
 const countProgram: string = readFileSync(new URL("./count-oom-kills.sh", import.meta.url), "utf8");
 
-/** A program as far as the daemon's `exec` can run it, too: its file is there already. */
+/** A program for the daemon's `exec`; its file must already exist. */
 type ExecutedProgram = Omit<SupervisedProgram, "file">;
 
-/** Runs the programs of one container. What is optional is absent without a supervisor. */
+/** Runs the programs of one container. Without a supervisor, the optional members are absent. */
 export type BlockRunner = PlaceRunner &
   Pick<Supervisor, "direct" | "fail"> &
   Partial<Pick<Supervisor, "openNetwork" | "connect">>;
@@ -34,8 +34,8 @@ export interface ExecContext {
 }
 
 /**
- * Runs blocks in a container whose image has no Python, each with an `exec` of the daemon, which takes several times as
- * long as a supervisor. The daemon cannot end an `exec`, so another `exec` finds and kills the block's processes.
+ * Runs blocks in a container whose image has no Python, each with an `exec` of the daemon, which is several times
+ * slower than a supervisor. The daemon cannot end an `exec`, so another `exec` finds and kills the block's processes.
  */
 export class ExecRunner implements BlockRunner {
   readonly direct = false;
@@ -128,7 +128,7 @@ export class ExecRunner implements BlockRunner {
       this.#streams.add(stream);
       return stream;
     } catch (cause) {
-      // The container's monitor reports the end more precisely; give it time.
+      // Give the container's monitor, which reports the end more precisely, time to do so.
       await sleep(200);
       this.#assertThere();
       throw new BackendUnavailableError(`The block could not be started in the container: ${dockerReason(cause)}`, {
@@ -183,7 +183,7 @@ class ExecStream {
       demultiplexer.push(chunk);
       if (this.#output.waiting > highWaterMark) stream.pause();
     });
-    // The program does not read its input, or the connection broke: the end tells how it went.
+    // The program does not read its input, or the connection broke; its end shows which.
     stream.on("error", () => {});
     const finish = (): void => void this.#finish();
     stream.once("end", finish);
@@ -203,7 +203,7 @@ class ExecStream {
       });
     } finally {
       this.#over = true;
-      // What the program left running may keep writing: read and drop it until the container or the process ends.
+      // What the program left running may keep writing; read and drop that until the container or the process ends.
       this.#stream.resume();
     }
   }

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2086 # lists of numbers
-# Kills, in a container without a supervisor, either all processes that carry a mark in their environment ($1 is NAME=value) with
-# their sessions and descendants, or, if $1 is empty, all processes except those that the other arguments name. Stops them
-# first, so that none of them can start another one meanwhile.
+# Kills processes in a container without a supervisor: either all those with a mark in their environment ($1 is NAME=value), with
+# their sessions and descendants, or, if $1 is empty, all except those that the other arguments name. Stops them first, so that
+# none of them can start another one meanwhile.
 mark=$1
 shift
 spared=" 1 $$ $* "

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Becomes the command behind $1, the session's directory, in which a user without a home gets one.
+# Becomes the command after $1. $1 is the session's directory, in which a user without a home directory gets one.
 if [ -z "$HOME" ] || [ "$HOME" = / ] || [ ! -w "$HOME" ]; then export HOME="$1/home"; fi
 shift
 exec "$@"

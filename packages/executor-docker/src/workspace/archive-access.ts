@@ -63,7 +63,7 @@ export class ArchiveAccess implements RemoteFileAccess {
     try {
       await this.#archive.put(workspacePath, [...entries, { name: parts.join("/"), content }]);
     } catch (error) {
-      // A partial file must not pass for a complete one.
+      // A partial file must not be mistaken for a complete one.
       await removeInContainer(this.#container, place).catch(() => {});
       throw error;
     }
@@ -77,10 +77,10 @@ export class ArchiveAccess implements RemoteFileAccess {
 }
 
 /**
- * Removes a file or directory with a program in the container, since the daemon's API cannot.
+ * Removes a file or directory with a program in the container, since the daemon's API cannot do that.
  *
- * @throws InvalidInputError if the program fails, BackendUnavailableError if it does not end: the code may have stopped
- * it.
+ * @throws InvalidInputError if the program fails, BackendUnavailableError if it does not end, because code may have
+ * stopped it.
  */
 export async function removeInContainer({ inventory, runner }: RunningContainer, place: string): Promise<void> {
   const { programs } = inventory;
@@ -112,7 +112,9 @@ function notRemoved(place: string, late: boolean, said: string): Error {
   });
 }
 
-/** @throws InvalidInputError for a name that no file system accepts; the daemon would report only that it failed. */
+/**
+ * @throws InvalidInputError for a name that no file system accepts, for which the daemon would only report a failure.
+ */
 function usable(relative: string): string {
   if (relative.split("/").every((part) => Buffer.byteLength(part) <= longestName)) return relative;
   throw new InvalidInputError(`The file system rejects the name: ${JSON.stringify(relative.slice(0, 100))}`, {

@@ -62,7 +62,7 @@ export class ContainerArchive {
       place = `${place}/${part}`;
       if (last === "keep" && index === parts.length - 1) break;
       const info = await this.info(place);
-      // The daemon would report only that it failed.
+      // The daemon would only report a failure.
       const leaf = info?.kind === "file" || info?.kind === "other";
       if (leaf && index < parts.length - 1) throw notThere(relative);
       if (info?.kind !== "link") continue;
@@ -94,7 +94,7 @@ export class ContainerArchive {
   async *entries(absolute: string, milliseconds: number = Infinity): AsyncGenerator<ContainerEntry, void, void> {
     const stream = await answered(this.#container.getArchive({ path: absolute }), "archive get");
     const extraction = extract();
-    // An error of the stream ends the extraction, which passes it on to its reader.
+    // Pass an error of the stream on to the reader of the extraction.
     stream.on("error", (error: Error) => extraction.destroy(error));
     const progress: Progress = { moved: true, excused: () => stream.isPaused() };
     const watch = watchProgress(progress, milliseconds, (error) => extraction.destroy(error));
@@ -155,7 +155,7 @@ export class ContainerArchive {
         archive.entry({ ...entry, type: "directory", mode: 0o755 });
         continue;
       }
-      // A file may change while it is copied, so the header of a small one states the size that was actually read.
+      // A file may change while it is copied, so the header of a small file states the size that was actually read.
       const known = content.size <= smallBytes ? await gather(content) : content;
       const sink = archive.entry({ ...entry, type: "file", mode: 0o644, size: known.size });
       // Errors also reject `once`, or are thrown below.

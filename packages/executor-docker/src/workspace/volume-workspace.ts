@@ -30,7 +30,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
   readonly #running: RunningContainer;
   readonly #directories: SessionDirectories;
   readonly #hostFiles: DirectoryFiles;
-  /** The files that both sides have, with their state when they were copied. */
+  /** Files that exist on both sides, with their state when they were copied. */
   readonly #copied = new Map<string, string>();
   #settling: Promise<string | undefined> = Promise.resolve(undefined);
   #waiting: Promise<string | undefined> | undefined;
@@ -57,7 +57,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
     await this.settle();
   }
 
-  /** Reads the file through descriptors, because another executor's code may share the directory. */
+  /** Reads the file through descriptors, because another executor's code may use the same directory. */
   #onHost(file: string, size: number): FileContent {
     const read = (): AsyncIterable<Uint8Array> => firstBytes(this.#hostFiles.content(file), size);
     return { size, [Symbol.asyncIterator]: () => read()[Symbol.asyncIterator]() };
@@ -68,8 +68,8 @@ export class VolumeWorkspace implements ContainerWorkspace {
     try {
       await this.#archive.put("/", [{ name: workspacePath.slice(1) }]);
     } catch {
-      // Nothing can be written next to the volume if the root file system is read-only; then root opens the volume to
-      // all users.
+      // Fails if the root file system is read-only, since the archive goes to `/`; root then makes the volume writable
+      // for all users.
       const exec = await this.#container.exec({
         Cmd: ["chmod", "1777", workspacePath],
         User: "0:0",
@@ -101,7 +101,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
       if (FencedError.isInstance(cause)) throw cause;
       throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
         remedy:
-          "Make room with `files.list()` and `files.remove()` if its disk is full, and check that it is writable.",
+          "If the disk is full, make room with `files.list()` and `files.remove()`; also check that the directory is writable.",
         cause,
       });
     }
@@ -114,7 +114,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
 
   async settle(): Promise<string | undefined> {
     if (!this.#directories.given) return undefined;
-    // A block that ends during a copy waits for the next one, together with all others that end meanwhile.
+    // A block that ends during a copy waits for the next copy, together with all others that end meanwhile.
     this.#waiting ??= this.#settling.then(() => {
       this.#waiting = undefined;
       this.#settling = this.#copyBack();

@@ -116,7 +116,7 @@ describe("code in a container", needs("jupyterDocker"), () => {
     const workDir = path.join(directory, "work");
     const server = new DockerJupyterServer({ baseImage: jupyterImage, workDir });
     await using executor = new JupyterCodeExecutor({ server, outputDir: path.join(workDir, "plots") });
-    await expect(executor.start()).rejects.toThrow(/outside of the server's `workDir`/);
+    await expect(executor.start()).rejects.toThrow(/outside the server's `workDir`/);
   });
 });
 

@@ -6,7 +6,7 @@ import { errorCode } from "../workspace/pinned-directory.ts";
 import { mimeBundle, plainText } from "./mime-bundle.ts";
 import { assertApart, OutputDirectory } from "./output-directory.ts";
 
-/** An output as kernels send it. */
+/** A rich output as kernels send it. */
 export interface RichOutput {
   readonly data: unknown;
   /** The kernel's name for a display that it may update. */
@@ -14,12 +14,12 @@ export interface RichOutput {
   readonly isUpdate: boolean;
 }
 
-/** What one block may show: rich outputs, updates included, and bytes of them. */
+/** Limits for one block: the number of rich outputs, updates included, and their bytes. */
 const [mostDisplays, mostBytes] = [10_000, 268_435_456];
-/** How many displays of earlier blocks can still be updated, and how long their names may be. */
+/** How many earlier displays can still be updated, and the maximum length of their ids. */
 const [mostNamed, longestId] = [10_000, 1000];
 
-/** File name endings of the types that are saved. Text for reading is not saved. */
+/** File extensions of the types that are saved; `text/plain` is not. */
 const endings: ReadonlyMap<string, string> = new Map([
   ["image/png", "png"],
   ["image/jpeg", "jpg"],
@@ -40,11 +40,11 @@ const endings: ReadonlyMap<string, string> = new Map([
 /** If the same picture comes in several of these formats, only the first becomes a file. */
 const pictures = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
 
-/** Saves a session's rich outputs, and knows which of them may still be updated. */
+/** Saves a session's rich outputs, and keeps track of those that may still be updated. */
 export class DisplayBoard {
   readonly #outputDir: string | undefined;
   #directory: Promise<OutputDirectory> | undefined;
-  /** Display ids to the names of their files. A later block may update a display of an earlier one. */
+  /** Maps display ids to file names, since a later block may update an earlier block's display. */
   readonly #names = new Map<string, string>();
 
   private constructor(outputDir: string | undefined) {
@@ -54,7 +54,7 @@ export class DisplayBoard {
   /**
    * @param outputDir - where to save; created if missing. Default: a temporary directory, created when there is
    * something to save.
-   * @param bound - a directory of this host that code can change, although it has no access to the rest of the host.
+   * @param bound - a directory of this host that otherwise isolated code can change.
    * @throws InvalidInputError if outputs would be saved where that code can change them.
    */
   static async open(outputDir: string | undefined, bound: string | undefined): Promise<DisplayBoard> {
@@ -69,7 +69,7 @@ export class DisplayBoard {
     return new BlockDisplays(this);
   }
 
-  /** The name of an output's files, without an ending: a new one, or that of the display that it updates. */
+  /** The name of an output's files, without the extension: a new one, or that of the display that it updates. */
   nameOf({ displayId, isUpdate }: RichOutput): string {
     const known = displayId === undefined ? undefined : this.#names.get(displayId);
     const name = isUpdate && known !== undefined ? known : `display-${randomUUID().slice(0, 13)}`;
@@ -81,7 +81,7 @@ export class DisplayBoard {
     return name;
   }
 
-  /** Saves a bundle, one file per type that is saved; returns their absolute paths. */
+  /** Saves a bundle as one file for each supported type; returns their absolute paths. */
   async save(bundle: MimeBundle, name: string): Promise<string[]> {
     const files: string[] = [];
     const picture = pictures.find((type) => Object.hasOwn(bundle, type));
@@ -108,7 +108,7 @@ export class DisplayBoard {
   }
 }
 
-/** Turns the rich outputs of one block into events, within bounds. */
+/** Turns the rich outputs of one block into events, within limits. */
 export class BlockDisplays {
   readonly #board: DisplayBoard;
   /** The newest state of each display of this block, by the name of its files. */
@@ -127,9 +127,9 @@ export class BlockDisplays {
   }
 
   /**
-   * The events of an output: its text as a terminal shows it, and all of it as a display.
+   * The events for an output: its text as a terminal would show it, and the whole output as a display.
    *
-   * @param options - `printed`: the text is in the output already.
+   * @param options - `printed`: the text has already been printed.
    */
   async events(output: RichOutput, { printed = false }: { readonly printed?: boolean } = {}): Promise<BlockEvent[]> {
     const data = mimeBundle(output.data);
@@ -165,7 +165,7 @@ export class BlockDisplays {
   }
 }
 
-/** Vendors' JSON types keep their names: `application/vnd.plotly.v1+json` makes `plotly.json`. */
+/** Vendor-specific JSON types keep their names: `application/vnd.plotly.v1+json` becomes `plotly.json`. */
 function endingOf(type: string): string | undefined {
   const known = endings.get(type);
   if (known !== undefined) return known;

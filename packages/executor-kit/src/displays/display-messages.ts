@@ -1,24 +1,24 @@
-/** No message is longer; anything longer was written by something else. */
+/** Maximum length of a message; anything longer is forged. */
 const longestMessage = 67_108_864;
 
-/** What an interpreter says beside its output. */
+/** What an interpreter sends in addition to its output. */
 export type DisplayMessage =
   | { readonly clear: true; readonly wait: boolean }
   | { readonly data: unknown; readonly displayId?: string; readonly isUpdate: boolean };
 
-/** What a block wrote where only displays go is none. */
+/** Code wrote something other than a display to the display channel. */
 export class ForgedDisplay extends Error {}
 
-/** Reads messages, each with its length before it, from chunks of any size. The code that runs can write anything there. */
+/** Reads length-prefixed messages from chunks of any size. The running code can write anything there. */
 export class DisplayMessages {
   #chunks: Buffer[] = [];
   #size = 0;
-  /** Bytes of the message under way, once they are known. */
+  /** Length of the current message, once it is known. */
   #wanted: number | undefined;
 
   /**
-   * @returns the messages that are complete now.
-   * @throws ForgedDisplay if the bytes are no messages.
+   * @returns the messages that are now complete.
+   * @throws ForgedDisplay if the bytes are not messages.
    */
   push(chunk: Uint8Array): DisplayMessage[] {
     this.#chunks.push(Buffer.from(chunk));
@@ -38,7 +38,7 @@ export class DisplayMessages {
 
   #take(size: number): Buffer {
     const [first = Buffer.alloc(0)] = this.#chunks;
-    // Copied once, however many messages are in it.
+    // Copy only once, however many messages it contains.
     const all = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
     this.#chunks = [all.subarray(size)];
     this.#size -= size;

@@ -1,12 +1,12 @@
 import type { JsonValue, MimeBundle } from "@fenced/core";
 
-/** Limits for a bundle, far above what libraries produce. The rest is left out. */
+/** Limits for a bundle, far above what libraries produce. Anything beyond them is left out. */
 const [mostTypes, mostDepth] = [64, 100];
 const mimeType = /^[a-z0-9][\w.+-]{0,99}\/[\w.+-]{1,99}(?:;[\w .+=;"-]{1,99})?$/i;
 
 /**
- * A bundle from a kernel, with binary content as bytes instead of base64, and lines joined. Code decides what is in
- * it, so keys that are not MIME types, and values that do not fit their type, are left out.
+ * A bundle from a kernel, with binary content as bytes instead of base64, and lines joined. Code decides what it
+ * contains, so keys that are not MIME types, and values that do not fit their type, are left out.
  */
 export function mimeBundle(data: unknown): MimeBundle {
   if (typeof data !== "object" || data === null) return {};
@@ -41,7 +41,7 @@ function contentOf(type: string, content: unknown): string | Uint8Array | JsonVa
   return name.startsWith("application/") && !isBinary(name) ? jsonValue(text, mostDepth) : undefined;
 }
 
-/** Whether content of this type is bytes, which kernels send as base64. */
+/** True if content of this type is binary, which kernels send as base64. */
 function isBinary(name: string): boolean {
   if (name.endsWith("+xml")) return false;
   return (
@@ -49,14 +49,16 @@ function isBinary(name: string): boolean {
   );
 }
 
-/** Text that is not base64 stays as it is. */
+/** Text that is not base64 stays unchanged. */
 function decodeBase64(text: string): Uint8Array | string {
   const compact = text.replaceAll(/\s/g, "");
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(compact)) return text;
   return new Uint8Array(Buffer.from(compact, "base64"));
 }
 
-/** A copy without keys that would set a prototype when objects are copied; `undefined` if it is nested too deeply. */
+/**
+ * A copy without keys that would set the prototype when the object is copied; `undefined` if it is nested too deeply.
+ */
 function jsonValue(value: unknown, depth: number): JsonValue | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;

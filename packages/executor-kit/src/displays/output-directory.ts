@@ -7,14 +7,14 @@ import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { Leash } from "../processes/leash.ts";
 import { PinnedDirectory } from "../workspace/pinned-directory.ts";
 
-/** Systems themselves follow only some forty links in a path. */
+/** Operating systems, too, follow only about forty links in a path. */
 const mostLinks = 40;
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
- * The directory in which rich outputs are saved: a given one that stays, or a temporary one. Code may be able to
- * write to it, so nothing there is trusted: on Linux files are reached through the open directory, and each is
- * created fresh and then replaces whatever has its name, which is never opened.
+ * The directory in which rich outputs are saved: a given one that stays, or a temporary one. Code may be able to write
+ * to it, so nothing there is trusted: on Linux, files are accessed through the open directory, and each one is created
+ * under a new name and then moved over whatever has its final name, which is never opened.
  */
 export class OutputDirectory {
   readonly #directory: string;
@@ -34,8 +34,8 @@ export class OutputDirectory {
   }
 
   /**
-   * Opens a directory, absolute or relative to the working directory. If it is missing, it is created, and `close`
-   * removes it if it is still empty.
+   * Opens a directory, absolute or relative to the working directory. Creates it if it is missing; `close` then removes
+   * it if it is still empty.
    */
   static async open(given: string): Promise<OutputDirectory> {
     const directory = path.resolve(given);
@@ -59,7 +59,7 @@ export class OutputDirectory {
     });
   }
 
-  /** Writes a file, replacing whatever has its name; returns its absolute path. */
+  /** Writes a file, replacing anything of that name; returns its absolute path. */
   async put(name: string, content: string | Uint8Array): Promise<string> {
     const temporary = this.#pinned.entry(`.${name}-${randomUUID()}`);
     try {
@@ -88,8 +88,8 @@ export class OutputDirectory {
 }
 
 /**
- * Rejects an output directory that code in a container could reach: at or below the directory that is bound into the
- * container, or with a path that leads through it, by a link or another name for the same directory.
+ * Rejects an output directory that code in a container could reach: in the directory that is bound into the container,
+ * or on a path that leads through it, be it through a link or another name for the same directory.
  *
  * @param given - the output directory; `undefined` for a temporary one.
  * @param bound - the directory of this host that the container's code can write to.
@@ -103,7 +103,7 @@ export async function assertApart(given: string | undefined, bound: string): Pro
     throw new InvalidInputError(
       `The ${which} is in or leads through ${bound}, which code in the container can change`,
       {
-        remedy: "Set `outputDir` to a directory outside of the server's `workDir`.",
+        remedy: "Set `outputDir` to a directory outside the server's `workDir`.",
       },
     );
   }

@@ -3,17 +3,17 @@ import type { OutputPiece } from "../run/output-queue.ts";
 import type { BlockDisplays } from "./display-board.ts";
 import { DisplayMessages, ForgedDisplay } from "./display-messages.ts";
 
-/** What an interpreter outputs: `rich` is what it says beside its output, see `DisplayMessages`. */
+/** What an interpreter sends: `rich` is anything besides standard output and standard error, see `DisplayMessages`. */
 export type RichPiece = OutputPiece<"stdout" | "stderr" | "rich">;
 
-/** Turns what an interpreter says beside its output into displays. */
+/** Turns an interpreter's rich output into displays. */
 export class RichEvents {
   readonly #displays: BlockDisplays;
   readonly #end: () => void;
   readonly #messages = new DisplayMessages();
   #clearsAtNext = false;
 
-  /** @param end - called if what it says is nothing that it would say, so that the code does. */
+  /** @param end - called if the messages are not the interpreter's, so the code must have written them. */
   constructor(displays: BlockDisplays, end: () => void) {
     this.#displays = displays;
     this.#end = end;
@@ -23,7 +23,7 @@ export class RichEvents {
    * The events of a block.
    *
    * @param pieces - what the interpreter outputs.
-   * @param left - how the block has ended if nobody reads its events to their end.
+   * @param left - the outcome if the consumer leaves before the last event.
    */
   async *of<End>(pieces: AsyncGenerator<RichPiece, End, void>, left: End): AsyncGenerator<BlockEvent, End, void> {
     let forged = false;
@@ -40,7 +40,7 @@ export class RichEvents {
           } catch (error) {
             if (!(error instanceof ForgedDisplay)) throw error;
             forged = true;
-            yield { type: "stderr", data: `${error.message}: the Python session is ended.\n` };
+            yield { type: "stderr", data: `${error.message}: the Python session was ended.\n` };
             this.#end();
           }
         }

@@ -20,7 +20,7 @@ import { runSetup, type SetupConditions, setupPrograms } from "./function-setup.
 
 /** The functions of an executor. */
 interface FunctionSettings {
-  /** Functions of both kinds. */
+  /** Functions of either kind. */
   readonly functions: readonly (FunctionWithRequirements | HostFunction)[];
   /** The module from which blocks import them. */
   readonly moduleName: string;
@@ -44,9 +44,9 @@ export interface SetupPlace extends Omit<SetupConditions, "languages"> {
   readonly owner: string;
 }
 
-/** The functions that an executor offers: those that travel to the code, and host functions. */
+/** The functions that an executor offers: those whose source is copied to the code, and host functions. */
 export class ExecutorFunctions {
-  /** The functions that travel to the code. */
+  /** The functions whose source is copied to the code. */
   readonly travelling: readonly FunctionWithRequirements[];
   readonly #settings: FunctionSettings;
   readonly #own: readonly HostFunction[];
@@ -54,7 +54,8 @@ export class ExecutorFunctions {
   #hostCalls: HostCalls | undefined;
 
   /**
-   * @throws InvalidInputError if they cannot share a module, or one needs approval and there is no `approveHostCall`.
+   * @throws InvalidInputError if they cannot share a module, or if one needs approval and there is no
+   * `approveHostCall`.
    */
   constructor(settings: FunctionSettings) {
     const { functions } = settings;
@@ -68,7 +69,7 @@ export class ExecutorFunctions {
   /**
    * The host functions of one call.
    *
-   * @param more - those that the call adds.
+   * @param more - functions that the call adds.
    * @throws InvalidInputError if the executor does not support host functions, or two functions have the same name.
    */
   choose(more: readonly HostFunction[] | undefined, { hostFunctions }: ExecutorCapabilities): HostChoice {
@@ -83,7 +84,7 @@ export class ExecutorFunctions {
     return this.#choose();
   }
 
-  /** What a model is told about them, and about those that calls will add. */
+  /** Describes the functions to a model, including those that calls will add. */
   format(
     template: string | undefined,
     options: FunctionPromptOptions | undefined,
@@ -98,7 +99,7 @@ export class ExecutorFunctions {
     });
   }
 
-  /** Runs a block whose programs can call host functions until it ends. */
+  /** Runs a block to its end while its programs can call host functions. */
   run(
     host: HostChoice,
     block: HostedBlock,
@@ -110,7 +111,7 @@ export class ExecutorFunctions {
   /**
    * Creates the modules that blocks import.
    *
-   * @throws FunctionSetupError with the reason, if that fails.
+   * @throws FunctionSetupError with the reason if that fails.
    */
   async setUp(host: HostChoice, { session, capabilities, owner, ...conditions }: SetupPlace): Promise<void> {
     if (this.travelling.length + host.functions.size === 0) return;
@@ -147,7 +148,7 @@ export class ExecutorFunctions {
     else this.#host.openFiles(session.files);
   }
 
-  /** Host functions are in the modules of both languages. */
+  /** Host functions go into the modules of both languages. */
   #assert(hostFunctions: readonly HostFunction[]): void {
     const inBoth = hostFunctions.flatMap(({ name }) => [
       { language: "python" as const, name },

@@ -49,7 +49,7 @@ function runsJavaScript({ languages }: OfferedHostFunctions): boolean {
   return languages.includes("javascript") || languages.includes("typescript");
 }
 
-/** What signatures do not say about host functions. */
+/** Explains what the signatures of host functions do not say. */
 function howToCall(host: OfferedHostFunctions, moduleName: string): string {
   const [first] = host.functions;
   if (!first) return "";

@@ -21,7 +21,7 @@ import { functionsPackageMarker, renderJavaScriptModule, renderPythonModule } fr
 const pythonProgram: string = readFileSync(new URL("./set-up.py", import.meta.url), "utf8");
 const javaScriptProgram: string = readFileSync(new URL("./set-up.mjs", import.meta.url), "utf8");
 
-/** Setting up functions may install packages, which takes long but must still end. */
+/** Setting up functions may install packages, which can take long but must end eventually. */
 const timeoutMs = 600_000;
 
 /** Where a session stores its function modules, as paths that its code sees. */
@@ -60,11 +60,11 @@ interface SetupPlan {
   readonly command?: ShellCommand;
   /** The file in a functions package that names its owner. */
   readonly marker: string;
-  /** Marks the line of output with the program's report. */
+  /** Marks the output line that contains the program's report. */
   readonly nonce: string;
 }
 
-/** A shell command, in which `@INTERPRETER@` and `@RUNTIME@` are placeholders for what runs it. */
+/** A shell command with the placeholders `@INTERPRETER@` and `@RUNTIME@`. */
 interface ShellCommand {
   readonly directory: string;
   readonly name: string;
@@ -77,7 +77,7 @@ interface ShellCommand {
 export interface FunctionChoice {
   readonly functions: readonly FunctionWithRequirements[];
   readonly hostFunctions: readonly HostFunction[];
-  /** All host functions of the session so far: JavaScript finds one package, whichever call a block belongs to. */
+  /** All host functions of the session so far, because JavaScript blocks of all calls share one package. */
   readonly everyHostFunction: readonly HostFunction[];
   readonly moduleName: string;
   /** A directory below `python` for a separate module; `undefined` for the module that all calls share. */
@@ -93,7 +93,7 @@ interface SetupProgram {
   /**
    * Checks the program's output.
    *
-   * @throws FunctionSetupError with the reason, if it failed.
+   * @throws FunctionSetupError with the reason if it failed.
    */
   readonly check: (output: { readonly stdout: string; readonly output: string }) => void;
 }
@@ -144,7 +144,7 @@ function javaScriptSetup(choice: FunctionChoice, places: FunctionPlaces): SetupP
     ...commandFor("javascript", choice, places),
     ...ownerOf(places),
   };
-  // Leaves no name behind in a session that keeps variables.
+  // Defines no names in a session that keeps variables.
   const code = `(() => {\n${javaScriptProgram}\nreturn setUp(${JSON.stringify(plan)}).then(console.log);\n})();\n`;
   return { language: "javascript", code, check: (output) => checkReport(plan, output) };
 }
@@ -176,7 +176,7 @@ function placeFor(language: string, place: string | undefined): string {
 }
 
 function checkReport(plan: SetupPlan, { stdout, output }: { stdout: string; output: string }): void {
-  // An imported package may have printed something before it without ending the line.
+  // An imported package may have printed something on the same line before it.
   const line = stdout.split("\n").find((each) => each.includes(plan.nonce));
   if (line === undefined) {
     throw new FunctionSetupError(`The set-up of the functions ended without a report: ${tail(output)}`, {
@@ -233,7 +233,7 @@ export interface SetupConditions extends Pick<BlockConditions, "signal" | "begin
 /**
  * Runs a program that sets up functions, like any block.
  *
- * @throws FunctionSetupError with the reason, if it fails or nothing runs its language.
+ * @throws FunctionSetupError with the reason if it fails or its language cannot run here.
  */
 export async function runSetup(program: SetupProgram, conditions: SetupConditions): Promise<void> {
   const { language, code } = program;

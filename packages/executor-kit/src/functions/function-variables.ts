@@ -4,8 +4,8 @@ import type { BlockRun } from "../run/block-run.ts";
 import type { FunctionPlaces } from "./function-setup.ts";
 
 /**
- * The variables by which a block finds functions: their directories at the front of Python's path and, if it can call
- * host functions, the shell command on the `PATH`.
+ * The variables that let a block find functions: their directories at the front of Python's path and, if the block can
+ * call host functions, the shell command on the `PATH`.
  *
  * @param given - the block's other variables.
  * @param delimiter - separates directories where the code runs. Default: this host's.

@@ -1,6 +1,6 @@
 /**
- * Makes the functions' package, installs what they need below it, imports it and returns its report. It runs in a block, as
- * CommonJS or as an ES module.
+ * Creates the functions' package, installs what they need below it, imports it and returns its report. It runs in a
+ * block, as CommonJS or as an ES module.
  *
  * @param {{
  *   module: string, source: string, files: Record<string, string>, packages: string[], directory: string, update: boolean,
@@ -21,7 +21,7 @@ async function setUp(plan) {
       () => false,
     );
   /**
-   * Never half a file: a block may import it at the same time.
+   * Replaces a file as a whole, because a block may be importing it.
    *
    * @param {string} directory
    * @param {string} name
@@ -40,7 +40,7 @@ async function setUp(plan) {
   const report = (fields) => plan.nonce + JSON.stringify(fields);
 
   const place = path.join(plan.directory, "node_modules", plan.module);
-  if (builtinModules.includes(plan.module)) return report({ failed: "name", reason: "it is a module of Node itself" });
+  if (builtinModules.includes(plan.module)) return report({ failed: "name", reason: "Node has a module of that name" });
   const owner = await readFile(path.join(place, plan.marker), "utf8").catch(() => {});
   const update = plan.update && owner === plan.owner;
   if (owner === plan.owner && !update) await rm(place, { recursive: true });

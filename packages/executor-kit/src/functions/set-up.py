@@ -1,7 +1,7 @@
 """Installs missing packages, writes the functions' module, imports it and reports how that went. Python 3.8 or later.
 
-It runs as a block, so it works wherever Python blocks run. All names are local to one function, so a session that keeps variables
-stays clean.
+It runs as a block, so it works wherever Python blocks run. All names are local to one function, so that they do not stay behind
+in a session that keeps variables.
 """
 
 
@@ -56,7 +56,7 @@ def _fenced_set_up(plan):
     def install(packages):
         command = installer()
         if command is None:
-            return "neither pip nor uv is there to install them with"
+            return "neither pip nor uv is available to install them"
         target = ["--target", plan["packagesDirectory"]] if plan.get("packagesDirectory") else []
         done = subprocess.run(
             command + target + packages,
@@ -67,7 +67,7 @@ def _fenced_set_up(plan):
         return None if done.returncode == 0 else done.stdout.decode("utf-8", "replace")
 
     def write(directory, name, text):
-        """Replaces the file as a whole: a block may be importing it."""
+        """Replaces a file as a whole, because a block may be importing it."""
         os.makedirs(directory, exist_ok=True)
         place = os.path.join(directory, name)
         with open(place + "~", "w", encoding="utf-8", newline="\n") as file:
@@ -76,7 +76,7 @@ def _fenced_set_up(plan):
         return place
 
     if plan["module"] in getattr(sys, "stdlib_module_names", sys.builtin_module_names):
-        return report(failed="name", reason="it is a module of Python's standard library")
+        return report(failed="name", reason="Python's standard library has a module of that name")
     missing = [each for each in plan["packages"] if not satisfied(each)]
     problem = install(missing) if missing else None
     if problem is not None:

@@ -22,9 +22,9 @@ const mostAtOnce = 32;
 /** Maximum number of a block's processes that are connected at the same time. */
 const mostConnections = 64;
 
-/** What a block may call, and how. */
+/** What a block may call, and the limits. */
 export interface BlockCallSettings {
-  /** By name; nothing else can be called. */
+  /** The only functions that can be called, by name. */
   readonly functions: ReadonlyMap<string, HostFunction>;
   readonly approve: ApproveHostCall | undefined;
   /** Maximum number of calls that the block may make. */
@@ -36,7 +36,7 @@ export interface BlockCallSettings {
   readonly telemetry: ExecutorTelemetry;
 }
 
-/** An event of a call, and the callback that waits until it is taken. */
+/** An event of a call, and the callback for when it has been consumed. */
 interface QueuedEvent {
   readonly event: HostCallEvent;
   readonly taken: () => void;
@@ -67,11 +67,11 @@ export class BlockCalls {
 
   constructor(settings: BlockCallSettings) {
     this.#settings = settings;
-    // Frames arrive without an active span; calls belong to the block's.
+    // Frames arrive without an active span, but calls belong to the block's span.
     this.#start = inThisContext((connection, frame) => this.#call(connection, frame));
   }
 
-  /** What a program presents for access. */
+  /** The secret with which programs identify themselves. */
   get token(): string {
     return `${this.id}.${this.#secret.toString()}`;
   }
@@ -83,7 +83,7 @@ export class BlockCalls {
     return timingSafeEqual(this.#secret, same ? given : Buffer.alloc(this.#secret.length)) && same;
   }
 
-  /** Answers the calls on a connection until it ends, or until something arrives that no stub sends. */
+  /** Answers the calls on a connection until it ends, or until something arrives that no stub would send. */
   async serve(stream: Duplex, frames: AsyncIterable<CallFrame>): Promise<void> {
     if (this.#closed || this.#connections.size >= mostConnections) return;
     const connection: Connection = { stream, calls: new Map() };
@@ -101,10 +101,7 @@ export class BlockCalls {
     }
   }
 
-  /**
-   * Yields what happened and has not been taken, or waits for it. By requesting the next event, the consumer confirms
-   * the last one.
-   */
+  /** Yields events as they happen. By requesting the next event, the consumer confirms the last one. */
   async *events(): AsyncGenerator<HostCallEvent, void, void> {
     for (;;) {
       const batch = this.#events;
@@ -121,7 +118,7 @@ export class BlockCalls {
     }
   }
 
-  /** Call this when the program has ended: answers nothing more, and aborts running calls. */
+  /** Call this when the program has ended: stops answering and aborts running calls. */
   close(): void {
     if (this.#closed) return;
     for (const call of this.#open) {
@@ -178,7 +175,7 @@ export class BlockCalls {
     const { callId, name, ending } = call;
     const { signal } = ending;
     const wanted = this.#settings.functions.get(name);
-    if (!wanted) throw refused("NameError", `There is no function ${JSON.stringify(name)} here`);
+    if (!wanted) throw refused("NameError", `There is no function ${JSON.stringify(name)}`);
     const checked = await untilAborted(wanted.checkInput(input), signal);
     if ("problem" in checked) throw refused("ArgumentError", `${name}: ${checked.problem}`);
     await untilAborted(this.#approve(wanted, { call, input, checked: checked.value }), signal);
@@ -186,7 +183,7 @@ export class BlockCalls {
     return serialised(name, result);
   }
 
-  /** @throws if one of those who decide about the call refuses it. */
+  /** @throws if the executor or the function refuses the call. */
   async #approve(
     { approve: own, needsApproval: needs }: HostFunction,
     { call, input, checked }: { readonly call: OpenCall; readonly input: JsonValue; readonly checked: unknown },
@@ -196,7 +193,8 @@ export class BlockCalls {
     if (deciders.length === 0) return;
     const { callId, name, ending } = call;
     const { signal } = ending;
-    // What is not a clear no is a yes here, and what is not a clear yes is a no below: JavaScript may answer anything.
+    // JavaScript callers may return anything: here, everything but a clear no counts as yes; below, everything but a
+    // clear yes counts as no.
     const said: unknown = typeof needs === "function" ? await needs(checked, { callId, signal }) : needs;
     const needsApproval = said !== false;
     for (const decide of deciders) {
@@ -214,7 +212,7 @@ export class BlockCalls {
     }
   }
 
-  /** @returns when the event has been taken. */
+  /** @returns when the event has been consumed. */
   #end(call: OpenCall, outcome: { readonly output: JsonValue } | { readonly error: HostCallError }): Promise<void> {
     if (!this.#open.delete(call)) return Promise.resolve();
     const { callId, name, started } = call;
@@ -230,13 +228,13 @@ export class BlockCalls {
   }
 }
 
-/** One process of the block, and the calls that it waits for. */
+/** One process of the block, and its pending calls. */
 interface Connection {
   readonly stream: Duplex;
   readonly calls: Map<number, AbortController>;
 }
 
-/** Waits until the program has received the frame, which may never happen; the end of the connection counts, too. */
+/** Waits until the program has received the frame or the connection has ended. */
 async function written(stream: Duplex, frame: Buffer): Promise<void> {
   if (stream.destroyed || stream.write(frame)) return;
   const left = new AbortController();
@@ -260,12 +258,12 @@ function serialised(name: string, result: unknown): { readonly output: JsonValue
   try {
     text = JSON.stringify(result);
   } catch (cause) {
-    throw refused("ResultError", `${name} returned what is not JSON: ${programError(cause).message}`);
+    throw refused("ResultError", `${name} returned a value that is not JSON: ${programError(cause).message}`);
   }
   const bytes = Buffer.from(typeof text === "string" ? text : "null");
   if (bytes.length > longestOutput) throw refused("HostCallLimitError", refusal("result", longestOutput).message);
   const output: unknown = isJsonValue(result) ? result : JSON.parse(bytes.toString());
-  if (!isJsonValue(output)) throw refused("ResultError", `${name} returned what is nested too deeply`);
+  if (!isJsonValue(output)) throw refused("ResultError", `${name} returned a value that is nested too deeply`);
   return { output, bytes };
 }
 

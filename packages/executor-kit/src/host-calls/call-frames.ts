@@ -21,10 +21,10 @@ export const longestOutput = 4_194_304;
 const longestName = 256;
 
 /**
- * Reads frames from chunks of any size, and each only on request. The first one must be short, since the sender is not
- * known until then.
+ * Reads frames from chunks of any size, one on each request. The first one must be short, because the sender has not
+ * identified itself yet.
  *
- * @throws Error if a frame is longer than a stub would send: then the sender is something else.
+ * @throws Error if a frame is longer than any that a stub sends, which means that the sender is something else.
  */
 export async function* readCallFrames(stream: Readable): AsyncGenerator<CallFrame, void, void> {
   let longest = longestName;
@@ -47,7 +47,8 @@ export async function* readCallFrames(stream: Readable): AsyncGenerator<CallFram
 }
 
 /**
- * Allocates the whole frame at once: stored separately, bytes that arrive one by one would take many times their size.
+ * Allocates the whole frame at once, because bytes that arrive one by one would take many times their size if stored
+ * separately.
  */
 function withRoom(header: Buffer, longest: number): Buffer<ArrayBuffer> {
   const length = header.readUInt32BE(0);

@@ -11,8 +11,8 @@ const mostConnections = 512;
 /**
  * Listens for programs on this host that call host functions.
  *
- * @param directory - where to create the socket; nobody else can enter it. If sockets are not files, or the path is too
- * long, a port of the loopback interface is used: only blocks know a token.
+ * @param directory - where to create the socket, private to this user. If sockets are not files, or the path is too
+ * long, a loopback port is used instead, which is safe because only blocks know a token.
  * @returns the server, and its address in the form that programs take.
  */
 export async function listenForCalls(
@@ -23,7 +23,7 @@ export async function listenForCalls(
   const asFile = process.platform !== "win32" && Buffer.byteLength(place) <= longestAddress;
   const server = net.createServer(accept);
   server.maxConnections = mostConnections;
-  // Only running calls keep this program alive.
+  // Only running calls may keep this program alive.
   server.unref();
   server.listen(asFile ? { path: place } : { host: "127.0.0.1", port: 0 });
   await once(server, "listening");

@@ -7,33 +7,33 @@ import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
 import { type BackendFiles, wholeFile } from "../workspace/backend-files.ts";
 import { longestInput } from "./call-frames.ts";
 
-/** Milliseconds between two looks for files: while something happens, and at most. */
+/** Interval between polls in milliseconds: while something happens, and at most. */
 const [firstPauseMs, longestPauseMs] = [3, 100];
 /** Maximum number of connections that a block's programs may announce; the block's calls allow fewer at a time. */
 const mostConnections = 512;
-/** Bytes of a connection that may wait before its next file is read. */
+/** Bytes of a connection that may be buffered before its next file is read. */
 const mostWaiting = 2 * longestInput;
 /** The largest file that a stub writes. */
 const longestFile = longestInput + 1024;
-/** Answers that a program may leave unread before the next one is written. */
+/** Number of unread answers at which the next one has to wait. */
 const mostUnread = 8;
-/** Milliseconds between an announcement's name and its content. */
+/** Milliseconds that may pass between creating an announcement and writing its content. */
 const announcingMs = 2000;
-/** Milliseconds for removing the files of a block. */
+/** Time limit for removing a block's files in milliseconds. */
 const cleanUpMs = 5000;
 
 const prefix = ".fenced-calls-";
 
-/** Whether a file of the workspace carries calls of host functions. */
+/** True if a workspace file carries calls of host functions. */
 export function isCallFile(path: string): boolean {
   return path.startsWith(prefix);
 }
 
 /**
- * Carries connections of one block's programs in files of the workspace, for places that can only run code and move
- * files. A program announces itself in the next file `c0`, `c1`, …, and then writes what it sends into files of its
- * own, `r0`, `r1`, …, each put in place by renaming; answers are in `a0`, `a1`, …, each with its length. The code can
- * change all of these files: it gains nothing that it could not send, since a connection has to present a token.
+ * Carries connections of one block's programs in workspace files, for places that can only run code and move files. A
+ * program announces itself in the next file `c0`, `c1`, …, and then writes what it sends to its own files `r0`, `r1`,
+ * …, each put in place by renaming; answers are in `a0`, `a1`, …, each with its length. The code can change all of
+ * these files, but gains nothing that it could not send anyway, since a connection has to present a token.
  */
 export class FileCalls {
   readonly #files: BackendFiles;
@@ -43,7 +43,7 @@ export class FileCalls {
   readonly #ending = new AbortController();
   readonly #writing = new Set<Promise<void>>();
   #announced = 0;
-  /** Since when the next announcement is there without its content. */
+  /** When the next announcement was first seen without content. */
   #reservedAt: number | undefined;
 
   /** @param accept - takes each connection. */
@@ -52,12 +52,14 @@ export class FileCalls {
     this.#accept = accept;
   }
 
-  /** Where programs find the files: the name of the first one, in the block's working directory or one above. */
+  /**
+   * Where programs find the files: the name of the first one, in the block's working directory or a directory above it.
+   */
   get address(): string {
     return `files:${this.#base}`;
   }
 
-  /** Passes on the events of a block, and carries the calls of its programs until it ends. */
+  /** Passes on a block's events, and carries its programs' calls until it ends. */
   async *during(
     events: AsyncGenerator<BlockEvent, BlockOutcome, void>,
   ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
@@ -82,7 +84,7 @@ export class FileCalls {
     }
   }
 
-  /** Reads what there is. @returns whether there was something. */
+  /** Reads what has arrived. @returns whether there was something. */
   async #look(): Promise<boolean> {
     let found = this.#announced < mostConnections && (await this.#welcome());
     for (const [name, connection] of this.#connections) found = (await this.#receive(name, connection)) || found;
@@ -108,7 +110,7 @@ export class FileCalls {
     const name = await this.#read(`c${this.#announced}`);
     if (name === undefined) return false;
     this.#reservedAt ??= performance.now();
-    // A program that died after it had taken the number writes nothing more.
+    // A program that died after reserving the number writes nothing more.
     if (name.length === 0 && performance.now() < this.#reservedAt + announcingMs) return true;
     this.#announced += 1;
     this.#reservedAt = undefined;
@@ -117,7 +119,7 @@ export class FileCalls {
   }
 
   #open(name: string): void {
-    // Anything else is from no stub.
+    // Anything else did not come from a stub.
     if (!/^[0-9a-f]{32}$/.test(name) || this.#connections.has(name)) return;
     const connection = new FileConnection({
       put: (number, bytes) => this.#put(`${name}-a${number}`, bytes),
@@ -129,7 +131,10 @@ export class FileCalls {
     this.#accept(connection);
   }
 
-  /** `undefined` if there is no such file. What no stub would write ends the connection: it is no frame of a call. */
+  /**
+   * Returns `undefined` if there is no such file. Content that no stub would write is not a valid frame, so it ends the
+   * connection.
+   */
   async #read(name: string, most: number = longestFile): Promise<Buffer | undefined> {
     const pieces: Uint8Array[] = [];
     let length = 0;
@@ -159,12 +164,12 @@ export class FileCalls {
     try {
       await untilAborted(writing, signal);
     } finally {
-      // One that is given up may still leave a file behind.
+      // A write that is given up may still leave a file behind.
       if (!signal.aborted) this.#writing.delete(writing);
     }
   }
 
-  /** Removes what is left; never rejects. */
+  /** Removes the remaining files; never rejects. */
   async #cleanUp(): Promise<void> {
     for (const connection of this.#connections.values()) connection.destroy();
     await Promise.allSettled(this.#writing);
@@ -175,11 +180,11 @@ export class FileCalls {
   }
 }
 
-/** How a connection's bytes become files. */
+/** How a connection writes files. */
 interface FileLine {
   readonly put: (number: number, bytes: Buffer) => Promise<void>;
   readonly isRead: (number: number) => Promise<boolean>;
-  /** Called when nothing more comes of the connection. */
+  /** Called when the connection is done. */
   readonly left: () => void;
   readonly signal: AbortSignal;
 }
@@ -213,7 +218,7 @@ class FileConnection extends Duplex {
   }
 
   override _final(ended: () => void): void {
-    // Nothing follows: the program's end of the connection ends, too.
+    // Nothing follows, so end the program's side of the connection, too.
     void this.#end().finally(ended);
   }
 
@@ -228,7 +233,7 @@ class FileConnection extends Duplex {
     await this.#send(Buffer.alloc(0)).catch(() => {});
   }
 
-  /** Writes the next answer, once the program has read most of those before. */
+  /** Writes the next answer once the program has read most of the earlier ones. */
   async #send(bytes: Buffer): Promise<void> {
     const { put, isRead, signal } = this.#line;
     const number = this.#sent;

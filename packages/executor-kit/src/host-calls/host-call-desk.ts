@@ -5,14 +5,14 @@ import { callFrame, readCallFrames } from "./call-frames.ts";
 
 /** Maximum number of connections that have not identified themselves. */
 const mostStrangers = 64;
-/** How long they may take to do so, in milliseconds. */
+/** Time limit for doing so in milliseconds. */
 const greetingMs = 10_000;
 
 /** Admits programs that present a block's token, and connects them to the block's calls. */
 export class HostCallDesk {
   readonly #blocks = new Map<string, BlockCalls>();
   readonly #strangers = new Set<Duplex>();
-  /** Compared with tokens that match no block, so that checking a wrong token takes as long as a right one. */
+  /** Compared with tokens that match no block, so that a wrong token takes as long to check as a right one. */
   readonly #nobody: BlockCalls;
 
   constructor(settings: Pick<BlockCallSettings, "telemetry">) {
@@ -56,7 +56,7 @@ export class HostCallDesk {
     };
     connection.once("close", known);
     void this.#serve(connection, known).catch(() => {
-      // It broke, or carried something that no stub sends.
+      // It broke, or carried something that no stub would send.
       connection.destroy();
     });
   }
@@ -72,7 +72,7 @@ export class HostCallDesk {
       await calls.serve(connection, frames);
       connection.destroy();
     } else {
-      const message = "The block that could call host functions has ended, or this is not that block";
+      const message = "This is not a block that may call host functions, or the block has ended";
       const error = JSON.stringify({ name: "NotConnectedError", message });
       connection.end(encodeFrame(callFrame.error, 0, Buffer.from(error)));
     }

@@ -17,7 +17,7 @@ export interface HostCallsSettings {
   readonly telemetry: ExecutorTelemetry;
 }
 
-/** The host functions of one call of the executor. */
+/** The host functions for one call of the executor. */
 export interface HostChoice {
   /** By name. */
   readonly functions: ReadonlyMap<string, HostFunction>;
@@ -34,13 +34,13 @@ export interface HostedBlock {
   readonly signal: AbortSignal;
 }
 
-/** An executor's host functions, and the channel to them. */
+/** An executor's host functions, and the channel through which code calls them. */
 export class HostCalls {
   readonly #settings: HostCallsSettings;
   readonly #desk: HostCallDesk;
   readonly #every = new Map<string, HostFunction>();
   #address = "";
-  /** The files that carry calls, where nothing else does. */
+  /** The files that carry calls, if nothing else can. */
   #files: BackendFiles | undefined;
 
   constructor(settings: HostCallsSettings) {
@@ -56,7 +56,7 @@ export class HostCalls {
   /**
    * The functions of one call: the executor's own, and those that the call adds.
    *
-   * @throws InvalidInputError if one of them needs approval, and there is no `approveHostCall`.
+   * @throws InvalidInputError if one of them needs approval and there is no `approveHostCall`.
    */
   choose(more: readonly HostFunction[] = []): HostChoice {
     const { functions, approve } = this.#settings;
@@ -65,9 +65,12 @@ export class HostCalls {
       ? undefined
       : [...chosen.values()].find((each) => each.needsApproval !== false && !each.approve);
     if (unapproved) {
-      throw new InvalidInputError(`The function ${unapproved.name} needs approval, and there is nobody to ask`, {
-        remedy: "Set `approveHostCall` on the executor or `approve` on the function, or leave the function out.",
-      });
+      throw new InvalidInputError(
+        `The function ${unapproved.name} needs approval, but nothing is set up to approve it`,
+        {
+          remedy: "Set `approveHostCall` on the executor or `approve` on the function, or leave the function out.",
+        },
+      );
     }
     for (const each of chosen.values()) this.#every.set(each.name, each);
     return { functions: chosen, variant: more.length === 0 ? undefined : variantOf([...chosen.values()]) };
@@ -79,12 +82,12 @@ export class HostCalls {
     this.#address = await connect((connection) => this.#desk.accept(connection));
   }
 
-  /** Lets files of the workspace carry calls, for a backend that has no other way. */
+  /** Lets workspace files carry calls, for a backend that has no other way. */
   openFiles(files: BackendFiles): void {
     this.#files = files;
   }
 
-  /** Runs a block whose programs can call these functions until it ends. */
+  /** Runs a block to its end while its programs can call these functions. */
   run(
     { functions }: HostChoice,
     { index, signal }: HostedBlock,
@@ -99,7 +102,7 @@ export class HostCalls {
   }
 }
 
-/** By name; one with the name of an earlier one takes its place. */
+/** The functions by name; later functions replace earlier ones of the same name. */
 export function withMore(
   functions: readonly HostFunction[],
   more: readonly HostFunction[],
@@ -109,7 +112,7 @@ export function withMore(
 
 const [addressVariable, tokenVariable] = ["FENCED_HOST_CALLS", "FENCED_HOST_TOKEN"] as const;
 
-/** The same for functions with equal stubs. */
+/** A name that is the same for functions with equal stubs. */
 function variantOf(functions: readonly HostFunction[]): string {
   const described = functions.map((each) => [each.name, each.description, each.inputSchema, each.outputSchema]);
   return createHash("sha256").update(JSON.stringify(described)).digest("hex").slice(0, 16);

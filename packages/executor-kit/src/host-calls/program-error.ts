@@ -2,14 +2,14 @@ import type { HostCallError } from "@fenced/core";
 
 const longestMessage = 4000;
 
-/** A path of this host, not a part of a web address: at the beginning, or after a space, a quote or a bracket. */
+/** A path of this host, not part of a URL: at the start, or after a space, a quote or a bracket. */
 const paths =
   /(?<=^|[\s"'`([{<=:,])(?:file:\/\/\/?|[A-Za-z]:[\\/]|\\\\|\/(?!\/))[^\s"'`()[\]{}<>,;:|*?]+(?::\d+){0,2}/g;
 
 /** Not `\s`, which matches line breaks: a message may contain a megabyte of them, and the search would take hours. */
 const stackLines = /^[ \t]+at .*$\n?/gm;
 
-/** What a program learns of an error on the host: its name and message, without stack traces and paths. */
+/** What a program learns about an error on the host: its name and message, without stack traces and paths. */
 export function programError(error: unknown): HostCallError {
   const { name, message } = partsOf(error);
   const withoutStack = message.replaceAll(stackLines, "").replaceAll(paths, "<path>");
@@ -24,7 +24,7 @@ function partsOf(error: unknown): HostCallError {
   return { name: textOf(error, "name") ?? "Error", message: textOf(error, "message") ?? "" };
 }
 
-/** A property that is text; to read it may throw. */
+/** Returns a property if it is text; reading it may throw. */
 function textOf(error: object, property: "name" | "message"): string | undefined {
   try {
     const text: unknown = Reflect.get(error, property);

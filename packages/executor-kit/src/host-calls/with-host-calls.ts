@@ -7,8 +7,8 @@ type Arrival =
   | { readonly from: "call"; readonly step: IteratorResult<HostCallEvent, void> };
 
 /**
- * A block's own events and those of its calls, as they come. A call whose event is not taken waits, and so does the
- * program.
+ * Yields a block's own events and those of its calls as they come. A call waits until its event has been consumed, and
+ * so does the program.
  */
 export async function* withHostCalls(
   events: AsyncGenerator<BlockEvent, BlockOutcome, void>,
@@ -41,9 +41,7 @@ export async function* withHostCalls(
   }
 }
 
-/**
- * What has arrived, in order. Not `Promise.race`, which leaks memory in the pending promise each time another one wins.
- */
+/** Arrivals in order. Avoids `Promise.race`, which leaks memory in the pending promise each time another one wins. */
 class Arrivals {
   readonly #here: Promise<Arrival>[] = [];
   #wake: () => void = () => {};

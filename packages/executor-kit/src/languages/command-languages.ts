@@ -2,7 +2,8 @@ import path from "node:path";
 import { canonicalLanguage, type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
 
 /**
- * How a command-line executor runs blocks of one language: it writes the block to a file and passes that to a program.
+ * How a command-line executor runs blocks of one language: it writes the block to a file and passes the file to a
+ * program.
  */
 export interface LanguageCommand {
   /** The file's extension, without the dot. */
@@ -13,7 +14,7 @@ export interface LanguageCommand {
 
 /**
  * The languages that command-line executors run, by canonical name. Node decides whether a `.js` file is an ES module
- * or CommonJS, since models write both; its warning about that is switched off.
+ * or CommonJS, since models write both; its warning about that is turned off.
  */
 export const defaultLanguages: Readonly<Record<string, LanguageCommand>> = {
   python: { extension: "py", command: ["python3"] },
@@ -75,7 +76,9 @@ function isTypeScript(language: string, runtimes: readonly string[]): boolean {
   return language === "typescript" && runtimes.includes("javascript");
 }
 
-/** The text for a block's file. Shells would read a carriage return as part of the word before it. */
+/**
+ * The text for a block's file. For shells, CRLF becomes LF, since they would treat a carriage return as part of a word.
+ */
 export function blockSource(language: string, code: string): string {
   return language === "bash" || language === "sh" ? code.replaceAll("\r\n", "\n") : code;
 }
@@ -103,8 +106,8 @@ export function programsOf(table: Readonly<Record<string, LanguageCommand>>): st
 /**
  * Finds the languages of `table` in a place that is not this host.
  *
- * @param given - languages whose command the user gave; these are used without a check.
- * @param place - its name, and what to do about a missing program: `the image x`, `use an image that has it`.
+ * @param given - languages with a command from the user; these are used without a check.
+ * @param place - the place's name, and what to do about a missing program: `the image x`, `use an image that has it`.
  */
 export function findPlaceLanguages(
   table: Readonly<Record<string, LanguageCommand>>,
@@ -149,8 +152,9 @@ function disablesWarnings(major: number, minor: number): boolean {
 }
 
 /**
- * Environment variables of every command-line block, which the user's override: Python writes UTF-8 without buffering,
- * so that output keeps its order and is not lost when the block is killed; pip is quiet and never prompts.
+ * Default environment variables of every command-line block, which the user's variables override: Python writes UTF-8
+ * without buffering, so that output keeps its order and is not lost when the block is killed; pip is quiet and never
+ * prompts.
  */
 export const blockEnvironment: Readonly<Record<string, string>> = {
   PYTHONUNBUFFERED: "1",
@@ -175,7 +179,7 @@ export function pythonPath(
   return [...own, ...(given === undefined || given === "" ? [] : [given])].join(delimiter);
 }
 
-/** Variables that programs need to run at all; none of them is secret. */
+/** Variables that programs need in order to run; none of them is secret. */
 const passedOn: ReadonlySet<string> = new Set([
   "PATH",
   "HOME",

@@ -1,6 +1,6 @@
 import type { MimeBundle } from "@fenced/core";
 
-/** The size of a rich output: bytes of binary content, characters of the rest. */
+/** The size of a rich output: binary content in bytes, everything else in characters. */
 export function bundleSize(bundle: MimeBundle): number {
   return Object.values(bundle).reduce<number>((sum, content) => sum + sizeOf(content), 0);
 }

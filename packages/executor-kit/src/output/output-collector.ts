@@ -10,7 +10,7 @@ interface Stretch {
   readonly length: number;
 }
 
-/** A piece of kept output, and which stretches of it came from which stream. */
+/** A piece of kept output, and the stream that each stretch of it came from. */
 interface Excerpt {
   readonly bytes: Buffer;
   readonly stretches: readonly Stretch[];
@@ -18,9 +18,9 @@ interface Excerpt {
 
 /** The text of a block's result. */
 interface CollectedText {
-  /** With a line in place of a cut. Invalid UTF-8 becomes U+FFFD. */
+  /** The output, with a line that marks each cut. Invalid UTF-8 becomes U+FFFD. */
   readonly output: string;
-  /** Which parts of it came from which stream; absent if all of it is standard output. */
+  /** The stream that each part came from; absent if everything is standard output. */
   readonly layout?: OutputLayout;
   readonly truncated: boolean;
   /** Bytes of output that are kept. */
@@ -28,8 +28,8 @@ interface CollectedText {
 }
 
 /**
- * Collects what a block writes, in order of arrival. Keeps the head and tail, half of `maxBytes` each, and which part
- * came from which stream. Every byte is copied once.
+ * Collects what a block writes, in order of arrival. Keeps the head and the tail, up to half of `maxBytes` each, and
+ * the stream that each part came from. Copies every byte once.
  */
 export class OutputCollector {
   readonly #joiners = { stdout: new CharacterJoiner(), stderr: new CharacterJoiner() };
@@ -92,14 +92,17 @@ export class OutputCollector {
   }
 }
 
-/** Keeps copies of the last bytes of what may be endless. Memory grows with what is kept, not with the limit. */
+/** Keeps copies of the last bytes of a possibly endless stream. Memory grows with what is kept, not with the limit. */
 class LastBytes {
   readonly #limit: number;
   /** A ring once it has `limit` bytes; the oldest byte is then at `#end`. */
   #bytes = Buffer.alloc(0);
   #used = 0;
   #end = 0;
-  /** Lengths of stretches as plain numbers, negative for standard error: a program may switch streams with every byte. */
+  /**
+   * Lengths of stretches, negative for standard error. Plain numbers, since a program may switch streams with every
+   * byte.
+   */
   #lengths: number[] = [];
   #first = 0;
 
@@ -141,7 +144,7 @@ class LastBytes {
     else this.#lengths.push(added);
   }
 
-  /** Shortens the oldest stretches by `count` bytes; by none if it is negative. */
+  /** Shortens the oldest stretches by `count` bytes; does nothing if it is negative. */
   #forget(count: number): void {
     for (let left = count; left > 0;) {
       const oldest = this.#lengths[this.#first] ?? 0;
@@ -172,7 +175,7 @@ function joinStretches(first: readonly Stretch[], last: readonly Stretch[]): rea
   return [...first.slice(0, -1), { name: end.name, length: end.length + start.length }, ...last.slice(1)];
 }
 
-/** Leaves out characters that a cut splits. */
+/** Removes characters that a cut has split. */
 function withoutHalfCharacter({ bytes, stretches }: Excerpt, border: "first" | "last"): Excerpt {
   const atBorder = border === "first" ? stretches[0] : stretches.at(-1);
   if (!atBorder) return { bytes, stretches };
@@ -189,7 +192,7 @@ function withoutHalfCharacter({ bytes, stretches }: Excerpt, border: "first" | "
 /** Decodes the text; the lengths of its parts are in characters, negative for standard error. */
 function decode({ bytes, stretches }: Excerpt): { readonly texts: string[]; readonly parts: number[] } {
   const whole = bytes.toString();
-  // Each byte is one character, so lengths are the same: the common case, and much faster.
+  // The common case, and much faster: each byte is one character, so the lengths are the same.
   if (whole.length === bytes.length) return { texts: [whole], parts: stretches.map(signed) };
   let at = 0;
   const texts = stretches.map(({ length }) => bytes.toString("utf8", at, (at += length)));
@@ -236,7 +239,7 @@ class CharacterJoiner {
     return pieces;
   }
 
-  /** Returns what was never completed. */
+  /** Returns the rest, which was never completed. */
   end(): readonly Buffer[] {
     const rest = this.#pending;
     this.#pending = Buffer.alloc(0);

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PinnedDirectory } from "../workspace/pinned-directory.ts";
 import { walkTree } from "../workspace/walk-tree.ts";
 
-/** How long the system may take to end and remove a group, in milliseconds. */
+/** Time limit for the system to end and remove a group in milliseconds. */
 const deadlineMs = 10_000;
 
 /**
- * A Linux control group (version 2) for processes. It contains whatever they start, even what forks forever, drops its
- * environment and starts new sessions, and ends all of it at once. Available only where this process may create groups
- * below its own: as root outside containers, or where its group was delegated to it, as in a systemd user session. A
- * program that runs as root can leave it.
+ * A Linux control group (version 2) for processes. It contains everything that they start, even processes that keep
+ * forking, drop their environment and start new sessions, and can end all of them at once. Available only where this
+ * process may create groups below its own: as root outside containers, or where its group was delegated to it, as in a
+ * systemd user session. A program that runs as root can leave it.
  */
 export class ControlGroup {
   /** Absolute path of the group's directory. */
@@ -39,7 +39,7 @@ export class ControlGroup {
     return new ControlGroup(path.join(this.directory, name));
   }
 
-  /** Creates the group. Returns whether the system allowed it, and can end the group at once (Linux 5.14). */
+  /** Creates the group. Returns whether the system allowed it and can end the group at once (Linux 5.14). */
   async make(): Promise<boolean> {
     try {
       await mkdir(this.directory);
@@ -61,8 +61,8 @@ export class ControlGroup {
 
   /**
    * The command that starts a program inside the group. A shell enters the group and then becomes the program; if this
-   * process moved the program there, it could already have started others. If the shell cannot enter, the program runs
-   * all the same.
+   * process moved the program there instead, it might already have started others. If the shell cannot enter, the
+   * program runs anyway.
    *
    * @param env - the program's variables; variables that some shells add are removed unless they are among them.
    */

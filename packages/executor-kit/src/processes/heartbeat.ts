@@ -2,24 +2,24 @@ import { unwatched } from "@fenced/core/telemetry";
 
 /** Options of `Heartbeat`. */
 export interface HeartbeatOptions {
-  /** What is asked, as errors name it: `the Docker daemon`. */
+  /** The name of what is checked, for errors: `the Docker daemon`. */
   readonly name: string;
-  /** Asks whether it is alive. */
+  /** Checks that it is alive. */
   readonly ping: () => Promise<unknown>;
   /** Milliseconds between two checks. */
   readonly tickMs: number;
   /** How many checks in a row may go unanswered. */
   readonly patience: number;
-  /** Called once, when it stays silent, or has answered with an error twice in a row. */
+  /** Called once, if it stays silent or answers with an error twice in a row. */
   readonly onLost: (error: unknown) => void;
 }
 
 /**
- * Regularly checks that a daemon or a program elsewhere is alive. One that hangs keeps its connections open, and would make a
- * block wait forever.
+ * Regularly checks that a daemon or a remote program is alive. One that hangs keeps its connections open, which would
+ * make a block wait forever.
  *
- * Only checks that run on time count: if this program itself is late, because the machine is overloaded or was asleep,
- * the other one may be late too, or its answer may have arrived but not been read yet.
+ * Only checks that run on time count. If this program itself is late, because the machine is overloaded or was asleep,
+ * the other program may be late too, or its answer may have arrived without having been read.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -56,7 +56,7 @@ export class Heartbeat {
       this.#failed = 0;
     } catch (error) {
       this.#failed += 1;
-      // An idle connection may have been closed at this moment.
+      // An idle connection may have been closed just now.
       if (this.#failed > 1) this.#lost(error);
     }
     this.#asking = false;

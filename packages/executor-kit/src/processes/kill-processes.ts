@@ -12,26 +12,30 @@ export interface ProcessFamily {
   readonly root?: number;
   /** Processes that were started the same way and have ended; what is left of their sessions belongs to the family. */
   readonly endedRoots?: Iterable<number>;
-  /** An environment variable that only this family has. On Linux it finds members that left both group and parents. */
+  /**
+   * An environment variable that only this family has. On Linux, it identifies members that have left both the group
+   * and their parents.
+   */
   readonly mark: { readonly name: string; readonly value: string };
 }
 
-/** How long the system may take to end killed processes, in milliseconds. */
+/** Time limit for the system to end killed processes in milliseconds. */
 const deadline = 10_000;
 /**
- * How long members may take to stop, in milliseconds. One that waits for the kernel, or for a stopped process as after
- * `vfork`, does not stop, but starts no others meanwhile.
+ * Time limit for members to stop in milliseconds. One that is waiting for the kernel, or for a stopped process as after
+ * `vfork`, does not stop, but does not start others meanwhile either.
  */
 const stopDeadline = 1000;
 /**
- * A family that still grows after this many passes (a fork bomb across many sessions) is killed as far as it is known.
+ * After this many passes, the known members of a family that is still growing (a fork bomb across many sessions) are
+ * killed.
  */
 const mostLooks = 20;
 
 /**
  * Kills a family of processes: the root, its group and session, all descendants and, on Linux, every process with the
- * mark. Stops all of them before it kills any: once its parents are gone, a process without the mark could not be
- * recognized. Repeats until none is left, for at most 10 s. On Windows it kills the tree with `taskkill`.
+ * mark. Stops all of them before it kills any: a process without the mark could no longer be recognized once its
+ * parents are gone. Repeats until none is left, for at most 10 s. On Windows it kills the tree with `taskkill`.
  */
 export async function killProcesses(family: ProcessFamily): Promise<void> {
   if (process.platform === "win32") {
@@ -43,15 +47,15 @@ export async function killProcesses(family: ProcessFamily): Promise<void> {
     killed = await freeze(family);
     for (const pid of killed) send(pid, "SIGKILL");
   } finally {
-    // Needs no process table, which cannot be read when this process has run out of descriptors.
+    // Works without the process table, which cannot be read if this process has run out of descriptors.
     if (family.root !== undefined) send(-family.root, "SIGKILL");
   }
   const giveUp = performance.now() + deadline;
   for (let wait = 1; performance.now() < giveUp; wait = Math.min(wait * 2, 50)) {
     const all = await listProcesses();
     const left = membersOf(family, all);
-    // Once its parents are gone, a process without the mark is known only by its id, which another process may have by
-    // now: wait for it, but do not kill it again.
+    // Once its parents are gone, a process without the mark is known only by its id, which may now belong to another
+    // process: wait for it, but do not kill it again.
     if (left.length === 0 && !all.some(({ pid }) => killed.has(pid))) return;
     for (const pid of left) send(pid, "SIGKILL");
     await sleep(wait);
@@ -95,7 +99,7 @@ function membersOf({ root, endedRoots, mark }: ProcessFamily, all: readonly Proc
     size = members.size;
     for (const each of all) if (members.has(each.parent)) members.add(each.pid);
   }
-  // A caller that runs inside a block carries the mark itself, and must not kill itself.
+  // A caller that itself runs in a block has the mark, and must not be killed.
   members.delete(process.pid);
   return [...members];
 }

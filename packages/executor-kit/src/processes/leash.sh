@@ -1,9 +1,9 @@
 # shellcheck shell=sh
-# Waits for the end of its input, which is the end of the program that started it, and then ends what that left. Arguments: the mark
-# of processes (a name and a value), a control group, a directory that may be owned, the file in it that says so, how many
-# prefixes follow, the prefixes, what to remove. It looks for processes again while it found some, and only then at files, which
-# nobody of the session changes any more. What may be owned comes last, from inside, where no link can lead elsewhere: a named
-# pipe that somebody else puts in the marker's place just then holds up nothing but this shell.
+# Waits until its input ends, which means that the program that started it has ended, and then cleans up after that program.
+# Arguments: the mark of processes (a name and a value), a control group, a directory to remove if it is owned, the marker file in
+# it that says so, the number of prefixes, the prefixes, what to remove. It kills processes until it finds none, and only then
+# removes files, because nothing in the session changes them any more. The owned directory comes last and is entered first, so
+# that no link can lead elsewhere. A named pipe that somebody puts in place of the marker at that moment blocks only this shell.
 trap '' HUP INT TERM
 while read -r _; do :; done
 mark=$1=$2 owner=$2 group=$3 owned=$4 marker=$5 prefixes=$6

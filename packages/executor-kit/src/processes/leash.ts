@@ -7,7 +7,7 @@ import type { ControlGroup } from "./control-group.ts";
 
 const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
 
-/** What a leash does when this program ends without releasing it. */
+/** What a leash cleans up if this program ends without releasing it. */
 export interface LeashOptions {
   /** Kills every process whose environment has this variable. Linux only. */
   readonly mark: { readonly name: string; readonly value: string };
@@ -22,9 +22,9 @@ export interface LeashOptions {
 }
 
 /**
- * Ends what a session started if this program ends first, in whatever way, even by `kill -9`: a tiny shell program in a
- * session of its own waits for the end of its standard input. It costs a millisecond to start and a megabyte to keep,
- * and does not keep Node running. Not available on Windows.
+ * Ends what a session started if this program ends first, in whatever way, even by `kill -9`. A tiny shell program in
+ * its own process session waits for its standard input to end. It takes a millisecond to start and a megabyte of
+ * memory, and does not keep Node running. Not available on Windows.
  */
 export class Leash {
   readonly #shell: ChildProcess | undefined;
@@ -48,7 +48,7 @@ export class Leash {
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
       stdio: ["pipe", "ignore", "ignore"],
     });
-    // Without a shell there is no leash; blocks still run and stop() still cleans up.
+    // Without a shell there is no leash, but blocks still run and stop() still cleans up.
     this.#shell.on("error", () => {});
     this.#shell.unref();
     if (this.#shell.stdin instanceof net.Socket) this.#shell.stdin.unref();

@@ -11,7 +11,7 @@ export interface ProcessInfo {
   readonly group: number;
   /** The id of its session; on systems other than Linux, of its group. */
   readonly session: number;
-  /** It is stopped, for example by SIGSTOP, and does nothing until it is continued. */
+  /** True if it is stopped, for example by SIGSTOP, and does nothing until it is continued. */
   readonly stopped: boolean;
 }
 
@@ -33,7 +33,7 @@ export function hasVariable(pid: number, name: string, value: string): boolean {
   }
 }
 
-/** If the first thread of a process has ended, only the others can tell. */
+/** Falls back to other threads if the first thread of the process has ended. */
 function readEnviron(pid: number): string {
   const environ = environOf(`/proc/${pid}`);
   if (environ !== "") return environ;

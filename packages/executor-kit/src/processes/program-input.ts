@@ -2,10 +2,10 @@ import type { Writable } from "node:stream";
 import { InvalidInputError } from "@fenced/core";
 import type { ProgramRun } from "../run/block-run.ts";
 
-/** The longest piece that a session gets, in bytes. */
+/** Maximum size of a piece that a session gets, in bytes. */
 const pieceBytes = 65_536;
 
-/** A piece of input until it is on its way to the program. */
+/** A piece of input that is not yet on its way to the program. */
 interface Offer {
   readonly piece: Uint8Array;
   /** The session has it, and has not asked for the next one. */
@@ -15,18 +15,18 @@ interface Offer {
 }
 
 /**
- * The input of a running program: a stream for the caller, and the pieces that the session pulls from it.
- * A write resolves when the session asks for more, so that nothing is kept but one piece.
+ * The input of a running program: a stream for the caller, and the pieces that the session pulls from it. A write
+ * resolves when the session asks for more, so at most one piece is buffered.
  */
 export class ProgramInput {
   readonly writable: WritableStream<Uint8Array>;
-  /** For the session, which iterates once. */
+  /** For the session, which iterates over it once. */
   readonly pieces: AsyncIterable<Uint8Array>;
   #offer: Offer | undefined;
   /** The session waits for a piece or the end. */
   #asking: ((next: IteratorResult<Uint8Array, undefined>) => void) | undefined;
   #ended = false;
-  /** Why writing is of no use any more. */
+  /** Why nothing can be written any more. */
   #closed: { readonly reason: unknown } | undefined;
 
   constructor() {
@@ -48,15 +48,15 @@ export class ProgramInput {
     );
   }
 
-  /** Call this when the program reads no more: writes that wait and later ones reject with the reason. */
+  /** Call this when the program reads no more: pending and later writes reject with the reason. */
   close(reason: unknown): void {
     this.#closed ??= { reason };
     this.#drop(this.#closed.reason);
   }
 
-  /** An abort has to get past a write that waits for the program; the stream itself would wait for that one. */
+  /** Lets an abort get past a write that waits for the program, for which the stream itself would wait. */
   #followAbort(controller: WritableStreamDefaultController): void {
-    // Node's types lack it.
+    // Missing in Node's types.
     const signal: unknown = Reflect.get(controller, "signal");
     if (!(signal instanceof AbortSignal)) return;
     signal.addEventListener("abort", () => this.#drop(signal.reason), { once: true });
@@ -69,7 +69,7 @@ export class ProgramInput {
     }
     for (let at = 0; at < chunk.length; at += pieceBytes) {
       if (this.#closed) throw this.#closed.reason;
-      // A copy: the writer may use its memory again as soon as the write has resolved.
+      // Copy it, because the writer may reuse its memory as soon as the write has resolved.
       await this.#hand(chunk.slice(at, at + pieceBytes));
     }
   }
@@ -117,7 +117,7 @@ export class ProgramInput {
 /** Why a write fails once a program has ended, or reads no more. */
 export function notRead(): InvalidInputError {
   return new InvalidInputError("The program does not read what is written: it has ended or closed its input", {
-    remedy: "Its `wait()` tells how it ended.",
+    remedy: "`wait()` reports how it ended.",
   });
 }
 
@@ -133,8 +133,8 @@ export function isLiveInput(stdin: ProgramRun["stdin"]): stdin is AsyncIterable<
 }
 
 /**
- * Writes the input of a program to a stream as it comes, no faster than the stream takes it, and then ends the stream.
- * Tells the input when the stream closes, as with a program that closes its end.
+ * Writes a program's input to a stream as it comes, no faster than the stream accepts it, and then ends the stream.
+ * Stops reading the input if the stream closes, for example because the program closes its end.
  */
 export async function feedProgram(pieces: AsyncIterable<Uint8Array>, stream: Writable): Promise<void> {
   const iterator: AsyncIterator<Uint8Array, unknown> = pieces[Symbol.asyncIterator]();

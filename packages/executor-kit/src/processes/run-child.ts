@@ -17,7 +17,7 @@ export interface ChildProgram {
   /** Kills everything that the program started. */
   readonly signal: AbortSignal;
   /**
-   * Called with the process id; the process leads a session of its own. Pass the id in `endedRoots` to a later
+   * Called with the process id; the process leads its own session. Pass the id in `endedRoots` to a later
    * `killProcesses`.
    */
   readonly onStart?: (pid: number) => void;
@@ -59,9 +59,9 @@ export async function* runChild(program: ChildProgram): AsyncGenerator<BlockEven
     void end(code ?? 128 + (name ? constants.signals[name] : 0));
   });
   const kill = (): void => {
-    // The program finished in time, and only its reader is slow; what it left running stays alive.
+    // The program finished in time and only its reader is slow, so what it left running stays alive.
     if (endedAt !== undefined && signal.reason === timeIsUp) return;
-    // If the system cannot end the program (a process stuck in a driver), use the output so far.
+    // If the system cannot end the program (because a process is stuck in a driver), use the output so far.
     killed ??= killProcesses({ ...rootOf(child), mark }).then(() => end(128 + constants.signals.SIGKILL));
     killed.catch((error: unknown) => output.fail(error));
   };
@@ -76,7 +76,7 @@ export async function* runChild(program: ChildProgram): AsyncGenerator<BlockEven
   }
 }
 
-/** The id by which to find a child's family; once the child has been reaped, another process may have its number. */
+/** The id by which to find a child's family. Once the child has been reaped, another process may have its id. */
 function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily, "mark"> {
   if (pid === undefined) return {};
   return exitCode === null && signalCode === null ? { root: pid } : { endedRoots: [pid] };

@@ -14,7 +14,7 @@ import type { SessionLife } from "../session-life.ts";
 import { StartedProcess, WritableStartedProcess } from "./started-process.ts";
 
 const shell = "/bin/sh";
-/** Starts a program in a directory. As with `env --chdir`, 125 says that the directory is missing. */
+/** Starts a program in a directory. As with `env --chdir`, exit code 125 means that the directory is missing. */
 const launcher = 'cd -- "$1" || exit 125\nshift\nexec "$@"';
 const noPorts: ReadonlyMap<number, number> = new Map();
 
@@ -43,7 +43,7 @@ export type RunProgram<Session> = (
   program: ProgramRun,
 ) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
 
-/** The programs of an executor that run beside its blocks, in the session that is open when they are started. */
+/** Programs that run alongside an executor's blocks, in the session that is open when they are started. */
 export class SessionProcesses<Session extends BackendSession> implements ExecutorProcesses {
   readonly #life: SessionLife<Session>;
   readonly #run: RunProgram<Session>;
@@ -92,7 +92,7 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
 }
 
 /**
- * Runs a program in a session, with its variables over those of the executor.
+ * Runs a program in a session; its variables override those of the executor.
  *
  * @throws InvalidInputError if the session cannot run programs.
  */
@@ -102,7 +102,7 @@ export function runProgram(
   env: Readonly<Record<string, string>>,
 ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   if (session.runProgram) return session.runProgram({ ...program, env: { ...env, ...program.env } });
-  throw new InvalidInputError("Programs cannot be started beside blocks here", {
+  throw new InvalidInputError("Programs cannot be started alongside blocks here", {
     remedy: "Run them as blocks, or use an executor whose `capabilities.processes` is true.",
   });
 }

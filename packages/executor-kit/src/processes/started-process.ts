@@ -9,9 +9,9 @@ const highWaterMark = 262_144;
 /** Starts a program that `signal` kills. */
 type Run = (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
 
-/** A program from its start to its end, and its output as two streams. */
+/** A program that was started, with its output as two streams. */
 export class StartedProcess implements RunningProcess {
-  /** Resolves when everything that was to be killed is dead, or the program has ended by itself. */
+  /** Resolves when the program has ended by itself, or when everything that it started has been killed. */
   readonly ended: Promise<void>;
   readonly #stdout = new OutputStream(() => this.#wake());
   readonly #stderr = new OutputStream(() => this.#wake());
@@ -22,13 +22,13 @@ export class StartedProcess implements RunningProcess {
 
   /**
    * @param signal - kills the program; `wait()` then rejects with its reason.
-   * @param input - what is written to it while it runs, which nobody reads after its end. Default: nothing.
+   * @param input - what is written to it while it runs; closed when it ends. Default: nothing.
    */
   constructor(run: Run, signal: AbortSignal, input?: ProgramInput) {
     this.#input = input;
     const unfollow = followSignals(this.#ending, [signal]);
     const end = (): void => {
-      // Before the session reports that the program reads no more: the reason is the caller's.
+      // Done before the session reports that the program reads no more, so that the caller's reason counts.
       input?.close(signal.aborted ? signal.reason : notRead());
       this.#wake();
     };
@@ -50,7 +50,7 @@ export class StartedProcess implements RunningProcess {
   }
 
   async kill(): Promise<void> {
-    // How it ended is still reported.
+    // With this reason, the outcome is still reported.
     this.#ending.abort(timeIsUp);
     await this.ended;
   }
@@ -92,7 +92,7 @@ export class StartedProcess implements RunningProcess {
   }
 }
 
-/** A program to whose input its starter writes while it runs. */
+/** A program whose input can be written while it runs. */
 export class WritableStartedProcess extends StartedProcess implements WritableProcess {
   readonly stdin: WritableStream<Uint8Array>;
 
@@ -126,7 +126,7 @@ class OutputStream {
     );
   }
 
-  /** True also if nobody wants it any more. */
+  /** Also true if the consumer has left. */
   get hasRoom(): boolean {
     return !this.#controller || (this.#controller.desiredSize ?? 0) > 0;
   }

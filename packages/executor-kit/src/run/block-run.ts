@@ -1,8 +1,8 @@
 import type { Display, NetworkDecision } from "@fenced/core";
 
 /**
- * The reason with which a block's signal is aborted when it times out. With any other reason, nobody learns how the
- * block ended.
+ * The reason with which a block's signal is aborted when it times out. With any other reason, the block's outcome is
+ * not reported.
  */
 export const timeIsUp: Error = new Error("The block has timed out");
 
@@ -13,7 +13,7 @@ export interface BlockRun {
   /** The source code, unchanged. */
   readonly code: string;
   /**
-   * Where to keep the block (`# filename: path`): relative to the workspace, normalized, with `/`. The executor must
+   * Where to save the block (`# filename: path`): relative to the workspace, normalized, with `/`. The executor must
    * make sure that no symbolic link leads out of the workspace; `WorkspacePathError` fails the block.
    */
   readonly filename?: string;
@@ -27,11 +27,11 @@ export interface BlockRun {
   /** This block sets up functions: it is the executor's own program, not the caller's. */
   readonly setup?: true;
   /**
-   * The block's programs can call host functions, through variables in `env`. `variant`: the directory, below that of
-   * Python modules, with the module for this block.
+   * The block's programs can call host functions, through variables in `env`. `variant`: the subdirectory of the Python
+   * modules that contains the module for this block.
    */
   readonly hostCalls?: { readonly variant?: string };
-  /** What the block reads; `undefined`: standard input is closed. */
+  /** The block's standard input; `undefined`: it is closed. */
   readonly stdin?: string;
   /**
    * Aborted when the block must end: it timed out, the caller aborted or left, or the executor stops. Kill everything
@@ -41,14 +41,14 @@ export interface BlockRun {
   readonly signal: AbortSignal;
 }
 
-/** A program to run beside blocks, as the base class passes it to a session. */
+/** A program to run alongside blocks, as the base class passes it to a session. */
 export interface ProgramRun extends Pick<BlockRun, "env"> {
   readonly argv: readonly [string, ...string[]];
   /**
-   * What it reads; `undefined`: standard input is closed. An `AsyncIterable` is input that comes while the program runs:
-   * start the program at once, request a piece only when the program or a bounded buffer has taken the one before, close
-   * the program's input at the end, and call `return()` when the program has closed its input. No piece has more than 64
-   * KiB. It ends by itself once `runProgram` has returned.
+   * Its standard input; `undefined`: it is closed. An `AsyncIterable` is input that arrives while the program runs:
+   * start the program at once, request a piece only when the program or a bounded buffer has accepted the previous one,
+   * close the program's input at the end, and call `return()` when the program closes its input. Pieces have at most 64
+   * KiB. The iterable ends by itself once `runProgram` has returned.
    */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** As for a block: kill everything that the program started. */
@@ -61,9 +61,9 @@ export interface ProgramRun extends Pick<BlockRun, "env"> {
  */
 export type BlockEvent =
   | { readonly type: "stdout" | "stderr"; readonly data: Uint8Array | string }
-  /** `replaces`: an earlier output of this block, whose place in the result this one takes. */
+  /** `replaces`: an earlier output of this block that this one replaces in the result. */
   | { readonly type: "display"; readonly display: Display; readonly replaces?: Display }
-  /** The block retracted its output so far: the result drops it, although streams have already carried it. */
+  /** The block cleared its output so far: the result drops it, although streams have already carried it. */
   | { readonly type: "clear" };
 
 /** How a block ended, as the executor saw it. The base class reports timeouts. */
@@ -73,14 +73,14 @@ export interface BlockOutcome {
   /** The absolute path on the host of the file with the block. */
   readonly codeFile?: string;
   /**
-   * When the program ended, in terms of `performance.now()`. Set it if the last output may reach a slow consumer much
+   * When the program ended, in terms of `performance.now()`. Set this if the last output may reach a slow consumer much
    * later, since that wait does not count towards the block's duration. Default: when `run` returns.
    */
   readonly endedAt?: number;
-  /** Requests that the network policy refused meanwhile; `SessionNetwork` collects them. */
+  /** Requests that the network policy refused during the block; `SessionNetwork` collects them. */
   readonly network?: readonly NetworkDecision[];
-  /** Variables of earlier blocks are gone. */
+  /** True if the variables of earlier blocks are gone. */
   readonly stateLost?: boolean;
-  /** The backend itself dropped output before it reached the executor. */
+  /** True if the backend itself dropped output before it reached the executor. */
   readonly truncated?: boolean;
 }

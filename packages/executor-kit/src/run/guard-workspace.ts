@@ -6,14 +6,14 @@ import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
 
 /** Interval between measurements of the workspace in milliseconds; longer if measuring takes longer. */
 const lookMs = 100;
-/** The largest share of time to spend on measuring. */
+/** Maximum share of the time to spend on measuring. */
 const measuringShare = 0.2;
-/** What the executor itself may add while a block runs: the block's file. */
+/** Bytes that the executor itself may add while a block runs: the block's file. */
 const ownFilesBytes = 1_048_576;
 /** The exit code of a program that the system ends because a file is too large: 128 + SIGXFSZ. */
 const workspaceFullExitCode = 153;
 
-/** The limit that a block must keep. */
+/** A block's limit, and how to measure the workspace. */
 export interface WorkspaceLimit {
   readonly measure: NonNullable<BackendFiles["diskUsage"]>;
   readonly maxBytes: number;
@@ -36,7 +36,7 @@ export async function* guardWorkspace(
   const watch = watchUsage(() => usage(measure, allowed), { allowed, signal: watching.signal }).then((grown) => {
     if (!grown) return;
     over.abort();
-    // As with a timeout, its output and how it ended are reported.
+    // As with a timeout, its output and outcome are still reported.
     ending.abort(timeIsUp);
   });
   try {
@@ -53,7 +53,7 @@ export async function* guardWorkspace(
   }
 }
 
-/** For an executor with a limit whose session cannot hold it. */
+/** The error for a limit that the session cannot enforce. */
 export function notMeasurable(): InvalidInputError {
   return new InvalidInputError(
     "`maxWorkspaceBytes` cannot be enforced here: the workspace cannot be measured while code runs",

@@ -30,7 +30,7 @@ interface Piece<Name extends string> {
   readonly memory: SharedMemory | undefined;
 }
 
-/** Callbacks about the consumption of the output. */
+/** Callbacks for the consumption of output. */
 export interface OutputWatcher {
   /** Called with the number of bytes consumed. */
   readonly taken?: (bytes: number) => void;
@@ -39,8 +39,8 @@ export interface OutputWatcher {
 }
 
 /**
- * A block's output that has not been consumed: turns streams that push into the generator that `run` has to be. Pauses
- * the streams while too much is waiting.
+ * A block's output that has not been consumed yet: turns streams that push into the generator that `run` returns.
+ * Pauses the streams while too much is waiting.
  *
  * @example
  * const output = new OutputQueue<BlockOutcome>();
@@ -60,7 +60,7 @@ export class OutputQueue<Outcome, Name extends string = StreamName> {
   #wake: () => void = () => {};
 
   /**
-   * Takes everything from a stream until the block's end. Later output is read and dropped, so that a process that is
+   * Reads everything from a stream until the block ends. Later output is read and dropped, so that a process that is
    * still writing does not block.
    *
    * @param transform - turns what arrives into pieces of output. Default: leaves it unchanged.

@@ -38,7 +38,7 @@ interface RunConditions extends Pick<BlockConditions, "texts" | "timeoutMs" | "m
     signal: AbortSignal,
     index: number,
   ) => AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>;
-  /** True if the session was lost since the last result; resets that, since it is then reported. */
+  /** Returns whether the session was lost since the last result, and resets that because it is then reported. */
   readonly takeLoss: () => boolean;
 }
 
@@ -128,8 +128,8 @@ export async function* runBlocks(
 }
 
 /**
- * Combines the blocks' results into the run's. A run whose blocks all succeeded, but that did not get through all of
- * them, timed out.
+ * Combines the blocks' results into that of the run. A run whose blocks all succeeded timed out if it did not get
+ * through all of them.
  */
 export function aggregateResult(
   finished: readonly FinishedBlock[],

@@ -24,7 +24,7 @@ export interface BlockConditions {
   readonly signal: AbortSignal;
   /** Whether the consumer wants text as it arrives; decoding it takes time. */
   readonly texts: boolean;
-  /** Time limit of the block in milliseconds, or what is left for the whole call if that is less. */
+  /** Time limit of the block in milliseconds, or the rest of the call's time if that is less. */
   readonly timeoutMs: number;
   /** Maximum size of the output that the block's result keeps, in bytes. */
   readonly maxOutputBytes: number;
@@ -34,7 +34,9 @@ export interface BlockConditions {
   readonly begin: () => () => void;
 }
 
-/** How many more rich outputs, and bytes of them, a result can hold; changes as blocks show and clear theirs. */
+/**
+ * How many more rich outputs, and how many bytes of them, a result can hold; changes as blocks show and clear outputs.
+ */
 interface DisplayRoom {
   count: number;
   bytes: number;
@@ -219,8 +221,8 @@ class BlockOutput {
 }
 
 /**
- * Passes on a block's events one by one. Once the run is aborted, it no longer waits for its consumer, so that the
- * block ends even if nobody reads; what still arrives is dropped.
+ * Passes on a block's events one by one. Once the run is aborted, it stops waiting for its consumer, so that the block
+ * ends even if nobody reads, and drops what still arrives.
  */
 class BlockEvents {
   /** Resolves when everything that the block started has ended. */
@@ -253,7 +255,7 @@ class BlockEvents {
     throw this.#failure?.error;
   }
 
-  /** Ends a block whose signal has been aborted, although it was not read to its end. */
+  /** Ends a block whose signal has been aborted but whose events were not read to the end. */
   async abandon(): Promise<void> {
     this.#goAhead();
     await this.ended;
@@ -271,7 +273,8 @@ class BlockEvents {
   }
 
   async #runAhead(): Promise<void> {
-    // A consumer that waits for an event, or has just got one, uses it first: the next one may reuse its memory.
+    // Let a consumer that waits for an event, or has just received one, use it first, since the next one may reuse its
+    // memory.
     await this.#pulled?.catch(() => {});
     await turn();
     try {

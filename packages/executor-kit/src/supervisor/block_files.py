@@ -1,4 +1,4 @@
-"""The files in the workspace that the host writes and blocks run. Python 3.8 or later, standard library only."""
+"""Files that the host writes to the workspace for blocks to run. Python 3.8 or later, standard library only."""
 
 import os
 
@@ -6,7 +6,7 @@ files = {}
 
 
 def write(number, workspace, payload):
-    """Takes a piece of a block's file. The first piece begins with whether the file is kept, and its name."""
+    """Takes a piece of a block's file. The first piece starts with a flag (whether to keep the file) and its name."""
     if number not in files:
         head, payload = payload.split(b"\0", 1)
         files[number] = BlockFile(workspace, head)
@@ -18,7 +18,7 @@ def take(number):
 
 
 class BlockFile:
-    """The file that a block runs. It is always new: code may have put something else in its place."""
+    """The file that a block runs. It is always created anew, because code may have put something else in its place."""
 
     def __init__(self, workspace, head):
         kept, name = head.split(b":", 1)

@@ -1,11 +1,11 @@
-"""Passes on what blocks print, as far as the host has room for it. Python 3.8 or later, standard library only."""
+"""Forwards what blocks print, as long as the host has room for it. Python 3.8 or later, standard library only."""
 
 import os
 import select
 
 from _fenced_channel import CAPACITY, READ, RICH, channel, data
 
-# The block of each descriptor: of its outputs, and of the pipe on which its shepherd reports.
+# The block that each descriptor belongs to: its output pipes and its shepherd's report pipe.
 readers = {}
 
 
@@ -18,7 +18,7 @@ def watch(block):
 
 def read_pipe(block, end):
     if block.pipes[end] == RICH:
-        # A display keeps its place: what was printed before it goes first.
+        # Output printed before a display goes first, so that the display keeps its place.
         for each, kind in list(block.pipes.items()):
             if kind != RICH:
                 drain(block, each)
@@ -40,7 +40,7 @@ def read_pipe(block, end):
 
 
 def drain(block, end):
-    """Reads what is in a pipe by now; more may be written to it meanwhile, so there is a limit."""
+    """Reads what a pipe holds now, up to a limit, because more may be written to it meanwhile."""
     left = CAPACITY
     while left > 0:
         count = read_pipe(block, end)

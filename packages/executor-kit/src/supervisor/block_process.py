@@ -1,17 +1,17 @@
-"""What is the same wherever a block's process is forked: by the supervisor, by the interpreter that waits, and by that of a session.
+"""Shared by everything that forks a block's process: the supervisor, the waiting interpreter and a session's interpreter.
 
-Python 3.8 or later. It imports only `os`, because a block of the interpreter that waits must not find more modules than a new one has.
+Python 3.8 or later. It imports only `os`: blocks of the waiting interpreter must not see more modules than a new interpreter has.
 """
 
-# Taken now: in a session, libraries replace some of these for the programs that they run.
+# Imported early, because in a session libraries replace some of these for the programs that they run.
 from os import WEXITSTATUS, WIFSIGNALED, WTERMSIG, _exit, waitpid, write
 
-# A shepherd writes words of four bytes: its program's exit code, or one of these; `FAILED` with the number of an error.
+# A shepherd reports in four-byte words: its program's exit code, or one of these; `FAILED` is combined with an errno.
 BEGUN, FAILED = 1 << 30, 1 << 31
 
 
 def tend(program, status):
-    """What a shepherd does: it buries whatever dies below it, reports how its program ended, and exits when nothing is left."""
+    """Runs the shepherd: reaps everything that dies below it, reports how its program ended, and exits when nothing is left."""
     while True:
         try:
             pid, ended = waitpid(-1, 0)
@@ -23,7 +23,7 @@ def tend(program, status):
 
 
 def volunteer_for_oom():
-    """Has the kernel, when it is out of memory, kill this process rather than the supervisor."""
+    """Makes the kernel's OOM killer prefer this process to the supervisor."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")
@@ -32,7 +32,7 @@ def volunteer_for_oom():
 
 
 def preload(names):
-    """Imports what blocks will import. A module that cannot be imported is left to the block that asks for it."""
+    """Imports modules in advance. One that fails to import is skipped, so that the block that imports it gets the error."""
     for name in names:
         try:
             __import__(name)

@@ -1,11 +1,11 @@
-"""What a block needs around it in an interpreter that lives from block to block. Python 3.8 or later, standard library only."""
+"""The environment of a block in an interpreter that outlives it. Python 3.8 or later, standard library only."""
 
 import os
 import sys
 
 
 def set_variables(variables):
-    """Sets a block's environment variables; returns what to hand to `restore_variables` after it."""
+    """Sets a block's environment variables; returns what to pass to `restore_variables` afterwards."""
     outer = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     return outer
@@ -20,8 +20,8 @@ def restore_variables(outer):
 
 
 def choose_modules(root, directory, names, packages=None):
-    """Makes blocks import the functions' modules, `names`, from a directory in or below `root`, not those of an earlier call.
-    `packages`: the directory of the packages that functions require, which is searched next."""
+    """Makes blocks import the function modules `names` from a directory in or below `root` instead of an earlier call's.
+    `packages`: the directory with the packages that functions require, which is searched next."""
     sys.path[:] = [each for each in sys.path if each not in (directory, packages) and os.path.dirname(each) != root]
     sys.path[:0] = [directory] if packages is None else [directory, packages]
     for name in names:

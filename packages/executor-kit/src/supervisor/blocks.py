@@ -1,6 +1,6 @@
-"""The blocks that run: their start, their end, and killing them. Python 3.8 or later, standard library only.
+"""Starts, ends and kills blocks. Python 3.8 or later, standard library only.
 
-To kill a block, all of its processes are stopped first, so that none of them can start another one meanwhile.
+To kill a block, it first stops all of the block's processes, so that none of them can start another one meanwhile.
 """
 
 import os
@@ -18,12 +18,12 @@ from _fenced_launch import fork_shepherd
 
 workspace = "/"
 environment = {}
-# The directory of the command that calls host functions, for blocks that may call them.
+# The directory with the command that calls host functions, for blocks that may call them.
 commands = ""
-# The modules that keep an interpreter waiting, of Python and of JavaScript, and interpreters that live from block to block. Each is
-# loaded when the host asks for it.
+# Modules that keep a Python interpreter (`warm`) and a JavaScript one (`spare`) waiting, and that keep interpreters alive from
+# block to block (`sessions`). Each is loaded when the host asks for it.
 warm = spare = sessions = None
-# The children of this program that wait for blocks, and have run no code of anybody yet.
+# Children of this program that wait for blocks and have not run any code yet.
 waiting = set()
 inputs, blocks = {}, {}
 
@@ -45,12 +45,12 @@ class Block:
         self.empty = 0
         self.oom = processes.oom_kills()
         self.file = None
-        # The interpreter that it runs in, if that lives on.
+        # The session's interpreter that it runs in, if any.
         self.session = None
 
 
 def scratch():
-    """A file without a name."""
+    """An unnamed file."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("fenced")
     import tempfile
@@ -111,12 +111,12 @@ def variables(environ):
 
 
 def lasting(variables):
-    """The variables that do not differ from block to block."""
+    """The variables that stay the same from block to block."""
     return {name: value for name, value in variables.items() if not name.startswith("FENCED_")}
 
 
 def left_running():
-    """The processes that blocks left running: they have lost their parent."""
+    """Processes that blocks left running, which have lost their parents."""
     table = processes.processes()
     return [pid for pid, parent in table.items() if parent == processes.SELF and pid not in waiting]
 
@@ -127,8 +127,8 @@ def take_spare(request, given):
 
 
 def begin(request, stdin, mark):
-    """Starts the block's shepherd: one that waits already, or a fork of this program. Returns it, the pipe on which it reports the
-    end, the block's outputs, and its mark."""
+    """Starts the block's shepherd: one that is already waiting, or a fork of this program. Returns the shepherd, the pipe on
+    which it reports the end, the block's outputs, and its mark."""
     out, err = os.pipe(), os.pipe()
     widen(out[1], READ)
     given = stdin, out[1], err[1]
@@ -151,7 +151,8 @@ def end_block(block):
     block.ended = True
     if block.file is not None:
         block.file.remove()
-    # Processes that the block left running may go on writing. Their output is read and dropped, or a full pipe would block them.
+    # Processes that the block left running may keep writing. Their output is read and dropped, since a full pipe would block
+    # them.
     output.resume(block)
     now = processes.oom_kills()
     memory = None if now is None or block.oom is None else now > block.oom
@@ -188,7 +189,7 @@ def read_status(block):
 
 
 def kill_orphans(block):
-    """Kills what is left of a block whose shepherd was killed: only the mark tells its processes from others."""
+    """Kills what is left of a block whose shepherd was killed. Only the mark still identifies its processes."""
     for _ in range(100):
         alive = processes.members(block.shepherd, block.mark)
         if not alive:
@@ -214,14 +215,14 @@ def kill_step(block):
 
 
 def kill_on():
-    """Takes the next step for all blocks that are being killed; each needs several."""
+    """Takes the next step for each block that is being killed; a kill takes several steps."""
     for block in list(blocks.values()):
         if block.killing:
             kill_step(block)
 
 
 def end_all():
-    """Kills all blocks, and waits for their end, up to a limit."""
+    """Kills all blocks and waits for them to end, up to a limit."""
     for _ in range(1000):
         for block in list(blocks.values()):
             block.killing = block.ended = True

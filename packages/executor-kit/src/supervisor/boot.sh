@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Becomes the supervisor ($1) if there is Python, else the shell program that answers in its place ($2). Both get the other
-# arguments. -I -S keeps files of the work directory and of the image from being imported.
+# Becomes the supervisor ($1) if Python is available, otherwise the shell program that answers instead ($2). Both get the
+# remaining arguments. -I -S keeps Python from importing files of the work directory and the image.
 supervisor=$1 inventory=$2
 shift 2
 for python in python3 python; do

@@ -1,4 +1,4 @@
-"""Functions of the C library, called by the core of ctypes: a block finds no module of ctypes that it has not imported.
+"""Calls C library functions through the core of ctypes, so that a block sees no ctypes module that it has not imported itself.
 
 Python 3.8 or later, standard library only.
 """

@@ -1,4 +1,4 @@
-"""Carries connections of programs to the host over the standard streams, and does nothing else. Python 3.8 or later.
+"""Carries programs' connections to the host over the standard streams, and does nothing else. Python 3.8 or later.
 
 Arguments: the directory for the socket, and a line to print before the first frame.
 """
@@ -24,7 +24,7 @@ def take_frames():
         os._exit(0)
     for kind, number, payload in frames:
         if kind == channels.LISTEN:
-            # A carrier that was killed leaves its socket behind, so each has a name of its own.
+            # A carrier that was killed leaves its socket behind, so each one uses a unique name.
             place = os.path.join(sys.argv[1], "calls-%d" % os.getpid())
             channel.send(channels.LISTENING, 0, os.fsencode(tunnels.listen_for_calls(place)))
         elif kind in orders:
@@ -63,5 +63,5 @@ def main():
 try:
     main()
 except OSError:
-    # The host is gone, and the connections with it.
+    # The host is gone, and so are the connections.
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Frames to and from the host, and the descriptors that are waited for. Python 3.8 or later, standard library only."""
+"""Exchanges frames with the host and waits for descriptors. Python 3.8 or later, standard library only."""
 
 import fcntl
 import os
@@ -21,12 +21,13 @@ MAGIC = b"FENCED-HOST\n"
 READ = 262144
 CAPACITY = 1048576
 
-# Starts, ends and orders; and, separately, the output of blocks, which is not read while the host does not take it.
+# `events`: starts, ends and requests. `data`: the output of blocks, which is not read while the host does not accept it.
 events, data = select.epoll(), select.epoll()
 
 
 class Channel:
-    """The connection to the host: the standard streams, or a socket that replaces them. While output waits here, blocks are not read."""
+    """The connection to the host: the standard streams, or a socket that replaces them. Blocks are not read while output waits
+    here."""
 
     def __init__(self):
         self.source, self.sink = 0, 1
@@ -82,13 +83,13 @@ class Channel:
         events.register(data.fileno(), select.EPOLLIN)
 
     def receive(self):
-        """The frames that have arrived completely; `None` if the host is gone."""
+        """Returns the complete frames that have arrived; `None` if the host is gone."""
         chunk = os.read(self.source, READ)
         if not chunk:
             return None
         self.incoming += chunk
         if not self.synced:
-            # Podman hands the body of the request that attaches to the container to its main process.
+            # Podman passes the body of the attach request on to the container's main process.
             start = self.incoming.find(MAGIC)
             if start < 0:
                 return []
@@ -107,7 +108,7 @@ class Channel:
 
 
 def widen(pipe, size):
-    """Enlarges a pipe, so that programs that write a lot are woken less often. It does not matter if the kernel refuses."""
+    """Enlarges a pipe, so that programs that write a lot wake up less often. It does not matter if the kernel refuses."""
     try:
         fcntl.fcntl(pipe, 1031, size)
     except OSError:

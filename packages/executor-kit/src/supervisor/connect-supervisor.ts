@@ -14,10 +14,10 @@ const lastWordsMs = 200;
 
 /** The standard streams of the process that `supervisorCommand` started. */
 export interface SupervisorStreams {
-  /** The supervisor runs while this is open; its end kills all programs and ends the supervisor. */
+  /** The supervisor runs while this is open; closing it kills all programs and ends the supervisor. */
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** What it contains is included in errors. Default: not read. */
+  /** Its content is included in errors. Default: not read. */
   readonly stderr?: Readable | null;
 }
 
@@ -31,7 +31,7 @@ export interface ConnectOptions {
    */
   readonly socket?: string;
   /**
-   * Called once, when the supervisor has ended or sends invalid data. Then call `supervisor.fail`, with a more specific
+   * Called once, when the supervisor has ended or sent invalid data. Then call `supervisor.fail`, with a more specific
    * error if you have one. Default: `supervisor.fail(error)`.
    */
   readonly onLost?: (error: Error) => void;
@@ -50,9 +50,7 @@ export interface SupervisorInventory extends PlaceInventory {
 /** The answer to a connection attempt. */
 export interface SupervisorAnswer {
   readonly inventory: SupervisorInventory;
-  /**
-   * `undefined` if there is no Python; what answered then starts no programs, but only waits for the end of its input.
-   */
+  /** `undefined` if there is no Python; what answered then starts no programs, but only waits for its input to end. */
   readonly supervisor: Supervisor | undefined;
 }
 
@@ -60,7 +58,7 @@ export interface SupervisorAnswer {
  * Waits up to 60 s for the greeting of a supervisor, and takes over its streams.
  *
  * @throws BackendUnavailableError if it ends or sends something else, with that text, or does not answer; the signal's
- * reason.
+ * reason if it is aborted.
  *
  * @example
  * const [program, ...words] = supervisorCommand({ directory: "/tmp/session", workspace: "/workspace" });
@@ -87,7 +85,7 @@ interface Outcome {
   readonly reject: (error: unknown) => void;
 }
 
-/** Determines from the first bytes what is sending, and leaves the rest to a `Supervisor`. */
+/** Determines from the first bytes what is sending, and leaves everything else to a `Supervisor`. */
 class Greeting {
   /** Called once it is known what answered, or that nothing did. */
   settled: () => void = () => {};
@@ -148,7 +146,7 @@ class Greeting {
     }
   };
 
-  /** Why the stream ended, as far as what it carried tells. */
+  /** The error for a stream that ended, with what it said. */
   #ended(): BackendUnavailableError {
     const said = `${this.#errors}${this.#frames ? "" : this.#text}`.trim();
     return new BackendUnavailableError(`The supervisor ended${said === "" ? "" : `: ${said}`}`, {
@@ -176,7 +174,7 @@ class Greeting {
     this.#outcome.resolve(answer);
   }
 
-  /** Only the first greeting counts, or each would be connected to. */
+  /** Only the first greeting counts; otherwise, each one would cause a connection. */
   #frameReader(): FrameReader {
     const report = (type: number, _: number, payload: Buffer): void => {
       if (type !== frameType.hello || this.#greeted) return;
@@ -206,7 +204,7 @@ class Greeting {
     const { socket } = direct;
     socket.on("error", (error) => this.fail(error));
     socket.on("close", () => this.fail(this.#ended()));
-    // It may have closed before there was a listener.
+    // It may have been closed before there was a listener.
     if (socket.destroyed) this.fail(this.#ended());
     const { stdin } = this.#streams;
     if (stdin.destroyed) socket.destroy();
@@ -218,7 +216,7 @@ class Greeting {
 /**
  * Reads a greeting: lines with a name and a value.
  *
- * @throws BackendUnavailableError if the place is not usable.
+ * @throws BackendUnavailableError if the place cannot be used.
  */
 function readGreeting(text: string): { inventory: SupervisorInventory; socket: string | undefined } {
   const lines = text.split("\n").map((line) => line.split(" "));

@@ -1,16 +1,16 @@
-"""Descriptors of ours in a process whose code may close or replace any of them. Python 3.8 or later, standard library only."""
+"""Our own descriptors in a process whose code may close or replace any of them. Python 3.8 or later, standard library only."""
 
 import fcntl
 import os
 
-# Taken now: libraries replace some of these for the programs that they run.
+# Imported early, because libraries replace some of these for the programs that they run.
 from os import close, write
 
 HIGH = (500, 100, 16)
 
 
 def keep_high(descriptor):
-    """Moves it up to where programs do not expect descriptors, and do not close them."""
+    """Moves a descriptor to a high number, where programs neither expect nor close it."""
     for lowest in HIGH:
         try:
             high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
@@ -22,7 +22,7 @@ def keep_high(descriptor):
 
 
 class Held:
-    """A descriptor of ours. Code may have closed it, and its number may belong to something else by now."""
+    """One of our descriptors. Code may have closed it, and its number may now belong to something else."""
 
     def __init__(self, descriptor):
         self.descriptor = descriptor

@@ -1,4 +1,4 @@
-"""What blocks of a session display: the values of expressions, and what they hand to IPython. Python 3.8 or later."""
+"""Shows what a session's blocks display: values of expressions, and what they pass to IPython. Python 3.8 or later."""
 
 import _thread
 import base64
@@ -11,18 +11,18 @@ import struct
 import sys
 import termios
 
-# Taken now: libraries replace it for the programs that they run.
+# Imported early, because libraries replace it for the programs that they run.
 from time import sleep
 
-# The most bytes of one display.
+# Maximum size of one display in bytes.
 MOST = 67108864
-# IPython's shell, if IPython is installed; and the pipe for what the block displays, while one runs.
+# IPython's shell, if IPython is installed; and the pipe for displays while a block runs.
 shell = pipe = None
 displaying = _thread.allocate_lock()
 
 
 def show(value):
-    """Shows a value as interactive Python does or, with IPython, by its rules."""
+    """Shows a value the way IPython would if it is installed, otherwise the way interactive Python would."""
     if value is None:
         return
     if shell is None:
@@ -35,7 +35,7 @@ def show(value):
 
 
 def display(bundle, display_id=None, update=False):
-    """Displays one thing, in several types. What a terminal would show of it is output, too."""
+    """Displays one bundle of MIME types. Also prints what a terminal would show of it."""
     text = next((bundle[kind] for kind in ("text/plain", "text/markdown", "text/latex") if bundle.get(kind)), None)
     if isinstance(text, str):
         print(text)
@@ -43,7 +43,7 @@ def display(bundle, display_id=None, update=False):
 
 
 def tell(message):
-    """Sends a message, and waits until it has been taken: so displays and output keep the program's order."""
+    """Sends a message and waits until it has been read, so that displays and output keep the program's order."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -51,7 +51,7 @@ def tell(message):
         pass
     body = json.dumps(message, default=encode).encode()
     if len(body) > MOST:
-        print("A display of more than %d MiB was left out." % (MOST >> 20), file=sys.stderr)
+        print("A display larger than %d MiB was left out." % (MOST >> 20), file=sys.stderr)
         return
     with displaying:
         way = pipe
@@ -70,19 +70,19 @@ def encode(value):
 
 
 def finish():
-    """Lets libraries show what they show at the end of a block, such as figures."""
+    """Lets libraries show what they show at the end of a cell, such as figures."""
     if shell is not None:
         shell.events.trigger("post_execute")
 
 
 def forget():
-    """For a fork of the interpreter: another thread may have held the lock when it was made."""
+    """Call this in a fork of the interpreter: another thread may have held the lock at the time of the fork."""
     global displaying
     displaying = _thread.allocate_lock()
 
 
 def start_shell(main):
-    """Starts as much of IPython as programs need that display something. It does not run the blocks."""
+    """Starts as much of IPython as programs need to display something. It does not run the blocks."""
     global shell
     from IPython.core.displaypub import DisplayPublisher
     from IPython.core.history import HistoryManager

@@ -1,6 +1,6 @@
-"""Passes on input that comes while a program runs, as the program reads it. Python 3.8 or later.
+"""Forwards input that arrives while a program runs, at the pace at which the program reads it. Python 3.8 or later.
 
-The host sends at most a window more than the program has read, and learns at once when the program closes its end.
+The host sends at most one window more than the program has read, and learns at once when the program closes its end.
 """
 
 import os
@@ -9,7 +9,7 @@ import struct
 
 from _fenced_channel import FED, channel, events
 
-# The feeds by their block's number, and by the descriptor that is written to.
+# Feeds by block number, and by the descriptor to write to.
 feeds, writers = {}, {}
 
 
@@ -22,17 +22,17 @@ class Feed:
 
 
 def begin(number):
-    """Returns the end of the pipe that the program reads."""
+    """Returns the read end of the pipe, for the program."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     feeds[number] = writers[writing] = Feed(number, writing)
-    # Reports only that the program has closed its end.
+    # Registered for no events, so it reports only that the program has closed its end.
     events.register(writing, 0)
     return reading
 
 
 def write(number, payload):
-    """Takes input from the host; empty input is its end."""
+    """Takes input from the host; an empty piece ends it."""
     feed = feeds.get(number)
     if feed is None:
         return

@@ -1,8 +1,9 @@
-"""Answers one request for a file of the workspace. Python 3.8 or later, standard library only.
+"""Handles one request for a workspace file. Python 3.8 or later, standard library only.
 
-Arguments: the workspace; `list`, `stat`, `content`, `put`, `drop` or `remove`; a path in it; further words of the request. On failure, it
-prints the system's name of the error and its text on standard error. The workspace is hostile: code may swap what is in it at any
-time. So a path is resolved first and then opened directory by directory, without following links. Trees are walked without recursion.
+Arguments: the workspace; `list`, `stat`, `content`, `put`, `drop` or `remove`; a path in the workspace; further arguments of the
+request. On failure, it prints the errno name and its message to standard error. The workspace is hostile, because code may swap
+its contents at any time. So paths are first resolved and then opened directory by directory, without following links. Trees are
+walked without recursion.
 """
 
 import errno
@@ -20,7 +21,7 @@ def fail(code):
 
 
 def resolve():
-    """Resolves a path to its parts, which contain no links; refuses one that leads out of the workspace or does not exist."""
+    """Resolves a path to parts without links. Fails if it leads out of the workspace or does not exist."""
     real = os.path.realpath(root)
     place = os.path.join(real, path)
     found = os.path.realpath(place)
@@ -74,7 +75,7 @@ def say_status():
 
 
 def send_content():
-    # Opening a named pipe must not block.
+    # Do not block on a named pipe.
     file = open_found(os.O_RDONLY | os.O_NONBLOCK)
     if kind_of(os.fstat(file)) == "directory":
         fail(errno.EISDIR)
@@ -93,7 +94,7 @@ def write(descriptor, piece):
 
 
 def put():
-    """Appends standard input to a partial file. The last piece moves the file to its path, if it is complete."""
+    """Appends standard input to a partial file. The last piece moves the file to its path if it is complete."""
     part, first, size = words
     top = os.open(root, FOLDER)
     made = os.O_CREAT | os.O_EXCL if first == b"first" else os.O_APPEND
@@ -131,7 +132,7 @@ def drop():
 
 
 def entries(folder):
-    """The names in a directory, each with whether it is a directory."""
+    """Returns the names in a directory, each with whether it is a directory itself."""
     with os.scandir(folder) as found:
         return [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in found]
 
@@ -175,7 +176,7 @@ def remove():
 
 
 def remove_tree(name, above):
-    """Removes a tree from the deepest directory up; each directory stays open until it is empty."""
+    """Removes a tree bottom-up; each directory stays open until it is empty."""
     stack = [(name, above, os.open(name, FOLDER, dir_fd=above))]
     while stack:
         name, above, folder = stack[-1]
@@ -194,7 +195,7 @@ def remove_tree(name, above):
 
 
 def raise_limit():
-    """Allows as many open directories as possible: a removal holds one open for each level of a tree."""
+    """Raises the limit on open files, since a removal keeps one directory open for each level of the tree."""
     try:
         import resource
 

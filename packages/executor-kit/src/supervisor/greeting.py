@@ -1,4 +1,4 @@
-"""What the supervisor tells the host about the place that it runs in. Python 3.8 or later, standard library only."""
+"""Tells the host about the place in which the supervisor runs. Python 3.8 or later, standard library only."""
 
 import os
 
@@ -6,7 +6,7 @@ import _fenced_processes as processes
 
 
 def greeting(directory, probe_file, path, programs):
-    """The lines of the greeting. Creates the session's directory."""
+    """Returns the lines of the greeting. Creates the session's directory."""
     path = path or os.environ.get("PATH", os.defpath)
     places = [(name, processes.which(name, path)) for name in programs]
     asked = ask_version(dict(places)["node"]) if dict(places).get("node") else None
@@ -51,13 +51,13 @@ def probe(file):
 
 
 def own_variables():
-    """Those that this program has from the host, which finds processes by them."""
+    """The variables that the host gave this program, by which it finds processes."""
     return {name: value for name, value in os.environ.items() if name.startswith("FENCED_")}
 
 
 def block_environment(directory):
-    """The variables of blocks. A user without a home, as those known only by a number mostly are, gets one: pip and others write
-    there."""
+    """Returns the variables of blocks. A user without a home directory gets one, since pip and others write there. This mostly
+    concerns users known only by number."""
     given = dict(os.environ)
     if not os.access(given.get("HOME") or "/nowhere", os.W_OK) or given["HOME"] == "/":
         given["HOME"] = os.path.join(directory, "home")

@@ -8,8 +8,8 @@ import type { WarmPrograms } from "./supervised-program.ts";
 /** Options of the waiting interpreters; all are optional. */
 export interface WarmOptions {
   /**
-   * Modules of Python to import in advance: `["numpy", "pandas"]`. A module that cannot be imported is left to the blocks.
-   * Default: none.
+   * Python modules to import in advance: `["numpy", "pandas"]`. A module that fails to import is skipped; blocks that
+   * import it get the error. Default: none.
    */
   readonly preload?: readonly string[];
 }
@@ -26,9 +26,9 @@ const warmSettings: z.ZodType<WarmOptions> = optionsSchema({
 export const warmOption: z.ZodType<false | WarmOptions> = z.union([z.literal(false), warmSettings]);
 
 /**
- * The interpreters to keep waiting for an executor's blocks; Python only if it runs blocks without arguments of its own.
+ * The interpreters to keep waiting for an executor's blocks. Includes Python only if its command has no arguments.
  *
- * @param env - the variables of the blocks.
+ * @param env - the blocks' variables.
  */
 export function warmPrograms(
   { found }: Pick<PlaceLanguages, "found">,
@@ -46,10 +46,10 @@ export function warmPrograms(
 }
 
 /**
- * What a stateful session starts where these languages are.
+ * The interpreter that a stateful session starts, given these languages.
  *
- * @param settings - `env`: the variables of blocks; `commands`: the directory of the shell commands that call host functions;
- * `warm`: the option of the executor.
+ * @param settings - `env`: the blocks' variables; `commands`: the directory of the shell commands that call host
+ * functions; `warm`: the executor's option.
  * @throws BackendUnavailableError if there is no Python.
  */
 export function interpreterToStart(
@@ -63,7 +63,7 @@ export function interpreterToStart(
   if (!python) {
     const reason = missing.get("python");
     throw new BackendUnavailableError(`A stateful session needs Python${reason === undefined ? "" : `: ${reason}`}`, {
-      remedy: "Run it where there is Python 3.8 or later, or leave `stateful` out.",
+      remedy: "Run it where Python 3.8 or later is installed, or leave `stateful` out.",
     });
   }
   const preload = warm === undefined || warm === false ? [] : (warm.preload ?? []);

@@ -1,9 +1,9 @@
-"""The interpreter of a session: runs blocks in one namespace, and forks itself. Python 3.8 or later; run by `python -c`.
+"""The interpreter of a session: runs blocks in one namespace, and forks itself. Python 3.8 or later; started with `python -c`.
 
-Arguments: this text with the modules that it imports, the directory of the shell commands that call host functions, and modules to
-import. Descriptor 3 is a socket to the supervisor: with `run` come a block's code, its input, output and errors, a pipe for what it
-displays, and one on which to report its end; with `fork`, what the fork has in place of these descriptors. Descriptor 4 is a pipe on
-which to report that the interpreter is ready.
+Arguments: this text with the modules that it imports, the directory of the shell commands that call host functions, and modules
+to import. Descriptor 3 is a socket to the supervisor: `run` carries a block's code, its input, output and errors, a pipe for
+displays, and a pipe for reporting its end; `fork` carries the fork's replacements for these descriptors. Descriptor 4 is a pipe
+for reporting that the interpreter is ready.
 """
 
 import _socket
@@ -15,7 +15,7 @@ import os
 import struct
 import sys
 
-# Taken now: libraries replace some of these for the programs that they run.
+# Imported early, because libraries replace some of these for the programs that they run.
 from os import _exit, close, write
 
 import _fenced_block_surroundings as surroundings
@@ -26,7 +26,7 @@ import _fenced_work_directory as work_directory
 from _fenced_block_process import preload
 from _fenced_descriptors import Held, keep_high
 
-# Programs find the modules that a plain interpreter has.
+# Programs should see only the modules of a plain interpreter.
 for name in [each for each in sys.modules if each.startswith("_fenced_")]:
     del sys.modules[name]
 
@@ -35,7 +35,7 @@ COMMANDS, PRELOAD = sys.argv[2], sys.argv[3:]
 given = dict(os.environ)
 pid = os.getpid()
 control = None
-# The pipe on which to report the end of the block that runs.
+# The pipe for reporting the end of the running block.
 status = None
 
 
@@ -56,7 +56,7 @@ def serve():
 
 def run(*descriptors):
     global status
-    # Moved first: if the last block has closed its streams, these have the streams' numbers.
+    # Move these first: if the last block closed its streams, these have taken over the streams' numbers.
     source, stdin, out, err, shown, said = [keep_high(each) for each in descriptors]
     for target, stream in enumerate((stdin, out, err)):
         os.dup2(stream, target)
@@ -74,7 +74,7 @@ def run(*descriptors):
         runner.report()
     runner.flush()
     if os.getpid() != pid:
-        # The block has forked this process, which has come to the block's end.
+        # The block forked this process, which has now reached the end of the block.
         _exit(code)
     leave(outer, request["modules"])
     displays.pipe.close()
@@ -84,7 +84,7 @@ def run(*descriptors):
 
 
 def renew_streams():
-    """Gives each block an input of its own, and outputs even if the last block has closed them."""
+    """Gives each block its own input, and outputs even if the last block closed them."""
     old = sys.__stdin__
     sys.stdin = sys.__stdin__ = io.open(0, encoding=old.encoding, errors=old.errors, closefd=False)
     for number, name in ((1, "stdout"), (2, "stderr")):
@@ -98,7 +98,7 @@ def renew_streams():
 
 
 def enter(env, modules):
-    """Sets the variables that the session does not have, and has the block import the functions of its call."""
+    """Sets the variables that differ from the session's, and makes the block import its own call's functions."""
     changed = {name: value for name, value in env.items() if given.get(name) != value}
     if "FENCED_HOST_CALLS" in env:
         changed["PATH"] = COMMANDS + os.pathsep + env.get("PATH", os.environ.get("PATH", os.defpath))
@@ -118,7 +118,7 @@ def choose_modules(modules, directory):
 
 
 def become_fork(way):
-    """Gives a fork of the interpreter its own socket, and streams that lead nowhere until its first block."""
+    """Gives a fork of the interpreter its own socket, and streams that go nowhere until its first block."""
     global pid, control
     os.setsid()
     pid = os.getpid()
@@ -136,7 +136,7 @@ def open_control(descriptor):
 
 
 def disconnect():
-    """For a process that the program forks: it has nothing to hear from the supervisor, and nothing to tell it."""
+    """Cuts a process that the program forks off from the supervisor."""
     if forks.forking:
         return
     control.close()

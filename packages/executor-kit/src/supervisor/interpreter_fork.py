@@ -4,26 +4,26 @@ import os
 import signal
 import warnings
 
-# Taken now: libraries replace some of these for the programs that they run.
+# Imported early, because libraries replace some of these for the programs that they run.
 from os import _exit, close, waitpid, write
 from os import fork as fork_process
 
 from _fenced_block_process import tend
 from _fenced_run_source import library
 
-# Whether the fork that is being made is the host's, and not the program's.
+# Whether the host, not the program, is forking.
 forking = False
 
 
 def fork(way, status, said):
-    """Forks a shepherd, and that one the new interpreter; returns whether this is the new one. The shepherd is not a child of this
-    process, whose children are the program's. `way`: the new one's socket; `status` and `said`: the pipes on which its shepherd
-    reports its end, and that it is ready."""
+    """Forks a shepherd, which forks the new interpreter; returns whether this is the new interpreter. The shepherd is not a child
+    of this process, whose children belong to the program. `way`: the new interpreter's socket; `status`, `said`: the pipes for
+    reporting its end, and that it is ready."""
     global forking
     forking = True
     try:
         with warnings.catch_warnings():
-            # Python warns of threads, because a fork does not have them.
+            # Python warns if there are threads, because a fork does not keep them.
             warnings.simplefilter("ignore")
             first = fork_process()
             if first == 0:
@@ -42,7 +42,7 @@ def fork(way, status, said):
 
 
 def fork_further(status, said):
-    """Returns in the new interpreter only."""
+    """Returns only in the new interpreter."""
     try:
         if fork_process():
             _exit(0)

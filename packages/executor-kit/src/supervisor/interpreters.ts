@@ -7,61 +7,61 @@ import type { ProgramEnd } from "./supervised-program.ts";
 import { frameType, type OutputName } from "./wire.ts";
 
 const piece = 262_144;
-/** How long an interpreter may take to start, or to fork, in milliseconds. */
+/** Time limit for starting or forking an interpreter in milliseconds. */
 const readyMs = 30_000;
-/** How long one may take to die, in milliseconds. */
+/** Time limit for killing one in milliseconds. */
 const endMs = 10_000;
 
-/** What an interpreter is started with. */
+/** How to start an interpreter. */
 export interface InterpreterProgram {
-  /** The command for Python, which gets `-c` and a program. */
+  /** The Python command, to which `-c` and a program are appended. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** The directory of the shell commands that call host functions. */
   readonly commands: string;
-  /** Modules to import before the first block; those that cannot be imported are left to the blocks. */
+  /** Modules to import before the first block; those that fail to import are skipped. */
   readonly preload: readonly string[];
 }
 
-/** A block for an interpreter that lives on. */
+/** A block to run in an interpreter that lives on. */
 export interface InterpretedBlock {
   readonly code: string;
-  /** The name of its file in tracebacks. */
+  /** The file name to show in tracebacks. */
   readonly name: string;
   readonly env: Readonly<Record<string, string>>;
   /** Where it finds functions; `null` if the executor has none. */
   readonly modules: FunctionModules | null;
   /** Default: standard input is empty. */
   readonly stdin?: string;
-  /** Kills the interpreter, and what the block has started. */
+  /** Kills the interpreter and everything that the block started. */
   readonly signal: AbortSignal;
 }
 
 /** The directories of function modules. */
 export interface FunctionModules {
-  /** The directory that calls share, with those of single calls below it. */
+  /** The directory that calls share; those of single calls are below it. */
   readonly root: string;
-  /** That of this call. */
+  /** The directory of this call. */
   readonly directory: string;
-  /** That of the packages that functions require; `null` if they are in the Python environment itself. */
+  /** The directory of the packages that functions require; `null` if they are in the Python environment itself. */
   readonly packages: string | null;
-  /** The modules that differ from call to call. */
+  /** Names of the modules that differ from call to call. */
   readonly names: readonly string[];
 }
 
-/** Someone who waits for an interpreter. */
+/** A caller that waits for an interpreter. */
 interface Waiting {
   readonly resolve: (answer: string) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** How to reach the supervisor. */
+/** The connection to the supervisor. */
 interface Connection {
   readonly send: Send;
   readonly programs: RunningPrograms;
 }
 
-/** The interpreters of a supervisor that live from block to block. */
+/** A supervisor's interpreters that live from block to block. */
 export class Interpreters {
   readonly #connection: Connection;
   readonly #waiting = new Map<number, Waiting>();
@@ -89,9 +89,9 @@ export class Interpreters {
   }
 
   /**
-   * Forks an interpreter in which no block runs.
+   * Forks an interpreter in which no block is running.
    *
-   * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
+   * @throws BackendUnavailableError if that fails; `signal.reason` if it is aborted first.
    */
   async fork({ number: old, displays }: Interpreter, signal: AbortSignal): Promise<Interpreter> {
     const number = this.#connection.programs.newNumber();
@@ -100,7 +100,7 @@ export class Interpreters {
     return this.#add(number, displays);
   }
 
-  /** Handles a report of the supervisor. */
+  /** Handles a report from the supervisor. */
   report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.sessionTold) {
       this.#waiting.get(number)?.resolve(payload.toString());
@@ -146,12 +146,12 @@ export class Interpreters {
   }
 }
 
-/** An interpreter of Python that lives from block to block. */
+/** A Python interpreter that lives from block to block. */
 export class Interpreter {
   readonly number: number;
-  /** It shows values by IPython's rules. */
+  /** True if it shows values the way IPython does. */
   readonly displays: boolean;
-  /** Resolves when it has ended: to the error with which its supervisor was lost, if that is why. */
+  /** Resolves when it has ended; to an error if that is because its supervisor was lost. */
   readonly ended: Promise<Error | undefined>;
   readonly #connection: Connection;
   #finish: (error?: Error) => void = () => {};
@@ -176,9 +176,9 @@ export class Interpreter {
   }
 
   /**
-   * Runs a block, when the one before has ended.
+   * Runs a block; the previous one must have ended.
    *
-   * @throws InterpreterGone if the interpreter had ended before.
+   * @throws InterpreterGone if the interpreter ended before the block began.
    */
   run({ signal, stdin, ...block }: InterpretedBlock): AsyncGenerator<OutputPiece<OutputName>, ProgramEnd, void> {
     const { programs, send } = this.#connection;
@@ -194,7 +194,7 @@ export class Interpreter {
   }
 
   /**
-   * Ends it, and all that its blocks have left running.
+   * Ends the interpreter and everything that its blocks have left running.
    *
    * @throws BackendUnavailableError if it does not end within 10 s.
    */
@@ -205,7 +205,7 @@ export class Interpreter {
   }
 }
 
-/** At least one. */
+/** Splits bytes into pieces; returns at least one. */
 function pieces(bytes: Buffer): Buffer[] {
   const count = Math.max(1, Math.ceil(bytes.length / piece));
   return Array.from({ length: count }, (_, index) => bytes.subarray(index * piece, (index + 1) * piece));
@@ -221,7 +221,7 @@ function notStarted(answer: string): BackendUnavailableError {
 
 function notReady(): BackendUnavailableError {
   return new BackendUnavailableError(`The Python session did not answer within ${readyMs / 1000} s`, {
-    remedy: "Call restart() for a new one.",
+    remedy: "Call restart() to start a new one.",
   });
 }
 

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Runs where there is no Python: reports its user and the programs that it finds, then waits for the end of its input, when the
-# program that started it has ended. Uses only what is built into a POSIX shell. Arguments: those of supervisor.py.
+# Runs where there is no Python: reports its user and the programs that it finds, then waits until its input ends, which means
+# that the program that started it has ended. Uses only POSIX shell built-ins. Takes the arguments of supervisor.py.
 directory=$1 probe=$3
 shift 6
 printf 'FENCED0\n'

@@ -1,4 +1,5 @@
-"""The connection to the keeper, which ends this place once the supervisor has ended or has not heard from the host for a while. Python 3.8 or later."""
+"""Connects to the keeper, which ends this place when the supervisor ends or has not heard from the host for a while. Python 3.8
+or later."""
 
 import select
 
@@ -6,7 +7,7 @@ connection = None
 
 
 def find(name):
-    """Connects to the keeper's abstract socket, if it has a name. The keeper may still be starting."""
+    """Connects to the keeper's abstract socket, if a name was given. The keeper may still be starting."""
     global connection
     if not name:
         return

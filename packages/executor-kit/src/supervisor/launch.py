@@ -1,7 +1,8 @@
 """Starts programs below a shepherd. Python 3.8 or later, standard library only.
 
-The shepherd is a fork of the supervisor and the "subreaper" of everything that the program starts: a process that loses its parent
-becomes the shepherd's child. So the tree below it is the block, however its processes hide, and when it exits, all of them are dead.
+The shepherd is a fork of the supervisor and the "subreaper" of everything that the program starts: a process that loses its
+parent becomes the shepherd's child. So the tree below it is the block, however its processes hide, and once it has exited, all of
+them are dead.
 """
 
 import errno
@@ -15,8 +16,8 @@ from _fenced_block_process import FAILED, tend, volunteer_for_oom
 
 
 def fork_shepherd(request, given, directory):
-    """`request`: arguments and variables; `given`: the program's descriptors 0, 1, 2, and so on. Returns the shepherd, and the
-    pipe on which it reports the end."""
+    """`request`: arguments and variables; `given`: the program's descriptors 0, 1, 2 and so on. Returns the shepherd and the pipe
+    on which it reports the end."""
     status, told = os.pipe()
     try:
         shepherd = os.fork()
@@ -35,7 +36,7 @@ def fork_shepherd(request, given, directory):
 
 def herd(request, given, directory, status):
     keep = sorted(given + (status,))
-    # Including the pipes to other blocks' input: while this process held one open, its block would never see the end of its input.
+    # Includes the pipes to other blocks' input: if this process kept one open, that block would never see its input end.
     highest = max([keep[-1]] + list(readers) + list(feeds.writers))
     for lower, upper in zip([-1] + keep, keep + [highest + 256]):
         os.closerange(lower + 1, upper)

@@ -1,4 +1,4 @@
-"""Becomes the program that comes over standard input: ten digits, then that many bytes with the program and its arguments."""
+"""Becomes the program that it reads from standard input: ten digits, then that many bytes with the program and its arguments."""
 
 import os
 import sys

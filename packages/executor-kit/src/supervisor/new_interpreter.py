@@ -1,7 +1,7 @@
-"""Makes a fork of the template what a new interpreter would be, and starts the block's file. Python 3.8 or later.
+"""Turns a fork of the template into what a new interpreter would be, and starts the block's file. Python 3.8 or later.
 
-The template leaves Python's stack by an exception, and what prints exceptions starts the file, with the function that Python itself
-starts files with. So nothing is below the block's first frame.
+The template leaves Python's stack by raising an exception, and the hook that prints exceptions starts the file, with the same
+function that Python itself uses. So there is nothing below the block's first frame.
 """
 
 import os
@@ -54,10 +54,10 @@ def restore(program, file, own):
         if hasattr(finder, "invalidate_caches"):
             finder.invalidate_caches()
         elif finder is None and os.path.exists(place):
-            # A directory of modules that did not exist when the template started.
+            # A module directory that did not exist when the template started.
             del sys.path_importer_cache[place]
     sys.path_importer_cache[file] = None
-    # A new one: the template's first frame holds on to the old one's variables until the very end, past their finalizers.
+    # Create a new one: the template's first frame keeps the old one's variables alive until the very end, past their finalizers.
     main = type(sys)("__main__")
     vars(main).update(vars(sys.modules["__main__"]))
     sys.modules["__main__"] = main
@@ -72,7 +72,7 @@ class Argument:
 
 
 def forget_exception(_):
-    """Makes the last argument: no Python code of ours runs between this and the block."""
+    """Creates the last argument; none of our Python code runs between this and the block."""
     sys.excepthook = sys.__excepthook__
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):
@@ -96,6 +96,6 @@ def run_when_unwound(file):
     run = Function(_ctypes.dlsym(library, "PyRun_SimpleFileEx"))
     run.argtypes = (Argument(Pointer(opened)), Argument(file), last)
     run.errcheck = quick_end.finish
-    # Only the hook refers to it, and while it runs, it is no longer the hook.
+    # Only the hook refers to it, and it is no longer the hook while it runs.
     _ctypes.Py_INCREF(run)
     sys.excepthook = run

@@ -1,10 +1,10 @@
-"""What the kernel knows of this process's memory: where it has its arguments, and what it will write to. Python 3.8 or later."""
+"""Works on this process's memory through the kernel: its arguments, and the pages that it will write to. Python 3.8 or later."""
 
 import sys
 
 from _fenced_c_library import Number, Pointer, control_process, number_function, pointer_function
 
-# More bytes than these are not copied ahead: then modules have taken most of them, and blocks will not write to them.
+# Maximum number of bytes to copy ahead. If there are more, modules have taken most of them, and blocks will not write to them.
 MOST_WRITTEN = 16777216
 
 malloc, memmove, sbrk = [pointer_function(name) for name in ("malloc", "memmove", "sbrk")]
@@ -12,7 +12,7 @@ madvise = number_function("madvise")
 
 
 def read_map():
-    """Where the kernel has this process's parts: start_code to start_stack, without brk, as in proc(5)."""
+    """Returns the addresses of this process's segments: start_code to start_stack, without brk, as in proc(5)."""
     with open("/proc/self/stat", "rb") as file:
         fields = [int(field) for field in file.read().rpartition(b")")[2].split()[1:]]
     code, data, stack = fields[22:24], fields[41:44], fields[24]
@@ -23,8 +23,8 @@ memory = read_map()
 
 
 def name_process(argv, variables):
-    """Makes the kernel show these as the arguments and variables of the process. The supervisor, too, finds blocks by them. Returns
-    whether the kernel allows it."""
+    """Makes the kernel report these as the arguments and variables of the process, by which the supervisor also finds blocks.
+    Returns whether the kernel allowed it."""
     texts = [b"".join(word + b"\0" for word in words) for words in (argv, variables)]
     place = malloc(Pointer(sum(map(len, texts))))
     memmove(Pointer(place), b"".join(texts), Pointer(sum(map(len, texts))))
@@ -40,7 +40,7 @@ def name_process(argv, variables):
 
 
 def written_memory():
-    """The places of the memory that a block is likely to write to."""
+    """Returns the memory areas that a block is likely to write to."""
     with open("/proc/self/maps") as file:
         maps = [line.split() for line in file]
     found = []
@@ -52,7 +52,7 @@ def written_memory():
 
 
 def copy_ahead(places):
-    """Has the kernel copy this memory now, while nobody waits for it, instead of at the block's first write."""
+    """Makes the kernel copy this memory now, while nobody is waiting, instead of at the block's first write."""
     for start, length in places:
         # MADV_POPULATE_WRITE
         madvise(Pointer(start), Pointer(length), Number(23))

@@ -4,7 +4,7 @@ import os
 
 
 def read_processes():
-    """The living processes: each one's parent and the time of its start, in ticks since the machine started."""
+    """Returns the living processes, each with its parent and its start time in ticks since boot."""
     found = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -14,7 +14,7 @@ def read_processes():
                 fields = file.read().rpartition(b")")[2].split()
         except OSError:
             continue
-        # A process whose first thread has ended looks like a zombie, but its other threads run on.
+        # A process whose first thread has ended looks like a zombie, but its other threads are still running.
         if fields[0] not in (b"Z", b"X") or int(fields[17]) > 1:
             found[int(name)] = int(fields[1]), int(fields[19])
     return found

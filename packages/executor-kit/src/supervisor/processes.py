@@ -1,4 +1,4 @@
-"""Finds processes, and sends them signals. Python 3.8 or later, standard library only."""
+"""Finds processes and sends them signals. Python 3.8 or later, standard library only."""
 
 import os
 
@@ -17,7 +17,7 @@ except Exception:
     prctl = None
 
 SELF = os.getpid()
-# Whether blocks may not trace this program and the interpreter that waits.
+# Whether blocks are kept from tracing this program and the waiting interpreter.
 hidden = True
 
 
@@ -30,7 +30,7 @@ def set_process(option, value):
 
 
 def adopt_orphans():
-    """Makes processes that lose their parent, anywhere below this one, its children (PR_SET_CHILD_SUBREAPER)."""
+    """Adopts processes anywhere below this one that lose their parent (PR_SET_CHILD_SUBREAPER)."""
     set_process(36, 1)
 
 
@@ -40,7 +40,7 @@ def protect(dumpable):
 
 
 def processes():
-    """The living processes and their parents."""
+    """Returns the living processes and their parents."""
     return {pid: parent for pid, (parent, _) in read_processes().items()}
 
 
@@ -53,14 +53,14 @@ def has_mark(pid, mark):
 
 
 def members(shepherd, mark):
-    """The processes below a shepherd, those that carry the mark, and everything that any of them started."""
+    """Returns the processes below a shepherd, those with the mark, and everything that any of them started."""
     table = processes()
     marked = {pid for pid in table if pid not in (1, SELF, shepherd) and has_mark(pid, mark)}
     return marked | below(marked | {shepherd}, table)
 
 
 def below(pids, table=None):
-    """All that these processes have started, without this one."""
+    """Returns everything that these processes started, except this process."""
     children = {}
     for pid, parent in (table or processes()).items():
         children.setdefault(parent, []).append(pid)
@@ -90,8 +90,8 @@ def send_signal(pids, number):
 
 
 def kill_step(target, alive):
-    """Takes the next step to kill these processes of `target`, which keeps where it is in `stopped` and `empty`: stops those that
-    were not there in the last step or, if all are stopped, kills them. Returns whether none was found several times in a row."""
+    """Takes the next step to kill these processes of `target`, which keeps its progress in `stopped` and `empty`: stops those
+    that are new since the last step or, if all are stopped, kills them. Returns whether none was found several times in a row."""
     fresh = alive - target.stopped
     if fresh:
         stop(fresh)
@@ -104,13 +104,13 @@ def kill_step(target, alive):
 
 
 def default_signals():
-    """Restores the signals that Python ignores: programs do not expect them to be ignored."""
+    """Restores the signals that Python ignores, since programs do not expect them to be ignored."""
     for each in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(each, signal.SIG_DFL)
 
 
 def oom_kills():
-    """How many processes here the kernel has killed because memory ran out; `None` if that is unknown."""
+    """Returns how many processes here the kernel has killed for lack of memory; `None` if that is unknown."""
     for file in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
         try:
             with open(file) as lines:

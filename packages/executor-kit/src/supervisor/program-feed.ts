@@ -1,7 +1,7 @@
-/** Bytes on the way to a program that has not taken them. */
+/** Maximum number of bytes in transit that the program has not accepted yet. */
 const windowBytes = 262_144;
 
-/** Sends the input of one program as it comes, no faster than the program takes it. */
+/** Sends a program's input as it comes, no faster than the program accepts it. */
 export class ProgramFeed {
   readonly #pieces: AsyncIterator<Uint8Array, unknown>;
   readonly #send: (piece?: Uint8Array) => void;
@@ -15,7 +15,7 @@ export class ProgramFeed {
     this.#send = send;
   }
 
-  /** Sends everything. Resolves at the end of the input, or when it is closed; input that throws ends there. */
+  /** Sends everything. Resolves when the input ends or is closed; input that throws counts as ended. */
   async run(): Promise<void> {
     try {
       for (;;) {
@@ -31,15 +31,15 @@ export class ProgramFeed {
         }
       }
     } catch {
-      // Like any other end of it.
+      // Treated like any other end of the input.
     }
     if (!this.#closed) this.#send();
   }
 
   /**
-   * The program has taken so many bytes more.
+   * Call this when the program has accepted more bytes.
    *
-   * @throws Error if they are more than were sent.
+   * @throws Error if that is more than was sent.
    */
   taken(bytes: number): void {
     this.#onTheWay -= bytes;
@@ -47,7 +47,7 @@ export class ProgramFeed {
     this.#wake();
   }
 
-  /** The program reads no more. */
+  /** Call this when the program reads no more. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { pipeline, type Duplex } from "node:stream";
 
-/** Ports of this host's loopback interface that lead to ports where a supervisor runs, which needs no network for it. */
+/** Loopback ports of this host that lead to ports where a supervisor runs, which needs no network for this. */
 export class PublishedPorts {
-  /** Ports there, each with the port of 127.0.0.1 that leads to it. */
+  /** Maps ports there to the ports of 127.0.0.1 that lead to them. */
   readonly ports: ReadonlyMap<number, number>;
   readonly #servers: readonly Server[];
   readonly #sockets: ReadonlySet<Socket>;
@@ -16,9 +16,9 @@ export class PublishedPorts {
   }
 
   /**
-   * @param wanted - ports there, each with the port of 127.0.0.1 that is to lead to it; 0 for a free one.
-   * @param connect - connects to a port there, by the supervisor that is there now, as `Supervisor.connect` does.
-   * @throws the system's error if a port of this host is taken.
+   * @param wanted - maps ports there to the ports of 127.0.0.1 that should lead to them; 0 for any free port.
+   * @param connect - connects to a port there through the current supervisor, as `Supervisor.connect` does.
+   * @throws the system's error if a port of this host is in use.
    */
   static async open(
     wanted: ReadonlyMap<number, number>,
@@ -49,7 +49,7 @@ export class PublishedPorts {
   }
 }
 
-/** Has two streams talk to each other until both have ended, or one breaks off. */
+/** Connects two streams with each other until both have ended or one breaks. */
 function join(socket: Socket, open: () => Duplex | undefined): void {
   try {
     const tunnel = open();
@@ -62,7 +62,7 @@ function join(socket: Socket, open: () => Duplex | undefined): void {
     pipeline(socket, tunnel, ended);
     pipeline(tunnel, socket, ended);
   } catch {
-    // It carries too many connections.
+    // There are too many connections.
     socket.on("error", () => {}).destroy();
   }
 }

@@ -57,10 +57,10 @@ export const supervisorProgram: string = withModules({
   _fenced_supervisor: supervisor,
 });
 
-/** What the supervisor loads to keep an interpreter of Python waiting: `templateProgram`. */
+/** Loaded by the supervisor to keep a Python interpreter waiting, see `templateProgram`. */
 export const warmProgram: string = withModules({ _fenced_warm: warm });
 
-/** The interpreter that waits, from which Python blocks are forked. */
+/** The waiting interpreter from which Python blocks are forked. */
 export const templateProgram: string = withModules({
   _fenced_template_start: templateStart,
   _fenced_block_process: blockProcess,
@@ -71,10 +71,10 @@ export const templateProgram: string = withModules({
   _fenced_template: template,
 });
 
-/** What the supervisor loads to keep an interpreter of JavaScript waiting. */
+/** Loaded by the supervisor to keep a JavaScript interpreter waiting. */
 export const spareProgram: string = withModules({ _fenced_spare: spare });
 
-/** What the supervisor loads to keep interpreters that live from block to block: `interpreterProgram`. */
+/** Loaded by the supervisor to keep interpreters that live from block to block, see `interpreterProgram`. */
 export const sessionsProgram: string = withModules({
   _fenced_session_table: sessionTable,
   _fenced_session_ends: sessionEnds,
@@ -94,11 +94,12 @@ export const interpreterProgram: string = withModules({
 });
 
 /**
- * Texts of Python modules for programs of executors that run blocks in an interpreter that lives on: by the names under which they
- * have to be in `sys.modules`. Python 3.8 or later.
+ * Sources of Python modules for executors whose blocks run in an interpreter that lives on, by their names in
+ * `sys.modules`. Python 3.8 or later.
  *
- * - `_fenced_block_surroundings`: sets and restores a block's variables, and chooses the modules of functions that it imports;
- * - `_fenced_process_table`: reads the processes of a Linux system.
+ * - `_fenced_block_surroundings`: sets and restores a block's variables, and selects the function modules that it
+ *   imports;
+ * - `_fenced_process_table`: reads the process table on Linux.
  */
 export const sharedModules: Readonly<Record<"_fenced_block_surroundings" | "_fenced_process_table", string>> = {
   _fenced_block_surroundings: blockSurroundings,
@@ -106,7 +107,7 @@ export const sharedModules: Readonly<Record<"_fenced_block_surroundings" | "_fen
 };
 
 /**
- * The text of a Python program that only carries programs' connections to the host, over its standard streams, for
+ * The source of a Python program that only carries programs' connections to the host over its standard streams, for
  * places where something else runs the blocks. It needs Python 3.8 or later on Linux, and takes two arguments: the
  * directory for the socket, and a line to print before the first frame. It waits for `hostMagic`, then exchanges frames
  * with `Tunnels`.
@@ -118,8 +119,8 @@ export function carrierText(program: string = carrier): string {
 }
 
 /**
- * A program that creates modules from texts and runs them in this order, which is that in which they import each other. It imports
- * nothing itself, because anything that it imported could come from the work directory. The JSON is also valid Python.
+ * A program that creates modules from their sources and runs them in the given order, in which they import each other.
+ * It imports nothing itself, because an import could come from the work directory. The JSON is also valid Python.
  */
 function withModules(programs: Readonly<Record<string, string>>): string {
   return `import sys

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Becomes the program $1, in Python. -I -S keeps files of the work directory and of the image from being imported.
+# Becomes the Python program $1. -I -S keeps Python from importing files of the work directory and the image.
 program=$1
 shift
 for python in python3 python; do

@@ -1,6 +1,6 @@
-"""Ends a forked block without taking the interpreter apart, where nobody could tell the difference. Python 3.8 or later.
+"""Ends a forked block without finalizing the interpreter, where nobody could tell the difference. Python 3.8 or later.
 
-Python takes an interpreter apart object by object, which is half of the time of a short block.
+Python finalizes an interpreter object by object, which takes half the time of a short block.
 """
 
 import atexit as exits
@@ -11,20 +11,21 @@ from _weakref import ref as WeakReference
 
 from _fenced_c_library import C_KINDS, Number, Pointer, number_function
 
-# Directories of modules in C whose objects only free memory at their end, and the modules in Python's own that do more.
+# Directories of C modules whose objects only free memory when they are finalized, and Python's own modules that do more.
 FREEING = {"lib-dynload", "numpy", "pandas", "scipy", "sklearn", "matplotlib", "kiwisolver", "contourpy", "PIL"}
 EFFECTS = ("_sqlite3", "_dbm", "_gdbm", "_tkinter", "_curses", "readline")
 
 leave, fflush = number_function("exit"), number_function("fflush")
 leave_at_once = os._exit
-# As they were before the block: the last module, if all modules only free memory; the streams; and what has been registered for the end.
+# State before the block: the last module, if all modules only free memory; the streams; and the callbacks registered for exit.
 harmless, streams, planned, callbacks = None, (), [], 0
-# Whether the block has called libraries by itself; and an object that the collector knows of, unless the block has hidden objects from it.
+# Whether the block has called C libraries itself; and an object that the collector tracks, unless the block has hidden objects
+# from it.
 calls_c, witness = False, None
 
 
 def note_template(own):
-    """Notes what there is before a block. `own`: the modules that blocks will not have."""
+    """Records the state before a block. `own`: the modules that blocks will not see."""
     global harmless, streams, planned, callbacks
     streams, planned, callbacks = (sys.stdout, sys.stderr), later_work(), exits._ncallbacks()
     modules = [each for each in sys.modules.items() if each[0] not in own]
@@ -37,13 +38,13 @@ def begin_block():
 
 
 def finish(result, _, __):
-    # Python exits with 1 after an exception, and with 0 if the exception says so.
+    # Python exits with 1 after an exception, or with 0 if the exception says so.
     code = 0 if result == 0 else 1
     try:
         interrupted = issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt)
         if (result == 0 or not interrupted) and ends_unseen():
             if not calls_c:
-                # The modules' libraries, too, would only free memory, and take long for that.
+                # The modules' libraries would also only free memory, slowly.
                 fflush(Pointer(0))
                 leave_at_once(code)
             leave(Number(code))
@@ -55,7 +56,7 @@ def finish(result, _, __):
 
 
 def ends_unseen():
-    """Whether nobody could see Python's own end: it would only free memory."""
+    """Returns whether Python's own finalization would only free memory, so that nobody can tell that it is skipped."""
     global calls_c
     if sys.gettrace() or sys.getprofile() or (sys.stdout, sys.stderr) != streams:
         return False
@@ -72,13 +73,13 @@ def ends_unseen():
             if "__del__" in vars(each):
                 return False
         elif kind is WeakReference:
-            # Classes have some of their own, for what is registered with them.
+            # Classes have weak references of their own, for what is registered with them.
             if each.__callback__ is not None and type(getattr(each.__callback__, "__self__", None)) is not kind:
                 return False
         elif kind not in kinds:
             if any("__del__" in vars(base) for base in type.mro(kind)) or issubclass(kind, WeakReference):
                 return False
-            # It may have told the C library to call something at the end.
+            # It may have registered an exit handler with the C library.
             if kind not in C_KINDS:
                 calls_c = calls_c or any(base.__module__ == "_ctypes" for base in type.mro(kind))
             kinds.add(kind)
@@ -88,12 +89,13 @@ def ends_unseen():
 
 
 def later_work():
-    """What threads have been told to do at the end."""
+    """Returns the callbacks that `threading` runs at exit."""
     return list(getattr(sys.modules.get("threading"), "_threading_atexits", ()))
 
 
 def later_modules_end():
-    """Whether the modules that the block has imported only free memory. They come last; looking at the others would copy their memory."""
+    """Returns whether the modules that the block imported only free memory. They come last; inspecting the others would copy
+    their memory."""
     for name in reversed(sys.modules):
         if name == harmless:
             break
@@ -103,7 +105,7 @@ def later_modules_end():
 
 
 def ends_by_itself(name, module):
-    """Whether the objects of a module, if it is in C, only free memory at their end."""
+    """Returns whether the objects of a module, if it is written in C, only free memory when they are finalized."""
     if name in EFFECTS or not isinstance(module, type(sys)):
         return name not in EFFECTS
     origin = getattr(vars(module).get("__spec__"), "origin", None)

@@ -1,10 +1,10 @@
-"""Gives programs the host's proxy: a port of the loopback interface, and the certificates to trust. Python 3.8 or later."""
+"""Gives programs access to the host's proxy: a loopback port, and the certificates to trust. Python 3.8 or later."""
 
 import os
 
 import _fenced_tunnels as tunnels
 
-# Where distributions keep their certificate authorities.
+# Where distributions keep the certificates of trusted authorities.
 BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -14,7 +14,7 @@ BUNDLES = (
 
 
 def listen(directory, authorities):
-    """Opens the port, once, and writes a file of certificates if there are any to add; returns the answer for the host."""
+    """Opens the port once, and writes a certificate file if there are certificates to add; returns the answer for the host."""
     try:
         file = trust(directory, authorities) if authorities else ""
         return "port %d %s" % (open_port(), file)
@@ -34,7 +34,7 @@ def open_port():
 
 
 def trust(directory, authorities):
-    """Programs read only one file, so it includes the certificates that this place trusts."""
+    """Programs read only one file, so it also includes the certificates that this place trusts."""
     place = os.path.join(directory, "authorities.pem")
     with open(place, "wb") as file:
         file.write(authorities)

@@ -1,4 +1,4 @@
-"""Runs the source of a block in the namespace of its session, as a program, and says how it ended. Python 3.8 or later."""
+"""Runs a block's source as a program in its session's namespace, and returns how it ended. Python 3.8 or later."""
 
 import ast
 import linecache
@@ -16,7 +16,7 @@ except Exception:
     library = None
 
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-# Code that awaits something (CO_COROUTINE).
+# The flag of code that awaits something (CO_COROUTINE).
 AWAITS = 128
 main = types.ModuleType("__main__")
 loop = None
@@ -56,7 +56,7 @@ def parse(source, name):
 
 
 def is_quiet(source):
-    """Whether the source ends with a semicolon, by which notebooks do not show the last value."""
+    """Returns whether the source ends with a semicolon, which keeps notebooks from showing the last value."""
     return source.rstrip().endswith(";")
 
 
@@ -83,7 +83,7 @@ def exit_code(code):
 
 
 def report():
-    """Prints the error, without the frames of these programs, which are the outermost."""
+    """Prints the error without the outermost frames, which belong to these programs."""
     kind, error, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<_fenced_"):
         trace = trace.tb_next
@@ -94,7 +94,7 @@ def report():
             return sys.excepthook(kind, error, trace)
         except BaseException:
             pass
-    # Python's own hook finds the lines of files only, not those of blocks.
+    # Python's own hook finds only the source lines of files, not those of blocks.
     traceback.print_exception(kind, error, trace)
 
 

@@ -6,27 +6,27 @@ import { frameType, type OutputName } from "./wire.ts";
 
 /** Bytes of a program's output that may be in transit before the program has to wait. */
 export const windowBytes = 524_288;
-/** The supervisor exceeds the window only when a program ends, by what its pipes still held. */
+/** The supervisor exceeds the window only when a program ends, by whatever is still in the program's pipes. */
 const mostWaiting = windowBytes + 5_242_880;
-/** How long a program may take to die, in milliseconds. */
+/** Time limit for a killed program to end in milliseconds. */
 const killMs = 10_000;
 
-/** The supervisor's word for a block whose interpreter is no more. */
+/** The supervisor's report for a block whose interpreter has ended. */
 const gone = "gone";
 
-/** The interpreter ended before the block began, so it can run in another one. */
+/** The interpreter ended before the block began, so the block can run in another one. */
 export class InterpreterGone extends Error {}
 
 /** Sends a frame to the supervisor. */
 export type Send = (type: number, number: number, payload?: Uint8Array) => void;
 
-/** Where the output of a program goes. */
+/** Receives a program's output. */
 interface Taker {
   readonly queue: Pick<OutputQueue<ProgramEnd>, "waiting" | "end" | "fail">;
   push(type: OutputName, bytes: Uint8Array, memory?: SharedMemory): void;
 }
 
-/** The programs that a supervisor runs at the moment. */
+/** The programs that a supervisor is currently running. */
 export class RunningPrograms {
   readonly #send: Send;
   readonly #lose: (error: Error) => void;
@@ -38,21 +38,21 @@ export class RunningPrograms {
     this.#lose = lose;
   }
 
-  /** A number for a program, or for what programs run in. */
+  /** Returns a new number for a program or an interpreter. */
   newNumber(): number {
     return (this.#last = (this.#last % 0xffff_fffe) + 1);
   }
 
-  /** By this variable the supervisor finds what has escaped from the tree of processes. */
+  /** Returns a variable by which the supervisor finds processes that have escaped from the process tree. */
   newMark(): string {
     return `FENCED_BLOCK=${randomUUID()}`;
   }
 
   /**
-   * Starts a program by what `start` sends, and yields its output until it has ended.
+   * Starts a program with the frames that `start` sends, and yields its output until it has ended.
    *
    * @param signal - kills everything that the program started.
-   * @param left - called once nobody waits for it any more.
+   * @param left - called once nobody is waiting for the program any more.
    */
   run(
     signal: AbortSignal,
@@ -67,7 +67,7 @@ export class RunningPrograms {
     return queue.events(this.#begin({ queue, push }, signal, start, left));
   }
 
-  /** The same for a program that also displays something. */
+  /** Like `run`, for a program that can also send rich output. */
   runRich(
     signal: AbortSignal,
     start: (number: number) => void,
@@ -84,7 +84,7 @@ export class RunningPrograms {
     if (taker && taker.queue.waiting > mostWaiting) throw new Error("the supervisor sent more than it may");
   }
 
-  /** Handles the report of a program's end. */
+  /** Handles the report that a program has ended. */
   ended(number: number, payload: Buffer): void {
     const queue = this.#takers.get(number)?.queue;
     const problem = payload.subarray(6).toString();
@@ -93,7 +93,7 @@ export class RunningPrograms {
     else queue?.end(readEnd(payload));
   }
 
-  /** All of them fail. */
+  /** Fails all of them. */
   fail(error: Error): void {
     for (const { queue } of this.#takers.values()) queue.fail(error);
   }
@@ -136,7 +136,7 @@ export class RunningPrograms {
   }
 }
 
-/** A negative code means that it is unknown, because something killed the program's shepherd. */
+/** A negative code means that the code is unknown, because something killed the program's shepherd. */
 function readEnd(payload: Buffer): ProgramEnd {
   const code = payload.readInt32BE(0);
   const exitCode = code < 0 ? 137 : code;

@@ -5,34 +5,34 @@ import { distinctRefusals } from "../run/run-blocks.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { NetworkEntrance } from "./tunnels.ts";
 
-/** What a session needs of a proxy. `EgressProxy` of `@fenced/egress` is one. */
+/** The part of a proxy that a session uses. `EgressProxy` of `@fenced/egress` implements it. */
 export interface NetworkProxy {
-  /** Takes over a connection of a program. */
+  /** Takes over a program's connection. */
   handle(connection: Duplex): void;
-  /** The certificate, as PEM, of the proxy's own authority; `undefined` if it has none. */
+  /** The PEM certificate of the proxy's own authority; `undefined` if it has none. */
   certificate(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
-/** Makes a proxy; the class `EgressProxy` is passed, so that only executors with network policies depend on it. */
+/** Creates a proxy. The class `EgressProxy` is passed in, so that only executors with network policies depend on it. */
 export type NetworkProxyClass = new (options: AllowedNetwork & { readonly maxConnections: number }) => NetworkProxy;
 
 /**
- * Maximum number of simultaneous connections of a session; below what a supervisor carries, so that one too many gets a
- * reason.
+ * Maximum number of simultaneous connections of a session; lower than what a supervisor can carry, so that a program
+ * that exceeds it is told why.
  */
 const maxConnections = 200;
 
 /**
- * The proxy of a session, in this process, for places without a network: programs there reach it through their
- * supervisor. It is made when it is first needed: most sessions make no requests.
+ * A session's proxy in this process, for places without a network: programs there reach it through their supervisor.
+ * Created when it is first needed, because most sessions make no requests.
  */
 export class SessionNetwork {
   readonly #policy: AllowedNetwork;
   readonly #make: () => NetworkProxy;
   #proxy: NetworkProxy | undefined;
   #closed = false;
-  /** The refusals so far, for each block that runs: the proxy does not know which of several blocks made a request. */
+  /** The refusals so far, for each running block, because the proxy does not know which block made a request. */
   readonly #refusals = new Set<{ kept: readonly NetworkDecision[] }>();
 
   constructor(policy: AllowedNetwork, Proxy: NetworkProxyClass) {
@@ -56,7 +56,7 @@ export class SessionNetwork {
   /**
    * Gives the programs of a place access to the proxy. Call it for each new supervisor.
    *
-   * @returns the variables that tell them where it is.
+   * @returns the variables that tell programs where it is.
    * @throws BackendUnavailableError if the supervisor cannot listen on the place's loopback.
    */
   async enter(supervisor: Pick<Supervisor, "openNetwork">): Promise<Readonly<Record<string, string>>> {
@@ -64,7 +64,7 @@ export class SessionNetwork {
     return networkVariables(await supervisor.openNetwork(take, await this.#authorities()));
   }
 
-  /** Starts to collect refused requests; returns a function that returns them. */
+  /** Starts collecting refused requests; returns a function that returns them. */
   collect(): () => readonly NetworkDecision[] {
     const refusals: { kept: readonly NetworkDecision[] } = { kept: [] };
     this.#refusals.add(refusals);
@@ -89,7 +89,7 @@ export class SessionNetwork {
     for (const refusals of this.#refusals) refusals.kept = distinctRefusals([...refusals.kept, decision]);
   }
 
-  /** The proxy's own authority, for hosts with credentials, and the public ones, which the place may lack. */
+  /** The proxy's own authority, for hosts with credentials, and the public authorities, which the place may lack. */
   async #authorities(): Promise<string | undefined> {
     if ((this.#policy.credentials ?? []).length === 0) return undefined;
     const own = await (this.#proxy ??= this.#make()).certificate();
@@ -99,8 +99,8 @@ export class SessionNetwork {
 
 /**
  * The variables that tell programs where a proxy is on the loopback interface, and make them trust it where it
- * terminates TLS. `ALL_PROXY` gives an HTTP address, too, because clients that need an extra package for SOCKS fail on
- * a SOCKS address.
+ * terminates TLS. `ALL_PROXY` is also an HTTP address, because clients that need an extra package for SOCKS fail on a
+ * SOCKS address.
  */
 export function networkVariables({ port, authorities }: NetworkEntrance): Record<string, string> {
   const url = `http://127.0.0.1:${port}`;

@@ -1,7 +1,7 @@
-"""How sessions and their blocks end, by themselves or killed. Python 3.8 or later, standard library only.
+"""Handles the end of sessions and their blocks, on their own or by a kill. Python 3.8 or later, standard library only.
 
-An interpreter reports the end of the block that runs in it; nothing else that it says counts. Its code is hostile and can lie about
-its own blocks, as any program can lie by its exit code, but not about the blocks of others. And it cannot outlive its end.
+An interpreter reports the end of the block that runs in it; nothing else that it reports counts. Its code is hostile: it can lie
+about its own blocks, as any program can with its exit code, but not about those of others. And it cannot survive being ended.
 """
 
 import os
@@ -17,7 +17,7 @@ KILLED = 128 + processes.signal.SIGKILL
 
 
 def hear_block(session, block):
-    """The interpreter reports the end of a block. If it just closes the pipe, the block has not ended."""
+    """Handles an interpreter's report that its block has ended. If it only closes the pipe, the block has not ended."""
     try:
         word = os.read(block.status, 4)
     except BlockingIOError:
@@ -36,12 +36,13 @@ def finish(session, block, code):
     block.code = code
     blocks.end_block(block)
     if not session.ended:
-        # Now, while nobody waits for it.
+        # Done now, while nobody is waiting.
         session.earlier = below(session) - {session.pid}
 
 
 def hear_shepherd(session):
-    """The shepherd reports the interpreter's end. If it just closes the pipe, it has exited: all below it is dead, or it was killed."""
+    """Handles a shepherd's report that the interpreter has ended. If it only closes the pipe, it has exited: everything below it
+    is dead, or it was killed."""
     try:
         word = os.read(session.status, 4)
     except BlockingIOError:
@@ -78,14 +79,14 @@ def end(session, code):
 
 
 def announce(session):
-    """Tells the host, once, that a session has ended. One that is being ended has not until nothing is left of it."""
+    """Tells the host once that a session has ended. A session that is being ended counts only when nothing is left of it."""
     if not session.announced:
         session.announced = True
         channel.send(SESSION_ENDED, session.number)
 
 
 def below(session, spared=()):
-    """The processes below its shepherd, except those below the shepherds of its forks."""
+    """Returns the processes below its shepherd, except those below the shepherds of its forks."""
     children = {}
     for pid, parent in processes.processes().items():
         children.setdefault(parent, []).append(pid)
@@ -100,7 +101,7 @@ def below(session, spared=()):
 
 
 def kill_step(block):
-    """Takes the next step to kill the interpreter, and what the block has started, but not what earlier blocks left running."""
+    """Takes the next step to kill the interpreter and what the block started, but not what earlier blocks left running."""
     session = block.session
     marked = {
         pid for pid in processes.processes() if pid not in (1, processes.SELF) and processes.has_mark(pid, block.mark)
@@ -120,7 +121,7 @@ def end_step(session):
 
 
 def keep_ending():
-    """Takes the next step with each session that is being ended; returns whether there are any left."""
+    """Takes the next step for each session that is being ended; returns whether there are any left."""
     for session in list(sessions.values()):
         if session.ending:
             end_step(session)
@@ -128,7 +129,7 @@ def keep_ending():
 
 
 def end_all():
-    """Takes the next step to end all sessions; returns whether nothing is left of any."""
+    """Takes the next step to end all sessions; returns whether nothing is left of them."""
     for session in list(sessions.values()):
         session.ending = session.ending or not session.ended or bool(below(session))
     return not keep_ending()

@@ -1,4 +1,5 @@
-"""The interpreters that live from block to block, and what they say. Python 3.8 or later, standard library only."""
+"""Keeps track of interpreters that live from block to block, and reads their reports. Python 3.8 or later, standard library
+only."""
 
 import os
 import select
@@ -7,9 +8,9 @@ from _fenced_channel import SESSION_TOLD, channel, events
 
 LONGEST = 100
 
-# The sessions, by number; and the functions to call when a descriptor has something to read.
+# Sessions by number; and, by descriptor, the function to call when there is something to read.
 sessions, readers = {}, {}
-# For each session that has not said yet that it is ready: the pipe on which it will, and the function to call with what it says.
+# For each session that is not ready yet: the pipe for its report, and the function to call with the report.
 opening = {}
 
 
@@ -20,7 +21,7 @@ class Session:
         self.status = status
         self.mark = mark
         self.shepherd = self.pid = None
-        # The block that runs in it, and the processes that earlier blocks left running.
+        # The running block, and the processes that earlier blocks left running.
         self.block = None
         self.earlier = set()
         self.ended = self.ending = self.announced = False
@@ -40,7 +41,7 @@ def ignore(descriptor):
 
 
 def expect(number, descriptor, take):
-    """Waits for one line, and calls `take` with its words, or with none if the line does not come."""
+    """Waits for one line and calls `take` with its words, or with none if no line arrives."""
     opening[number] = descriptor, take
 
     def hear():
@@ -54,7 +55,7 @@ def expect(number, descriptor, take):
 
 
 def tell(number, answer):
-    """Answers the host, which waits for a session to open."""
+    """Answers the host, which is waiting for a session to open."""
     if number in opening:
         descriptor = opening.pop(number)[0]
         ignore(descriptor)

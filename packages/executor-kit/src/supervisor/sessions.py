@@ -1,7 +1,7 @@
-"""Keeps interpreters of Python that live from block to block, and forks them. Python 3.8 or later, standard library only.
+"""Keeps Python interpreters that live from block to block, and forks them. Python 3.8 or later, standard library only.
 
-Each is below a shepherd, like a block. It gets a block's code and its streams over a socket, and reports the block's end on a pipe
-that is new for each block.
+Each one runs below a shepherd, like a block. It receives a block's code and streams over a socket, and reports the block's end on
+a new pipe for each block.
 """
 
 import fcntl
@@ -17,10 +17,10 @@ from _fenced_launch import fork_shepherd
 from _fenced_session_table import Session, expect, listen, opening, readers, sessions, tell
 
 START = 'import sys; exec(compile(sys.argv[1], "<fenced>", "exec"), {"__name__": "_fenced_interpreter"})'
-# Above the numbers of the streams that an interpreter starts with.
+# Higher than the descriptors that an interpreter starts with.
 LOWEST = 16
 
-# The code of blocks that have not started yet, by number.
+# The code of blocks that have not started yet, by block number.
 sources = {}
 
 
@@ -47,7 +47,7 @@ def hear(descriptor):
 
 
 def take_words(words):
-    """Splits off a list that begins with its length."""
+    """Splits off a list that is preceded by its length."""
     count = int(words[0]) + 1
     return words[1:count], words[count:]
 
@@ -66,7 +66,7 @@ def start(number, words):
     ]
     session = Session(number, ours, None, b"FENCED_BLOCK=" + environ["FENCED_BLOCK"].encode())
     try:
-        # Keeps modules of the work directory from being imported before there is a block.
+        # Keeps modules of the work directory from being imported before the first block.
         variables = dict(environ, PYTHONSAFEPATH=environ.get("PYTHONSAFEPATH", "fenced"))
         request = command + ["-c", START, program, commands] + preload, variables
         session.shepherd, status = fork_shepherd(request, tuple(high), blocks.workspace)
@@ -87,7 +87,7 @@ def start(number, words):
 
 
 def begin(session, words):
-    """Takes what the interpreter says before any block has run in it."""
+    """Handles what the interpreter reports before any block has run in it."""
     if len(words) == 2 and words[0].isdigit():
         session.pid = int(words[0])
         tell(session.number, "ready " + words[1])
@@ -137,7 +137,7 @@ def run(number, which, mark, credit):
 
 
 def open_pipes(count):
-    """All of them, or none."""
+    """Opens all of them, or none."""
     opened = []
     try:
         for _ in range(count):
@@ -159,7 +159,7 @@ def send(session, verb, descriptors):
 
 
 def fork(number, old):
-    """Has an interpreter fork itself, between two blocks."""
+    """Makes an interpreter fork itself between two blocks."""
     if old is None or old.ended or old.ending or old.block is not None:
         channel.send(SESSION_TOLD, number, b"gone")
         return
@@ -181,7 +181,7 @@ def fork(number, old):
 
 
 def begin_fork(made, old, words):
-    """The fork must be below the shepherd of the interpreter that it was forked from, or its end would go unnoticed."""
+    """Checks that the fork is below the shepherd of its original; otherwise its end would go unnoticed."""
     pids = [int(word) for word in words if word.isdigit()]
     if len(pids) != 2 or not set(pids) <= ends.below(old):
         made.control.close()

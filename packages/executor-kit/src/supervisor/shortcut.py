@@ -1,5 +1,5 @@
-"""A socket in the shared work directory, over which the host may talk to the supervisor instead of the standard streams, past
-everything that passes those on. Python 3.8 or later, standard library only."""
+"""A socket in the shared work directory through which the host can bypass whatever carries the standard streams. Python 3.8 or
+later, standard library only."""
 
 import os
 import select
@@ -12,7 +12,7 @@ listener = None
 
 
 def listen(path):
-    """Creates the socket, if it can; returns whether it did."""
+    """Creates the socket if possible; returns whether it did."""
     global place, listener
     try:
         made = private_socket(path)
@@ -36,7 +36,7 @@ def accept():
 
 
 def close():
-    """Once the host has chosen how it talks to the supervisor, nobody else gets to."""
+    """Stops listening once the host has chosen its connection, so that nobody else can connect."""
     global listener
     if listener is not None:
         events.unregister(listener.fileno())

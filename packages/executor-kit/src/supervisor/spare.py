@@ -1,7 +1,7 @@
-"""Keeps one JavaScript interpreter started, which waits for a block. Python 3.8 or later, standard library only.
+"""Keeps one JavaScript interpreter started and waiting for a block. Python 3.8 or later, standard library only.
 
-Unlike the template of Python, it cannot close its memory to other processes. So it never lives beside a process of another block: it
-starts when there is none, and is killed before a block starts that does not use it.
+Unlike the Python template, it cannot close its memory to other processes. So it never runs alongside a process of another block:
+it starts when there is none, and is killed before a block that does not use it starts.
 """
 
 import os
@@ -16,7 +16,7 @@ from _fenced_launch import fork_shepherd
 
 LONGEST = 32768
 WAIT = 2
-# Other variables may take effect when Node starts, as `NODE_OPTIONS` does.
+# Other variables may take effect when Node starts, such as `NODE_OPTIONS`.
 KNOWN = ("ENV", "PATH", "EXTRA_CA_CERTS", "NO_WARNINGS", "USE_ENV_PROXY")
 
 program = ""
@@ -36,7 +36,7 @@ class Spare:
 
 
 def configure(payload):
-    """Takes the program that waits, the command before it, and the variables that most blocks have."""
+    """Takes the waiting program, the command before it, and the variables that most blocks have."""
     global program, command, settled, wanted
     program, count, *words = [os.fsdecode(each) for each in payload.split(b"\0")]
     command, given = words[: int(count)], words[int(count) :]
@@ -46,7 +46,8 @@ def configure(payload):
 
 
 def suitable(variables):
-    """Whether none of these variables makes Node run or read files before it has a block: the last block may have written those files."""
+    """Returns whether none of these variables makes Node run or read files before it has a block, since the last block may have
+    written those files."""
     for name in variables:
         if name.startswith("NODE_") and name[5:] not in KNOWN:
             return False
@@ -95,7 +96,7 @@ def start():
 
 
 def take(argv, variables, has_input):
-    """Makes it run a block; returns its `Spare`, or `None` if it cannot run this one."""
+    """Makes the interpreter run a block; returns its `Spare`, or `None` if it cannot run this block."""
     global spare, settled, wanted
     wanted = argv[:-1] == command
     if wanted:
@@ -125,19 +126,20 @@ def send(words):
 
 
 def has_begun():
-    """Waits for its answer, which it gives before it runs the block. Without one it is killed, so that a block never runs twice."""
+    """Waits for its answer, which comes before it runs the block. Without an answer it is killed, so that a block never runs
+    twice."""
     if not select.select([spare.way], [], [], WAIT)[0]:
         processes.kill(processes.members(spare.shepherd, spare.mark))
     return bool(select.select([spare.way], [], [], WAIT)[0]) and spare.way.recv(1) == b"1"
 
 
 def end():
-    """Kills it. It has started no processes and run no block."""
+    """Kills the interpreter, which has started no processes and run no block."""
     global spare
     if spare is None:
         return
     old, spare = spare, None
-    # Once it has ended, so has its shepherd, whose process id may belong to something else by now.
+    # If it has ended, so has its shepherd, whose process id may now belong to something else.
     shepherd = set() if select.select([old.status], [], [], 0)[0] else {old.shepherd}
     processes.stop(shepherd)
     processes.kill(processes.members(old.shepherd, old.mark) | shepherd)

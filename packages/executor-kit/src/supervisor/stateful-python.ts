@@ -8,10 +8,10 @@ import { InterpreterGone } from "./running-programs.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 import type { Supervisor } from "./supervisor.ts";
 
-/** What opens interpreters: a supervisor. */
+/** The part of a supervisor that opens interpreters. */
 type InterpreterPlace = Pick<Supervisor, "openInterpreter" | "forkInterpreter" | "ping">;
 
-/** A place, and what to start there. */
+/** A place, and the interpreter to start there. */
 export interface StatefulPlace {
   readonly supervisor: InterpreterPlace;
   readonly program: InterpreterProgram;
@@ -19,26 +19,26 @@ export interface StatefulPlace {
 
 /** Settings of a stateful session of Python. */
 export interface StatefulPythonSettings {
-  /** The place as it is now; it may have been replaced since the last block. */
+  /** Returns the current place, which may have been replaced since the last block. */
   readonly place: (signal: AbortSignal) => Promise<StatefulPlace>;
   readonly displays: DisplayBoard;
-  /** Called when the variables of earlier blocks are gone. `reported`: the outcome of a block says so. */
+  /** Called when the variables of earlier blocks are gone. `reported`: a block's outcome reports it. */
   readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;
-  /** Also call `onLost` when the whole place is lost. Default: false, for a session that tells this itself. */
+  /** Also call `onLost` when the whole place is lost. Default: false, for a session that reports this itself. */
   readonly tellsOfPlace?: boolean;
 }
 
-/** What a block has besides its code. */
+/** A block, and what it needs to run. */
 export interface StatefulBlock extends Pick<BlockRun, "code" | "filename" | "stdin" | "signal" | "env"> {
   /** Where it finds functions; `null` if there are none. */
   readonly modules: FunctionModules | null;
 }
 
-/** An interpreter where a supervisor is, whose variables survive from block to block; one that has ended is replaced. */
+/** An interpreter that runs below a supervisor and keeps variables from block to block. Replaced if it has ended. */
 export class StatefulPython {
   readonly #settings: StatefulPythonSettings;
   #current: { readonly interpreter: Interpreter; readonly supervisor: InterpreterPlace } | undefined;
-  /** Whether a block runs, whose outcome will tell of a loss. */
+  /** True while a block runs, whose outcome will report a loss. */
   #running = false;
   #blocks = 0;
 
@@ -46,7 +46,7 @@ export class StatefulPython {
     this.#settings = settings;
   }
 
-  /** Whether values are shown by IPython's rules, once there is an interpreter. */
+  /** True if values are shown the way IPython does; known once there is an interpreter. */
   get displays(): boolean {
     return this.#current?.interpreter.displays ?? false;
   }
@@ -73,11 +73,11 @@ export class StatefulPython {
     this.#running = true;
     try {
       const end = yield* this.#runIn(request, events);
-      // It may have said that the block has ended before it could be killed.
+      // It may have reported the block's end before it could be killed.
       if (forged.signal.aborted) await this.#current?.interpreter.end();
       const stateLost = this.#current?.interpreter.isOver === true;
       if (stateLost) {
-        // It may have ended because its place is ending, which tells that by itself.
+        // It may have ended because its place is ending, which reports that itself.
         await within(pingMs, this.#current?.supervisor.ping() ?? Promise.resolve());
         this.#tellOfBlock(signal);
       }
@@ -96,7 +96,7 @@ export class StatefulPython {
       try {
         return yield* events.of(interpreter.run(request), { exitCode: 137, outOfMemory: false });
       } catch (error) {
-        // It ended before the block began, which thus runs in the next one; its end has been told.
+        // It ended before the block began, so the block runs in the next one; the end has already been reported.
         if (!(error instanceof InterpreterGone) || !again) throw error;
         interpreter.finish();
       }
@@ -106,8 +106,8 @@ export class StatefulPython {
   /**
    * Forks the interpreter; call this while no block runs.
    *
-   * @param settings - of the fork.
-   * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
+   * @param settings - the fork's settings.
+   * @throws BackendUnavailableError if that fails; `signal.reason` if it is aborted first.
    */
   async fork(settings: StatefulPythonSettings, signal: AbortSignal): Promise<StatefulPython> {
     const interpreter = await this.start(signal);
@@ -118,14 +118,14 @@ export class StatefulPython {
     return fork;
   }
 
-  /** Forgets an interpreter that was ended with its place, on purpose. */
+  /** Forgets an interpreter that was deliberately ended with its place. */
   forget(): void {
     const current = this.#current;
     this.#current = undefined;
     current?.interpreter.finish();
   }
 
-  /** Ends the interpreter, and all that its blocks have left running. */
+  /** Ends the interpreter and everything that its blocks have left running. */
   async end(): Promise<void> {
     const current = this.#current;
     this.#current = undefined;
@@ -152,11 +152,11 @@ export class StatefulPython {
   }
 }
 
-/** How long a place may take to say that it is there, in milliseconds. */
+/** Time limit for a place to respond in milliseconds. */
 const pingMs = 1000;
 const idleEnd = "The Python session ended; its variables are gone.";
 
-/** Nobody learns how an aborted call ended. */
+/** The outcome of an aborted call is not reported. */
 function isReported({ aborted, reason }: AbortSignal): boolean {
   return !aborted || reason === timeIsUp;
 }

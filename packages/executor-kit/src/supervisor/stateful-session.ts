@@ -8,19 +8,19 @@ import type { FunctionModules } from "./interpreters.ts";
 import { StatefulPython } from "./stateful-python.ts";
 import type { SupervisedFunctionPlaces, SupervisedSession } from "./supervised-session.ts";
 
-/** The session that it stands on. */
+/** The underlying session. */
 type Inner = SupervisedSession & Pick<BackendSession, "ports">;
 
-/** What a stateful session does not know by itself. */
+/** Settings of a stateful session. */
 export interface StatefulOptions {
   /** Where displays are saved. Default: a temporary directory. */
   readonly outputDir: string | undefined;
   /** A directory of this host that the code can change. */
   readonly bound: string | undefined;
   readonly functionsModule: string;
-  /** The executor has functions of its own. */
+  /** True if the executor itself has functions. */
   readonly hasFunctions: boolean;
-  /** Called when the variables of earlier blocks are gone. `reported`: the outcome of a block says so. */
+  /** Called when the variables of earlier blocks are gone. `reported`: a block's outcome reports it. */
   readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;
 }
 
@@ -30,18 +30,18 @@ interface SessionParts {
   readonly family: Set<StatefulPython>;
 }
 
-/** What a fork tells its executor. */
+/** Events that a fork reports to its executor. */
 export type ForkEvents = Pick<StatefulOptions, "onLost">;
 
-/** A session in which variables of Python survive from block to block. */
+/** A session in which Python variables persist from block to block. */
 export class StatefulSession implements BackendSession {
   readonly #inner: Inner;
   readonly #options: StatefulOptions;
   readonly #displays: DisplayBoard;
   readonly #python: StatefulPython;
-  /** It is in a place that belongs to another session. */
+  /** True if the place belongs to another session. */
   readonly #isFork: boolean;
-  /** All that are in this place. */
+  /** All interpreters in this place. */
   readonly #family: Set<StatefulPython>;
 
   private constructor(
@@ -161,9 +161,9 @@ export class StatefulSession implements BackendSession {
   }
 
   /**
-   * Forks the session, between two blocks: the fork has the same variables, in the same place.
+   * Forks the session between two blocks: the fork has the same variables, in the same place.
    *
-   * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
+   * @throws BackendUnavailableError if that fails; `signal.reason` if it is aborted first.
    */
   async fork(events: ForkEvents, signal: AbortSignal): Promise<StatefulSession> {
     const options = { ...this.#options, ...events };
@@ -178,7 +178,7 @@ export class StatefulSession implements BackendSession {
     }
   }
 
-  /** Opens a session without variables in the same place, as a fork does when it starts again. */
+  /** Opens a session without variables in the same place, for a fork that starts again. */
   openBeside(events: ForkEvents, signal: AbortSignal): Promise<StatefulSession> {
     return StatefulSession.#open(this.#inner, { ...this.#options, ...events }, signal, {
       isFork: true,

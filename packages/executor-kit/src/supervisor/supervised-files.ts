@@ -14,29 +14,29 @@ import type { Supervisor } from "./supervisor.ts";
 
 const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url), "utf8");
 
-/** How long a request may go on without a byte of an answer, in milliseconds. */
+/** Time limit for a request without any answer in milliseconds. */
 const quietMs = 60_000;
-/** The same for a removal, which says nothing until it is done. */
+/** The same for a removal, which sends nothing until it is done. */
 const removalMs = 300_000;
-/** Bytes of a file that one program takes: they wait in memory where the supervisor runs. */
+/** Bytes of a file to pass to one program; they are held in memory where the supervisor runs. */
 const pieceBytes = 4_194_304;
-/** Characters that one file's entry in a list may have. */
+/** Maximum length of one file's entry in a list in characters. */
 const longestEntry = 1_048_576;
 const longestStatus = 200;
 
-/** Where a supervisor's files are, and how to get at them. */
+/** Where a supervisor's files are, and how to access them. */
 export interface SupervisedFilesSettings {
   /** The directory in which programs run. Absolute path there. */
   readonly workspace: string;
-  /** Python 3.8 or later: one of the `programs` that the inventory names. */
+  /** Path of Python 3.8 or later, from the `programs` of the inventory. */
   readonly python: string;
-  /** What the session's own files in the workspace are called at first. */
+  /** Prefix of the names of the session's own files in the workspace. */
   readonly filePrefix: string;
-  /** The supervisor of now: one that was lost may have been replaced. */
+  /** Returns the current supervisor; a lost one may have been replaced. */
   readonly supervisor: () => Promise<Supervisor>;
 }
 
-/** The files of a workspace where a supervisor runs: each request is a short program of Python there. Linux only. */
+/** Workspace files where a supervisor runs; each request is a short Python program there. Linux only. */
 export class SupervisedFiles implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
@@ -87,7 +87,7 @@ export class SupervisedFiles implements RemoteFileAccess {
       let bytes = 0;
       for await (const chunk of content) {
         for (let rest = chunk; rest.length > 0;) {
-          // The last piece is held back: it says that the file is whole.
+          // The last piece is held back, because it marks the file as complete.
           if (bytes === pieceBytes) {
             await send(Buffer.concat(waiting), false);
             [waiting, bytes] = [[], 0];
@@ -110,12 +110,12 @@ export class SupervisedFiles implements RemoteFileAccess {
     for await (const _ of this.#ask({ words: ["remove", file], limitMs: removalMs }));
   }
 
-  /** Never rejects: what it was for has failed, which counts more. */
+  /** Never rejects, so that it does not hide the failure that it cleans up after. */
   async #drop(part: string): Promise<void> {
     try {
       for await (const _ of this.#ask({ words: ["drop", part] }));
     } catch {
-      // The place is lost, and the file with it.
+      // The place is lost, and so is the file.
     }
   }
 
@@ -140,12 +140,12 @@ export class SupervisedFiles implements RemoteFileAccess {
           if (value.exitCode !== 0) throw refusal(errors, file);
           return;
         }
-        // A copy: the memory may be used again.
+        // Copy it, because the memory may be reused.
         if (value.type === "stdout" && typeof value.data !== "string") yield Buffer.from(value.data);
         else if (value.type === "stderr") errors = (errors + String(value.data)).slice(-longestStatus);
       }
     } finally {
-      // A reader that leaves early has no use for the rest.
+      // A reader that leaves early does not need the rest.
       ending.abort();
       await events.return({ exitCode: 0, outOfMemory: false });
     }

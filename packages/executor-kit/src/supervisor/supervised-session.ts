@@ -19,19 +19,19 @@ import type { StatefulPlace } from "./stateful-python.ts";
 import type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 
-/** Milliseconds that the supervisor has, once the executor is stopped, to say how running programs ended: code may have stopped it. */
+/** How long to wait for the supervisor's reports after a stop in milliseconds, since code may have stopped it. */
 const stoppingMs = 1000;
 
-/** The variable that all programs of an executor have; its value is the executor's id. */
+/** The variable that marks all programs of an executor; its value is the executor's id. */
 export const sessionMark = "FENCED_SESSION";
 
-/** What all places of a session have in common. */
+/** Settings that all places of a session share. */
 export interface SupervisedSettings {
   /** The executor's id. */
   readonly id: string;
   /** The executor's environment variables for blocks. */
   readonly env: Readonly<Record<string, string>>;
-  /** The functions that travel to the code. */
+  /** The functions whose source is copied to the code. */
   readonly functions: readonly unknown[];
   readonly warm: false | WarmOptions | undefined;
   readonly stateful: boolean;
@@ -39,13 +39,13 @@ export interface SupervisedSettings {
   readonly workspacePath: string;
   /** The session's own directory, as programs see it. */
   readonly directory: string;
-  /** Makes another command of the one for a block; nothing is then kept warm. Default: no change. */
+  /** Wraps the command for a block; nothing is then kept warm. Default: no change. */
   readonly wrap?: ((command: readonly string[]) => readonly string[]) | undefined;
-  /** The proxy that programs talk to; `undefined` if there is none. */
+  /** The proxy for programs; `undefined` if there is none. */
   readonly network: SessionNetwork | undefined;
-  /** What a block says whose processes were killed because the place's memory was used up. */
+  /** The message for a block whose processes were killed because the place ran out of memory. */
   readonly memorySentence: string;
-  /** Called when the place was lost and replaced: all that was in it is gone. */
+  /** Called when the place was lost and replaced; everything in it is gone. */
   readonly onReplaced: () => void;
   /** Called when the place can no longer be used. */
   readonly onLost: (reason: string) => void;
@@ -55,15 +55,15 @@ export interface SupervisedSettings {
 export type SupervisedFunctionPlaces = Omit<FunctionPlaces, "owner"> &
   Required<Pick<FunctionPlaces, "python" | "commands">>;
 
-/** Runs a block in an interpreter that lives on, in place of a process of its own. */
+/** Runs a block in an interpreter that lives on instead of in a new process. */
 export type InterpretBlock = (
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ) => AsyncGenerator<BlockEvent, ProgramEnd, void>;
 
 /**
- * A session whose programs are run by a supervisor. A place that is lost is replaced for the next block. A backend says how a place
- * is opened, and how the session is closed.
+ * A session whose programs are run by a supervisor. A lost place is replaced for the next block. A backend defines how
+ * to open a place and how to close the session.
  */
 export abstract class SupervisedSession<Place extends SupervisedPlace = SupervisedPlace> implements BackendSession {
   readonly #settings: SupervisedSettings;
@@ -71,7 +71,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   #current: Place | undefined;
   #opening: Promise<Place> | undefined;
   #stopping: NodeJS.Timeout | undefined;
-  /** Processes in it could not be ended. */
+  /** A place whose processes could not be ended. */
   #unfit: Place | undefined;
 
   protected constructor(settings: SupervisedSettings) {
@@ -81,18 +81,18 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   /**
    * Opens a place.
    *
-   * @param old - the one to replace: it is lost, and what is left of it must not disturb the new one.
+   * @param old - the lost place to replace; what is left of it must not disturb the new one.
    * @throws BackendUnavailableError if it does not open; `signal.reason` if it is aborted first.
    */
   protected abstract openPlace(old: Place | undefined, signal: AbortSignal): Promise<Place>;
 
-  /** Ends the place, and all that the session has besides. Called once; no place is opened after that. */
+  /** Ends the place and everything else that the session has. Called once; no place is opened afterwards. */
   protected abstract closeWith(place: Place | undefined): Promise<void>;
 
-  /** Called when functions are to be stored in the workspace, whose files are not to be listed. */
+  /** Called before functions are stored in the workspace; do not list their files. */
   protected abstract claimFunctionsPackage(): void;
 
-  /** The place of now; `undefined` before the first one, and at the end. */
+  /** The current place; `undefined` before the first one and after the last. */
   protected get current(): Place | undefined {
     return this.#current;
   }
@@ -102,7 +102,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     return this.#closing.signal;
   }
 
-  /** Returns the place, or a new one if the last one was lost. */
+  /** Returns the current place, or a new one if it was lost. */
   protected async ready(signal: AbortSignal): Promise<Place> {
     if (this.closing.aborted) throw stopped();
     if (this.#current && !this.#current.lost && this.#current !== this.#unfit) return this.#current;
@@ -149,7 +149,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     return runner.openCalls(accept);
   }
 
-  /** @param interpret - runs the block, with its variables, instead of a process that the session starts. */
+  /** @param interpret - runs the block, with its variables, instead of a new process. */
   async *run(block: BlockRun, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const place = await this.ready(block.signal);
     const language = place.languages.found.get(block.language);
@@ -176,7 +176,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     return yield* this.#follow(place, () => place.runner.run({ ...program, env: this.#variables(place, program) }));
   }
 
-  /** Follows a program to its end, and tidies up after it, however it ends. */
+  /** Follows a program to its end and cleans up after it, however it ends. */
   async *#follow(
     place: Place,
     start: () => AsyncGenerator<BlockEvent, ProgramEnd, void>,
@@ -190,7 +190,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     try {
       end = yield* start();
     } finally {
-      // Tidying up does not count towards the program's time.
+      // Cleaning up does not count towards the program's time.
       endedAt = performance.now();
       network = refusals?.();
       problem = await place.settle(file);
@@ -202,7 +202,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   }
 
   /**
-   * The place as it is now, and which interpreter to start there for a stateful session.
+   * The current place, and the interpreter to start there for a stateful session.
    *
    * @throws BackendUnavailableError if it cannot run Python.
    */
@@ -212,7 +212,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const { commands } = this.functionPlaces();
     const program = interpreterToStart(place.languages, { env: this.#variables(place, { env }), commands, warm });
     if (!canInterpret(place.runner)) {
-      throw new BackendUnavailableError("A stateful session needs a Python that the supervisor can run by, too", {
+      throw new BackendUnavailableError("A stateful session needs a Python that can also run the supervisor", {
         remedy: "Use an image that has Python 3.8 or later, or leave `stateful` out.",
       });
     }
@@ -239,7 +239,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     }
   }
 
-  /** Waits only a moment for programs to end: `close` ends them. Override it where closing does not end the place. */
+  /** Waits only briefly for programs, which `close` ends. Override this if closing does not end the place. */
   stopping(): void {
     const runner = this.#current?.runner;
     this.#stopping ??= setTimeout(() => runner?.fail(stopped()), stoppingMs);
@@ -266,7 +266,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
 
   #keepWarm(place: Place): void {
     const { wrap, warm = false, stateful } = this.#settings;
-    // Hostile code in an interpreter that lives on could wait for those of a stateful session.
+    // Hostile code in an interpreter that lives on could attack waiting ones, so a stateful session has none.
     if (wrap || warm === false || stateful) return;
     place.runner.keepWarm?.(warmPrograms(place.languages, warm, this.#variables(place, this.#settings)));
   }

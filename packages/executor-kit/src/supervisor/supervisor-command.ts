@@ -20,25 +20,26 @@ export interface SupervisorConfig {
   /** The `PATH` to search. Default: that of the place where it runs. */
   readonly path?: string;
   /**
-   * Nothing else is meant to run in this place, such as a container of its own: a reset kills every process but the
-   * supervisor and the first one, and the supervisor leaves clean-up to the end of the place. Default: false.
+   * Nothing else is meant to run in this place, such as a dedicated container: a reset kills every process except the
+   * supervisor and the first one, and the supervisor leaves the clean-up to the end of the place. Default: false.
    */
   readonly alone?: boolean;
   /**
-   * The place is this host, and the user that of this program: programs get exactly the variables that they are given, apart from those
-   * of the supervisor that start with `FENCED_`, and by these the supervisor's own processes can be found, too, if it cannot end them
-   * itself. So programs of the same user can trace them. Not with `alone`. Default: false.
+   * The place is this host, and the user is this program's: programs get exactly the given variables, plus the
+   * supervisor's variables that start with `FENCED_`. These variables also identify the supervisor's own processes, in
+   * case it cannot end them itself, so programs of the same user can trace them. Cannot be combined with `alone`.
+   * Default: false.
    */
   readonly onHost?: boolean;
   /**
-   * Absolute path of a file in the workspace. The supervisor reports its content and appends an `r`, which tells the
-   * host whether it sees the same directory. The supervisor also listens on a socket with this path and `.sock` added.
-   * Default: none.
+   * Absolute path of a file in the workspace. The supervisor reports its content and appends an `r`, so that the host
+   * can tell whether both see the same directory. The supervisor also listens on a socket with this path and `.sock`
+   * added. Default: none.
    */
   readonly probe?: string;
   /**
-   * The name of an abstract socket, at which a process waits that ends the place once the connection ends, or nothing has come over
-   * it for a while: the supervisor sends a byte for each ping of the host. Linux only. Default: there is none.
+   * The name of the abstract socket of a keeper: a process that ends the place when the connection ends or is silent
+   * for a while. The supervisor sends it a byte for each ping of the host. Linux only. Default: no keeper.
    */
   readonly keeper?: string;
 }
@@ -55,17 +56,17 @@ export function supervisorCommand(config: SupervisorConfig): [string, ...string[
   return ["sh", "-c", bootProgram, "fenced", supervisorProgram, inventoryProgram, ...wordsOf(config)];
 }
 
-/** How to start the supervisor where a command has to be short. */
+/** How to start the supervisor where the command must be short. */
 export interface SupervisorLoader {
-  /** The command, of some hundred bytes. It needs Python 3.8 or later; where there is none, it says so and fails. */
+  /** The command, a few hundred bytes long. It needs Python 3.8 or later; without it, it says so and fails. */
   readonly command: readonly [string, ...string[]];
-  /** What to write to its standard input, before the streams go to `connectSupervisor`. */
+  /** What to write to its standard input before you pass the streams to `connectSupervisor`. */
   readonly program: Uint8Array;
 }
 
 /**
- * What starts the supervisor where a command must be short, since it is part of an address, for example: the programs follow over
- * its standard input. There has to be a POSIX shell as `sh`, and Python.
+ * Starts the supervisor where the command must be short, for example because it is part of a URL: the programs follow
+ * on standard input. Needs a POSIX shell as `sh`, and Python.
  *
  * @example
  * const { command, program } = supervisorLoader({ directory: "/tmp/session", workspace: "/workspace" });
@@ -79,14 +80,14 @@ export function supervisorLoader(config: SupervisorConfig): SupervisorLoader {
 }
 
 /**
- * A command that runs a program by the Python that is there, as the supervisor is run: nothing of the work directory or the image
- * is imported. Where there is no Python, it says so and fails.
+ * A command that runs a Python program the way the supervisor is run: without importing anything from the work
+ * directory or the image. Without Python, it says so and fails.
  */
 export function pythonCommand(program: string): [string, ...string[]] {
   return ["sh", "-c", pythonProgram, "fenced", program];
 }
 
-/** Digits before what `load.py` reads. */
+/** Number of digits before the program that `load.py` reads. */
 const sizeDigits = 10;
 
 function wordsOf(config: SupervisorConfig): string[] {

@@ -1,8 +1,9 @@
-"""Starts and ends blocks for a host that talks to it over one stream, in frames. Python 3.8 or later, standard library only.
+"""Starts and ends blocks for a host that sends frames over one stream. Python 3.8 or later, standard library only.
 
-Arguments: a directory of the session's own, which is made here; the directory in which blocks run; a probe file in it, or
-nothing; the PATH to look for programs on, or nothing; `alone` if nothing else is meant to run here, `host` if
-this is the host itself, or nothing; the abstract socket of a keeper, or nothing; the programs to look for. It imports little, and of `signal` and `collections` only the cores in C: every module that Python loads delays the start.
+Arguments, where all but the first two and the last may be empty: the session's directory, which it creates; the directory in
+which blocks run; a probe file in it; the PATH to search for programs; `alone` if nothing else is meant to run here, or `host` if
+this is the host itself; the abstract socket of a keeper; the programs to look for. It imports little, and only the C cores of
+`signal` and `collections`, because every module that Python loads delays the start.
 """
 
 import os
@@ -67,7 +68,7 @@ def obey(kind, number, payload):
         keep_warm(number, *payload.split(b"\0", 1))
     elif kind == channels.SESSION:
         if blocks.sessions is None:
-            # The first frame is the program itself.
+            # The first frame contains the program itself.
             blocks.sessions = load("sessions", payload)
         else:
             blocks.sessions.obey(number, payload)
@@ -86,7 +87,7 @@ def obey(kind, number, payload):
 
 
 def keep_warm(number, source, settings):
-    """The program comes with the order, so that only those who want it load it. 0: for Python, 1: for JavaScript."""
+    """Loads the program that comes with the request, so that it is sent only when needed. 0: for Python, 1: for JavaScript."""
     name = ("warm", "spare")[number]
     if getattr(blocks, name) is None:
         setattr(blocks, name, load(name, source))
@@ -115,7 +116,8 @@ def take_frames():
 
 
 def clear_workspace():
-    """Removes the host's files: the host has died, and if it ran in a container, everything that would clean up after it may have died too."""
+    """Removes the host's files after the host has died. If it ran in a container, everything that would clean up may have died
+    with it."""
     # .fenced-SESSION-REST
     own = os.path.basename(PROBE).split("-")[:2]
     for name in os.listdir(WORKSPACE) if PROBE else ():
@@ -141,7 +143,7 @@ def leave():
 
 
 def reset_step():
-    """Takes the next step to an empty place; returns whether it is empty."""
+    """Takes the next step towards emptying the place; returns whether it is empty."""
     for block in blocks.blocks.values():
         block.killing = True
     if blocks.blocks or blocks.sessions is not None and not blocks.sessions.ends.end_all():
@@ -166,7 +168,7 @@ def serve(descriptor, mask):
     if descriptor == channel.source and mask != select.EPOLLOUT:
         take_frames()
     elif descriptor == 0:
-        # Only the end of input means something: the program that started this one has ended.
+        # Only the end of input matters: it means that the program that started this one has ended.
         if not os.read(0, channels.READ):
             leave()
     elif shortcut.listener is not None and descriptor == shortcut.listener.fileno():

@@ -13,13 +13,13 @@ import { encodeFrame, FrameReader, frameType, hostMagic, type Receiver } from ".
 
 const waitingProgram: string = readFileSync(new URL("./waiting.cjs", import.meta.url), "utf8");
 
-/** Bytes for tunnels that a supervisor may leave unread; an honest one never gets that many. */
+/** Bytes for tunnels that a supervisor may leave unread; an honest one never gets that far behind. */
 const mostUnread = 1_048_576;
 const inputPiece = 262_144;
-/** How long programs may take to die, in milliseconds. */
+/** Time limit for killed programs to end in milliseconds. */
 const killMs = 10_000;
 
-/** Someone who waits for an answer. */
+/** A caller that waits for an answer. */
 interface Waiting {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -27,7 +27,7 @@ interface Waiting {
 
 /**
  * Runs programs through a supervisor, concurrently over a single stream, with back-pressure for each. Everything that a
- * program started can be killed with it, however its processes hide. Created by `connectSupervisor`.
+ * program started can be killed along with it, however its processes hide. Created by `connectSupervisor`.
  */
 export class Supervisor {
   /**
@@ -43,12 +43,12 @@ export class Supervisor {
   readonly #pings: Waiting[] = [];
   readonly #resets: Waiting[] = [];
   readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
-  /** Bytes sent for tunnels since there was last room for them. */
+  /** Bytes sent for tunnels since the stream last had room. */
   #unread = 0;
   #lost: Error | undefined;
 
   /**
-   * @param stream - to the supervisor.
+   * @param stream - leads to the supervisor.
    * @param lose - called once, when the supervisor misbehaves and can no longer be used.
    */
   constructor(stream: Writable, { direct, lose }: { readonly direct: boolean; readonly lose: (error: Error) => void }) {
@@ -80,7 +80,7 @@ export class Supervisor {
   }
 
   /**
-   * Starts an interpreter of Python that lives from block to block.
+   * Starts a Python interpreter that lives from block to block.
    *
    * @throws BackendUnavailableError if it does not start; `signal.reason` if it is aborted first.
    */
@@ -89,9 +89,9 @@ export class Supervisor {
   }
 
   /**
-   * Forks an interpreter, between two blocks: the fork has its variables, and does not change them.
+   * Forks an interpreter between two blocks: the fork gets a copy of its variables.
    *
-   * @throws BackendUnavailableError if that does not succeed; `signal.reason` if it is aborted first.
+   * @throws BackendUnavailableError if that fails; `signal.reason` if it is aborted first.
    */
   forkInterpreter(interpreter: Interpreter, signal: AbortSignal): Promise<Interpreter> {
     return this.#living.fork(interpreter, signal);
@@ -100,7 +100,7 @@ export class Supervisor {
   /**
    * Kills everything that programs left running; running programs end as killed.
    *
-   * @throws BackendUnavailableError if it does not succeed within 10 s.
+   * @throws BackendUnavailableError if they do not end within 10 s.
    */
   async reset(): Promise<void> {
     if (this.#lost) throw this.#lost;
@@ -115,8 +115,8 @@ export class Supervisor {
   }
 
   /**
-   * Asks the supervisor whether it is there; resolves when it says so. Its keeper learns from this that the host is there. Does
-   * not resolve if it says nothing: give it a time limit.
+   * Resolves when the supervisor responds. Also tells its keeper that the host is alive. Never settles if the
+   * supervisor stays silent, so add a time limit.
    *
    * @throws the error passed to `fail`, if the supervisor is lost.
    */
@@ -129,9 +129,9 @@ export class Supervisor {
   }
 
   /**
-   * Keeps interpreters waiting: one of Python, from which programs are forked, and one of JavaScript, which becomes the next
-   * program and runs only while no program does. They start while no program runs; until they are ready, and where they
-   * cannot be used, each program starts an interpreter of its own.
+   * Keeps interpreters waiting: a Python interpreter from which programs are forked, and a JavaScript interpreter that
+   * becomes the next program and runs only while no program does. They start while no program runs. Until they are
+   * ready, and where they cannot be used, each program starts its own interpreter.
    */
   keepWarm({ python, preload = [], node, env }: WarmPrograms): void {
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -142,7 +142,7 @@ export class Supervisor {
   }
 
   /**
-   * Lets programs connect to this process, over a socket that the supervisor creates; they need no network for it.
+   * Lets programs connect to this process, over a socket that the supervisor creates; they need no network for this.
    *
    * @param accept - receives each connection. Replaces the previous callback.
    * @returns the address as those programs see it: `unix:/tmp/session/calls`.
@@ -154,11 +154,11 @@ export class Supervisor {
   }
 
   /**
-   * Lets programs connect to a proxy in this process, over a port of the loopback interface where the supervisor runs;
-   * the place needs no network for it.
+   * Lets programs connect to a proxy in this process, over a loopback port where the supervisor runs; the place needs
+   * no network for this.
    *
    * @param accept - receives each connection, at most 256 at a time. Replaces the previous callback.
-   * @param authorities - PEM certificates for programs to trust besides those that the place trusts. Default: none.
+   * @param authorities - PEM certificates that programs should trust in addition to those of the place. Default: none.
    * @throws BackendUnavailableError if the port cannot be opened.
    */
   openNetwork(accept: (connection: Duplex) => void, authorities?: string): Promise<NetworkEntrance> {
@@ -167,8 +167,8 @@ export class Supervisor {
   }
 
   /**
-   * Connects to a port of the loopback interface where the supervisor runs, at which a program listens; the place needs
-   * no network for it.
+   * Connects to a loopback port where the supervisor runs, on which a program listens; the place needs no network for
+   * this.
    *
    * @throws BackendUnavailableError if there are too many connections.
    */
@@ -177,7 +177,7 @@ export class Supervisor {
     return this.#tunnels.connect(port);
   }
 
-  /** Call this when nothing more comes from the supervisor: running programs and all later calls fail with `error`. */
+  /** Call this when the supervisor is gone: running programs and all later calls fail with `error`. */
   fail(error: Error): void {
     if (this.#lost) return;
     this.#lost = error;
@@ -189,7 +189,7 @@ export class Supervisor {
   }
 
   /**
-   * Takes what arrives from the supervisor on one stream; each stream has frames of its own.
+   * Returns a receiver for what arrives from the supervisor on one stream; each stream has its own frames.
    *
    * @internal
    */
@@ -207,7 +207,7 @@ export class Supervisor {
     };
   }
 
-  /** Handles a report of the supervisor. */
+  /** Handles a report from the supervisor. */
   #report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.done) this.#resets.shift()?.resolve();
     if (type === frameType.pong) this.#pings.shift()?.resolve();
@@ -237,7 +237,7 @@ export class Supervisor {
     void feed?.run();
   }
 
-  /** Sends what is there already; returns what sends the rest while the program runs. */
+  /** Sends the available input; returns the feed that sends the rest while the program runs, if any. */
   #input(number: number, stdin: NonNullable<SupervisedProgram["stdin"]>): ProgramFeed | undefined {
     if (!isLiveInput(stdin)) {
       this.#sendPieces(frameType.input, number, stdin);
@@ -248,7 +248,7 @@ export class Supervisor {
     return feed;
   }
 
-  /** Without a number, the program reads no more. */
+  /** An empty payload means that the program reads no more. */
   #fed(number: number, payload: Buffer): void {
     if (payload.length === 0) this.#endFeed(number);
     else this.#feeds.get(number)?.taken(payload.readUInt32BE(0));
@@ -271,7 +271,7 @@ export class Supervisor {
   };
 
   /**
-   * Returns whether there is room for more. Tunnels wait for it; their other messages are small, unless somebody
+   * Returns whether there is room for more. Tunnels wait for room; their other messages are small unless somebody
    * provokes them.
    */
   #sendThrough(type: number, number: number, payload?: Uint8Array): boolean {

@@ -1,9 +1,10 @@
-"""Becomes the interpreter that Python blocks are forked from. Python 3.8 or later, standard library only; run by `python -c`.
+"""Becomes the interpreter that Python blocks are forked from. Python 3.8 or later, standard library only; started with
+`python -c`.
 
-Arguments: this text with the modules that it imports, the directory in which blocks run, whether others may trace this process (0 or
-1), and the modules to import. Descriptor 3 is a socket to the supervisor, and 4 the other end of output and errors, for what modules print when they are imported. Told to, it forks a
-shepherd, and that one a process that waits until there is a block: a request is the block's file and its variables, with its input,
-output and errors.
+Arguments: this text with the modules that it imports, the directory in which blocks run, whether others may trace this process (0
+or 1), and the modules to import. Descriptor 3 is a socket to the supervisor; 4 is the other end of output and errors, for what
+modules print when they are imported. On request, it forks a shepherd, which forks a process that waits for a block. A request for
+a block carries its file and variables, with its input, output and errors.
 """
 
 import os
@@ -34,7 +35,8 @@ def look(path):
 
 
 def watched_places():
-    """What an interpreter reads when it starts: a block may have changed it, as `pip install` does."""
+    """Returns the paths that an interpreter reads when it starts, whose content a block may have changed, for example with
+    `pip install`."""
     site = sys.modules.get("site")
     directories = site.getsitepackages() + [site.getusersitepackages()] if site else []
     places = directories + [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg")]
@@ -51,7 +53,7 @@ def watched_places():
 
 def load(names):
     preload(names)
-    # The collector of a block does not trace what is there now, which would copy all of that memory.
+    # Keeps a block's garbage collector from tracing the existing objects, which would copy all of their memory.
     collector.collect()
     collector.freeze()
     for stream in (sys.stdout, sys.stderr):
@@ -62,8 +64,8 @@ def load(names):
 
 
 def defer_to_kernel(signal):
-    """Makes a signal end these processes at once. A handler of Python's runs some time after the signal has come, and until then
-    nobody can tell that the process is about to end. Returns the handler that a block must have; `None` if it cannot be set again."""
+    """Makes a signal end these processes at once. A Python handler runs some time after the signal arrives, and until then nobody
+    can tell that the process is about to end. Returns the handler that a block must have; `None` if it cannot be restored."""
     handler = _signal.getsignal(signal)
     if handler is not None:
         _signal.signal(signal, _signal.SIG_DFL)
@@ -71,12 +73,12 @@ def defer_to_kernel(signal):
 
 
 def serve(control):
-    """Forks whenever it is told to; returns only in a process that is to become a block."""
+    """Forks on request; returns only in a process that will become a block."""
     while control.recv(16):
         try:
             shepherd = os.fork()
         except Warning:
-            # Python warns of threads that modules have started, and warnings are errors here; the fork has happened.
+            # Python warns about threads that modules have started, and warnings are errors here; the fork has succeeded anyway.
             shepherd = -1
         except OSError:
             os._exit(0)
@@ -86,7 +88,7 @@ def serve(control):
 
 
 def herd(control):
-    """Forks the process that waits for its block; returns only in that."""
+    """Forks the process that waits for its block; returns only in that process."""
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     # PR_SET_CHILD_SUBREAPER
     control_process(36, 1)
@@ -115,7 +117,8 @@ def herd(control):
 
 
 def await_request(socket, status, places, seen):
-    """Exits, before the block has begun, if this is no longer what a new interpreter would be. The supervisor then starts a new one."""
+    """Exits before the block begins if this no longer matches what a new interpreter would be. The supervisor then starts a new
+    one."""
     buffer = bytearray(LONGEST)
     length, data, _, _ = socket.recvmsg_into([buffer], _socket.CMSG_SPACE(12))
     if not length or [look(place) for place in places] != seen:

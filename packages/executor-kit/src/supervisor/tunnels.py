@@ -1,8 +1,8 @@
-"""Carries connections of programs here to the host, in frames. Python 3.8 or later.
+"""Carries connections between programs here and the host, in frames. Python 3.8 or later.
 
-There are three kinds: calls of host functions, over a socket of the session; the network, over a port of the loopback interface
-behind which the host's proxy answers; and ports, on which programs here listen and to which the host connects. Both directions have a
-window: neither the host nor a program sends more than the other has room for.
+There are three kinds: calls of host functions, through a socket of the session; the network, through a loopback port behind which
+the host's proxy answers; and ports, on which programs here listen and to which the host connects. Both directions have a window,
+so neither side sends more than the other has room for.
 """
 
 import errno
@@ -23,11 +23,11 @@ from _fenced_channel import (
 )
 
 CALLS, NETWORK, PORT = 0, 1, 2
-# For each kind, so that a program that opens many connections of one kind leaves those of the others alone.
+# Limits for each kind, so that a program that opens many connections of one kind does not affect the others.
 MOST = {CALLS: 128, NETWORK: 256, PORT: 128}
 WINDOW = 262144
 
-# Kinds and sockets by descriptor, and tunnels by descriptor and by number.
+# Kinds and sockets by descriptor; tunnels by descriptor and by number.
 listeners = {}
 tunnels, numbers = {}, {}
 last = 0
@@ -54,12 +54,12 @@ def listen(kind, made):
 
 
 def listener(kind):
-    """The listening socket of this kind, if there is one."""
+    """Returns the listening socket of this kind, if there is one."""
     return next((made for each, made in listeners.values() if each == kind), None)
 
 
 def private_socket(path):
-    """A new socket at this path, which only programs of this user can reach."""
+    """Creates a socket at this path that only this user's programs can reach."""
     import _socket
 
     made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -72,7 +72,7 @@ def private_socket(path):
 
 
 def listen_for_calls(place):
-    """Creates the socket for calls, once; returns the answer for the host."""
+    """Creates the socket for calls once; returns the answer for the host."""
     if listener(CALLS) is not None:
         return "socket " + place
     try:
@@ -93,7 +93,7 @@ def accept(door):
         os.close(descriptor)
         return
     os.set_blocking(descriptor, False)
-    # The host takes the numbers of its connections from the other half.
+    # The host numbers its connections from the other half of the range.
     last = last % 0x7FFFFFFE + 1
     begin(last, kind, descriptor)
     channel.send(TUNNEL_OPEN, last, bytes([kind]))
@@ -109,7 +109,7 @@ def begin(number, kind, descriptor):
 
 
 def connect(number, payload):
-    """Connects the host to a port of the loopback interface, if a program listens there."""
+    """Connects the host to a loopback port, if a program listens there."""
     import _socket
 
     port = struct.unpack(">H", payload)[0]
@@ -147,7 +147,7 @@ def read(descriptor):
 
 
 def heard_all(tunnel):
-    """A program that has sent everything may still wait for an answer from the network."""
+    """Handles the end of what a program sends. It may still be waiting for an answer from the network."""
     if tunnel.kind == CALLS or (tunnel.ending and not tunnel.waiting):
         finish(tunnel)
         return
@@ -186,7 +186,7 @@ def write(number, payload):
 
 
 def hand_on(tunnel, payload):
-    """How many bytes the program takes now; `None` if it is gone."""
+    """Returns how many bytes the program accepts now; `None` if it is gone."""
     try:
         sent = os.write(tunnel.descriptor, payload)
     except BlockingIOError:
@@ -213,7 +213,7 @@ def flush(descriptor):
 
 
 def end(number, _):
-    """The host has sent everything; the program sees the end once it has read all of it."""
+    """Handles the end of what the host sends. The program sees it once it has read everything before it."""
     tunnel = numbers.get(number)
     if tunnel is None:
         return
@@ -245,7 +245,7 @@ def drop(number, _):
     if tunnel is None:
         return
     if tunnel.kind != CALLS:
-        # Resets the connection; otherwise the program would take what it has for everything.
+        # Resets the connection; otherwise the program would assume that it has received everything.
         import _socket
 
         connection = _socket.socket(fileno=tunnel.descriptor)

@@ -6,21 +6,21 @@ import { frameType } from "./wire.ts";
 const kinds = { calls: 0, network: 1, port: 2 } as const;
 type TunnelKind = (typeof kinds)[keyof typeof kinds];
 
-/** Bytes that may be in transit to a program before it has taken some; they use memory where the supervisor runs. */
+/** Maximum number of bytes in transit to a program; they use memory where the supervisor runs. */
 const windowBytes: Readonly<Record<TunnelKind, number>> = {
   [kinds.calls]: 1_048_576,
   [kinds.network]: 262_144,
   [kinds.port]: 262_144,
 };
-/** Bytes that the supervisor may send before they are taken, including a frame that it had begun. */
+/** Bytes that the supervisor may send before they are consumed, including a frame that it has begun. */
 const mostWaiting = 1_048_576;
-/** Bytes taken before the supervisor is told; less than it may send ahead. */
+/** Number of consumed bytes after which to tell the supervisor; less than it may send ahead. */
 const creditStep = 65_536;
 const longestPiece = 65_536;
 /** Maximum number of simultaneous connections. An honest supervisor has fewer. */
 const mostTunnels = 512;
 
-/** The supervisor numbers its connections below this, and this process its own from here. */
+/** The supervisor's connections have lower numbers; those of this process start here. */
 const firstOwn = 0x8000_0000;
 
 /** Sends a frame to the supervisor; returns whether there is room for more. */
@@ -30,7 +30,10 @@ export type SendFrame = (type: number, number: number, payload?: Uint8Array) => 
 export interface NetworkEntrance {
   /** A port of 127.0.0.1 where the supervisor runs. */
   readonly port: number;
-  /** A file where the supervisor runs, with all certificates for programs to trust; absent if none were added. */
+  /**
+   * Path, where the supervisor runs, of a file with all certificates that programs should trust; absent if none were
+   * added.
+   */
   readonly authorities?: string;
 }
 
@@ -41,8 +44,8 @@ interface Opening {
 }
 
 /**
- * Connections of programs where the supervisor is, each as a stream of this process. Any other helper there can use the
- * same frames, over any channel that delivers bytes in order.
+ * Connections of programs where the supervisor runs, each as a stream in this process. Other helpers there can use the
+ * same frames over any channel that delivers bytes in order.
  */
 export class Tunnels {
   readonly #sendFrame: SendFrame;
@@ -73,13 +76,13 @@ export class Tunnels {
     return { port: Number(port), ...(file === "" ? {} : { authorities: file }) };
   }
 
-  /** Connects to a port of the loopback interface there; a port without a listener ends the connection. */
+  /** Connects to a loopback port there; if nothing listens on it, the connection ends. */
   connect(port: number): Duplex {
     this.#last = (this.#last + 1) % (firstOwn - 1);
     const number = firstOwn + this.#last;
     if (this.#open.has(number) || this.#open.size >= mostTunnels) {
-      throw new BackendUnavailableError(`There are more than ${mostTunnels} connections at a time`, {
-        remedy: "Close some first.",
+      throw new BackendUnavailableError(`There are too many connections; the limit is ${mostTunnels} at a time`, {
+        remedy: "Close some connections first.",
       });
     }
     const tunnel = this.#add(number, kinds.port);
@@ -90,7 +93,7 @@ export class Tunnels {
   }
 
   /**
-   * Handles a message of the supervisor.
+   * Handles a message from the supervisor.
    *
    * @throws Error if it is invalid.
    */
@@ -113,7 +116,7 @@ export class Tunnels {
     }
   }
 
-  /** Call this when the supervisor is lost, and all connections with it. */
+  /** Call this when the supervisor, and with it all connections, is lost. */
   fail(error: Error): void {
     for (const { reject } of this.#opening.splice(0)) reject(error);
     for (const tunnel of this.#open.values()) tunnel.destroy();
@@ -164,12 +167,12 @@ export class Tunnels {
   }
 }
 
-/** A connection's part of the stream to the supervisor. */
+/** A connection's access to the stream to the supervisor. */
 interface TunnelLine {
   readonly send: (type: number, payload?: Uint8Array) => void;
-  /** Whether a piece may be sent; if not, `sendOn` is called when it may. */
+  /** Returns whether a piece may be sent; if not, `sendOn` is called once it may. */
   readonly hasRoom: () => boolean;
-  /** Called when nothing more comes of the connection. */
+  /** Called when the connection is done. */
   readonly left: () => void;
 }
 
@@ -181,7 +184,7 @@ class Tunnel extends Duplex {
   #onWay = 0;
   #rest: Buffer = Buffer.alloc(0);
   #wrote: (() => void) | undefined;
-  /** The program has sent everything. */
+  /** True if the program has sent everything. */
   #heard = false;
   #over = false;
 
@@ -199,7 +202,7 @@ class Tunnel extends Duplex {
     else this.push(bytes);
   }
 
-  /** The program has taken `bytes` bytes. */
+  /** The program has accepted `bytes` more bytes. */
   taken(bytes: number): void {
     this.#onWay = Math.max(0, this.#onWay - bytes);
     this.sendOn();
@@ -219,7 +222,7 @@ class Tunnel extends Duplex {
     this.sendOn();
   }
 
-  /** Sends what is waiting, as far as the program takes it and there is room. */
+  /** Sends what is waiting, as long as the program accepts it and there is room. */
   sendOn(): void {
     while (!this.#over && this.#rest.length > 0 && this.#onWay < this.#window) {
       if (!this.#line.hasRoom()) return;
@@ -264,8 +267,11 @@ class Tunnel extends Duplex {
 }
 
 function notListening(what: string, answer: string): BackendUnavailableError {
-  return new BackendUnavailableError(`${what} could not be made: ${answer.replace(/^problem /, "").slice(0, 1000)}`, {
-    remedy:
-      "Make sure that files and sockets can be created in the session's directory, usually below /tmp, and that the loopback interface is up.",
-  });
+  return new BackendUnavailableError(
+    `${what} could not be created: ${answer.replace(/^problem /, "").slice(0, 1000)}`,
+    {
+      remedy:
+        "Make sure that files and sockets can be created in the session's directory, usually below /tmp, and that the loopback interface is up.",
+    },
+  );
 }

@@ -1,4 +1,4 @@
-// Waits until there is a program to run, and runs it as an interpreter of its own would. Node 18 or later.
+// Waits for a program to run, and runs it as a new interpreter would. Node 18 or later.
 "use strict";
 const { closeSync, readFileSync, writeSync } = require("node:fs");
 const { runMain } = require("node:module");
@@ -15,5 +15,5 @@ for (const each of variables) {
 }
 process.argv[1] = file;
 delete require.cache[__filename];
-// After this module has returned, so that the program has no parent module.
+// Deferred until this module has returned, so that the program has no parent module.
 process.nextTick(() => runMain());

@@ -1,7 +1,8 @@
-"""Keeps an interpreter waiting from which Python blocks are forked, and replaces it. Python 3.8 or later, standard library only.
+"""Keeps a waiting interpreter from which Python blocks are forked, and replaces it when needed. Python 3.8 or later, standard
+library only.
 
-It starts only while nothing that a block started is running, so no hostile program sees it before it has closed its memory to other
-processes. A block that it cannot serve, or not in time, starts an interpreter of its own: it runs cold.
+It starts only while nothing that a block started is running, so no hostile program sees it before it has closed its memory to
+other processes. A block that it cannot serve, or not in time, runs cold: it starts its own interpreter.
 """
 
 import fcntl
@@ -19,7 +20,7 @@ from _fenced_greeting import own_variables
 START = 'exec(__import__("sys").argv[1], {"__name__": "_fenced_template"})'
 LONGEST = 65536
 WAIT = 2000
-# The other variables may make the interpreter print or do something when it starts, or are read only then.
+# Other variables may make the interpreter print or do something when it starts, or are read only then.
 KNOWN = ("UNBUFFERED", "UTF8", "PATH", "HASHSEED", "IOENCODING", "DONTWRITEBYTECODE", "NOUSERSITE", "USERBASE")
 
 program = python = ""
@@ -34,12 +35,13 @@ class Template:
         self.pid = pid
         self.control = control
         self.served = False
-        # A fork that waits for a block: its shepherd, the pipe on which that reports the end, and the socket for the request.
+        # A fork that waits for a block: its shepherd, the pipe on which the shepherd reports the end, and the socket for the
+        # request.
         self.spare = None
 
 
 def configure(payload):
-    """Takes what most blocks will need: their interpreter, the modules to import, and their variables."""
+    """Takes what most blocks will need: the interpreter, the modules to import, and the variables."""
     global program, python, preload, settled, failures
     program, python, count, *words = [os.fsdecode(each) for each in payload.split(b"\0")]
     preload, given = words[: int(count)], words[int(count) :]
@@ -54,13 +56,13 @@ def suitable(variables):
             return False
         if name.startswith(("LD_", "MALLOC_", "GLIBC_")):
             return False
-    # The interpreter starts in a different directory than blocks do.
+    # The interpreter starts in a different directory from blocks.
     places = variables.get("PYTHONPATH", "/").split(":") + [variables.get("PYTHONUSERBASE", "/")]
     return all(place.startswith("/") for place in places)
 
 
 def keep():
-    """Starts an interpreter if one is wanted and none is there."""
+    """Starts an interpreter if one is wanted and there is none."""
     if template is None and failures < 2 and settled is not None and suitable(settled):
         if not blocks.blocks and not blocks.left_running():
             start()
@@ -89,7 +91,7 @@ def start():
 
 
 def become(control):
-    """Gives it streams of the same kinds as those of blocks, because Python looks at them when it starts."""
+    """Gives it the same kinds of streams as blocks, because Python inspects them when it starts."""
     os.setsid()
     nothing, (reading, writing) = os.open("/dev/null", os.O_RDONLY), os.pipe()
     kept = [fcntl.fcntl(each, fcntl.F_DUPFD, 16) for each in (nothing, writing, writing, control, reading)]
@@ -105,7 +107,7 @@ def become(control):
 
 
 def hear():
-    """Takes what the interpreter says: that it is ready, that it cannot work here, or that it has ended."""
+    """Handles the interpreter's report: that it is ready, cannot work here, or has ended."""
     global settled, failures
     try:
         word, rights, _, _ = template.control.recvmsg(16, _socket.CMSG_SPACE(8))
@@ -138,7 +140,7 @@ def order():
 
 
 def end():
-    """Kills the interpreter, and those of its forks that are not known as blocks."""
+    """Kills the interpreter and those of its forks that are not known as blocks."""
     global template
     if template is None:
         return
@@ -170,15 +172,15 @@ def strays(pid, known):
 
 
 def fork(argv, variables, given):
-    """Makes a fork of the interpreter a block with these descriptors. Returns its shepherd and the pipe on which that reports the
-    end, or `None` if nothing was started."""
+    """Turns a fork of the interpreter into a block with these descriptors. Returns its shepherd and the pipe on which the
+    shepherd reports the end, or `None` if nothing was started."""
     global settled, last
     if settled is None or len(argv) != 2 or argv[0] != python:
         return None
     wanted = blocks.lasting(variables)
     if wanted != settled:
         if wanted == last:
-            # The same variables twice in a row: most blocks will have them from now on.
+            # The same variables twice in a row: assume that most blocks will have them from now on.
             settled = wanted
             end()
         last = wanted
@@ -194,7 +196,7 @@ def fork(argv, variables, given):
     elif request(way, words, given) and has_begun(status):
         order()
         return shepherd, status
-    # It has ended, was stopped, or hangs. It is killed; if it has begun after all, its block counts as run.
+    # It has ended, was stopped, or hangs, so it is killed. If it has begun after all, its block counts as run.
     processes.stop([shepherd])
     processes.kill(strays(shepherd, ()) | {shepherd})
     end()
@@ -205,7 +207,7 @@ def fork(argv, variables, given):
 
 
 def has_spare():
-    """Waits for the next fork, if another block has just taken the last one."""
+    """Waits for the next fork if another block has just taken the last one."""
     while template is not None and template.spare is None:
         if not select.select([template.control], [], [], WAIT / 1000)[0]:
             end()
@@ -215,7 +217,8 @@ def has_spare():
 
 
 def is_well(shepherd):
-    """Whether it will be able to report the block's end: an earlier block may have stopped it, or sent it a signal that ends it."""
+    """Returns whether it will be able to report the block's end. An earlier block may have stopped it, or sent it a signal that
+    ends it."""
     try:
         os.kill(shepherd, processes.signal.SIGCONT)
         with open("/proc/%d/status" % shepherd) as file:

@@ -3,7 +3,10 @@ import { type FileHandle, open } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import type { SharedMemory } from "../run/output-queue.ts";
 
-/** The types of frames between host and supervisor: up to 15 and from 64 to the supervisor, those between back. */
+/**
+ * The types of frames between host and supervisor: up to 15 and from 64 on to the supervisor, those in between to the
+ * host.
+ */
 export const frameType = {
   run: 1,
   input: 2,
@@ -44,7 +47,7 @@ export const hostMagic = "FENCED-HOST\n";
 
 /** Length (4 bytes, of everything that follows), type (1), number of the block or call (4), all big-endian. */
 export const headerSize = 9;
-/** No report of the supervisor is longer; anything longer was written by something else. */
+/** Maximum length of a supervisor's report; anything longer was written by something else. */
 const longestReport = 1_048_576;
 
 /** Encodes a frame. */
@@ -57,7 +60,7 @@ export function encodeFrame(type: number, number: number, payload: Uint8Array = 
   return frame;
 }
 
-/** The kinds of what a block says; `rich` is what it displays, see `DisplayMessages`. */
+/** The kinds of a block's output; `rich` is for displays, see `DisplayMessages`. */
 export type OutputName = "stdout" | "stderr" | "rich";
 
 const outputNames: ReadonlyMap<number, OutputName> = new Map([
@@ -87,8 +90,8 @@ export class FrameReader {
   }
 
   /**
-   * @param memory - that of the chunk, if it is reused.
-   * @throws Error if this is not a frame of the supervisor.
+   * @param memory - the chunk's memory, if it is reused.
+   * @throws Error if this is not a supervisor's frame.
    */
   push(chunk: Buffer, memory?: SharedMemory): void {
     for (let rest = chunk; rest.length > 0;) {
@@ -146,25 +149,25 @@ export class FrameReader {
 const O_PATH = 0o10000000;
 /** Maximum size of one read. */
 const bufferSize = 262_144;
-/** Buffers to keep for later reads; the garbage collector gets the others. */
+/** Number of buffers to keep for later reads; others are garbage-collected. */
 const mostFree = 8;
 
-/** A connection past a daemon. */
+/** A connection that bypasses a daemon. */
 export interface DirectConnection {
   readonly socket: Socket;
-  /** Passes on what arrives from now on; what arrived before is dropped. */
+  /** Passes on what arrives from now on; anything earlier is dropped. */
   readonly receive: (take: Receiver) => void;
 }
 
-/** Receives bytes; keeps a piece of them only while it holds their memory, if they are in memory that is reused. */
+/** Receives bytes. If their memory is reused, it keeps a piece of them only while it holds that memory. */
 export type Receiver = (bytes: Buffer, memory?: SharedMemory) => void;
 
 /**
- * Connects to the socket that the supervisor created in a shared directory, so that its data need not pass through a
- * daemon, which copies everything three times. Never follows a link: others with access to the directory could lead
- * this process to another socket of this host, for example the daemon's.
+ * Connects to the socket that the supervisor created in a shared directory, so that its data does not pass through a
+ * daemon, which copies everything three times. Never follows a link, because others with access to the directory could
+ * lead this process to another socket of this host, for example the daemon's.
  *
- * @returns `undefined` if that does not work, as between a virtual machine and its host.
+ * @returns `undefined` if that does not work, for example between a virtual machine and its host.
  */
 export async function connectDirectly(file: string): Promise<DirectConnection | undefined> {
   if (process.platform !== "linux") return undefined;
@@ -172,7 +175,7 @@ export async function connectDirectly(file: string): Promise<DirectConnection | 
   try {
     handle = await open(file, O_PATH | constants.O_NOFOLLOW);
     if (!(await handle.stat()).isSocket()) return undefined;
-    // The handle refers to exactly that file, and gives it a name short enough for a socket address.
+    // The handle refers to exactly that file, and provides a name short enough for a socket address.
     return await connected(`/proc/self/fd/${handle.fd}`);
   } catch {
     return undefined;

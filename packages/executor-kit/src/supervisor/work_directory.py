@@ -1,4 +1,4 @@
-"""Keeps files of the work directory from being imported in place of the interpreter's own modules. Python 3.8 or later."""
+"""Keeps files of the work directory from shadowing the interpreter's own modules. Python 3.8 or later."""
 
 import os
 import sys
@@ -12,6 +12,6 @@ if sys.path[:1] in ([""], [os.getcwd()]):
 
 
 def allow():
-    """Lets blocks import from the work directory, unless the user has forbidden it."""
+    """Lets blocks import from the work directory unless the user has forbidden it."""
     if safe in (None, "", "fenced"):
         sys.path.insert(0, "")

@@ -21,13 +21,13 @@ const seconds: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 
 const lifeCycleDuration: HistogramDefinition = {
   name: "fenced.executor.operation.duration",
-  description: "How long an executor takes to start, restart, stop, or set functions up",
+  description: "How long an executor takes to start, restart, stop or set up functions",
   unit: "s",
   boundaries: seconds,
 };
 const runDuration: HistogramDefinition = {
   name: "fenced.run.duration",
-  description: "How long a call's blocks take, with the wait for a turn and for the executor's start",
+  description: "How long a call's blocks take, including the wait for a turn and for the executor's start",
   unit: "s",
   boundaries: seconds,
 };
@@ -39,13 +39,13 @@ const blockDuration: HistogramDefinition = {
 };
 const callDuration: HistogramDefinition = {
   name: "fenced.host_call.duration",
-  description: "How long a call of a host function takes, with the wait for its approval",
+  description: "How long a host function call takes, including the wait for approval",
   unit: "s",
   boundaries: seconds,
 };
 const blockOutput: HistogramDefinition = {
   name: "fenced.block.output.size",
-  description: "How much a code block printed that its result keeps",
+  description: "How much of a code block's output the result keeps",
   unit: "By",
   boundaries: [0, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304],
 };
@@ -131,7 +131,7 @@ export class ExecutorTelemetry {
     });
   }
 
-  /** For metrics: has only as many values as there are kinds of executors. */
+  /** For metrics: has only one value for each kind of executor. */
   get #kind(): TelemetryAttributes {
     return {
       "fenced.executor.name": this.#executor.constructor.name,

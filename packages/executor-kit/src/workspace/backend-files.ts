@@ -17,20 +17,20 @@ export interface FileWriter {
   write(bytes: Uint8Array): Promise<void>;
   /** Completes the file. */
   close(): Promise<void>;
-  /** Discards the file; never rejects, and may be called at any time and twice. */
+  /** Discards the file. Never rejects; may be called at any time, and more than once. */
   abort(): Promise<void>;
 }
 
 /**
- * The files of an open session, from which the base class makes `WorkspaceFiles`. `DirectoryFiles` implements it for a
+ * The files of an open session, on which the base class builds `WorkspaceFiles`. `DirectoryFiles` implements it for a
  * directory of this host, and `RemoteFiles` for any other place.
  */
 export interface BackendFiles extends Omit<WorkspaceFiles, "readStream" | "writeStream"> {
   /** The content of a regular file, as it is read; the consumer may leave early. Fails like `read`. */
   content(path: string, range: ByteRange): AsyncIterable<Uint8Array>;
   /**
-   * Measures the disk space of the workspace, for `maxWorkspaceBytes`; stops counting beyond `atMost`. Absent if that
-   * cannot be measured while a block runs.
+   * Measures the disk space of the workspace, for `maxWorkspaceBytes`; stops counting beyond `atMost`. Leave it out if
+   * that cannot be measured while a block runs.
    */
   diskUsage?(atMost: number): Promise<number>;
   /** Starts to write a file of any size. Fails like `write`. */

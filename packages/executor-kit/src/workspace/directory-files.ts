@@ -17,7 +17,7 @@ import {
 import { removeEntry, walkTree } from "./walk-tree.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
-/** Without truncation, since the writer must first check that it is not reading the same file. */
+/** Does not truncate, since the writer must first check that it is not reading the same file. */
 const writing = constants.O_WRONLY | constants.O_CREAT;
 /** Time limit for a listing in milliseconds, since code may keep adding directories. */
 const listingMs = 120_000;
@@ -28,12 +28,10 @@ const batchSize = 64;
 
 /** Options of `DirectoryFiles`; all are optional. */
 export interface DirectoryFilesOptions {
-  /**
-   * Returns true for the executor's own files, by their relative paths; they are not listed. Default: there are none.
-   */
+  /** Returns true for the relative paths of the executor's own files, which are not listed. Default: no such files. */
   readonly isHidden?: (relativePath: string) => boolean;
   /**
-   * The owner of what is written, if code runs as another user than this process, which must then be root. Default:
+   * The owner of what is written, if code runs as a different user than this process, which must then be root. Default:
    * this process's user.
    */
   readonly owner?: FileOwner;

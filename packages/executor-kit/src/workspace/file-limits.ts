@@ -1,19 +1,20 @@
 import { InvalidInputError, type FileInfo } from "@fenced/core";
 
 /**
- * How much of a workspace this process reads into memory. The code decides what is there, so none of it can be trusted.
+ * Limits on what this process reads from a workspace into memory. The code decides what is there, so none of it can be
+ * trusted.
  */
 export interface FileLimits {
   /** Maximum size of a file for `files.read()` in bytes. */
   readonly readBytes: number;
   /** Maximum number of entries that `files.list()` looks at, including hidden files and directories. */
   readonly listEntries: number;
-  /** Maximum length in characters of all paths of one listing together, since code can make each path very long. */
+  /** Maximum total length of all paths in one listing in characters, since code can make each path very long. */
   readonly listCharacters: number;
 }
 
 /**
- * The limits of every executor: far more than programs normally leave behind, far less than what would overload a host.
+ * The limits of every executor: far above what programs normally leave behind, far below what would overload a host.
  */
 export const fileLimits: FileLimits = {
   readBytes: 536_870_912,
@@ -48,7 +49,7 @@ export async function collectContent(
   return whole;
 }
 
-/** The error for a file that is larger than `maxBytes` and should be read into memory. */
+/** The error for a file that is larger than `maxBytes`, the limit for reading it into memory. */
 export function tooLarge(file: string, maxBytes: number): InvalidInputError {
   return new InvalidInputError(`${JSON.stringify(file)} is larger than ${maxBytes} bytes, the limit of read()`, {
     remedy:
@@ -71,7 +72,7 @@ export class FileListing {
   }
 
   /**
-   * Counts an entry. Call it also for what is left out: directories, links, hidden files.
+   * Counts an entry. Call this also for entries that are left out: directories, links, hidden files.
    *
    * @throws InvalidInputError if there are too many entries, or their paths are too long in total.
    */

@@ -20,7 +20,7 @@ export function checkReadStreamOptions(options: ReadStreamOptions): ByteRange & 
 }
 
 /**
- * A stream of a source that is opened on the first read. Does not read ahead.
+ * A stream from a source that is opened on the first read. Does not read ahead.
  *
  * @param signals - returns the signals that end it; called on the first read.
  */
@@ -45,7 +45,7 @@ export function readableFrom(
         if (!unfollow) {
           unfollow = followSignals(ending, signals());
           ending.signal.addEventListener("abort", () => {
-            // Even while nobody reads, so that the file is closed.
+            // Done even while nobody reads, so that the file is closed.
             stream.error(ending.signal.reason);
             void leave().catch(() => {});
           });

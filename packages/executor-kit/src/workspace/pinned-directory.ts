@@ -10,15 +10,15 @@ import {
 } from "@fenced/core";
 import { outsideWorkspace } from "./workspace-path.ts";
 
-// Undefined on Windows, which adds nothing to other flags.
+// Some of these are undefined on Windows, which does not affect the other flags.
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** Linux's `O_PATH`, for which Node has no constant: opens even what may not be read. */
+/** Linux's `O_PATH`, for which Node has no constant: opens even unreadable files. */
 const pathOnly = 0o10_000_000;
 
 /**
- * A directory that stays the same whatever code does to its path. On Linux it is an open descriptor, and its entries
- * are addressed through `/proc/self/fd`, like `openat` and `unlinkat` in other languages: links that code puts on the
- * way are not followed, and no path is too long. On other systems it is a path, and code can replace it.
+ * A directory that stays the same whatever code does to its path. On Linux, it is an open descriptor whose entries are
+ * addressed through `/proc/self/fd`, like `openat` and `unlinkat` in other languages: links that code puts in the way
+ * are not followed, and no path is too long. On other systems, it is a path, and code can replace the directory.
  */
 export class PinnedDirectory implements AsyncDisposable {
   readonly #handle: FileHandle | undefined;
@@ -40,7 +40,7 @@ export class PinnedDirectory implements AsyncDisposable {
     throw Object.assign(new Error(`${place} is not a directory`), { code: "ENOTDIR" });
   }
 
-  /** The path for reaching an entry of this directory. The entry itself may be a link. */
+  /** The path through which to access an entry of this directory. The entry itself may be a link. */
   entry(name: string): string {
     return this.#handle ? `/proc/self/fd/${this.#handle.fd}/${name}` : path.join(this.#path, name);
   }
@@ -71,7 +71,7 @@ export class PinnedDirectory implements AsyncDisposable {
     await (this.#handle ? this.#handle.chown(uid, gid) : lchown(this.#path, uid, gid));
   }
 
-  /** Gives this process's user write permission on the directory. */
+  /** Gives this process's user write permission for the directory. */
   async makeWritable(): Promise<void> {
     await (this.#handle ? this.#handle.chmod(0o700) : chmod(this.#path, 0o700));
   }
@@ -92,7 +92,7 @@ export class PinnedDirectory implements AsyncDisposable {
   }
 }
 
-/** True if a directory could not be opened because it is gone, or something else is in its place. */
+/** True if a directory could not be opened because it is gone, or something else has replaced it. */
 export function isNoDirectory(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ELOOP", "EMLINK"].includes(errorCode(error) ?? "");
 }
@@ -123,7 +123,7 @@ export interface OpenRequest {
  * Opens the directory at `parts` below `root`; follows symbolic links as long as they stay inside.
  *
  * @throws WorkspacePathError if a symbolic link leads out of `root`.
- * @throws FileNotFoundError if it does not exist and is not to be created.
+ * @throws FileNotFoundError if it does not exist and `create` is false.
  */
 export async function openDirectory(
   root: string,

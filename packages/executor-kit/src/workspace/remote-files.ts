@@ -15,20 +15,20 @@ export interface RemoteFileAccess {
   readonly maxFileBytes?: number;
   /**
    * Lists all regular files below a directory as they are found, in any order, without symbolic links. The consumer
-   * leaves early if there are too many; then end what is still in progress.
+   * leaves early if there are too many; stop the operation then.
    *
    * @throws FileNotFoundError, WorkspacePathError
    */
   list(directory: string): AsyncIterable<FileInfo>;
   /**
-   * What is at a path; follows a link as long as it stays in the workspace.
+   * Returns what is at a path; follows links that stay in the workspace.
    *
    * @throws FileNotFoundError, InvalidInputError, WorkspacePathError
    */
   stat(path: string): Promise<FileStat>;
   /**
-   * The content of a regular file, as it arrives. The consumer leaves early if there is too much; then end what is
-   * still in progress.
+   * The content of a regular file, as it arrives. The consumer leaves early if there is too much; stop the operation
+   * then.
    *
    * @param start - offset of the first wanted byte. Unless `seeks` is true, earlier bytes may be included.
    * @throws FileNotFoundError, InvalidInputError, WorkspacePathError
@@ -63,7 +63,7 @@ export class RemoteFiles implements BackendFiles {
   readonly diskUsage?: (atMost: number) => Promise<number>;
 
   /**
-   * @param isHidden - returns true for the executor's own files, by their relative paths; they are not listed.
+   * @param isHidden - returns true for the relative paths of the executor's own files, which are not listed.
    * @param limits - limits on what is read into memory.
    */
   constructor(
@@ -159,7 +159,7 @@ export class RemoteFiles implements BackendFiles {
       try {
         await mkdir(path.dirname(copy), { recursive: true });
         await pipeline(restOf(first, content), createWriteStream(copy)).catch(async (error: unknown) => {
-          // A partial file must not pass for a complete one.
+          // A partial file must not be mistaken for a complete one.
           await rm(copy, { force: true });
           throw error;
         });
@@ -191,7 +191,7 @@ async function sizeOfAll(files: AsyncIterable<FileInfo>, atMost: number): Promis
   return bytes;
 }
 
-/** Minimum size in bytes that a file counts as, since a file without content also uses space. */
+/** Minimum size in bytes that a file counts as, since an empty file also uses space. */
 const leastFile = 512;
 
 /** @throws InvalidInputError if the path is the workspace itself, WorkspacePathError if it leads out. */

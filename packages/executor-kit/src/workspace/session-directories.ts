@@ -33,9 +33,9 @@ export interface SessionOwner {
 
 /** The directories of this host that a session uses, and the session's own files in them. */
 export class SessionDirectories {
-  /** Deleted with the session. */
+  /** The session's own directory, deleted with the session. */
   readonly sessionDirectory: string;
-  /** The work directory belongs to the user, and is kept. */
+  /** True if the work directory belongs to the user, and is kept. */
   readonly given: boolean;
   /** The prefix of the names of the session's own files in the work directory. */
   readonly filePrefix: string;
@@ -59,7 +59,7 @@ export class SessionDirectories {
     return new SessionDirectories(path.join(await realpath(tmpdir()), `fenced-${randomUUID()}`), of);
   }
 
-  /** What a leash has to delete. */
+  /** What a leash must delete. */
   get leashed(): Pick<LeashOptions, "remove" | "removePrefixes" | "removeOwned"> {
     return {
       remove: [this.sessionDirectory],
@@ -89,7 +89,10 @@ export class SessionDirectories {
     }
   }
 
-  /** The directory that is, or represents, the blocks' work directory. Without symbolic links, once it exists. */
+  /**
+   * The directory that is, or represents, the blocks' work directory. Resolved to a path without symbolic links once it
+   * exists.
+   */
   get workDirectory(): string {
     return this.#workDirectory;
   }
@@ -100,8 +103,8 @@ export class SessionDirectories {
   }
 
   /**
-   * From now on, gives everything that the session writes to the work directory to the user that blocks run as; also
-   * the directory itself if it is the session's own.
+   * From now on, makes the user that blocks run as the owner of everything that the session writes to the work
+   * directory, and of the directory itself if it is the session's own.
    */
   async giveTo(owner: FileOwner): Promise<void> {
     this.#giveTo = owner;
@@ -115,9 +118,7 @@ export class SessionDirectories {
     return new DirectoryFiles(this.#workDirectory, { isHidden, ...(owner === undefined ? {} : { owner }) });
   }
 
-  /**
-   * From now on, the functions' package in `node_modules` belongs to the session, because it contains host functions.
-   */
+  /** Marks the functions' package in `node_modules` as the session's own, because it contains host functions. */
   claimFunctionsPackage(): void {
     this.#hasPackage = true;
   }
@@ -138,8 +139,8 @@ export class SessionDirectories {
    * Writes a block to the work directory.
    *
    * @returns the file's absolute path.
-   * @throws BackendUnavailableError if there is not enough space or permission; WorkspacePathError and others for the
-   * block's file name.
+   * @throws BackendUnavailableError for lack of space or permission; WorkspacePathError and others for the block's file
+   * name.
    */
   async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<string> {
     const source = blockSource(language, code);
@@ -188,8 +189,8 @@ export class SessionDirectories {
 
 /**
  * Creates a new file of the executor's own where code can change things, or fails. It writes to the open file and
- * changes its owner by descriptor, so it does not matter what code puts in its place meanwhile. Synchronous, since a
- * block waits for it, and the thread pool would take longer than the disk.
+ * changes its owner by descriptor, so it does not matter what code puts in its place. Synchronous, because a block is
+ * waiting for it and the thread pool would take longer than the disk.
  *
  * @param owner - the new owner. Default: this process's user.
  * @throws the system's error: `EEXIST` if anything has that name.
@@ -207,7 +208,7 @@ export function writeOwnFile(place: string, content: string, owner?: FileOwner):
 /**
  * Reads a file of the executor's own, which code may have replaced with a link, a named pipe or gigabytes of data.
  *
- * @throws the system's error, or InvalidInputError if it is no longer what was written there.
+ * @throws the system's error, or InvalidInputError if it is no longer the file that was written.
  */
 export async function readOwnFile(place: string): Promise<string> {
   const handle = await openRegularFile(place, constants.O_RDONLY, place);

@@ -16,8 +16,8 @@ const argumentsOf = {
 };
 
 /**
- * The files of the session that is open when they are used; opens a session if there has never been one. Wrong
- * arguments are an `InvalidInputError`.
+ * The files of the session that is open when they are used; opens a session if there has never been one. Invalid
+ * arguments throw `InvalidInputError`.
  */
 export class SessionFiles<Session extends BackendSession> implements WorkspaceFiles {
   readonly #life: SessionLife<Session>;

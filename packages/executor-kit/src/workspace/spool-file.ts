@@ -18,9 +18,7 @@ export function contentOf(size: number, read: () => AsyncIterable<Uint8Array> | 
   };
 }
 
-/**
- * A file of this host without a name, for content whose size is known only at its end. It disappears with this program.
- */
+/** An unnamed file on this host, for content whose size is known only at its end. It disappears with this program. */
 export class SpoolFile {
   readonly #handle: FileHandle;
   #size = 0;
@@ -55,7 +53,7 @@ export class SpoolFile {
     return contentOf(size, () => (size === 0 ? [] : this.#handle.createReadStream(all)));
   }
 
-  /** Never rejects; may be called twice. */
+  /** Never rejects; may be called more than once. */
   async remove(): Promise<void> {
     await this.#handle.close().catch(() => {});
   }

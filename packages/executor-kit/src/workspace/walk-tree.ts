@@ -21,7 +21,7 @@ export interface TreeVisit {
 }
 
 /**
- * A step from one directory to the subdirectory of this name and path, with what is still to be visited in the former.
+ * A step from one directory to a subdirectory with this name and path, and what is still to be visited in the parent.
  */
 interface Step {
   readonly name: string;
@@ -33,10 +33,10 @@ interface Step {
 /**
  * Visits `top` and the directories below it, in constant space and without ever following a link: opens each directory
  * through its parent's descriptor, and returns through `..` only if that leads back to where it came from. So a tree
- * may be as deep as the file system allows, and code that moves directories meanwhile cannot lead the walk astray: what
- * is no longer there is left out.
+ * may be as deep as the file system allows, and code that moves directories cannot lead the walk astray: it skips
+ * whatever is no longer there.
  *
- * @throws BackendUnavailableError at the deadline, since code can keep adding to a tree.
+ * @throws BackendUnavailableError at the deadline, since code can keep adding to the tree.
  */
 export async function walkTree(top: PinnedDirectory, visit: TreeVisit): Promise<void> {
   const way: Step[] = [];
@@ -74,7 +74,8 @@ async function replace(old: PinnedDirectory, next: PinnedDirectory, top: PinnedD
 }
 
 /**
- * The directory with this identity, in which `directory` was found; `undefined` if neither way leads there any more.
+ * The directory with this identity, in which `directory` was found; `undefined` if it is no longer reachable in either
+ * way.
  */
 async function parentOf(
   directory: PinnedDirectory,
@@ -122,8 +123,8 @@ const batchSize = 64;
 const mostNames = 100_000;
 
 /**
- * Removes an entry of a directory and everything in it. It never leaves the directory, whatever links code puts there
- * meanwhile; opens no file, so that no named pipe blocks it; and works at any depth.
+ * Removes an entry of a directory and everything in it, at any depth. Never leaves the directory, whatever links code
+ * puts there meanwhile, and opens no files, so that named pipes cannot block it.
  *
  * @throws the system's error, such as `ENOENT`.
  * @throws BackendUnavailableError if code adds to it faster than it is removed.
@@ -151,7 +152,7 @@ export async function removeEntry(directory: PinnedDirectory, name: string): Pro
 /**
  * Removes a file or a directory of this host, if it exists; see `removeEntry`.
  *
- * @param place - an absolute path; in its parent directory, code must not be able to change anything else.
+ * @param place - an absolute path; code must not be able to change anything else in its parent directory.
  */
 export async function removeTree(place: string): Promise<void> {
   try {
@@ -179,7 +180,7 @@ async function removeFiles(directory: PinnedDirectory): Promise<string[]> {
 }
 
 async function settled(batch: readonly Promise<void>[]): Promise<[]> {
-  // Wait for all of them; otherwise one that fails would leave others running.
+  // Wait for all of them; otherwise, a failure would leave others running.
   for (const outcome of await Promise.allSettled(batch)) if (outcome.status === "rejected") throw outcome.reason;
   return [];
 }
@@ -196,7 +197,7 @@ async function removeFile(directory: PinnedDirectory, name: string): Promise<"re
   }
 }
 
-/** Leaves a directory that is not empty, or that code replaced with something else, for the next round. */
+/** Leaves a directory that is not empty, or that code replaced with something else, to the next round. */
 async function removeDirectory(directory: PinnedDirectory, name: string): Promise<void> {
   try {
     await allowed(directory, () => rmdir(directory.entry(name)));

@@ -76,7 +76,7 @@ describe.skipIf(process.platform !== "linux")("connections to a proxy, through a
     const run = supervisor.run({ argv: ["rm", "-r", directory], env: {}, signal: new AbortController().signal });
     while ((await run.next()).done !== true);
     await expect(supervisor.openNetwork(() => {}, "certificates")).rejects.toThrow(
-      /port for the proxy could not be made: .*No such file/,
+      /port for the proxy could not be created: .*No such file/,
     );
   });
 });

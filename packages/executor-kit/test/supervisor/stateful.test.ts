@@ -125,7 +125,7 @@ for each in os.listdir("/proc/self/fd"):
     except OSError: pass
 `;
     const { stderr, stateLost } = await place.run(code);
-    expect(stderr).toContain("the Python session is ended");
+    expect(stderr).toContain("the Python session was ended");
     expect(stateLost).toBe(true);
     expect(await place.run("print('next')")).toMatchObject({ stdout: "next\n", exitCode: 0, stateLost: false });
   });

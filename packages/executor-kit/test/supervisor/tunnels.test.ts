@@ -102,7 +102,7 @@ describe.skipIf(process.platform !== "linux")("connections through a supervisor"
   it("say why no socket can be made", async () => {
     const { supervisor, directory } = await opened();
     await writeFile(path.join(directory, "calls"), "taken");
-    await expect(supervisor.openCalls(() => {})).rejects.toThrow(/socket for host functions could not be made/);
+    await expect(supervisor.openCalls(() => {})).rejects.toThrow(/socket for host functions could not be created/);
   });
 });
 

@@ -27,7 +27,7 @@ export interface LanguageSearch {
   /** The environment of the blocks, whose `PATH` is searched. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Languages whose command the user gave; these are used without a check. */
+  /** Languages with a command from the user; these are used without a check. */
   readonly given: ReadonlySet<string>;
   /** Wraps a command so that it runs where the blocks will run. Default: no wrapper. */
   readonly wrap?: (command: readonly [string, ...string[]]) => [string, ...string[]];
@@ -53,7 +53,7 @@ export async function findLanguages(
     else missing.set(language, missingSentence(language, entry.command));
   };
   await Promise.all(Object.entries(table).map(look));
-  // In the table's order, not in the order of the answers.
+  // Keep the table's order instead of the order of the answers.
   return { found: new Map(Object.keys(table).flatMap((name) => pairOf(found, name))), missing };
 }
 
@@ -139,7 +139,7 @@ function pairOf<Key, Value>(map: ReadonlyMap<Key, Value>, key: Key): [Key, Value
 }
 
 /**
- * Returns the path of a program, found as the system would find it.
+ * Finds a program the way the system would.
  *
  * @param searchPath - directories, in the form of the `PATH` variable.
  * @returns its absolute path, or `undefined` if it does not exist or is not executable.

@@ -10,11 +10,11 @@ import { type BlockEvent, errorCode, type StreamName } from "@fenced/executor-ki
 
 /** Maximum bytes per read: the default capacity of a pipe on Linux. */
 const readSize = 65_536;
-/** Chunks that may wait for a slow consumer before the program has to wait. */
+/** Number of chunks that may wait for a slow consumer before the program has to wait. */
 const highWaterMark = 4;
 /** Smaller chunks are copied, so that the buffer can be reused at once. */
 const smallChunk = 8192;
-/** No pipe can hold more (Linux: `/proc/sys/fs/pipe-max-size`), so this is the most a program can leave in one. */
+/** No pipe can hold more (Linux: `/proc/sys/fs/pipe-max-size`), so a program cannot leave more than this in one. */
 const pipeCapacity = 1_048_576;
 
 interface Source {
@@ -26,10 +26,10 @@ interface Source {
 
 /**
  * Reads a program's output streams and yields their data in order of arrival, no faster than the consumer takes it.
- * Reads pipes into a few reused buffers, so a gigabyte of output creates no garbage.
+ * Reads pipes into a few reused buffers, so even a gigabyte of output creates no garbage.
  *
- * A process that the program leaves running may keep writing, for example a server's log. It must neither block nor get
- * an error, so such a pipe is read and its data dropped until it ends.
+ * A process that the program leaves running may keep writing, for example a server's log. It must neither block nor
+ * fail, so such a pipe is read and its data dropped until it ends.
  */
 export class OutputReader {
   readonly #sources: Source[] = [];
@@ -77,10 +77,7 @@ export class OutputReader {
     socket.on("data", (data: Buffer) => this.#push({ type, data }));
   }
 
-  /**
-   * Yields what arrives until `finish` is called, and what is left then. An event's bytes are valid until the next
-   * event.
-   */
+  /** Yields what arrives until `finish`, and then what is left. An event's bytes are valid until the next event. */
   async *events(): AsyncGenerator<BlockEvent, void, void> {
     for (;;) {
       const batch = this.#queue;
@@ -100,8 +97,8 @@ export class OutputReader {
   }
 
   /**
-   * Takes what the ended program left in its pipes. Does not wait for their end, since a process that it left running
-   * may hold them open.
+   * Reads what the program left in its pipes when it ended. Does not wait for their end, since a process that it left
+   * running may hold them open.
    */
   async finish(): Promise<void> {
     const sockets = this.#sources.filter((source) => source.fd === undefined);
@@ -118,7 +115,7 @@ export class OutputReader {
 
   #add(source: Source): void {
     this.#sources.push(source);
-    // A broken pipe has nothing more to say; the program's end tells how it went.
+    // A broken pipe provides nothing more, and the program's exit code is reported separately.
     source.socket.on("error", () => {});
   }
 
@@ -142,7 +139,7 @@ export class OutputReader {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(readSize);
   }
 
-  /** Takes what is in a pipe now. Returns whether anything can still write to it. */
+  /** Reads what is in a pipe now. Returns whether anything can still write to it. */
   #drain(type: StreamName, fd: number): boolean {
     for (let left = pipeCapacity; left > 0;) {
       const chunk = Buffer.allocUnsafeSlow(Math.min(left, readSize));
@@ -200,9 +197,9 @@ export interface InputPipe {
 const batchSize = 32;
 
 /**
- * Provides real pipes for the output of blocks. Node connects children through sockets, which programs cannot reopen:
- * with them `echo oops > /dev/stderr` fails. Node cannot create a pipe, but it can open a named one, and `mkfifo`
- * creates many of those at once.
+ * Provides real pipes for the output of blocks. Node connects children through sockets, which programs cannot reopen,
+ * so `echo oops > /dev/stderr` would fail. Node cannot create a pipe, but it can open a named one, and `mkfifo` creates
+ * many of those at once.
  */
 export class PipeSupply {
   readonly #directory: string;
@@ -266,7 +263,7 @@ export class PipeSupply {
       this.#names.push(...names);
       return true;
     } catch {
-      // Without mkfifo, or while the session's directory is being removed, blocks write to sockets.
+      // Without mkfifo, or while the session's directory is being removed, blocks write to sockets instead.
       return false;
     }
   }
@@ -278,14 +275,14 @@ function openPipe(name: string): Pipe | undefined {
 }
 
 function openInputPipe(name: string): InputPipe | undefined {
-  // Programs expect that reading waits for input; now that there is a writer, opening does not.
+  // Programs expect reads to wait for input. With a writer, opening the pipe for that does not wait.
   const ends = openEnds(name, (_, again) => openSync(again, constants.O_RDONLY));
   return (
     ends && { readEnd: ends.readEnd, writer: new net.Socket({ fd: ends.writeEnd, readable: false, writable: true }) }
   );
 }
 
-/** @param reading - the end to read from, given one that does not wait, and a name by which to open the pipe again. */
+/** @param reading - returns the end to read from, given a non-blocking end and a name for opening it again. */
 function openEnds(name: string, reading: (readEnd: number, again: string) => number): Pipe | undefined {
   const opened: number[] = [];
   const keep = (fd: number): number => {
@@ -295,7 +292,7 @@ function openEnds(name: string, reading: (readEnd: number, again: string) => num
   try {
     const first = keep(openSync(name, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW));
     if (!fstatSync(first, { bigint: true }).isFIFO()) throw new Error("not a pipe");
-    // The code may have put another pipe under this name, without a reader; opening it would block this program.
+    // Code may have put another pipe without a reader under this name; opening it would block this program.
     const again = process.platform === "linux" ? `/proc/self/fd/${first}` : name;
     const writeEnd = keep(openSync(again, constants.O_WRONLY));
     const readEnd = reading(first, again);

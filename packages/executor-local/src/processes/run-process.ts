@@ -22,22 +22,22 @@ import { OutputReader, type InputPipe, type Pipe, type PipeSupply } from "./pipe
 export interface ProcessSpec {
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
-  /** The complete environment, to which the block's own mark is added. */
+  /** The complete environment; the block's mark is added. */
   readonly env: Readonly<Record<string, string>>;
   readonly stdin?: ProgramRun["stdin"];
   /** Kills everything that the block started. */
   readonly signal: AbortSignal;
   /** A directory of the session for short-lived files. */
   readonly scratch: string;
-  /** Called with the process id; the process leads a session of its own. */
+  /** Called with the process id; the process leads its own session. */
   readonly onStart: (pid: number) => void;
-  /** The control group under which the block gets its own, if there is one. */
+  /** The control group in which the block gets its own group, if there is one. */
   readonly group: ControlGroup | undefined;
-  /** Collects pipes that processes left behind by the program still write to; destroyed when the session ends. */
+  /** Collects pipes to which processes left running by the program still write; destroyed when the session ends. */
   readonly leftOpen: Set<net.Socket>;
 }
 
-/** The variable that identifies the processes of one block, wherever they went. */
+/** The variable that identifies all processes of one block. */
 const blockMark = "FENCED_BLOCK";
 
 /**
@@ -67,10 +67,10 @@ export async function* runProcess(
   const finish = async (): Promise<void> => reader.finish();
   let endedAt: number | undefined;
   const kill = (): void => {
-    // The program finished in time, and only its reader is slow; what it left running stays alive.
+    // The program finished in time and only its reader is slow, so what it left running stays alive.
     if (endedAt !== undefined && spec.signal.reason === timeIsUp) return;
     killed ??= Promise.all([group?.kill(), killProcesses({ ...rootOf(child), mark })]).then(() => {});
-    // If the system cannot end the program (a process stuck in a driver), use the output so far.
+    // If the system cannot end the program (because a process is stuck in a driver), use the output so far.
     void killed.then(finish, finish);
   };
   void exited.then(finish, finish);
@@ -86,9 +86,9 @@ export async function* runProcess(
     return { exitCode, ...(endedAt === undefined ? {} : { endedAt }) };
   } finally {
     spec.signal.removeEventListener("abort", kill);
-    // What it has not read by now, nobody reads.
+    // Nobody will read the rest of the input.
     feed?.destroy();
-    // The group stays as long as it contains a process that the block left running.
+    // This leaves the group in place while it contains a process that the block left running.
     await group?.remove();
   }
 }
@@ -128,17 +128,19 @@ function startProcess(
   }
 }
 
-/** The id by which to find a child's family; once the child has been reaped, another process may have its number. */
+/** The id by which to find a child's family. Once the child has been reaped, another process may have its id. */
 export function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<ProcessFamily, "mark"> {
   if (pid === undefined) return {};
   return exitCode === null && signalCode === null ? { root: pid } : { endedRoots: [pid] };
 }
 
-/** Uses a file because it takes any amount at once, can be reopened as `/dev/stdin`, and need not be read. */
+/**
+ * Uses a file, because it accepts any amount at once, can be reopened as `/dev/stdin`, and does not have to be read.
+ */
 function stdinFile(text: string | Uint8Array, scratch: string): number {
   const file = path.join(scratch, `stdin-${randomUUID()}`);
-  // Use one descriptor for writing and for the program: by the time the name is opened again, code may have replaced
-  // the file.
+  // Use one descriptor for writing and for the program, because code may have replaced the file by the time the name is
+  // opened again.
   const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
   try {
     const bytes = Buffer.from(text);

@@ -10,7 +10,7 @@ const enterProgram: string = readFileSync(new URL("./enter.py", import.meta.url)
 export interface SandboxPlan {
   /** Absolute path of bubblewrap. */
   readonly bubblewrap: string;
-  /** What is shared besides the system's directories, outer directories first. */
+  /** What to share in addition to the system's directories, outer directories first. */
   readonly shared: readonly SharedPath[];
   /** Absolute path of the host directory with the sandbox's own `passwd`, `group`, `hosts` and `nsswitch.conf`. */
   readonly settings: string;
@@ -29,10 +29,12 @@ export interface SandboxPlan {
 /** The descriptor from which bubblewrap reads the system call filter. */
 export const filterDescriptor = 3;
 
-/** The descriptor to which bubblewrap writes the process that it started. */
+/** The descriptor to which bubblewrap writes the id of the process that it started. */
 export const infoDescriptor = 4;
 
-/** Replaces root inside the sandbox: programs that run as root try what only root may do. */
+/**
+ * The id to use instead of root inside the sandbox, because programs that run as root try things that only root may do.
+ */
 const insteadOfRoot = 1000;
 
 /** The user or group id inside the sandbox. */
@@ -60,7 +62,7 @@ function rootOptions({ shared, settings, network, limits, workspace }: SandboxPl
   return [
     systemOptions(),
     files.flatMap((each) => ["--ro-bind", `${settings}/${each}`, `/etc/${each}`]),
-    // Usually a link to a directory that is not shared.
+    // Mounted explicitly, because it is usually a link to a directory that is not shared.
     network === "open" ? ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"] : [],
     procOptions(),
     ["--dev", "/dev", "--size", String(limits.temporaryBytes), "--tmpfs", "/dev/shm"],

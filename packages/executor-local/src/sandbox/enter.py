@@ -1,7 +1,7 @@
-"""The first program in a sandbox: lets go of descriptors that it inherited, takes on the limits, and becomes the next program.
+"""The first program in a sandbox: closes inherited descriptors, applies the limits, and becomes the next program.
 
-Arguments: the most processes, or nothing; the most bytes of data of each process, or nothing; the next program and its arguments.
-Python 3.8 or later, standard library only.
+Arguments: the maximum number of processes, or nothing; the maximum bytes of data of each process, or nothing; the next program
+and its arguments. Python 3.8 or later, standard library only.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 
 
 def limit(kind, most):
-    """Lowers a limit; one that is lower already stays."""
+    """Lowers a limit; leaves one that is already lower."""
     hard = resource.getrlimit(kind)[1]
     if hard != resource.RLIM_INFINITY:
         most = min(most, hard)
@@ -24,7 +24,7 @@ for name in os.listdir("/proc/self/fd"):
             os.close(int(name))
         except OSError:
             pass
-# No core dumps: with 1, unlike 0, the kernel does not call the host's program for them either.
+# Disable core dumps: unlike with 0, with 1 the kernel does not call the host's core dump handler either.
 limit(resource.RLIMIT_CORE, 1)
 if PROCESSES:
     limit(resource.RLIMIT_NPROC, int(PROCESSES))

@@ -25,11 +25,11 @@ export interface InstallationSearch {
 
 /** The host files that the programs need. */
 export interface Installations {
-  /** Absolute paths of files and directories to show to blocks besides the system's. */
+  /** Absolute paths of files and directories to show to blocks in addition to the system's. */
   readonly places: readonly string[];
   /** Directories to put first on the blocks' `PATH`: those of the programs behind version managers' shims. */
   readonly directories: readonly string[];
-  /** The part of `PATH` that code cannot have written to. */
+  /** The part of `PATH` to which code cannot have written. */
   readonly trustedPath: string;
 }
 
@@ -64,7 +64,7 @@ async function installationOf(
 ): Promise<{ readonly places: string[]; readonly directories: string[] }> {
   const python = /^python3?$/.test(name);
   if (isSystemPath(real(program))) return { places: [], directories: [] };
-  // Only a version manager's shim knows which program it runs.
+  // Ask the program, because only a version manager's shim knows which program it runs.
   const [own = program, ...more] = python ? await askPython(program) : name === "node" ? await askNode(program) : [];
   const directory = path.dirname(own);
   return {
@@ -77,7 +77,7 @@ async function virtualEnvPlaces({ directory, python }: VirtualEnv): Promise<stri
   return [directory, ...(await askPython(python)).slice(1)];
 }
 
-/** Asks Python for the path of its program and for the directories it consists of. */
+/** Asks Python for its program and its directories. */
 async function askPython(program: string): Promise<string[]> {
   const question =
     "import sys, sysconfig; print(sys.executable, sys.base_prefix, *map(sysconfig.get_path, ['stdlib', 'platstdlib']), sep='\\n')";
@@ -101,7 +101,7 @@ async function ask(program: string, words: readonly string[]): Promise<string[]>
   }
 }
 
-/** The directory in which a program was installed with everything that belongs to it, or else only the program. */
+/** The directory that contains a program's whole installation, or else only the program. */
 function placesOf(program: string): string[] {
   return [program, real(program)].flatMap((each) => {
     const directory = path.dirname(each);

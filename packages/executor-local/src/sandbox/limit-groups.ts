@@ -14,15 +14,14 @@ export interface WantedLimits {
 export interface SandboxLimits {
   /** Memory limit in bytes, for messages. */
   readonly memoryBytes: number;
-  /** Maximum bytes of files in `/tmp`, and again in `/dev/shm`. */
+  /** Maximum bytes of files in `/tmp`, and separately in `/dev/shm`. */
   readonly temporaryBytes: number;
-  /** Limits for each process, used where there is no control group for them. */
+  /** Limits for each process, for limits that no control group enforces. */
   readonly each: { readonly processes?: number; readonly data?: number };
   /** Existing control groups to start the sandbox in. */
   readonly groups: readonly ControlGroup[];
   /**
-   * Files in which the kernel counts the processes that it killed for lack of memory, and where the supervisor finds
-   * them.
+   * Files in which the kernel counts the processes that it killed for lack of memory, and their paths in the sandbox.
    */
   readonly events: readonly { readonly source: string; readonly place: string }[];
 }
@@ -32,7 +31,7 @@ const defaultPidsLimit = 512;
 
 type Controller = "memory" | "pids";
 
-/** A control group of this process, and the controllers available to its child groups. */
+/** One of this process's control groups, and the controllers available to its child groups. */
 interface GroupHome {
   readonly directory: string;
   readonly version: 1 | 2;
@@ -49,12 +48,12 @@ export class LimitGroups {
     this.#name = name;
   }
 
-  /** @param name - name of the groups; must be globally unique. */
+  /** @param name - the groups' name, globally unique. */
   static async plan(name: string): Promise<LimitGroups> {
     return new LimitGroups(await findHomes(), name);
   }
 
-  /** The groups, whether created or not. */
+  /** All groups, created or not. */
   get all(): ControlGroup[] {
     return this.#homes.map(({ directory }) => ControlGroup.at(path.join(directory, this.#name)));
   }
@@ -100,8 +99,8 @@ export class LimitGroups {
 }
 
 /**
- * True if the kernel counts a sandbox's processes separately (Linux 5.14), so that a limit per process is one for the
- * sandbox. The kernel does not limit the host's root.
+ * True if the kernel counts a sandbox's processes separately (Linux 5.14), so that the limit set for each process
+ * applies to the whole sandbox. The kernel does not limit the host's root.
  */
 function limitsProcessesPerSandbox(): boolean {
   const [major = 0, minor = 0] = release().split(".").map(Number);
@@ -110,8 +109,8 @@ function limitsProcessesPerSandbox(): boolean {
 
 async function makeGroup(group: ControlGroup, { directory, version, controllers }: GroupHome): Promise<boolean> {
   if (version === 2) {
-    // Fails if the group itself contains processes; then its child groups have no controllers, unless these are already
-    // on.
+    // Fails if the group itself contains processes; its child groups then have no controllers unless they are already
+    // enabled.
     const words = controllers.map((each) => `+${each}`).join(" ");
     await writeFile(path.join(directory, "cgroup.subtree_control"), words).catch(() => {});
   }
@@ -188,10 +187,10 @@ function mountOf(mounts: string, controllers: string | undefined, place: string)
 
 function notHeld(): BackendUnavailableError {
   return new BackendUnavailableError(
-    "`pidsLimit` cannot be enforced here: this program is root, or the kernel is older than 5.14",
+    "`pidsLimit` cannot be enforced here: this program runs as root, or the kernel is older than 5.14",
     {
       remedy:
-        "Run as an ordinary user, or let this program create control groups with the controller `pids`, as root outside a container. Without the option there is no limit.",
+        "Run as an ordinary user, or let this program create control groups with the controller `pids`, as root outside a container. You can also leave the option out; then there is no limit.",
     },
   );
 }

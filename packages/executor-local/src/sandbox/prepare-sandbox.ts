@@ -24,7 +24,7 @@ export interface SandboxWishes {
   readonly network: NetworkPolicy;
 }
 
-/** What is needed to start a sandbox, any number of times. */
+/** What is needed to start a sandbox, as often as required. */
 export interface PreparedSandbox {
   readonly plan: SandboxPlan;
   /** Environment variables of the first process. */
@@ -38,7 +38,7 @@ export function sandboxDirectory(id: string): string {
   return `/tmp/fenced-${id.slice(0, 8)}`;
 }
 
-/** This program's variables that mean nothing, or something else, in a sandbox. */
+/** This program's variables that are meaningless, or mean something else, in a sandbox. */
 const ownVariables: readonly string[] = ["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP"];
 const userName = "sandbox";
 
@@ -84,7 +84,7 @@ export async function prepareSandbox(
   return { plan, firstEnvironment: { ...first, FENCED_SESSION: wishes.id }, blockEnvironment: variables };
 }
 
-/** Takes precedence even over a `PATH` that the user gave. */
+/** The found directories take precedence even over a `PATH` from the user. */
 function blockVariables(
   { virtualEnv }: SandboxWishes,
   { directories }: Installations,
@@ -96,7 +96,7 @@ function blockVariables(
   return { PATH: words.join(":"), ...(virtualEnv ? { VIRTUAL_ENV: virtualEnv.directory } : {}) };
 }
 
-/** Writes what programs look up about users and hosts, without anything of this machine's. */
+/** Writes the files in which programs look up users and hosts, without information about this machine. */
 async function writeSettings(
   directory: string,
   { uid, gid }: { readonly uid: number; readonly gid: number },

@@ -33,7 +33,7 @@ const ownDirectories = ["home", "tmp", "functions", "packages"] as const;
  * Writes a session's profile, and creates its home and temporary directories.
  *
  * @param programs - the programs that the languages need, and the `PATH` to search.
- * @throws InvalidInputError if something cannot be shared, or a limit is given that macOS cannot enforce.
+ * @throws InvalidInputError if something cannot be shared, or for a limit that macOS cannot enforce.
  */
 export async function prepareSeatbelt(
   wishes: SeatbeltWishes & { readonly virtualEnv: VirtualEnv | undefined },
@@ -46,7 +46,7 @@ export async function prepareSeatbelt(
     });
   }
   if (typeof wishes.network === "object") {
-    throw new InvalidInputError("The sandbox of macOS cannot allow single hosts (`network.allow`)", {
+    throw new InvalidInputError("The macOS sandbox cannot allow individual hosts (`network.allow`)", {
       remedy: 'Set `network` to "none" or "open", or use a container, with @fenced/executor-docker.',
     });
   }

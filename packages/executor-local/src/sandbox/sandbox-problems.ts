@@ -55,7 +55,7 @@ function explanation(said: string): Explanation {
   }
   if (/mount proc/.test(said)) {
     return {
-      problem: "this container hides parts of /proc, so that no other /proc can be mounted",
+      problem: "this container hides parts of /proc, so another /proc cannot be mounted",
       remedy: containerCure,
     };
   }
@@ -63,7 +63,7 @@ function explanation(said: string): Explanation {
   return {
     problem: "bubblewrap or the program in it failed",
     remedy:
-      "Check whether `bwrap --unshare-all --ro-bind / / --proc /proc true` works here, and report this if it does.",
+      "Check whether `bwrap --unshare-all --ro-bind / / --proc /proc true` works here, and please report this if it does.",
   };
 }
 
@@ -74,7 +74,7 @@ function namespaceProblem(said: string): Explanation {
     return {
       problem: "user namespaces are switched off here",
       remedy:
-        "As root: `sysctl -w user.max_user_namespaces=15000`, and on Debian 10 `sysctl -w kernel.unprivileged_userns_clone=1`. In another sandbox, allow it namespaces, or use that sandbox alone.",
+        "As root: `sysctl -w user.max_user_namespaces=15000`, and on Debian 10 `sysctl -w kernel.unprivileged_userns_clone=1`. Inside another sandbox, allow namespaces there, or rely on that sandbox alone.",
     };
   }
   if (isFiltered() || /pivot_root/.test(said)) {
@@ -82,7 +82,7 @@ function namespaceProblem(said: string): Explanation {
   }
   if (isSetting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") || /RTM_NEWADDR|uid map/.test(said)) {
     return {
-      problem: "AppArmor keeps bubblewrap from using user namespaces",
+      problem: "AppArmor prevents bubblewrap from using user namespaces",
       remedy:
         "As root, put `abi <abi/4.0>, include <tunables/global> profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }` into /etc/apparmor.d/bwrap and run `apparmor_parser -r /etc/apparmor.d/bwrap`, or: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`.",
     };

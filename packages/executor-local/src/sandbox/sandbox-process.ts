@@ -9,13 +9,13 @@ import { bubblewrapCommand, filterDescriptor, infoDescriptor, type SandboxPlan }
 import { explainStart, unsupportedSystem } from "./sandbox-problems.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 
-/** Milliseconds that a sandbox may take to end by itself, and once it is killed. */
+/** Time limits for a sandbox to end by itself, and after it was killed, in milliseconds. */
 const [endMs, killMs] = [2000, 10_000];
 const longestWords = 4000;
 
 /**
- * The bubblewrap process, which lives as long as the sandbox. The supervisor is the first process in it: when it ends, the kernel kills
- * all others.
+ * The bubblewrap process, which lives as long as the sandbox. The supervisor is the first process in the sandbox; when
+ * it ends, the kernel kills all others.
  */
 export class SandboxProcess implements SupervisorProcess {
   readonly name: string = "The sandbox";
@@ -71,7 +71,7 @@ export class SandboxProcess implements SupervisorProcess {
       const members = await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "");
       if (members.split("\n").includes(String(this.#child.pid))) continue;
       throw new BackendUnavailableError(`The sandbox could not enter its control group ${directory}`, {
-        remedy: "Let this program move processes there, or run it where it may not create control groups at all.",
+        remedy: "Let this program move processes there, or run it where it may not create any control groups.",
       });
     }
   }
@@ -81,7 +81,7 @@ export class SandboxProcess implements SupervisorProcess {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const [, first] = /"child-pid": (\d+)/.exec(this.#info) ?? [];
     try {
-      // Bubblewrap is its parent and waits for it, so no other process can have this number.
+      // Bubblewrap is its parent and waits for it, so no other process can have this id.
       if (first !== undefined) process.kill(Number(first), "SIGKILL");
       else this.#child.kill("SIGKILL");
     } catch {
@@ -111,7 +111,7 @@ export class SandboxProcess implements SupervisorProcess {
 
   #notEnded(): BackendUnavailableError {
     return new BackendUnavailableError(`The sandbox did not end within ${killMs / 1000} s after it was killed`, {
-      remedy: `Find out what blocks the processes below ${this.#child.pid}; usually that is a device or a network disk.`,
+      remedy: `Find out what blocks the processes below process ${this.#child.pid}; usually it is a device or a network disk.`,
     });
   }
 }

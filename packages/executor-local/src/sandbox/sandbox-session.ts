@@ -20,9 +20,9 @@ export interface SandboxSettings extends SandboxWishes, WantedLimits {
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
   readonly warm: false | WarmOptions | undefined;
-  /** Python blocks run in an interpreter that lives from block to block. */
+  /** True if Python blocks run in an interpreter that lives from block to block. */
   readonly stateful: boolean;
-  /** Called when the sandbox was lost and replaced: everything in it except the work directory is gone. */
+  /** Called when the sandbox was lost and replaced; everything in it except the work directory is gone. */
   readonly onReplaced: () => void;
   /** Called when the sandbox can no longer be used. */
   readonly onLost: (reason: string) => void;
@@ -37,7 +37,7 @@ interface SessionParts {
   readonly leashes: readonly Leash[];
 }
 
-/** A Linux sandbox in which all blocks run, and its directories. A lost sandbox is replaced for the next block. */
+/** A session whose blocks run in a Linux sandbox. A lost sandbox is replaced for the next block. */
 export class SandboxSession extends SupervisedSession<LocalPlace> {
   readonly #settings: SandboxSettings;
   readonly #parts: SessionParts;
@@ -60,7 +60,7 @@ export class SandboxSession extends SupervisedSession<LocalPlace> {
   static async open(settings: SandboxSettings, signal: AbortSignal): Promise<SandboxSession> {
     const directories = await SessionDirectories.plan(settings);
     const groups = await LimitGroups.plan(`fenced-${randomUUID()}`);
-    // Before there is anything to remove, since this program may die at any moment.
+    // Started before there is anything to remove, since this program may die at any moment.
     const mark = { name: sessionMark, value: settings.id };
     const leashes = [
       new Leash({ mark, ...directories.leashed }),
@@ -86,7 +86,7 @@ export class SandboxSession extends SupervisedSession<LocalPlace> {
     const { directories, network } = this.#parts;
     const { table, givenLanguages, cleanupTempFiles } = this.#settings;
     await old?.end();
-    // Each time anew, because code may have put links into the shared paths.
+    // Prepared anew each time, because code may have put links into the shared paths.
     const prepared = await prepareSandbox(this.#settings, programsOf(table), directories, this.#limits);
     const { plan, firstEnvironment, blockEnvironment } = prepared;
     const sandbox = await RunningSupervisor.open(new SandboxProcess(plan, firstEnvironment), signal);
@@ -114,7 +114,7 @@ export class SandboxSession extends SupervisedSession<LocalPlace> {
 
 const inSandbox = {
   name: "the sandbox",
-  remedy: "install it in a directory of the system, or share the directory with `readable`",
+  remedy: "install it in a system directory, or share its directory with `readable`",
 };
 
 function memorySentence({ memoryBytes }: SandboxLimits): string {

@@ -2,7 +2,10 @@
 export interface SeatbeltRules {
   /** Absolute paths, without symbolic links, of files and directories that programs may change. */
   readonly writable: readonly string[];
-  /** Absolute paths, without symbolic links, of files and directories that programs may read besides the system's. */
+  /**
+   * Absolute paths, without symbolic links, of files and directories that programs may read in addition to the
+   * system's.
+   */
   readonly readable: readonly string[];
   readonly network: "none" | "open";
 }
@@ -27,7 +30,7 @@ const devices = [
 
 /**
  * A profile for `sandbox-exec`, in macOS's profile language: it denies everything that it does not list. Programs may
- * look up file names anywhere, which the macOS linker needs, but not read the files.
+ * look up file names anywhere, which the macOS linker needs, but may not read the files.
  */
 export function seatbeltProfile({ writable, readable, network }: SeatbeltRules): string {
   const read = [...systemPaths, ...devices, ...readable, ...writable];
@@ -51,7 +54,7 @@ export function seatbeltProfile({ writable, readable, network }: SeatbeltRules):
   ].join("\n");
 }
 
-/** The loopback is the machine's, since macOS has no network namespaces. DNS lookups fail, too. */
+/** This is the machine's own loopback, since macOS has no network namespaces. DNS lookups fail, too. */
 const loopbackOnly = ["(deny network*)"];
 const openNetwork = [
   "(allow network*)",

@@ -19,7 +19,7 @@ export interface Shares {
   readonly writable: readonly string[];
 }
 
-/** Directories that a sandbox has its own of; sharing them would open it or break it. */
+/** Directories that each sandbox has its own version of; sharing them would open or break it. */
 const whole: readonly string[] = ["/", "/tmp"];
 const trees: readonly string[] = ["/proc", "/sys", "/dev"];
 
@@ -70,7 +70,7 @@ async function resolveShare(given: string, option: "readable" | "writable"): Pro
 function throughLink(place: string, { place: outer }: SharedPath): InvalidInputError {
   return notShared(
     place,
-    `it is reached through a symbolic link in ${outer}, which the code may write to`,
+    `it is reached through a symbolic link in ${outer}, which the code can write to`,
     "Give the path that the link leads to, if you trust it.",
   );
 }

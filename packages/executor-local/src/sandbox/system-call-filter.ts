@@ -1,8 +1,8 @@
 import { auditArchitectures, systemCalls, type SystemCallTable } from "./system-calls.ts";
 
 /**
- * What an argument of a system call must be for a rule to apply. The kernel looks only at the lower 32 bits of these
- * arguments.
+ * The condition on an argument of a system call for a rule to apply. The kernel looks only at the lower 32 bits of
+ * these arguments.
  */
 type Condition =
   | { readonly argument: number; readonly anyBitOf: number }
@@ -50,9 +50,9 @@ const rules: readonly Rule[] = [
     ].flat(),
     error: errors.EPERM,
   },
-  // Keys belong to the user, and session keyrings are inherited: no namespace isolates them.
+  // Keys belong to the user, and session keyrings are inherited, so no namespace isolates them.
   { calls: ["add_key", "request_key", "keyctl"], error: errors.EPERM },
-  // New namespaces give capabilities back, and with them access to the part of the kernel with the most known escapes.
+  // New namespaces give back capabilities, and with them access to the part of the kernel with the most known escapes.
   {
     calls: ["unshare"],
     error: errors.EPERM,
@@ -99,8 +99,8 @@ const [numberAt, architectureAt, argumentsAt] = [0, 4, 16];
 const x32 = 0x4000_0000;
 
 /**
- * A kernel filter program that allows all system calls except those that could reach around the sandbox; these fail
- * with an error. Programs of other architectures, including 32-bit ones, cannot make any.
+ * A kernel filter program that allows all system calls except those that could bypass the sandbox, which fail with an
+ * error. Programs for other architectures, including 32-bit ones, cannot make any system calls.
  *
  * @param table - the architecture of this machine.
  */

@@ -6,8 +6,9 @@ import { isWithin } from "./shared-paths.ts";
 const programDirectories = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] as const;
 
 /**
- * Settings that programs read and that contain no secrets: the dynamic linker's, certificates, time zone, fonts. Not
- * users, passwords, host names, mounts and networks; the sandbox has its own files for what programs need of these.
+ * Settings that programs read and that contain no secrets: the dynamic linker's, certificates, time zone, fonts.
+ * Excludes users, passwords, host names, mounts and networks; the sandbox has its own files for what programs need to
+ * know about these.
  */
 const settings = [
   ["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "locale.alias", "mime.types"],
@@ -17,8 +18,8 @@ const settings = [
 ].flat();
 
 /**
- * The parts of `/proc` that reveal or change things of the whole machine. Much of it is open to the host's root, even
- * without any capability, and sandboxed programs are that user if this program runs as root.
+ * The parts of `/proc` that reveal or change things about the whole machine. Much of it is open to the host's root,
+ * even without any capability, and sandboxed programs are that user if this program runs as root.
  */
 const proc = {
   readOnly: ["sys", "pressure"],

@@ -28,7 +28,7 @@ const endsChild = (kind: ChildKind): ConformanceCase => ({
   },
 });
 
-/** A call that is aborted: before, while and after it runs. */
+/** A call that is aborted before, while or after it runs. */
 export const abort: ConformanceGroup = {
   name: "abort",
   waits: true,

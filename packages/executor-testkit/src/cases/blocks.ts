@@ -3,7 +3,7 @@ import { InvalidInputError } from "@fenced/core";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { processes } from "../needs.ts";
 
-/** Order, failure, and what a result says about its blocks. */
+/** The order of blocks, failures, and what a result says about its blocks. */
 export const blocks: ConformanceGroup = {
   name: "blocks",
   cases: [
@@ -95,7 +95,7 @@ export const blocks: ConformanceGroup = {
           assert.equal(block.truncated, false);
         }
         const total = result.blocks.reduce((sum, block) => sum + block.durationMs, 0);
-        // A millisecond a block: clocks may round.
+        // Allow a millisecond for each block, since clocks may round.
         assert.ok(result.durationMs >= total - result.blocks.length, "durationMs covers all blocks");
         assert.ok(total >= 90, "durations are in milliseconds");
       },

@@ -14,7 +14,7 @@ const pythonSource = (name: string, code: string, output: string): ConformanceCa
   },
 });
 
-/** Programs reach the interpreter as they are. */
+/** Programs reach the interpreter unchanged. */
 export const code: ConformanceGroup = {
   name: "code",
   cases: [
@@ -38,7 +38,7 @@ export const code: ConformanceGroup = {
       name: "runs a program of a megabyte",
       async run(kit) {
         const { language: written } = kit;
-        // Longer than any command line may be.
+        // Longer than the limit of any command line.
         const comments = Array.from({ length: 1024 }, () => `${written.comment} ${"x".repeat(1022)}`);
         const program = written.program(written.print("the end"));
         const result = await kit.succeed(await kit.shared(), {

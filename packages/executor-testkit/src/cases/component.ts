@@ -12,7 +12,7 @@ def greet(name="you"):
     return "hello " + name
 `);
 
-/** Settings to plain JSON and back. */
+/** Converts settings to plain JSON and back. */
 export const component: ConformanceGroup = {
   name: "component",
   cases: [
@@ -27,7 +27,7 @@ export const component: ConformanceGroup = {
         assert.equal(
           !("workDir" in model.config) || kit.subject.takesWorkDir,
           true,
-          "an executor with a workDir in its config takes one: the subject must say so",
+          "an executor with a workDir in its config accepts one: set takesWorkDir on the subject",
         );
       },
     },

@@ -32,7 +32,7 @@ export const concurrency: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
-        // Each waits for the other: one after another, they would never end.
+        // Each one waits for the other, so they would never end if they ran one after another.
         const meet = (mine: string, theirs: string) =>
           kit.succeedWith(executor, language.writeFile(mine, ""), language.awaitFile(theirs), language.print("met"));
         const results = await Promise.all([meet("a", "b"), meet("b", "a")]);

@@ -6,7 +6,7 @@ import type { ConformanceGroup } from "../conformance-case.ts";
 import { displays as declared, language } from "../needs.ts";
 import { followStream } from "../observe/follow-stream.ts";
 
-// The smallest PNG there is: one transparent pixel.
+// The smallest possible PNG: one transparent pixel.
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 const showPicture: CodeBlock = {

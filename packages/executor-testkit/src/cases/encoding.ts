@@ -30,7 +30,7 @@ const bytes = (name: string, pieces: readonly (readonly number[])[], expected: s
 const balloon = [...new TextEncoder().encode("🎈")];
 const umlaut = [...new TextEncoder().encode("ü")];
 
-/** Output is UTF-8, as a program wrote it. */
+/** Output is UTF-8, exactly as a program wrote it. */
 export const encoding: ConformanceGroup = {
   name: "encoding",
   waits: true,

@@ -40,7 +40,7 @@ export const environment: ConformanceGroup = {
           assert.equal(
             result.output,
             `${secretName}=(unset)\n`,
-            `the code can read the host's ${secretName}: do not hand process.env on, hostEnvironment() of @fenced/executor-kit has what programs need`,
+            `the code can read the host's ${secretName}: do not pass on process.env; hostEnvironment() of @fenced/executor-kit returns what programs need`,
           );
         } finally {
           Reflect.deleteProperty(process.env, secretName);
@@ -69,14 +69,14 @@ export const environment: ConformanceGroup = {
         assert.deepEqual(
           missing,
           [],
-          `pip would print or ask, without ${missing.join(", ")}: use blockEnvironment of @fenced/executor-kit`,
+          `pip would print or prompt without ${missing.join(", ")}: use blockEnvironment of @fenced/executor-kit`,
         );
       },
     },
   ],
 };
 
-/** Those of the variables that blocks have not, or that are off. */
+/** Returns those of the variables that are unset or off in blocks. */
 async function unset(kit: CaseContext, executor: CodeExecutor, ...names: readonly string[]): Promise<string[]> {
   const program = kit.language.program(...names.map((name) => kit.language.printVariable(name)));
   const { output } = await kit.succeed(executor, program);

@@ -8,7 +8,7 @@ import { MemoryWatch } from "../observe/memory-watch.ts";
 const mebibyte = 1_048_576;
 const piece = Buffer.alloc(mebibyte, "0123456789abcdef");
 
-/** Content that knows how much of itself was taken. */
+/** Content that records how much of it was read. */
 class Source {
   pulled = 0;
 
@@ -34,7 +34,7 @@ async function readAll(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Files of any size, in pieces; and what is known of a file without reading it. */
+/** Files of any size, in pieces, and what can be learned about a file without reading it. */
 export const fileStreams: ConformanceGroup = {
   name: "file streams",
   waits: true,
@@ -143,7 +143,7 @@ export const fileStreams: ConformanceGroup = {
         await kit.rejects(WorkspacePathError, "outside", outside.write(piece));
         const texts = files.writeStream("text").getWriter();
         texts.closed.catch(() => {});
-        // @ts-expect-error: JavaScript may write a text
+        // @ts-expect-error: JavaScript callers may write text
         await kit.rejects(InvalidInputError, "a text", texts.write("no bytes"));
         assert.deepEqual(await files.list(), []);
       },

@@ -46,7 +46,7 @@ const refuses = (how: string, path: string): ConformanceCase => ({
   },
 });
 
-/** Blocks that name the file they are to be saved in. */
+/** Blocks that name the file in which to save them. */
 export const filename: ConformanceGroup = {
   name: "filename",
   cases: [

@@ -8,7 +8,7 @@ const allBytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 const large = Uint8Array.from({ length: 5 * 1024 * 1024 }, (_, index) => (index * 31 + (index >> 8)) & 0xff);
 const oddName = "with space/grüße 日本 & 'quote'.txt";
 
-/** Files in both directions. */
+/** Files transferred in both directions. */
 export const files: ConformanceGroup = {
   name: "files",
   cases: [

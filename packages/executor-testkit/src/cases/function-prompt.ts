@@ -19,7 +19,7 @@ async def add(a: int, b: int = 1):
     return a + b
 `);
 
-/** What a model is told about the functions. */
+/** What the prompt tells a model about the functions. */
 export const functionPrompt: ConformanceGroup = {
   name: "function prompt",
   cases: [

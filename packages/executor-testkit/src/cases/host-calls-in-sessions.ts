@@ -7,7 +7,10 @@ import { add, offersAdd } from "./hostile-host-calls.ts";
 const inPython = [stateful, hostFunctionsIn("python")];
 const python = (code: string) => ({ language: "python", code });
 
-/** Where variables survive, so do imported functions, threads and connections: each block has calls of its own all the same. */
+/**
+ * Where variables persist, so do imported functions, threads and connections; nevertheless, each block has its own
+ * calls.
+ */
 export const hostCallsInSessions: readonly ConformanceCase[] = [
   {
     name: "that a block has imported can be called by the next, which has its own number of calls",

@@ -18,8 +18,8 @@ const text = (execute: (value: string, count: number) => unknown): HostFunction 
   });
 
 /**
- * Has a coroutine run in a thread of its own: where sessions keep variables a loop may run in the first one already, but
- * not where there are no threads.
+ * Runs a coroutine in its own thread, because an event loop may already be running in the main thread of a session that
+ * keeps variables. Without threads, that is not the case.
  */
 const runInLoop = `import asyncio, threading
 def run_in_loop(main):
@@ -33,7 +33,7 @@ def run_in_loop(main):
     return results[0]
 `;
 
-/** A function that never returns, and tells when it was called and when its signal was aborted. */
+/** A function that never returns, and reports when it was called and when its signal was aborted. */
 function endless() {
   const called = deferred<HostCallContext>();
   const aborted = deferred();
@@ -46,7 +46,7 @@ function endless() {
   return { function: made, called: called.promise, aborted: aborted.promise };
 }
 
-/** Sizes, many calls, and every way in which a call can end. */
+/** Large values, many calls, and every way in which a call can end. */
 export const hostCallsUnderStress: readonly ConformanceCase[] = [
   {
     name: "take arguments to 1 MiB and give results to 4 MiB; of more an exception says to use a file",
@@ -136,7 +136,7 @@ except HostFunctionError as error:
     async run(kit) {
       const forever = endless();
       const executor = await kit.create({ functions: [forever.function, add()] });
-      // Outside of the block's time: the set-up, which comes with the first call.
+      // Keeps the set-up, which comes with the first call, out of the block's time.
       await assertCallable(kit, executor);
       const block = python("from functions import endless\nendless()\n");
       const followed = followStream(executor.streamCodeBlocks([block], { timeoutMs: 3000 }));

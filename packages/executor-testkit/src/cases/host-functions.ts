@@ -8,14 +8,14 @@ import { hostCallsInSessions } from "./host-calls-in-sessions.ts";
 import { hostCallsUnderStress } from "./host-calls-under-stress.ts";
 import { hostileHostCalls } from "./hostile-host-calls.ts";
 
-/** Any JSON: what a function takes and gives back is what is looked at. */
+/** Accepts any JSON, since the cases check what a function receives and returns. */
 const anything = { type: "object", properties: { value: {} }, required: ["value"] } as const;
 
 /** Returns what it is given. */
 const echo = (): HostFunction =>
   hostFunction({ name: "echo", description: "Returns the value.", input: anything, execute: ({ value }) => value });
 
-/** Says what no program may know. */
+/** Throws an error with details that no program may see. */
 const broken = (): HostFunction =>
   hostFunction({
     name: "broken",
@@ -26,7 +26,7 @@ const broken = (): HostFunction =>
     },
   });
 
-/** What most cases offer. */
+/** The functions that most cases offer. */
 const offered: SharedOptions = () => ({ functions: [echo(), broken()] });
 
 const python = (code: string) => ({ language: "python", code });

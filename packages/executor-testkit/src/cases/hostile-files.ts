@@ -9,7 +9,7 @@ import { settles } from "../observe/settles.ts";
 
 const python = (code: string): CodeBlock => ({ language: "python", code });
 
-/** A block that leaves a program running, and waits until that has made the file `ready`. */
+/** A block that leaves a program running, and waits until that program has created the file `ready`. */
 const inBackground = (program: string): CodeBlock =>
   python(`
 import os, subprocess, sys, time
@@ -20,8 +20,8 @@ os.remove("ready")
 `);
 
 /**
- * Exchanges `tree/swapped` and `link`, which leads to `outside`, for some minutes, where the system can without a moment in which
- * one is missing. A link that was removed is made anew.
+ * Swaps `tree/swapped` and `link`, which leads to `outside`, for a few minutes, atomically where the system supports
+ * that. Recreates a link that was removed.
  */
 const exchange = (outside: string) => `
 import ctypes, os, time
@@ -40,7 +40,7 @@ while time.time() < end:
     except OSError: pass
 `;
 
-/** Puts something else in the place of each file of the executor's own that comes up, for some minutes. */
+/** Replaces each of the executor's own files that appears with something else, for a few minutes. */
 const replaceOwnFiles = (outside: string) => `
 import os, time
 end = time.time() + 60
@@ -61,7 +61,7 @@ while time.time() < end:
         except OSError: pass
 `;
 
-/** Every file below the work directory, this program's own included, becomes a named pipe. */
+/** Turns every file in the work directory, including this program's own, into a named pipe. */
 const pipesEverywhere = `
 import os
 for top, directories, names in os.walk("."):
@@ -74,17 +74,17 @@ for place in ("node_modules/functions", "functions"):
 print("done", flush=True)
 `;
 
-/** How many files lie beside the precious one: a removal that goes astray takes some of them. */
+/** Number of files next to the precious one; a removal that goes astray would hit some of them. */
 const manyFiles = 50;
 
-/** A directory outside of the workspace with files in it that must stay as they are. */
+/** A directory outside the workspace whose files must stay unchanged. */
 interface Precious {
   readonly place: string;
-  /** Says what is there. */
+  /** Describes what is there. */
   readonly look: () => Promise<string>;
 }
 
-/** On this host, where the host's own calls would go astray; where there is another host, on that. */
+/** Creates it on the host on which the executor's own file calls would go astray: this one or a remote one. */
 async function precious(kit: CaseContext, executor: CodeExecutor): Promise<Precious> {
   if (kit.capabilities.isolation !== "remote") {
     const place = await kit.directory();
@@ -106,7 +106,7 @@ async function precious(kit: CaseContext, executor: CodeExecutor): Promise<Preci
   return { place, look: async () => (await kit.succeed(executor, look)).output };
 }
 
-/** The first bytes of a file, by a stream. */
+/** Reads the first bytes of a file through a stream. */
 async function contentOf(executor: CodeExecutor, file: string): Promise<Uint8Array> {
   const reader = executor.files.readStream(file).getReader();
   const { value } = await reader.read();
@@ -190,7 +190,7 @@ const survivesReplacing: ConformanceCase = {
     const { place, look } = await precious(kit, executor);
     const before = await look();
     await kit.succeed(executor, inBackground(replaceOwnFiles(place)));
-    // What these do is for the code that replaced them to say; that each call ends is not.
+    // The code that replaced the files determines the results, but each call must end.
     for (let round = 0; round < 4; round += 1) {
       await settles(kit, "executeCodeBlocks", executor.executeCodeBlocks([python("print(1)")], { timeoutMs: 1500 }));
       await settles(kit, "files.list", executor.files.list());
@@ -231,7 +231,7 @@ const sparse: ConformanceCase = {
       executor,
       python(`import os\nopen("sparse", "w").close()\nos.truncate("sparse", 10**11)\nprint("made")`),
     );
-    // Where the file system or a limit refuses such a file, there is nothing to be read.
+    // If the file system or a limit refuses such a file, there is nothing to read.
     if (made.exitCode !== 0) return;
     await kit.rejects(InvalidInputError, "files.read", executor.files.read("sparse"), /readStream/);
     assert.equal((await executor.files.stat("sparse")).size, 10 ** 11);
@@ -243,7 +243,7 @@ const sparse: ConformanceCase = {
   },
 };
 
-/** The host's own file calls, on files that code changes meanwhile or made to do harm. */
+/** The host's own file calls on files that code changes meanwhile or created to do harm. */
 export const hostileFiles: ConformanceGroup = {
   name: "hostile files",
   cases: [stays, keepsResult, survivesPipes, survivesReplacing, special, sparse],

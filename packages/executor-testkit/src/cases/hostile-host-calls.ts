@@ -26,7 +26,7 @@ export async function assertCallable(kit: CaseContext, executor: CodeExecutor): 
   assert.equal(result.output, "42\n");
 }
 
-/** Speaks to the host without a stub. */
+/** Talks to the host without a stub. */
 const rawPython = `import os, socket, struct, sys
 def connect(token=os.environ["FENCED_HOST_TOKEN"]):
     kind, _, place = os.environ["FENCED_HOST_CALLS"].partition(":")
@@ -60,7 +60,7 @@ def answer(of):
         return got
 `;
 
-/** Programs that do what no stub does. */
+/** Programs that do what no stub would do. */
 export const hostileHostCalls: readonly ConformanceCase[] = [
   {
     name: "are refused to a forged token, and to that of a block which has ended",

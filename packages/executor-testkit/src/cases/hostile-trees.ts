@@ -6,13 +6,13 @@ import { settles } from "../observe/settles.ts";
 
 const python = (code: string): CodeBlock => ({ language: "python", code });
 
-/** What starts and ends blocks runs where the code does, and is not this program or its server. */
+/** Whatever starts and ends blocks runs where the code does, and is not this program or its server. */
 const supervised: Need = ({ capabilities, subject }) =>
   capabilities.isolation === "container" || capabilities.isolation === "os-sandbox" || subject.live === true
     ? undefined
     : "what starts the blocks may be this program itself";
 
-/** Directories that go on and on, and what starts the blocks stopped. */
+/** Extremely deep directories, and a stopped supervisor. */
 export const hostileTrees: ConformanceGroup = {
   name: "hostile trees and processes",
   cases: [
@@ -23,7 +23,7 @@ export const hostileTrees: ConformanceGroup = {
         const executor = await kit.create();
         const code = `import os\nhere = os.getcwd()\nfor level in range(2500):\n    os.mkdir("d"); os.chdir("d")\nopen("f", "w").close()\nos.chdir(here)`;
         const made = await kit.run(executor, python(code));
-        // A file system may refuse a tree as deep as that; what there is then must go like any other.
+        // A file system may refuse such a deep tree; whatever exists then must be removed like anything else.
         const refused = made.exitCode !== 0;
         const files = await settles(kit, "files.list", executor.files.list());
         if (files !== undefined && !refused) assert.equal(files.length, 1);

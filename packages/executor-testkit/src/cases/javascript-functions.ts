@@ -17,7 +17,7 @@ const laterFunction = () =>
     return number + (await Promise.resolve(1));
   });
 
-/** From its source, as it uses names that its imports bring. */
+/** Created from source, because it uses names from its imports. */
 const fromSource = (source: string, ...globalImports: readonly string[]) =>
   FunctionWithRequirements.fromJSON({
     language: "javascript",
@@ -25,7 +25,7 @@ const fromSource = (source: string, ...globalImports: readonly string[]) =>
     requirements: { globalImports: [...globalImports] },
   });
 
-/** What most cases offer. */
+/** The functions that most cases offer. */
 const offered: SharedOptions = () => ({
   functions: [
     doubleFunction(),

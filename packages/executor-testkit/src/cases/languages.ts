@@ -41,7 +41,7 @@ const names = (language: FixtureLanguage): ConformanceCase => ({
   },
 });
 
-/** For a language that the suite has no fixture programs in: code that prints 42. */
+/** For a language without fixture programs in the suite: code that prints 42. */
 const snippet = (name: string, spellings: readonly string[], source: string): ConformanceCase => ({
   name: `runs ${name}`,
   needs: [isRun(name)],
@@ -52,7 +52,7 @@ const snippet = (name: string, spellings: readonly string[], source: string): Co
   },
 });
 
-/** What counts as a language, and what a block in an unknown one does. */
+/** What counts as a language, and what happens to a block in an unknown one. */
 export const languages: ConformanceGroup = {
   name: "languages",
   cases: [

@@ -10,10 +10,10 @@ import { assertStopped, hostHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
 import { eventually } from "../observe/within.ts";
 
-/** Far more than it takes, on a machine that does much else. */
+/** Much longer than necessary, for machines that are busy with other things. */
 const goneWithinMs = 30_000;
 
-/** The ways in which a host program can die under a running block. */
+/** The ways in which a host program can die while a block runs. */
 type Death = NodeJS.Signals | "process.exit()" | "an uncaught error";
 
 const dies = (death: Death): ConformanceCase => ({
@@ -22,7 +22,7 @@ const dies = (death: Death): ConformanceCase => ({
   async run(kit) {
     const { language } = kit;
     const [temporary, visible, before] = [await kit.directory(), await kit.directory(), await kit.resources()];
-    // Where blocks are fenced off, the workspace is the only place that both sides see.
+    // If blocks are isolated, the workspace is the only place that both sides see.
     const fenced = kit.capabilities.isolation !== "none";
     const place = (file: string) => (fenced ? file : join(visible, file));
     const background = language.program(language.spawnBeating(place("background"), "new-session"));

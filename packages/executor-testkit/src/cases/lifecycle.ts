@@ -21,7 +21,7 @@ const endsRun = (method: "stop" | "restart"): ConformanceCase => ({
     await kit.within(`${method}()`, executor[method]());
     await kit.rejects(ExecutorStoppedError, "the call under way", followed.result);
     if (method === "stop") await kit.within("start()", executor.start());
-    // Without a directory of its own, a stopped executor has nothing left to look into.
+    // Without a work directory on this host, nothing of a stopped executor is left to inspect.
     if (method === "restart" || subject.takesWorkDir) await assertDead(kit, executor, "main", ...child.files);
     await kit.succeedWith(executor, language.print("next"));
   },
@@ -170,7 +170,7 @@ export const lifecycle: ConformanceGroup = {
         const controller = new AbortController();
         const starting = executor.start({ signal: controller.signal });
         setTimeout(() => controller.abort(reason), 5);
-        // A start may be faster than that.
+        // The start may be faster than the abort.
         await kit.within(
           "start() that was aborted",
           starting.catch((error: unknown) => assert.equal(error, reason)),

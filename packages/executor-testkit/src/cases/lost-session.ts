@@ -17,7 +17,7 @@ export const lostSession: ConformanceGroup = {
         const executor = await kit.create({ onSessionLost: (reason) => reasons.push(reason) });
         await kit.succeedWith(executor, kit.language.print("before"));
         await kit.breakPlace(executor);
-        // Until it is known, a call may still go to what is dead.
+        // Until the loss is known, a call may still go to the dead session.
         if (connected(kit) === undefined) await kit.eventually("onSessionLost is called", () => reasons[0]);
         const after = await kit.succeedWith(executor, kit.language.print("after"));
         assert.equal(after.output, "after\n");
@@ -77,7 +77,7 @@ export const lostSession: ConformanceGroup = {
         await kit.within("start()", executor.start());
         assert.equal((await kit.succeedWith(executor, kit.language.print("last"))).stateLost, false);
         await kit.within("stop()", executor.stop());
-        // What ends late would be told late.
+        // Wait, because a late end would be reported late.
         await sleep(500);
         assert.deepEqual(reasons, []);
       },

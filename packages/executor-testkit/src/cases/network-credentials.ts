@@ -6,20 +6,20 @@ import { language } from "../needs.ts";
 import { followStream } from "../observe/follow-stream.ts";
 import { PlayedHost } from "../observe/play-host.ts";
 
-/** The executor has network policies. */
+/** The executor supports network policies. */
 export const policies: Need = ({ subject }) =>
   subject.takesNetworkPolicy === true ? undefined : "the executor takes no network policy (`takesNetworkPolicy`)";
 
 export const inPython: readonly Need[] = [policies, language("python")];
 
-/** Every name leads to this host's loopback interface, where servers play hosts; only `good.example` is listed. */
+/** Resolves every name to this host's loopback interface, where servers play hosts; only `good.example` is listed. */
 export function policy(more: Partial<AllowedNetwork> = {}): AllowedNetwork {
   return { allow: ["good.example", "127.0.0.1"], resolve: async () => ["127.0.0.1"], ...more };
 }
 
 export const python = (code: string): CodeBlock => ({ language: "python", code });
 
-/** Prints the answer of a host, or the reason for none. */
+/** Prints a host's answer, or the reason why there is none. */
 export const fetching = (url: string): string => `import urllib.request, urllib.error
 try:
     print(urllib.request.urlopen(${JSON.stringify(url)}, timeout=60).read().decode())

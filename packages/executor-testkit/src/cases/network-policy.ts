@@ -20,7 +20,7 @@ assert b" 200 " in relay.recv(1000)
 
 const refused = "evil.example is not in this executor's network policy";
 
-/** A host that says what it was asked for. */
+/** A host that echoes what it was asked for. */
 function echo(): Promise<PlayedHost> {
   return PlayedHost.http(
     (request, response) => void response.end(`${request.headers.host ?? ""} ${request.url ?? ""}`),
@@ -78,7 +78,7 @@ const reach: readonly ConformanceCase[] = [
     async run(kit) {
       await using host = await echo();
       const executor = await kit.shared(listed);
-      // What is denied may also stay without an answer, and then takes the time that it is given.
+      // A denied connection may also get no answer, and then takes up its whole time limit.
       const code = `import os, socket
 os.environ["RES_OPTIONS"] = "timeout:1 attempts:1 ndots:0"
 def attempt(family, kind, address):
@@ -224,7 +224,7 @@ if os.fork() == 0:
   },
 ];
 
-/** Code connects to the hosts that a policy lists, and to no others. */
+/** Code can connect to the hosts that a policy lists, and to no others. */
 export const networkPolicy: ConformanceGroup = {
   name: "network policy",
   cases: [...reach, ...networkCredentials, ...ends],

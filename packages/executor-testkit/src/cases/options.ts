@@ -3,7 +3,7 @@ import { InvalidInputError } from "@fenced/core";
 import type { CommonExecutorOptions } from "../common-executor-options.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
 
-/** What callers pass in JavaScript, where no compiler looks at it. */
+/** What JavaScript callers may pass, since no compiler checks it. */
 export const options: ConformanceGroup = {
   name: "options",
   cases: [
@@ -103,7 +103,7 @@ export const options: ConformanceGroup = {
   ],
 };
 
-/** An object with an own property of that name, whatever the name means to an object literal. */
+/** An object with an own property of that name, even if the name has a special meaning in object literals. */
 function unknownOption(name: string): object {
   return Object.defineProperty({}, name, { value: "none", enumerable: true });
 }

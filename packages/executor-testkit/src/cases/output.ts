@@ -22,7 +22,7 @@ export const output: ConformanceGroup = {
           await kit.shared(),
           ...["1", "2", "3", "4"].flatMap((text, index) => [
             language.write(`${text}\n`, index % 2 === 0 ? "stdout" : "stderr"),
-            // Two pipes have no common clock; a pause is what makes an order that can be seen.
+            // Two pipes have no common clock, so only a pause makes the order observable.
             language.sleep(200),
           ]),
         );
@@ -110,7 +110,7 @@ export const output: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared(limited);
-        // Lengths that do not share a factor with the limit, so that one of the cuts falls into a character.
+        // Lengths without a common factor with the limit, so that one of the cuts falls within a character.
         for (const prefix of ["", "a", "ab"]) {
           const result = await kit.succeedWith(executor, language.print(`${prefix}${"日".repeat(3000)}`));
           assert.equal(result.truncated, true);

@@ -14,8 +14,8 @@ import {
   workspaceHeartbeat,
 } from "../observe/heartbeat.ts";
 
-// Of a process without traces nothing tells where it came from, once the block that started it has ended: on a host
-// without a fence nobody could find it.
+// Once the block that started it has ended, nothing reveals where a process without traces came from, so nobody could
+// find it on a host without isolation.
 const kinds = childKinds.filter((kind) => kind !== "no-traces");
 
 const livesUntilRestart = (kind: ChildKind): ConformanceCase => ({
@@ -93,7 +93,7 @@ export const processes: ConformanceGroup = {
         const executor = await kit.create();
         await kit.succeedWith(executor, language.spawnServer?.("port") ?? "");
         const call = language.program(language.callServer?.("port") ?? "");
-        // Where the blocks share one process, its log may show up in the output of the next, in the middle of a line.
+        // If the blocks share one process, its log may appear in the output of the next block, in the middle of a line.
         const answers = ({ output }: CodeResult): string => output.replaceAll(/called|\n/g, "");
         assert.equal(answers(await kit.succeed(executor, call)), "pong");
         assert.equal(answers(await kit.succeed(executor, [call, call])), "pongpong");

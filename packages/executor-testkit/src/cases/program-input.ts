@@ -12,7 +12,7 @@ const megabyte = 1_048_576;
 const piece = new Uint8Array(65_536).fill(120);
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Starts a command line whose input is written while it runs. */
+/** Starts a command line whose input can be written while it runs. */
 async function startReading(
   kit: CaseContext,
   executor: CodeExecutor,
@@ -24,7 +24,7 @@ async function startReading(
   return kit.within("processes.start", executor.processes.start(options));
 }
 
-/** Writes without end, as fast as the program takes it. */
+/** Writes endlessly, as fast as the program accepts it. */
 function writeOn({ stdin }: WritableProcess) {
   const writer = stdin.getWriter();
   const progress = { bytes: 0 };
@@ -84,7 +84,7 @@ export const programInput: readonly ConformanceCase[] = [
       await kit.within("write", other.write(bytesOf("other")));
       const writer = first.stdin.getWriter();
       for (let at = 0, size = 1; at < bytes.length; at += size, size = size * 3 + 1) {
-        // The memory is the writer's again afterwards.
+        // The writer may reuse the memory afterwards.
         const chunk = bytes.slice(at, at + size);
         await kit.within("write", writer.write(chunk));
         chunk.fill(0);

@@ -43,7 +43,7 @@ def odd():
     return "tab\t'quote' \"double\" \\ grüße 🎈 {} %s $HOME"
 `);
 
-/** What most cases offer. */
+/** The functions that most cases offer. */
 const offered: SharedOptions = () => ({ functions: [double(), later(), cached(), allImports(), odd()] });
 
 const callDouble = python.program(python.printCall?.("functions", "double", 21) ?? "");
@@ -60,7 +60,7 @@ def unobtainable():
     return 1
 `);
 
-// Evaluated when the definition is, and so tells when the module is loaded.
+// Evaluated along with the definition, which shows when the module is loaded.
 const recording = () =>
   withRequirements({ globalImports: ["os"] })(`
 def recording(path=os.path.abspath("loads.txt"), loads=open("loads.txt", "a").write(".")):
@@ -95,7 +95,7 @@ export const pythonFunctions: ConformanceGroup = {
       needs,
       async run(kit) {
         const executor = await kit.shared(offered);
-        // A coroutine driven by hand: the session may have an event loop that runs already.
+        // Drives the coroutine by hand, because the session may already have a running event loop.
         const code = `from functions import later, cached
 try:
     later(1).send(None)
@@ -161,7 +161,7 @@ except StopIteration as end:
       name: "whose package cannot be installed throw FunctionSetupError that names it",
       needs,
       async run(kit) {
-        // Where no index is in reach, installers try for a minute before they give up.
+        // If no index can be reached, installers try for a minute before they give up.
         const env = { PIP_NO_INDEX: "1", UV_NO_INDEX: "1" };
         const executor = await kit.create({ functions: [unobtainable()], env });
         await kit.rejects(

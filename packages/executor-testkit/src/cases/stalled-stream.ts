@@ -27,7 +27,7 @@ const endedBy = (method: "stop" | "restart"): ConformanceCase => ({
   },
 });
 
-/** A consumer that has stopped reading. The program waits; time, abort and stop do not. */
+/** A consumer that has stopped reading. The program waits, but time limits, aborts and stops still work. */
 export const stalledStream: ConformanceGroup = {
   name: "stream that nobody reads",
   waits: true,
@@ -123,7 +123,7 @@ export const stalledStream: ConformanceGroup = {
   ],
 };
 
-/** Starts a program that writes without end and a child that beats, reads its first output and then no more. */
+/** Starts a program that writes endlessly and a child that beats; reads the first output and then stops reading. */
 async function stall(
   kit: CaseContext,
   executor: CodeExecutor,
@@ -140,12 +140,12 @@ function flood(kit: CaseContext, executor: CodeExecutor, options?: ExecuteOption
   return executor.streamCodeBlocks([program], options)[Symbol.asyncIterator]();
 }
 
-/** What shows that the program lives: its child, or without one the file that it writes itself. */
+/** The file that shows that the program is alive: its child's or, without a child, its own. */
 function beats(kit: CaseContext): string {
   return beatingChild(kit).files[0] ?? "written";
 }
 
-/** Whether there was any before the end. */
+/** Returns whether there was any output before the end. */
 async function readFirstOutput(iterator: AsyncIterator<ExecutionEvent>): Promise<boolean> {
   for (;;) {
     const step = await iterator.next();

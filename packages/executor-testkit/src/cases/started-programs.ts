@@ -19,7 +19,7 @@ import { programInput } from "./program-input.ts";
 const needs = [startsPrograms];
 const megabyte = 1_048_576;
 
-/** Programs that run beside blocks. */
+/** Programs that run alongside blocks. */
 export const startedPrograms: ConformanceGroup = {
   name: "processes",
   waits: true,

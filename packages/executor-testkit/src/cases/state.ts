@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { processes, stateful } from "../needs.ts";
 
-/** Variables that survive, or do not, as declared. */
+/** Variables that persist, or not, depending on the capabilities. */
 export const state: ConformanceGroup = {
   name: "state",
   cases: [

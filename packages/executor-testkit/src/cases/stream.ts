@@ -81,7 +81,8 @@ export const stream: ConformanceGroup = {
         const followed = followStream(executor.streamCodeBlocks([program]));
         await kit.within("output of a program that waits", followed.seen("question"));
         assert.ok(!followed.events.some(({ type }) => type === "block-end"));
-        // A stateful executor may have to wait for the block before it can write, so another way must end it there.
+        // A stateful executor may be unable to write until the block has ended, so the block must be ended in another
+        // way there.
         if (kit.capabilities.stateful) return;
         await executor.files.write("answer", "");
         assert.equal((await kit.within("the stream", followed.result)).output, "question, answered\n");
@@ -93,7 +94,7 @@ export const stream: ConformanceGroup = {
         const { language } = kit;
         const executor = await kit.shared();
         const events = executor.streamCodeBlocks([language.program(language.writeFile("ran.txt", "ran"))]);
-        // A program that begins later and takes longer: if the first one ran at all, it has by now.
+        // Run a program that begins later and takes longer. If the first one ran at all, it has ended by then.
         await kit.succeedWith(executor, language.sleep(500));
         assert.deepEqual(await executor.files.list(), []);
         await kit.within("the stream", followStream(events).result);

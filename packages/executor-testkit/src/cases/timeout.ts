@@ -61,7 +61,7 @@ const wholeCall: readonly ConformanceCase[] = [
         Array.from({ length: 100 }, () => nap),
         { totalTimeoutMs: 4000 },
       );
-      // The time may be up between two blocks.
+      // Time may run out between two blocks.
       assert.deepEqual([result.timedOut, result.exitCode], [true, 124]);
       assert.ok(result.blocks.length < 20, `${result.blocks.length} blocks of 0.3 s ran in 4 s`);
       const next = await kit.succeedWith(executor, language.print("next"));
@@ -85,7 +85,7 @@ const wholeCall: readonly ConformanceCase[] = [
 
 const invalid: readonly number[] = [0, -1, Number.NaN];
 
-/** A block whose time is up. */
+/** A block whose time runs out. */
 export const timeout: ConformanceGroup = {
   name: "timeout",
   waits: true,
@@ -132,7 +132,7 @@ export const timeout: ConformanceGroup = {
     {
       name: "counts each block by itself",
       async run(kit) {
-        // Many short blocks: longer than the limit together, and each with much time to spare for a slow start.
+        // Many short blocks that together exceed the limit, each with plenty of time to spare for a slow start.
         const pause = kit.language.program(kit.language.sleep(1000));
         await kit.succeed(
           await kit.create({ timeoutMs: 8000 }),
@@ -222,13 +222,13 @@ export const timeout: ConformanceGroup = {
   ],
 };
 
-/** Limits of calls that are not about the executor's own limit. */
+/** The limit for calls that do not test the executor's own limit. */
 const unhurried = { timeoutMs: 60_000 };
 
 /**
- * Runs a block that beats in `main` until its time is up.
+ * Runs a block that beats in `main` until its time runs out.
  *
- * @param before - runs first, with the executor whose limit it is.
+ * @param before - runs first, with the executor that has the limit.
  */
 async function runIntoLimit(
   kit: CaseContext,
@@ -244,7 +244,7 @@ async function runIntoLimit(
   return ended;
 }
 
-/** Checks that a result says in all ways that time was up. */
+/** Checks that every part of a result shows the timeout. */
 function assertTimedOut(result: CodeResult): void {
   assert.equal(result.timedOut, true, `timedOut should be true; output: ${result.output}`);
   assert.equal(result.exitCode, 124);

@@ -7,7 +7,7 @@ import { language } from "../needs.ts";
 const mebibyte = 1_048_576;
 const python = (code: string): CodeBlock => ({ language: "python", code });
 
-/** Writes without end, in files of one mebibyte, at a pace that leaves the host's disk alone. */
+/** Writes endlessly, in files of one mebibyte, at a pace that spares the host's disk. */
 const filling = python(`
 import time
 print("filling", flush=True)
@@ -18,7 +18,7 @@ while True:
     time.sleep(0.02)
 `);
 
-/** Disk space that code may take. */
+/** Limits on the disk space that code can use. */
 export const workspaceLimit: ConformanceGroup = {
   name: "workspace limit",
   cases: [
@@ -55,7 +55,7 @@ export const workspaceLimit: ConformanceGroup = {
   ],
 };
 
-/** An executor with a limit of 8 MiB; `undefined` if it says that it cannot hold it. */
+/** Creates an executor with a limit of 8 MiB; returns `undefined` if it reports that it cannot enforce it. */
 async function limited(kit: CaseContext): Promise<CodeExecutor | undefined> {
   const make = async (): Promise<CodeExecutor> => {
     const executor = await kit.create({ maxWorkspaceBytes: 8 * mebibyte });

@@ -7,7 +7,7 @@ import { codeFile, onHost, workDir } from "../needs.ts";
 
 const escapes = ["../outside.txt", "a/../../outside.txt", "/tmp/outside.txt", "..", "/"];
 
-/** The directory that blocks work in, and its fence. */
+/** The blocks' working directory, and its boundaries. */
 export const workspace: ConformanceGroup = {
   name: "workspace",
   cases: [

@@ -76,12 +76,12 @@ export interface FixtureLanguage {
   /** Waits until a file exists, for a few minutes at most. */
   awaitFile(path: string): string;
 
-  /** Appends a byte to a file every 50 ms for a few minutes, even if it is asked or interrupted to stop. */
+  /** Appends a byte to a file every 50 ms for a few minutes, even if it is interrupted or asked to stop. */
   beatStubbornly(file: string): string;
   /** Appends a byte to a file every 50 ms for a few minutes. */
   beat(file: string): string;
   /**
-   * Starts a process that appends a byte to `file` every 50 ms for a few minutes, and holds standard output open; waits
+   * Starts a process that appends a byte to `file` every 50 ms for a few minutes, and keeps standard output open; waits
    * until it beats. Its id is in `<file>.pid`.
    */
   spawnBeating(file: string, kind: ChildKind): string;

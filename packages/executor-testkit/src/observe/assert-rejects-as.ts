@@ -9,7 +9,7 @@ export interface ErrorKind {
 /**
  * Asserts that a promise rejects with an error of this class. The promise should have its own deadline.
  *
- * @param what - what is tested, for the message.
+ * @param what - what is being tested, for the message.
  * @param reason - what the error's message must contain.
  */
 export async function assertRejectsAs(

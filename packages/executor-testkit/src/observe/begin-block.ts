@@ -7,10 +7,9 @@ export interface BegunBlock {
 }
 
 /**
- * Starts a block, and waits until it has printed something, for a test that then does something to the place where it
- * runs.
+ * Starts a block and waits until it has printed something, for tests that then interfere with the place where it runs.
  *
- * @throws what the run rejects with before the block has printed anything.
+ * @throws the run's error if it rejects before the block has printed anything.
  *
  * @example
  * const { result } = await beginBlock(executor, { language: "sh", code: "echo started; sleep 1000" });

@@ -4,7 +4,7 @@ export interface Deferred<T> {
   readonly resolve: (value: T) => void;
 }
 
-/** Makes a promise that is settled from outside. */
+/** Creates a promise that is settled from outside. */
 export function deferred<T = void>(): Deferred<T> {
   let resolve: (value: T) => void = () => {};
   const promise = new Promise<T>((settle) => {

@@ -26,7 +26,7 @@ export function followStream(stream: AsyncIterable<ExecutionEvent>): FollowedStr
     ended = true;
     wakeAll();
   });
-  // A test may care only about the events and never ask for the result.
+  // A test may be interested only in the events and never use the result.
   result.catch(() => {});
 
   const seen = (text: string) =>

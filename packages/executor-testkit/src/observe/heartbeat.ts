@@ -8,8 +8,8 @@ import type { CaseContext } from "../case-context.ts";
 const silenceMs = 1000;
 
 /**
- * A file that a program appends to as long as it lives, which works without signals, ids or anything else specific to a
- * host.
+ * A file to which a program appends as long as it lives. Works without signals, ids or anything else that depends on
+ * the host.
  */
 export interface Heartbeat {
   readonly name: string;
@@ -37,7 +37,7 @@ export function hostHeartbeat(path: string): Heartbeat {
 /** Asserts that a program is alive. */
 export async function assertBeats(kit: CaseContext, heartbeat: Heartbeat): Promise<void> {
   const before = await kit.eventually(`${heartbeat.name} begins to beat`, () => heartbeat.count());
-  await kit.eventually(`${heartbeat.name} is alive and goes on beating`, async () =>
+  await kit.eventually(`${heartbeat.name} is alive and keeps beating`, async () =>
     ((await heartbeat.count()) ?? 0) > before ? true : undefined,
   );
 }
@@ -45,13 +45,16 @@ export async function assertBeats(kit: CaseContext, heartbeat: Heartbeat): Promi
 /** Asserts that a program that was alive is now dead. */
 export async function assertStopped(heartbeat: Heartbeat): Promise<void> {
   const before = await heartbeat.count();
-  assert.ok(before !== undefined, `${heartbeat.name} is not there: its program did not get that far, or it was lost`);
+  assert.ok(
+    before !== undefined,
+    `${heartbeat.name} does not exist: its program did not get that far, or the file was lost`,
+  );
   assert.ok(before > 0, `${heartbeat.name} never began to beat: the program did not get that far`);
   await sleep(silenceMs);
   assert.equal(
     await heartbeat.count(),
     before,
-    `${heartbeat.name} still beats: its process is alive. killProcesses() of @fenced/executor-kit finds and ends all that a block started on this host`,
+    `${heartbeat.name} still beats: its process is alive. killProcesses() of @fenced/executor-kit finds and ends everything that a block started on this host`,
   );
 }
 

@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import type { CaseContext } from "../case-context.ts";
 import { hostReportMark, hostRequestVariable, type HostRequest } from "../host-request.ts";
 
-/** A separate program that uses the executor, so that the suite can check what is left after it. */
+/** A separate program that uses the executor, so that the suite can check what it leaves behind. */
 export class HostProgram implements AsyncDisposable {
   readonly reports: unknown[] = [];
   readonly #kit: CaseContext;
@@ -31,25 +31,25 @@ export class HostProgram implements AsyncDisposable {
     });
   }
 
-  /** Polls for something that the program does, and fails if the program ends first. */
+  /** Polls for something that the program does; fails if the program ends first. */
   async until<T>(what: string, probe: () => Promise<T | undefined> | T | undefined): Promise<T> {
     return this.#kit.eventually(what, async () => {
       const ended = this.#process.exitCode !== null || this.#process.signalCode !== null;
       const answer = await probe();
       if (ended && answer === undefined) {
-        throw new AssertionError({ message: `${what}: it ended before: ${this.#errors}` });
+        throw new AssertionError({ message: `${what}: the program ended first: ${this.#errors}` });
       }
       return answer;
     });
   }
 
-  /** Ends it with a signal and waits until it is gone. */
+  /** Sends the program a signal and waits until it is gone. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#process.kill(signal);
     await this.#kit.within(`the host program after ${signal}`, this.#closed);
   }
 
-  /** Waits until it ends by itself. */
+  /** Waits until the program ends by itself. */
   async end(): Promise<void> {
     await this.#kit.within("the end of the host program (something keeps Node alive)", this.#closed);
   }

@@ -4,8 +4,8 @@ import { runInNewContext } from "node:vm";
 
 const sampleMs = 100;
 /**
- * Garbage collection takes at most one part in this many of the time, so that what is watched does not have to wait for
- * it.
+ * Garbage collection takes at most one in this many parts of the time, so that it does not slow down what is being
+ * watched.
  */
 const shareOfTime = 5;
 
@@ -58,7 +58,8 @@ export class MemoryWatch implements Disposable {
   }
 
   #held(): number {
-    // The first collection still counts garbage buffers: V8 frees them in the background, and waits for that only here.
+    // After the first collection, garbage buffers still count: V8 frees them in the background, and waits for that only
+    // here.
     this.#collect();
     this.#collect();
     return used();

@@ -26,12 +26,12 @@ export class PlayedHost implements AsyncDisposable {
     return PlayedHost.#listen(createHttpServer(answer));
   }
 
-  /** A host that takes connections, and says when they open and close. */
+  /** A host that accepts connections, and knows how many are open. */
   static tcp(answer: (socket: Socket) => void): Promise<PlayedHost> {
     return PlayedHost.#listen(createServer(answer));
   }
 
-  /** A host that speaks HTTPS, with a certificate of its own. Needs `openssl`. */
+  /** A host that speaks HTTPS, with its own certificate. Needs `openssl`. */
   static async https(name: string, answer: RequestListener): Promise<{ host: PlayedHost; ca: string }> {
     const directory = await mkdtemp(join(tmpdir(), "fenced-testkit-"));
     try {

@@ -3,17 +3,20 @@ import type { CodeExecutor, ProcessExit, ProcessOptions, RunningProcess } from "
 import type { CaseContext } from "../case-context.ts";
 import { assertBeats, assertStopped, workspaceHeartbeat } from "./heartbeat.ts";
 
-/** A shell's loop that appends a byte to a file every 50 ms. */
+/** A shell loop that appends a byte to a file every 50 ms. */
 export const beat = (file: string) => `while :; do printf . >> ${file}; sleep 0.05; done`;
-/** Waits in a shell until the file `go` is there. */
+/** Shell code that waits until the file `go` exists. */
 export const untilGo = "while [ ! -e go ]; do sleep 0.05; done";
-/** Children that beat in files, of which nothing but their origin tells whose they are; and itself, in `main`. */
+/**
+ * A program that beats in `main`, and its children, which beat in other files and are recognizable only by their
+ * origin.
+ */
 const family = {
   command: `sh -c '${beat("child")}' & ( env -i PATH="$PATH" sh -c '${beat("orphan")}' & ) ; ${beat("main")}`,
   files: ["child", "orphan", "main"],
 };
 
-/** Starts a program beside blocks. */
+/** Starts a program alongside blocks. */
 export async function start(
   kit: CaseContext,
   executor: CodeExecutor,
@@ -23,12 +26,12 @@ export async function start(
   return kit.within("processes.start", executor.processes.start(options));
 }
 
-/** The whole of an output, as text. */
+/** Reads a whole output as text. */
 export function textOf(kit: CaseContext, stream: ReadableStream<Uint8Array>): Promise<string> {
   return kit.within("the end of the output", new Response(stream).text());
 }
 
-/** Runs a program to its end, while both outputs are read. */
+/** Runs a program to its end while reading both outputs. */
 export async function run(
   kit: CaseContext,
   executor: CodeExecutor,
@@ -51,7 +54,7 @@ export async function startFamily(
   return started;
 }
 
-/** Asserts that none of them beats any more. */
+/** Asserts that none of them is still beating. */
 export async function assertFamilyDead(executor: CodeExecutor): Promise<void> {
   await Promise.all(family.files.map((file) => assertStopped(workspaceHeartbeat(executor, file))));
 }

@@ -20,7 +20,7 @@ export async function untilRunning(
   followed: FollowedStream,
   file: string,
 ): Promise<void> {
-  // A remote executor may hold the output back until the block has ended, so only the file tells.
+  // A remote executor may hold back the output until the block has ended, so only the file shows it.
   if (kit.capabilities.isolation !== "remote") {
     await kit.within("the block's first output", followed.seen("started\n"));
   }
@@ -59,8 +59,8 @@ export async function startWaiting(
 const firstMs = 1000;
 
 /**
- * Ends a block that appends to a file, and retries with more time until the block had begun to. How long a program
- * takes to begin depends on the machine; a block that ends before it began proves nothing.
+ * Ends a block that appends to a file, and retries with more time until the block had begun to do so. How long a
+ * program takes to begin depends on the machine, and a block that is ended before that proves nothing.
  *
  * @param attempt - runs the block with its own executor, for the given number of milliseconds.
  */

@@ -21,13 +21,14 @@ export async function within<T>(milliseconds: number, what: string, promise: Pro
   }
 }
 
-/** Pauses between two looks, in milliseconds. */
+/** Shortest and longest pause between two polls in milliseconds. */
 const [shortestPauseMs, longestPauseMs] = [50, 500];
 
 /**
  * Polls until `probe` returns something other than `undefined`.
  *
- * A probe that takes long, such as a file of another host, is asked less often: it must not take the time of what it waits for.
+ * Calls a slow probe, such as one that reads a file on another host, less often, so that it does not slow down what it
+ * waits for.
  *
  * @throws AssertionError that names `what`, once `milliseconds` have passed.
  */

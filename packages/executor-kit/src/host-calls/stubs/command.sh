@@ -1,3 +1,3 @@
 #!/bin/sh
-# Calls a function of the host: NAME JSON. The two words in front are put in when it is set up.
+# Calls a host function: NAME JSON. The two placeholders are filled in when it is set up.
 exec @INTERPRETER@ @RUNTIME@ "$@"

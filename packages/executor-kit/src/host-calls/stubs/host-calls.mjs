@@ -1,7 +1,7 @@
 /**
- * Calls functions of the host from a block, or from any process that a block started. One connection a process, opened by the
- * first call; answers find their callers by number. As a program: `NAME JSON` prints what the function returns; `-` in place of
- * the JSON reads it from standard input.
+ * Calls host functions from a block, or from any process that a block started. Each process has one connection, opened
+ * by the first call; calls are numbered. As a program: `NAME JSON` prints what the function returns; `-` instead of the
+ * JSON reads it from standard input.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { pathToFileURL } from "node:url";
 const [hello, call, result] = [1, 2, 16];
 const longest = 1_048_576;
 
-/** A function of the host failed, or could not be called. */
+/** A host function failed, or could not be called. */
 export class HostFunctionError extends Error {
   /**
    * @param {string} message
@@ -25,7 +25,7 @@ export class HostFunctionError extends Error {
 }
 
 /**
- * A connection in files of the working directory, which the host looks for: for places where nothing else reaches it.
+ * A connection made of files in the working directory, which the host polls: for places where nothing else reaches it.
  *
  * @param {string} place
  */
@@ -37,7 +37,7 @@ function connectFiles(place) {
   const handlers = {};
   /** @type {NodeJS.Timeout | undefined} */
   let timer;
-  /** Never half a file. @param {string} file @param {Buffer | string} data */
+  /** Replaces a file as a whole. @param {string} file @param {Buffer | string} data */
   const put = (file, data) => {
     writeFileSync(`${base}-${file}~`, data);
     renameSync(`${base}-${file}~`, `${base}-${file}`);
@@ -100,7 +100,7 @@ function reserve(place) {
   }
 }
 
-/** The next file if it is there, and whole. @param {string} place */
+/** Reads the next file if it exists and is complete. @param {string} place */
 function takeFile(place) {
   try {
     const bytes = readFileSync(place);
@@ -112,14 +112,14 @@ function takeFile(place) {
   }
 }
 
-/** The files are where blocks begin, which is the working directory or one above it. @param {string} place */
+/** Finds the directory in which blocks begin: the working directory, or one above it. @param {string} place */
 function find(place) {
   let directory = process.cwd();
   while (!existsSync(path.resolve(directory, place))) {
     if (directory === path.dirname(directory)) throw new Error("the block's working directory is not here or above");
     directory = path.dirname(directory);
   }
-  // Processes that this one starts may work elsewhere.
+  // Processes that this one starts may have another working directory.
   process.env.FENCED_HOST_CALLS = `files:${path.resolve(directory, place)}`;
   return path.resolve(directory, place);
 }
@@ -191,7 +191,7 @@ function answer(from, end, bytes) {
   }
   const caller = from.waiting.get(id);
   from.waiting.delete(id);
-  // A program that waits for nothing else may end.
+  // Lets a program that waits for nothing else end.
   if (from.waiting.size === 0) from.socket.unref();
   if (type === result) caller?.resolve(value);
   else caller?.reject(new HostFunctionError(value.message, value.name));
@@ -211,14 +211,14 @@ function frame(type, id, payload) {
 }
 
 /**
- * Calls a function of the host.
+ * Calls a host function.
  *
  * @param {string} name
  * @param {unknown} input
  * @returns {Promise<unknown>}
  */
 export async function callHost(name, input) {
-  // Each time: in a session that keeps variables the next block has another token.
+  // Read for each call: in a session that keeps variables, the next block has another token.
   const { FENCED_HOST_CALLS: address = "", FENCED_HOST_TOKEN: token = "" } = process.env;
   if (address === "") {
     const message = `${name} can only be called by a block, or a process that has its environment`;

@@ -3,11 +3,11 @@ import type { HostFunction } from "@fenced/core";
 import { pythonParameters, pythonStubs } from "./python-stubs.ts";
 import { typeScriptDeclarations } from "./typescript-stubs.ts";
 
-/** The Python program that carries calls: a module, and what the shell command runs. */
+/** The Python program that carries calls, as a module and for the shell command. */
 export const pythonRuntime: string = readFileSync(new URL("./host_calls.py", import.meta.url), "utf8");
 /** The same in JavaScript. */
 export const javaScriptRuntime: string = readFileSync(new URL("./host-calls.mjs", import.meta.url), "utf8");
-/** The shell command, with placeholders for what runs it. */
+/** The shell command, with placeholders. */
 export const commandProgram: string = readFileSync(new URL("./command.sh", import.meta.url), "utf8");
 
 /** The module that carries calls. */

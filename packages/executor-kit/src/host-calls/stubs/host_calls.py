@@ -1,7 +1,7 @@
-"""Calls functions of the host from a block, or from any process that a block started. Python 3.8 or later, standard library only.
+"""Calls host functions from a block, or from any process that a block started. Python 3.8 or later, standard library only.
 
-Each process has one connection, opened by the first call. Calls are numbered, so threads and tasks can call at the same time.
-As a program: `NAME JSON` prints what the function returns; `-` in place of the JSON reads it from standard input.
+Each process has one connection, opened by the first call. Calls are numbered, so threads and tasks can call at the same time. As
+a program: `NAME JSON` prints what the function returns; `-` instead of the JSON reads it from standard input.
 """
 
 import json
@@ -15,7 +15,7 @@ LONGEST = 1048576
 
 
 class HostFunctionError(Exception):
-    """A function of the host failed, or could not be called. `name` is the name of the host's error."""
+    """A host function failed, or could not be called. `name` is the name of the host's error."""
 
     def __init__(self, message, name="Error"):
         super().__init__("%s: %s" % (name, message))
@@ -23,7 +23,7 @@ class HostFunctionError(Exception):
 
 
 class Files:
-    """A connection made of files in the working directory, which the host looks for: for places from which nothing else reaches it."""
+    """A connection made of files in the working directory, which the host polls: for places where nothing else reaches it."""
 
     def __init__(self, place):
         self.base = find(place)
@@ -43,7 +43,7 @@ class Files:
             return False
 
     def put(self, name, data):
-        """Writes a file as a whole: the host may be reading it."""
+        """Writes a file as a whole, because the host may be reading it."""
         place = "%s-%s" % (self.base, name)
         with open(place + "~", "wb") as file:
             file.write(data)
@@ -70,7 +70,7 @@ class Files:
         return piece
 
     def take(self, place):
-        """Reads the next file if it is there and complete."""
+        """Reads the next file if it exists and is complete."""
         try:
             with open(place, "rb") as file:
                 data = file.read()
@@ -132,7 +132,8 @@ class Connection:
         threading.Thread(target=self.read, name="fenced-host-calls", daemon=True).start()
 
     def is_own(self):
-        """Whether the descriptor is still ours: programs may close every descriptor that they find, and another file may get its number."""
+        """Returns whether the descriptor is still ours. Programs may close every descriptor that they find, and another file may
+        get its number."""
         try:
             return self.identity is None or os.fstat(self.socket.fileno())[1:3] == self.identity
         except OSError:
@@ -158,7 +159,7 @@ class Connection:
                 self.send(CANCEL, number, b"")
 
     def let_go(self):
-        """Detached, not closed: the number may belong to another file by now."""
+        """Detaches the socket instead of closing it, since the number may belong to another file by now."""
         self.broken = True
         self.socket.detach()
 
@@ -202,7 +203,7 @@ class Connection:
 
 
 class ThreadlessConnection(Connection):
-    """A connection in an interpreter without sockets and threads: answers are read while a caller waits."""
+    """A connection for an interpreter without sockets and threads, which reads answers while a caller waits."""
 
     def __init__(self, address, token):
         import _fenced_host
@@ -254,7 +255,7 @@ connecting = threading.Lock()
 
 
 def forget():
-    """Gives a forked process a connection of its own, so that answers go to the process that called."""
+    """Gives a forked process its own connection, so that answers go to the process that called."""
     global connection, connecting
     if connection is not None and connection.is_own():
         connection.socket.close()
@@ -302,7 +303,7 @@ def result(future):
 
 
 def host_function(name, parameters):
-    """Turns a function that has only a signature and a docstring into one that calls the host."""
+    """Turns a function that consists of a signature and a docstring into one that calls the host."""
     import functools
 
     def arguments_of(values, named):

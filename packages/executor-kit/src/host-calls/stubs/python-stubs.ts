@@ -18,7 +18,7 @@ function parametersOf(schema: HostFunction["inputSchema"]): readonly SchemaField
   return fields.toSorted((a, b) => Number(b.required) - Number(a.required));
 }
 
-/** Python takes other forms of a letter for the letter, so that two names may be one. */
+/** Python normalizes identifiers, so two different names may become the same one. */
 function isParameterName(name: string): boolean {
   return isPythonIdentifier(name) && name === name.normalize("NFKC") && name !== "__debug__";
 }
@@ -53,7 +53,7 @@ class TypeClasses {
     this.#taken = taken;
   }
 
-  /** @param place - what it is the type of, for the name of its class. */
+  /** @param place - what has this type, for the name of its class. */
   typeText(part: SchemaPart, place: string): string {
     const kind = kindOf(part);
     switch (kind.kind) {
@@ -102,7 +102,7 @@ class TypeClasses {
   }
 }
 
-/** For values without a literal type in Python, gives only their type. */
+/** Falls back to a general type for values without a literal type in Python. */
 function literalText(values: readonly unknown[]): string {
   const plain = values.every(
     (value) => value === null || ["string", "boolean"].includes(typeof value) || Number.isInteger(value),

@@ -2,9 +2,12 @@ import { type JsonObject, type JsonValue, wellFormed } from "@fenced/core";
 
 /** Types nested deeper than this become "any value", since nobody reads them. */
 const deepestType = 8;
-/** So do types beyond this many: definitions that refer to others several times multiply with each level. */
+/**
+ * Maximum number of types; the rest also become "any value". Definitions that refer to others several times multiply
+ * with each level.
+ */
 const mostTypes = 1000;
-/** References that lead to a part. */
+/** Maximum number of references on the way to a part. */
 const mostReferences = 64;
 
 /** A part of a JSON schema, and the whole schema, which references point into. */
@@ -13,9 +16,9 @@ export interface SchemaPart {
   readonly root: JsonObject;
   /** Its nesting depth. */
   readonly depth: number;
-  /** The references that led to it: a type within itself is any value. */
+  /** The references that led to it. A type that contains itself becomes "any value" there. */
   readonly within: ReadonlySet<string>;
-  /** How many more types of the whole schema are told. */
+  /** How many more types of the whole schema to describe. */
   readonly left: { types: number };
 }
 

@@ -14,7 +14,7 @@ function declaration({ name, description, inputSchema, outputSchema }: HostFunct
   return `${comment(description, "")}${head}: Promise<${typeText(wholeSchema(outputSchema), "")}>;`;
 }
 
-/** @param indent - indentation of the line on which it begins. */
+/** @param indent - indentation of the line on which the text starts. */
 function typeText(part: SchemaPart, indent: string): string {
   const kind = kindOf(part);
   switch (kind.kind) {
