@@ -37,6 +37,6 @@ describe("through a proxy, with https and wss", needs("jupyter2", "openssl"), ()
     { describe, it, afterAll },
     subject,
     // What goes over the connection, and files that only go that way.
-    variant("stream", "file streams", "displays"),
+    variant("stream", "file streams"),
   );
 });

@@ -10,7 +10,6 @@ describe("executor-local", needs("python3", "bash", "node", "bubblewrap"), () =>
     sandboxSubject,
     variant(
       "environment",
-      "python functions",
       "host functions",
       "abort",
       "background processes",
