@@ -52,7 +52,7 @@ describe("on a server in Docker", needs("jupyterDocker"), () => {
     { describe, it, afterAll },
     subject,
     // Processes and files are those of a container; functions of the host have a test below.
-    variant("files", "leaks", "network policy"),
+    variant("leaks", "network policy"),
   );
 });
 
