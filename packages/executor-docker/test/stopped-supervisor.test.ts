@@ -47,6 +47,11 @@ describe.each(places)(
     const foreign = place === "a workDir by archives";
     // A container of somebody else's stays, and that something may be left in it is said.
     const stopped = foreign ? "unavailable" : undefined;
+    /** A call that found the supervisor lost has already said so; stop() then need not say it again. */
+    const expectStop = async (executor: DockerCommandLineCodeExecutor, before: string): Promise<void> => {
+      const allowed = before === "unavailable" ? [stopped, undefined] : [stopped];
+      expect(allowed).toContain(await outcome(() => executor.stop()));
+    };
     beforeEach(async () => {
       host = await mkdtemp(join(tmpdir(), "fenced-test-"));
       workDir = await mkdtemp(join(tmpdir(), "fenced-test-"));
@@ -68,7 +73,7 @@ describe.each(places)(
         return Buffer.from(await executor.files.read("up.txt")).toString();
       });
       expect(["up", "unavailable"]).toContain(uploaded);
-      expect(await outcome(() => executor.stop())).toBe(stopped);
+      await expectStop(executor, uploaded);
     });
 
     it("does not hold up download", async () => {
@@ -80,7 +85,7 @@ describe.each(places)(
         return readFile(copy, "utf8");
       });
       expect(["given", "unavailable"]).toContain(downloaded);
-      expect(await outcome(() => executor.stop())).toBe(stopped);
+      await expectStop(executor, downloaded);
     });
 
     it("does not hold up stop, which leaves no container of the executor's", async () => {

@@ -51,7 +51,7 @@ describe("on a server in Docker", needs("jupyterDocker"), () => {
   testCodeExecutor(
     { describe, it, afterAll },
     subject,
-    // Processes and files are those of a container; functions of the host have a test below.
+    // Its processes and its network are a container's; functions of the host have a test below.
     variant("leaks", "network policy"),
   );
 });
