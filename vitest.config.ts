@@ -32,7 +32,7 @@ const folders = ["packages", "apps"].flatMap((parent) =>
 );
 folders.push({ name: "test-support", root: join(root, "test-support") });
 
-/** A module of their tests has a server or a cluster that ends with the test file. */
+/** Projects whose test files each start a server or cluster of their own in a shared module, and stop it at the end of the file. */
 const isolated = new Set(["executor-kubernetes", "executor-ssh"]);
 
 // Both majors of the AI SDK that the packages allow are tested: the newer one under another name.
@@ -73,7 +73,7 @@ export default defineConfig({
   oxc: { target: "es2023" },
   test: {
     pool: "forks",
-    // Hardly a test file changes what another one sees: they share processes, and each process loads once what they test.
+    // Test files do not affect each other, apart from those of `isolated` projects: they share processes and load their imports once.
     isolate: false,
     // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end. In CI,
     // three gates run side by side, so that is not needed there.

@@ -1,6 +1,6 @@
 /**
  * `build`: builds the site in apps/site/.vitepress/dist and checks its links. `build --guides`: the same without the API reference,
- * in a fifth of the time. `dev`: shows the site while you write.
+ * in a third of the time. `dev`: shows the site while you write.
  */
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
