@@ -51,7 +51,7 @@ describe("renderToConsole", () => {
     );
   });
 
-  it("summarizes why a team stopped, and counts events", async () => {
+  it("says why a team stopped, and counts events", async () => {
     const modelClient = new ScriptedModel([python("x"), "Seven."]);
     const agent = new CodeExecutorAgent({ name: "analyst", modelClient, codeExecutor: new ScriptedExecutor() });
     const team = new RoundRobinGroupChat({ participants: [agent], maxTurns: 1 });
