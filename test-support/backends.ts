@@ -217,7 +217,7 @@ async function detectTypeScript(): Promise<string> {
   return `tsx ${await firstVersion("tsx", ["--version"])}`;
 }
 
-/** Both ends: tests start a server of their own on the loopback interface. */
+/** Looks for client and server: tests start a server of their own on the loopback interface. */
 async function detectSsh(): Promise<string> {
   await access(sshServer).catch(() => {
     throw new Error(`there is no ${sshServer}`);

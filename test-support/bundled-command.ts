@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import type { Plugin } from "rolldown";
 
 const modules = path.join(import.meta.dirname, "../node_modules");
-/** Where the bundles of this process's programs are. */
+/** The paths of the bundles of this process's programs. */
 const bundles = new Map<string, Promise<string>>();
 const directory = path.join(modules, ".cache/fenced-test");
 /** What pnpm writes when it has installed something. */
@@ -17,7 +17,7 @@ interface Made {
   readonly files: readonly string[];
 }
 
-/** Lets modules find files beside their source, not beside the bundle. CommonJS modules use another name for that place. */
+/** Lets modules find files beside their source, not beside the bundle. CommonJS modules call that place `__dirname`. */
 const ownPaths: Plugin = {
   name: "own-paths",
   transform: (code, id) => {

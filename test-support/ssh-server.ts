@@ -32,9 +32,9 @@ export class SshServer implements AsyncDisposable {
     await makeKeys(directory);
     for (const name of ["tmp", "home"]) await mkdir(path.join(directory, name));
     await writeFile(path.join(directory, "sshd_config"), serverConfig(directory, port, settings));
-    // sshd, started by root, changes into this empty directory, which an init would create.
+    // sshd, started by root, changes into this empty directory, which an init system would create.
     if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true });
-    // It ends with this program, however that ends, and its directory is removed unless it should stay.
+    // sshd ends with this program, however that ends, and its directory is removed unless it should stay.
     const program = `"$0" -D -e -f "$1/sshd_config" & read -r line; kill "$!"; [ "$line" = stay ] || rm -rf "$1"`;
     const child = spawn("sh", ["-c", program, sshd, directory], {
       stdio: ["pipe", "ignore", "ignore"],

@@ -7,11 +7,11 @@ describe("requiredBackends", () => {
     expect(requiredBackends("")).toEqual([]);
   });
 
-  it("takes a list, with or without blanks", () => {
+  it("accepts a list, with or without spaces", () => {
     expect(requiredBackends("python3, bash,")).toEqual(["python3", "bash"]);
   });
 
-  it("takes all of them at once", () => {
+  it("accepts all of them at once", () => {
     expect(requiredBackends("all")).toEqual(expect.arrayContaining(["python3", "bash", "node", "pwsh"]));
   });
 

@@ -26,8 +26,8 @@ async function leaks(...words: readonly string[]): Promise<{ readonly stdout: st
   });
 }
 
-describe("the gate for what is left behind", { skip: process.platform !== "linux" }, () => {
-  it("names a process, a temporary directory, a volume and a network that were not there before", async () => {
+describe("leaks.sh", { skip: process.platform !== "linux" }, () => {
+  it("reports a new process, temporary directory, volume and network", async () => {
     const before = join(directory, "before");
     await writeFile(before, (await leaks("list")).stdout);
     const child = spawn("sleep", ["1000"], { env: { ...process.env, FENCED_SESSION: "left" } });
@@ -51,10 +51,10 @@ describe("the gate for what is left behind", { skip: process.platform !== "linux
     }
   });
 
-  it("is content where everything was there before", async () => {
+  it("does not report what was there before", async () => {
     const before = join(directory, "before");
     await mkdir(join(directory, "fenced-old"));
-    // Other tests run beside this one: whatever they have counts as old.
+    // Other tests run at the same time: whatever they have now counts as old.
     await writeFile(before, (await leaks("list")).stdout);
     const { stdout } = await leaks("check", before, "0");
     expect(stdout).not.toContain("fenced-old");

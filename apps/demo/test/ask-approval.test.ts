@@ -24,7 +24,7 @@ describe("--approve", needs("python3"), () => {
   });
 
   it.each(["n\n", "\n", "yesterday\n", "\u0004"])(
-    "runs nothing after %j, and ends, as a recording cannot react",
+    "runs nothing after %j, and stops because a recording cannot react",
     async (line) => {
       const { exitCode, stdout } = await answer(line);
       expect(stdout).not.toContain("runner (exit code");
@@ -33,7 +33,7 @@ describe("--approve", needs("python3"), () => {
     },
   );
 
-  it("can be left with Ctrl+C", async () => {
+  it("can be stopped with Ctrl+C", async () => {
     const { exitCode, stdout } = await answer("\u0003");
     expect(stdout).toContain("Stopped.");
     expect(stdout).not.toContain("runner (exit code");

@@ -12,7 +12,7 @@ const withoutDocker = {
 };
 
 describe("the command line", () => {
-  it("has a default for everything", () => {
+  it("has defaults for all options", () => {
     expect(parseOptions([])).toEqual({
       executor: "auto",
       output: "plots",
@@ -23,7 +23,7 @@ describe("the command line", () => {
     });
   });
 
-  it("takes a task and options", () => {
+  it("accepts a task and options", () => {
     const line =
       "--executor docker --image python:3-slim --model m --max-messages 5 --record r --replay p --approve --web --port 8080";
     expect(parseOptions(["count them", ...line.split(" ")])).toEqual({
@@ -41,7 +41,7 @@ describe("the command line", () => {
     });
   });
 
-  it("takes what only one executor has", () => {
+  it("accepts options of a single executor", () => {
     expect(parseOptions(["--executor", "jupyter", "--output", "charts"])).toMatchObject({ output: "charts" });
     expect(parseOptions(["--executor", "ssh", "--host", "h"])).toMatchObject({ host: "h" });
   });
@@ -58,13 +58,13 @@ describe("the command line", () => {
     [["--executor", "docker", "--image", " "], "It must not be empty"],
     [["--colour"], "unknown option '--colour'"],
     [["one", "two"], "too many arguments"],
-  ])("refuses %j with the reason and where to read on", (args, words) => {
+  ])("rejects %j with the reason and a hint to --help", (args, words) => {
     expect(() => parseOptions(args)).toThrow(words);
     expect(() => parseOptions(args)).toThrow(/npm run demo -- --help$/);
     expect(() => parseOptions(args)).toThrow(DemoError);
   });
 
-  it("has help", async () => {
+  it("prints help", async () => {
     const { exitCode, stdout, stderr } = await runDemo(["--help"]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(stdout).toMatch(/^Usage: npm run demo -- \[options\] \[task\]\n/);
@@ -72,22 +72,17 @@ describe("the command line", () => {
   });
 
   it.each<[string, string[], Record<string, string>, string]>([
-    [
-      "a task of one's own without a model",
-      ["count them"],
-      {},
-      "A task of your own needs a live model. Set OPENAI_API_KEY",
-    ],
+    ["a custom task without a model", ["count them"], {}, "A task of your own needs a live model. Set OPENAI_API_KEY"],
     ["a model without a key", ["--model", "gpt-5"], {}, "Model gpt-5 needs a live model"],
     ["an endpoint without a model", [], { OPENAI_BASE_URL: "http://localhost:1/v1" }, "Choose a model of"],
     ["an endpoint that is not a URL", [], { OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL is not a URL"],
     ["an executor that is not installed", ["--executor", "docker"], withoutDocker, "add @fenced/executor-docker"],
-    ["an endpoint that is missing", ["--executor", "aca"], {}, "ACA_POOL_MANAGEMENT_ENDPOINT"],
-    ["a host that is missing", ["--executor", "ssh"], {}, "--host NAME"],
+    ["a missing endpoint", ["--executor", "aca"], {}, "ACA_POOL_MANAGEMENT_ENDPOINT"],
+    ["a missing host", ["--executor", "ssh"], {}, "--host NAME"],
     ["approval without a terminal", ["--approve"], {}, "there is no terminal here"],
-    ["a record that is not there", ["--replay", "nowhere.jsonl"], {}, "There is no record nowhere.jsonl"],
-    ["a wrong option", ["--colour"], {}, "unknown option '--colour'"],
-  ])("ends with 2 and no stack trace for %s", async (_, args, env, words) => {
+    ["a missing recording", ["--replay", "nowhere.jsonl"], {}, "There is no record nowhere.jsonl"],
+    ["an unknown option", ["--colour"], {}, "unknown option '--colour'"],
+  ])("exits with 2 and no stack trace for %s", async (_, args, env, words) => {
     const start = env === withoutDocker ? runDemoUnbundled : runDemo;
     const { exitCode, stdout, stderr } = await start(args, env);
     expect(exitCode).toBe(2);
@@ -111,7 +106,7 @@ describe("the command line", () => {
     expect(noHost.stderr).not.toContain("`host`");
   });
 
-  it("cleans up when its output's reader has gone", async () => {
+  it("cleans up when the reader of its output has gone", async () => {
     const folder = await temporaryFolder();
     const { child, outcome } = startDemo(["--executor", "local"], { TMPDIR: folder });
     child.stdout.once("data", () => child.stdout.destroy());
@@ -120,7 +115,7 @@ describe("the command line", () => {
     expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
   });
 
-  it("does not ask what the data says by itself", () => {
+  it("does not name a species in its default tasks", () => {
     for (const name of executorNames) expect(defaultTask(name)).not.toMatch(/adelie|gentoo|chinstrap/i);
   });
 });

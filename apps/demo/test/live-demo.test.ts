@@ -37,7 +37,7 @@ describe("the demo with an endpoint", () => {
     expect(second?.body.messages.at(-1)).toEqual({ role: "user", content: "42\n" });
   });
 
-  it("asks for the model that the command line names, and needs no key", async () => {
+  it("uses the model that the command line names, and needs no key", async () => {
     await using server = await startOpenAIServer([done]);
     const { exitCode } = await runDemo([...local, "Hello", "--model", "qwen3"], { OPENAI_BASE_URL: server.baseURL });
     expect(exitCode).toBe(0);
@@ -45,7 +45,7 @@ describe("the demo with an endpoint", () => {
     expect(server.requests[0]?.headers.authorization).toBeUndefined();
   });
 
-  it("keeps the key away from the code, and gives it the data", async () => {
+  it("hides the key from the code, and gives it the data", async () => {
     const program = javascript(
       "console.log('key', Object.entries(process.env).filter(([n, v]) => /OPENAI/.test(n) || /sk-demo/.test(v)));",
       "console.log(JSON.parse((await import('node:fs')).readFileSync('penguins.json', 'utf8')).length, 'penguins');",
@@ -56,7 +56,7 @@ describe("the demo with an endpoint", () => {
     expect(stdout).not.toContain(apiKey);
   });
 
-  it("says what to do when the service refuses the key, without the key", async () => {
+  it("says what to do when the service refuses the key, without showing it", async () => {
     await using server = await startOpenAIServer([{ status: 401, error: `Incorrect API key provided: ${apiKey}` }]);
     const { exitCode, stderr, stdout } = await runDemo([...local], environment(server));
     expect(exitCode).toBe(1);
@@ -80,7 +80,7 @@ describe("the demo with an endpoint", () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it("fails with the request's number when a replay goes beyond its record", async () => {
+  it("fails with the request's number when a replay goes beyond its recording", async () => {
     const file = join(await temporaryFolder(), "chat.jsonl");
     await using server = await startOpenAIServer([javascript("console.log(6 * 7);"), { status: 400, error: "no" }]);
     await runDemo([...local, "--record", file], environment(server));
@@ -90,8 +90,8 @@ describe("the demo with an endpoint", () => {
   });
 });
 
-describe("Ctrl+C", () => {
-  it("ends the running code and the demo", async () => {
+describe("a signal", () => {
+  it("stops the running code and the demo", async () => {
     const folder = await temporaryFolder();
     const pidFile = join(folder, "pid");
     const program = javascript(
@@ -110,7 +110,7 @@ describe("Ctrl+C", () => {
     expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
   });
 
-  it("ends the waiting for a model", async () => {
+  it("stops the wait for a model", async () => {
     await using server = await startOpenAIServer([{ delayMs: Infinity }]);
     const { child, outcome } = startDemo([...local], environment(server));
     await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(1);

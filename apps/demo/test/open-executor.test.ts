@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openExecutor } from "../src/open-executor.ts";
 
 describe("openExecutor", () => {
-  it("returns a running executor, and ends it", async () => {
+  it("returns a running executor that can be disposed of twice", async () => {
     const warning = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     onTestFinished(() => warning.mockRestore());
     const open = await openExecutor("local", { output: "plots" }, new AbortController().signal);
@@ -14,7 +14,7 @@ describe("openExecutor", () => {
     await open[Symbol.asyncDispose]();
   });
 
-  it("gives up a start that is interrupted", needs("jupyter"), async () => {
+  it("stops a start that is aborted", needs("jupyter"), async () => {
     const controller = new AbortController();
     const opening = openExecutor("jupyter", { output: "plots" }, controller.signal);
     setTimeout(() => controller.abort(new Error("enough")), 100);

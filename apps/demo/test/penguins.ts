@@ -14,7 +14,7 @@ export interface Difference {
   readonly percent: number;
 }
 
-/** The differences of all species, the largest percentage first: the answer to the demo's question, by another way. */
+/** The differences of all species, the largest percentage first: the answer to the demo's question, computed in another way. */
 export function differences(): Difference[] {
   const penguins = JSON.parse(readFileSync(dataFile, "utf8")) as Penguin[];
   const totals = new Map<string, { males: number; maleGrams: number; females: number; femaleGrams: number }>();

@@ -16,7 +16,7 @@ describe("the demo's task is solved", () => {
     expectSolved(outcome, failure);
   });
 
-  it("in a session of Azure's, as the emulator has them", needs("python3"), async () => {
+  it("in an emulated Azure session", needs("python3"), async () => {
     await using emulator = await startAcaEmulator();
     const env = { ACA_POOL_MANAGEMENT_ENDPOINT: emulator.endpoint, ACA_TOKEN: emulator.token() };
     const outcome = await runDemo(["--executor", "aca"], env);
@@ -27,7 +27,7 @@ describe("the demo's task is solved", () => {
 
   it("on another host", needs("ssh", "python3"), async () => {
     await using server = await SshServer.start();
-    // In place of the user's own configuration, which ssh finds by the user's entry among the accounts.
+    // Replaces the user's own configuration, which ssh finds through the user's account.
     const folder = await temporaryFolder();
     const ssh = join(folder, "ssh");
     const before = process.env.PATH ?? "";
@@ -39,13 +39,13 @@ describe("the demo's task is solved", () => {
   });
 });
 
-describe("the Pythons that --executor jupyter tried", needs("docker"), () => {
+describe("the Pythons that --executor jupyter tries", needs("docker"), () => {
   const python = "/opt/no-jupyter/python3";
 
   it.each([
     ["", "there is no Python on the PATH", "Install Python 3.9 or newer"],
     ["/opt/no-jupyter:", `found: ${python} (has no jupyter_server).`, `${python} -m pip install`],
-  ])("are only those that exist, with %j before the PATH", async (before, found, remedy) => {
+  ])("are named only if they exist, with %j before the PATH", async (before, found, remedy) => {
     const folder = await temporaryFolder();
     await writeFile(
       join(folder, "python3"),

@@ -15,12 +15,12 @@ function show(isTTY: boolean): string {
 }
 
 describe("the progress of a download", () => {
-  it("is a bar", () => {
+  it("is shown as a bar", () => {
     expect(bar(0, 10_000_000)).toContain(`${".".repeat(30)} 0.0 of 10.0 MB`);
     expect(bar(5_000_000, 10_000_000)).toContain(`${"#".repeat(15)}${".".repeat(15)} 5.0 of 10.0 MB`);
   });
 
-  it("goes over all layers on a terminal, and ends its line", () => {
+  it("covers all layers on a terminal, and ends its line", () => {
     const lines = show(true).split(/[\r\n]+/);
     expect(lines[0]).toBe("Downloading the image python:3-slim, once.");
     expect(lines.slice(1).map((line) => /[\d.]+ of [\d.]+/.exec(line)?.[0])).toEqual([
@@ -32,7 +32,7 @@ describe("the progress of a download", () => {
     ]);
   });
 
-  it("is one line where there is no terminal", () => {
+  it("is a single line without a terminal", () => {
     expect(show(false)).toBe("Downloading the image python:3-slim, once.\n");
   });
 });

@@ -11,7 +11,7 @@ import { expectAnswer, expectSolved, turnsOf } from "./solved.ts";
 const noDaemon = { DOCKER_HOST: "tcp://127.0.0.1:9" };
 
 describe("the demo without a key", () => {
-  it("fails on the data at first, then solves its task in Python, and leaves nothing", needs("python3"), async () => {
+  it("fails on the data, then solves its task in Python, and leaves nothing behind", needs("python3"), async () => {
     const folder = await temporaryFolder();
     const outcome = await runDemo(["--executor", "local"], { TMPDIR: folder });
     expect(outcome.stdout).toMatch(/^The code runs on this computer, without a sandbox/);
@@ -19,25 +19,25 @@ describe("the demo without a key", () => {
     expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
   });
 
-  it("does so in JavaScript where there is no Python", async () => {
+  it("solves its task in JavaScript if there is no Python", async () => {
     const outcome = await runDemo(["--executor", "local"], { PATH: await pathWithNodeOnly() });
     expect(outcome.stdout).toContain("```javascript");
     expectSolved(outcome, "TypeError: Cannot read properties of undefined");
   });
 
-  it("runs in a container, if there is Docker, and says so first", needs("docker"), async () => {
+  it("runs in a container if there is Docker, and says so first", needs("docker"), async () => {
     const outcome = await runDemo(["--image", "fenced-test:python"]);
     expect(outcome.stdout).toMatch(/^The code runs in a Docker or Podman container\.\n/);
     expectSolved(outcome, "KeyError: None");
   });
 
-  it("runs in an OS sandbox, if there is none", needs("bubblewrap", "python3"), async () => {
+  it("runs in an OS sandbox if there is no Docker", needs("bubblewrap", "python3"), async () => {
     const outcome = await runDemo([], noDaemon);
     expect(outcome.stdout).toMatch(/^The code runs in a sandbox of the operating system\. Docker was passed over: No /);
     expectSolved(outcome, "KeyError: None");
   });
 
-  it("runs in WebAssembly, if there is nothing but Node, and leaves nothing", async () => {
+  it("runs in WebAssembly if there is only Node, and leaves nothing behind", async () => {
     const folder = await temporaryFolder();
     const outcome = await runDemo([], { ...noDaemon, PATH: await pathWithNodeOnly(), TMPDIR: folder });
     expect(outcome.stdout).toMatch(/^The code runs in an interpreter in WebAssembly\. Docker was passed over: No /);
@@ -45,7 +45,7 @@ describe("the demo without a key", () => {
     expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
   });
 
-  it("stops at the limit, and says that there is no answer", async () => {
+  it("stops at the limit of messages, and mentions --max-messages", async () => {
     const { exitCode, stdout, stderr } = await runDemo(["--executor", "local", "--max-messages", "3"]);
     expect(exitCode).toBe(1);
     expect(stdout).toContain("The limit of 3 messages is reached");
@@ -65,7 +65,7 @@ describe("the demo without a key", () => {
 });
 
 describe("the demo in a Jupyter kernel", () => {
-  it("keeps variables, and a chart that the chat names", needs("jupyter"), async () => {
+  it("keeps variables, and saves a chart that the chat names", needs("jupyter"), async () => {
     const folder = await temporaryFolder();
     const output = join(folder, "charts");
     const env = { TMPDIR: folder, PATH: `/usr/bin:${process.env.PATH ?? ""}` };
@@ -80,7 +80,7 @@ describe("the demo in a Jupyter kernel", () => {
     expect(runner[2]?.[2]).toContain(`Saved files:\n${join(output, name)}\n`);
     const picture = readFileSync(join(output, name));
     expect(picture.subarray(1, 4).toString()).toBe("PNG");
-    // Its size stands at the beginning. An empty chart of this size has some 10 kB.
+    // A PNG begins with its size. An empty chart of this size has about 10 kB.
     const [width, height] = [picture.readUInt32BE(16), picture.readUInt32BE(20)];
     expect(width).toBeGreaterThan(900);
     expect(height).toBeGreaterThan(500);
@@ -88,7 +88,7 @@ describe("the demo in a Jupyter kernel", () => {
     expect(readdirSync(folder).filter((each) => each.startsWith("fenced-"))).toEqual([]);
   });
 
-  it("says so where there is no matplotlib", needs("jupyter2"), async () => {
+  it("says that there is no chart without matplotlib", needs("jupyter2"), async () => {
     const folder = await temporaryFolder();
     const env = { VIRTUAL_ENV: dirname(dirname(jupyterPythons.jupyter2)) };
     const said = turnsOf(await runDemo(["--executor", "jupyter", "--output", join(folder, "charts")], env));

@@ -11,19 +11,19 @@ const repository = fileURLToPath(new URL("../../../", import.meta.url));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const [node, ...words] = await bundledCommand(main);
 
-/** How a demo ended, and all that it showed. */
+/** How a demo ended, and everything it printed. */
 export interface DemoOutcome {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Starts the demo as its user does, without a terminal; variables for a live model are there only if given here. */
+/** Starts the demo as its user does, without a terminal; variables for a live model are set only if given here. */
 export function startDemo(args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedDemo {
   return start([node, ...words, ...args], env);
 }
 
-/** Runs it on the modules as they are, whose imports a test can change. */
+/** Runs the demo without bundling it, so that a test can change what it imports. */
 export async function runDemoUnbundled(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -32,7 +32,7 @@ export async function runDemoUnbundled(
   return start([process.execPath, ...sources, ...args], env).outcome;
 }
 
-/** Starts it in a terminal of its own, by way of Python; what is written to `child.stdin` is typed there. */
+/** Starts the demo in a terminal of its own, opened by Python; what is written to `child.stdin` is typed there. */
 export function startDemoInTerminal(args: readonly string[]): StartedDemo {
   const program = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
   return start(["python3", "-c", program, node, ...words, ...args], { TERM: "dumb" });
@@ -53,11 +53,11 @@ export async function runDemo(args: readonly string[], env?: Readonly<Record<str
 interface InImage {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Folders of this machine, by the places where the container has them. */
+  /** Folders of this machine, each with its path in the container. */
   readonly mounts: Readonly<Record<string, string>>;
 }
 
-/** Runs the demo in a container that has Node and only what the image has besides. */
+/** Runs the demo in a container with only Node and what else the image has. */
 export async function runDemoInImage(image: string, { args, env, mounts }: InImage): Promise<DemoOutcome> {
   const folders = Object.entries({ ...mounts, [repository]: repository });
   const options = [
@@ -67,7 +67,7 @@ export async function runDemoInImage(image: string, { args, env, mounts }: InIma
   return start(["docker", "run", "--rm", "--init", ...options, image, "node", ...words, ...args], {}).outcome;
 }
 
-/** A demo under way. */
+/** A running demo. */
 export interface StartedDemo {
   readonly child: ChildProcessWithoutNullStreams;
   readonly outcome: Promise<DemoOutcome>;
@@ -82,7 +82,7 @@ async function outcomeOf(child: ChildProcessWithoutNullStreams): Promise<DemoOut
   return { exitCode, stdout, stderr };
 }
 
-/** A folder that is gone after the test. */
+/** A folder that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "fenced-demo-test-"));
   onTestFinished(() => rm(folder, { recursive: true }));

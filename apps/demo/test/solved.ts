@@ -2,18 +2,18 @@ import { expect } from "vitest";
 import { differences } from "./penguins.ts";
 import type { DemoOutcome } from "./run-demo.ts";
 
-/** What was said in a chat that worked: who, with which exit code, and what. */
+/** The turns of a chat that succeeded: speaker, exit code and text. */
 export function turnsOf({ exitCode, stdout, stderr }: DemoOutcome): string[][] {
   expect(stderr).toBe("");
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^The coder is a recording; its code runs for real\. Go live with OPENAI_API_KEY .*\n/m);
-  // What a program printed while it ran stands above the turn that tells how it ended.
+  // Live output is printed above the turn that shows how the program ended.
   const told = stdout.replaceAll(/^-+ runner \(output\) -+\n([^]*?)^(-+ runner \(exit code \d+\) -+)\n/gm, "$2\n$1");
   const turns = told.split(/^-+ (\w+)(?: \(exit code (\d+)\))? -+$/m).slice(1);
   return Array.from({ length: turns.length / 3 }, (_, index) => turns.slice(3 * index, 3 * index + 3));
 }
 
-/** What the demo promises, whatever the language and the place. */
+/** What the demo promises for every language and place. */
 export function expectSolved(outcome: DemoOutcome, failure: string): void {
   const said = turnsOf(outcome);
   expect(said.map(([who, exit]) => [who, exit])).toEqual([
@@ -30,7 +30,7 @@ export function expectSolved(outcome: DemoOutcome, failure: string): void {
   expect(said[6]?.[2]).toMatch(/Messages: 6\n[^]*"TERMINATE"/);
 }
 
-/** What the code found out, and what the coder says, must both be what the data says. */
+/** The output of the code and the answer of the coder must both agree with the data. */
 export function expectAnswer(output: string, answer: string): void {
   const all = differences();
   expect(all).toHaveLength(3);

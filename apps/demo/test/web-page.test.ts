@@ -49,7 +49,7 @@ describe("the demo's page", needs("chromium", "python3"), () => {
   const card = (page: Page, heading: RegExp) =>
     page.locator("#chat > li").filter({ has: page.getByRole("heading", { name: heading }) });
 
-  it("runs a chat, streams output, offers files, and is the same after a reload", async () => {
+  it("runs a chat, streams output, offers files, and shows the same after a reload", async () => {
     const page = await open(await startWeb());
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await card(page, /^runner output/)
@@ -85,7 +85,7 @@ describe("the demo's page", needs("chromium", "python3"), () => {
     expect(isDrawn).toBe(true);
   });
 
-  it("asks for approval, with the keyboard alone", async () => {
+  it("asks for approval, and can be used with only the keyboard", async () => {
     const page = await open(await startWeb("--approve"));
     const task = page.getByLabel("Task");
     await task.focus();
@@ -93,7 +93,7 @@ describe("the demo's page", needs("chromium", "python3"), () => {
     const question = card(page, /asks for approval/);
     await question.first().waitFor();
     expect(await page.getByRole("status").textContent()).toBe("The runner waits for your approval.");
-    // A page that comes later sees the same question.
+    // A page that is loaded later shows the same question.
     await page.reload();
     await question.first().waitFor();
     expect(await card(page, /^runner (output|exit code)/).count()).toBe(0);
@@ -121,7 +121,7 @@ describe("the demo's page", needs("chromium", "python3"), () => {
     expect(await card(page, /The chat failed/).count()).toBe(1);
   });
 
-  it("has a name for every control, and text that is dark or light enough", async () => {
+  it("names every control, has enough contrast, and fits narrow screens", async () => {
     const page = await open(await startWeb());
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await card(page, /The chat is over/).waitFor();
@@ -139,7 +139,7 @@ describe("the demo's page", needs("chromium", "python3"), () => {
 });
 
 describe("the page's server", needs("python3"), () => {
-  it("lets only its own page in", async () => {
+  it("accepts requests only from its own page", async () => {
     const url = new URL(await startWeb());
     const token = url.hash.slice(1);
     const ask = async (path: string, headers: Record<string, string>, body?: string): Promise<number> => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 
 const program = join(import.meta.dirname, "../src/check-links.ts");
 
-/** Checks a site of these pages. */
+/** Checks a site with these pages. */
 function check(pages: Readonly<Record<string, string>>) {
   const folder = mkdtempSync(join(tmpdir(), "fenced-test-"));
   try {
@@ -20,7 +20,7 @@ function check(pages: Readonly<Record<string, string>>) {
   }
 }
 
-describe("the check of links", () => {
+describe("check-links", () => {
   it("accepts targets that exist", () => {
     const { status, stdout, stderr } = check({
       "index.html": `<a href="/fenced/guide/">g</a><a href="guide/files#a%20b">f</a><a href="#top" id="top">t</a>
@@ -35,7 +35,7 @@ describe("the check of links", () => {
     expect(status).toBe(0);
   });
 
-  it("reports targets that do not exist, and resources that are loaded from elsewhere", () => {
+  it("reports missing targets, and resources that are loaded from other sites", () => {
     const { status, stderr } = check({
       "index.html": `<a href="/fenced/gone">a</a><a href="files#gone">b</a><a href="/other/">c</a><img src="gone.png">
         <a href="https://github.com/fenced/fenced/blob/main/gone.ts">d</a><script src="https://cdn.example.org/x.js"></script>`,

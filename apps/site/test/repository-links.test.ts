@@ -6,7 +6,7 @@ import { root } from "../src/repository.ts";
 
 const markdown = await createMarkdownRenderer(root, { config: (renderer) => void renderer.use(repositoryLinks) }, "/");
 
-/** Where a link in a file leads to on the site. */
+/** Where a link in a file leads on the site. */
 function linkIn(file: string, href: string): string | undefined {
   const html = markdown.render(`[x](${href})`, { path: join(root, file), relativePath: file, cleanUrls: true });
   return /href="([^"]+)"/.exec(html)?.[1];

@@ -7,7 +7,7 @@ const page = readFileSync(join(docs, "autogen-cases.md"), "utf8");
 const rows = [...page.matchAll(/^\| `(test_\w+)` +\| (?:\[(.+)\]\((.+)\)|none) +\| (.+?) +\|$/gm)];
 
 describe("the page with AutoGen's cases", () => {
-  it("names tests that are there", () => {
+  it("names only tests that exist", () => {
     const wrong = rows.filter(([, , title, file]) => {
       if (title === undefined || file === undefined) return false;
       const path = join(docs, file);

@@ -42,7 +42,7 @@ const initialMessages = [{ role: "user" as const, content: "hi", source: "user" 
 
 const inner = new RoundRobinGroupChat({ participants: [new UserProxyAgent({ name: "other" })], name: "inner" });
 const [writer, critic] = ["writer", "critic"].map((name) => new AssistantAgent({ name, modelClient }));
-if (writer === undefined || critic === undefined) throw new Error("There are two of them.");
+if (writer === undefined || critic === undefined) throw new Error("Expected two agents.");
 const graph = new DiGraphBuilder().addNode(writer).addNode(critic).addNode(inner, { activation: "any" });
 graph.addEdge(writer, critic).addConditionalEdges(critic, { no: writer, yes: inner }).setEntryPoint(writer);
 
@@ -133,7 +133,7 @@ describe.each([
   new AgentTool(new UserProxyAgent({ name: "person" }), { returnValueAsLastMessage: true }),
   new TeamTool(inner, { name: "pair", description: "Two.", returnValueAsLastMessage: false }),
 ])("$constructor.name", (component: Dumps) => {
-  it("comes back from JSON as what it was", async () => {
+  it("survives a round trip through JSON", async () => {
     const model = component.dumpComponent();
     const loaded = await load<Dumps>(model);
     expect(loaded.constructor).toBe(component.constructor);
@@ -141,14 +141,14 @@ describe.each([
     expect(throughJson(model)).toEqual(model);
   });
 
-  it("rejects a setting that it does not know", async () => {
+  it("rejects an unknown setting", async () => {
     const model = component.dumpComponent();
     await expect(load({ ...model, config: { ...model.config, colour: "red" } })).rejects.toThrow(/colour/);
   });
 });
 
 describe("loadComponent", () => {
-  it("makes a team that works", async () => {
+  it("loads a team that runs", async () => {
     const analyst = new CodeExecutorAgent({ name: "analyst", codeExecutor, modelClient });
     const team = await load<RoundRobinGroupChat>(
       new RoundRobinGroupChat({ participants: [analyst], maxTurns: 1 }).dumpComponent(),
@@ -157,7 +157,7 @@ describe("loadComponent", () => {
     expect(messages.at(-1)).toMatchObject({ content: "Seven." });
   });
 
-  it("gives loaded agents their executors to stop, and those of their tools", async () => {
+  it("makes loaded agents stop their executors and those of their tools", async () => {
     const stop = vi.spyOn(ScriptedExecutor.prototype, "stop");
     const tools = [new CodeExecutorTool(codeExecutor)];
     const participants = [
@@ -172,7 +172,7 @@ describe("loadComponent", () => {
 });
 
 describe("a loaded component", () => {
-  it("ends all that it owns, even if one of them fails", async () => {
+  it("stops every executor that it owns, even if one fails to stop", async () => {
     const stop = vi.spyOn(ScriptedExecutor.prototype, "stop").mockRejectedValueOnce(new Error("stuck"));
     const tools = ["one", "two"].map((name) => new CodeExecutorTool(codeExecutor, { name }));
     const participants = [
@@ -186,8 +186,8 @@ describe("a loaded component", () => {
   });
 });
 
-describe("what cannot be dumped", () => {
-  it("is an error that names it", () => {
+describe("dumpComponent", () => {
+  it("rejects tools, conditions, selectors and edges that hold functions", () => {
     const add = tool({ name: "add", description: "", parameters: z.object({}), execute: () => 1 });
     const helper = new AssistantAgent({ name: "helper", modelClient, tools: [add] });
     expect(() => helper.dumpComponent()).toThrow(/The tool "add" cannot be dumped/);

@@ -52,7 +52,7 @@ interface UntypedAgent {
 
 type Constructor = new (...parameters: never[]) => unknown;
 
-/** Calls as JavaScript does: nothing is checked before. */
+/** Calls a constructor without type checks, as JavaScript does. */
 function make(Class: Constructor, ...parameters: readonly unknown[]): unknown {
   return Reflect.construct(Class, parameters);
 }
@@ -98,7 +98,7 @@ describe("options in JavaScript", () => {
     [TokenLimitedChatCompletionContext, [{ tokenLimit: 5, countTokens: 4 }], '"countTokens" is 4.'],
     [CodeExecutorTool, [codeExecutor, { nme: "x" }], 'Did you mean "name"?'],
     [CodeExecutorTool, [{}], '"codeExecutor" is an object. It must be a code executor.'],
-  ])("%o refuses %j", (Class, parameters, message) => {
+  ])("%o rejects %j", (Class, parameters, message) => {
     expect(() => make(Class, ...parameters)).toThrow(InvalidInputError);
     expect(() => make(Class, ...parameters)).toThrow(message);
   });
@@ -152,7 +152,7 @@ describe("options in JavaScript", () => {
     expect(modelClient.requests).toEqual([]);
   });
 
-  it("are checked by a task's message", async () => {
+  it("are checked in the messages of a task", async () => {
     const team = new RoundRobinGroupChat({ participants: [person] });
     for (const task of [{ ...hello, metdata: {} }, [{ ...hello, metdata: {} }]]) {
       await expect(team.run({ task })).rejects.toThrow('Did you mean "metadata"?');
@@ -166,7 +166,7 @@ describe("options in JavaScript", () => {
     expect(await context.getMessages()).toEqual([]);
   });
 
-  it("are checked by runs and by the console as well", async () => {
+  it("are checked by runs and by renderToConsole", async () => {
     const run = (options: object) => new RoundRobinGroupChat({ participants: [person] }).run(options);
     await expect(run({ tsk: "go" })).rejects.toThrow('runStream: unknown option "tsk". Did you mean "task"?');
     await expect(run({ signal: "stop" })).rejects.toThrow('"signal" is not valid. It must be an AbortSignal.');

@@ -26,7 +26,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe("agents and programs that really run", needs("python3"), () => {
+describe("agents with a real executor", needs("python3"), () => {
   let codeExecutor: LocalCommandLineCodeExecutor;
 
   beforeAll(async () => {
@@ -38,7 +38,7 @@ describe("agents and programs that really run", needs("python3"), () => {
     await codeExecutor.stop();
   });
 
-  it("let a coder correct itself", async () => {
+  it("correct code that failed", async () => {
     const modelClient = new ScriptedModel([
       python("print({'a': 1}['b'])"),
       `${python("print({'a': 1}['a'])")}\nTERMINATE`,

@@ -22,7 +22,7 @@ function localExecutor(options: ConstructorParameters<typeof LocalCommandLineCod
   return executor;
 }
 
-/** Has the model call the tool with some code; what the tool gave, and what the model was told. */
+/** Has the model call the tool with some code; returns the tool's output and what the model was told. */
 async function runCode(code: string, options: CodeExecutionToolOptions = {}, executor = localExecutor()) {
   await using server = await startOpenAIServer([callWith(code), { text: "done" }]);
   const tools = { execute_code: codeExecutionTool(executor, options) };
@@ -63,13 +63,13 @@ describe("generateText", needs("python3"), () => {
     expect(told).toBe("8\n");
   });
 
-  it("says how a program failed", async () => {
+  it("tells the model how a program failed", async () => {
     const { output, told } = await runCode("print('so far', flush=True); raise SystemExit(3)");
     expect(told).toBe("The code failed with exit code 3. Its output:\nso far\n");
     expect(output).toMatchObject({ exitCode: 3, output: "so far\n" });
   });
 
-  it("ends code that takes too long, and cuts output that is too long", async () => {
+  it("kills code after timeoutMs, and cuts output to maxOutputCharacters", async () => {
     const code = "print('x' * 5000, flush=True)\nimport time\ntime.sleep(600)";
     const { output, told } = await runCode(code, { timeoutMs: 6000, maxOutputCharacters: 100 });
     expect(output).toMatchObject({ exitCode: 124, timedOut: true, truncated: true });
@@ -78,7 +78,7 @@ describe("generateText", needs("python3"), () => {
     );
   });
 
-  it("offers the languages that are wanted, by any of their names", async () => {
+  it("offers only the given languages, by any of their names", async () => {
     const { offered, told } = await runCode("print(1)", { languages: ["py"], description: "Computes." });
     expect(offered).toMatchObject({
       description: "Computes.",
@@ -132,7 +132,7 @@ describe("generateText", needs("python3"), () => {
 });
 
 describe("streamText", needs("python3"), () => {
-  it("shows what is printed while the code runs", async () => {
+  it("shows output while the code runs", async () => {
     const directory = await temporaryDirectory();
     const code =
       "import os, time\nprint('one', flush=True)\nwhile not os.path.exists('go'): time.sleep(.02)\nprint('two')";
@@ -147,13 +147,13 @@ describe("streamText", needs("python3"), () => {
       else if (part.preliminary !== true) finished.push(part.output.output);
       writeFileSync(join(directory, "go"), "");
     }
-    // Python may write the end of the line by itself.
+    // Python may write the line end separately.
     expect(running[0]).toMatch(/^one\n?$/);
     expect(finished).toEqual(["one\ntwo\n"]);
     expect(toolMessage(server)).toBe("one\ntwo\n");
   });
 
-  it("bounds what it shows", async () => {
+  it("shows at most maxProgressCharacters", async () => {
     const code = "import os, time\nprint('x' * 100000 + 'end', flush=True)\ntime.sleep(.5)";
     await using server = await startOpenAIServer([callWith(code), { text: "done" }]);
     const tools = {
@@ -169,7 +169,7 @@ describe("streamText", needs("python3"), () => {
     expect(running.at(-1)).toBe("…xxxxxxend\n");
   });
 
-  it("kills what runs when it is aborted", async () => {
+  it("kills running code when it is aborted", async () => {
     const code = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)";
     await using server = await startOpenAIServer([callWith(code)]);
     const executor = localExecutor();
@@ -190,7 +190,7 @@ describe("streamText", needs("python3"), () => {
 });
 
 describe("codeExecutionTool", () => {
-  it("refuses what makes no sense", () => {
+  it("rejects invalid options", () => {
     const executor = localExecutor();
     expect(() => codeExecutionTool(executor, { maxImages: -1 })).toThrow(InvalidInputError);
     expect(() => codeExecutionTool(executor, { maxOutputCharacters: 1.5 })).toThrow(/"maxOutputCharacters" is 1.5/);

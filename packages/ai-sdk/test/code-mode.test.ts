@@ -22,7 +22,7 @@ function localExecutor(options: ConstructorParameters<typeof LocalCommandLineCod
 }
 
 describe("tools that code calls", needs("python3"), () => {
-  it("run with the call's options, and the model is told their signatures and what the code prints", async () => {
+  it("run with the call's options, and the model gets their signatures and the code's output", async () => {
     const seen: { readonly toolCallId: string; readonly messages: unknown; readonly abortSignal?: unknown }[] = [];
     const tools = {
       "get-weather": tool({
@@ -81,7 +81,7 @@ for wrong in (lambda: get_weather(city=1), fail):
     expect(seen[0]?.toolCallId).toMatch(/^[\da-f-]{36}$/);
   });
 
-  it("wait for live approval, which the stream shows, and which knows what needsApproval says", async () => {
+  it("wait for live approval, which is shown in the stream and gets the result of needsApproval", async () => {
     const deleted: number[] = [];
     const remove = tool({
       inputSchema: z.object({ id: z.int() }),
@@ -153,7 +153,7 @@ except HostFunctionError as error:
 });
 
 describe("codeExecutionTool with tools", () => {
-  it("refuses tools that its code cannot call", () => {
+  it("rejects tools that its code cannot call", () => {
     const inputSchema = z.object({});
     const execute = () => 1;
     const make =
@@ -171,7 +171,7 @@ describe("codeExecutionTool with tools", () => {
 });
 
 describe("a network policy", needs("docker"), () => {
-  it("has its refusals in the result", async () => {
+  it("reports its refusals in the result", async () => {
     const executor = new DockerCommandLineCodeExecutor({
       image: "fenced-test:python",
       pull: "never",

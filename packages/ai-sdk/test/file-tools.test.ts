@@ -20,7 +20,7 @@ async function call(name: keyof typeof tools, input: Input): Promise<unknown> {
 }
 
 describe("fileTools", () => {
-  it("let a model write, read and list files, and tell it what is wrong", async () => {
+  it("let a model write, read and list files, and report errors to it", async () => {
     const calls = [
       { id: "1", name: "write_file", arguments: JSON.stringify({ path: "in/a.txt", content: "grüße" }) },
       { id: "2", name: "read_file", arguments: JSON.stringify({ path: "in/a.txt" }) },
@@ -48,7 +48,7 @@ describe("fileTools", () => {
     expect(toolMessage(server, 4)).toMatch(/in\/b\.txt/);
   });
 
-  it("read a long file in parts that end between characters", async () => {
+  it("read a long file in parts without splitting characters", async () => {
     const content = "äöü€😀".repeat(7);
     await executor.files.write("long.txt", content);
     let text = "";
@@ -62,7 +62,7 @@ describe("fileTools", () => {
     expect(text).toBe(content);
   });
 
-  it("refuse files that are not text, too long, missing or outside the workspace", async () => {
+  it("reject files that are not text, too long, missing or outside the workspace", async () => {
     await executor.files.write("bytes", Uint8Array.of(1, 0, 2));
     await executor.files.write("latin", Uint8Array.of(0x66, 0xfc, 0x72));
     const refused: [keyof typeof tools, Input, { isInstance(value: unknown): boolean }][] = [

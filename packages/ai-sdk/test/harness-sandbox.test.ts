@@ -39,13 +39,13 @@ describe("HarnessAgent", () => {
 
     const second = await agent.createSession({ sessionId: "one", resumeFrom });
     expect((await agent.generate({ session: second, prompt: "cat file.txt" })).text).toBe("kept\n");
-    // The recipe of the harness ran once.
+    // The set-up of the harness ran only once.
     expect(await readFile(join(root, "one", ".harness", "log"), "utf8")).toBe("set up\n");
     await second.destroy();
     expect(destroyed).toEqual(["one"]);
   });
 
-  it("works in a container, whose ports and network it controls", needs("docker"), async () => {
+  it("works in a container and controls its ports and network", needs("docker"), async () => {
     const port = await playHost();
     const sandbox = harnessSandbox({
       createExecutor: ({ allow }) =>
@@ -80,7 +80,7 @@ describe("HarnessAgent", () => {
 });
 
 describe("harnessSandbox", () => {
-  it("refuses what it cannot do", async () => {
+  it("rejects invalid ids, unsupported calls, failed set-ups and aborted sessions", async () => {
     const provider = harnessSandbox({ createExecutor: () => new LocalCommandLineCodeExecutor() });
     for (const sessionId of ["../x", "-x", "", "a b"]) {
       await expect(provider.createSession({ sessionId })).rejects.toThrow(InvalidInputError);

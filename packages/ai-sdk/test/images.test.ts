@@ -17,7 +17,7 @@ function pictureExecutor(): PictureExecutor {
 }
 
 describe("images", () => {
-  it("reach a model as images, as many as are wanted", async () => {
+  it("reach the model as images, up to maxImages", async () => {
     const input = { language: "draw", code: "one\ntwo\nthree" };
     await using server = await startAnthropicServer([
       [{ type: "tool_use", id: "call-1", name: "execute_code", input }],
@@ -36,7 +36,7 @@ describe("images", () => {
     expect(steps[0]?.toolResults[0]?.output).toMatchObject({ images: [shown, shown] });
   });
 
-  it("are in the result but not sent if the model cannot take them", async () => {
+  it("are in the result but not sent if imagesToModel is false", async () => {
     await using server = await startOpenAIServer([callWith("one", "draw"), { text: "done" }]);
     const tools = { execute_code: codeExecutionTool(pictureExecutor(), { imagesToModel: false }) };
     const { steps } = await generateText({ model: modelOf(server), tools, stopWhen, prompt: "Draw." });
@@ -44,7 +44,7 @@ describe("images", () => {
     expect(steps[0]?.toolResults[0]?.output).toMatchObject({ images: [{ data }] });
   });
 
-  it("too large ones are left out", async () => {
+  it("are left out if they are too large", async () => {
     await using server = await startOpenAIServer([callWith("one", "draw"), { text: "done" }]);
     const tools = { execute_code: codeExecutionTool(pictureExecutor(), { maxImageBytes: pixel.length - 1 }) };
     await generateText({ model: modelOf(server), tools, stopWhen, prompt: "Draw." });
@@ -53,7 +53,7 @@ describe("images", () => {
 });
 
 describe("a stored chat", () => {
-  it("tells the model what a call came to, or that it was cut off", async () => {
+  it("tells the model that a call did not finish", async () => {
     const tools = { execute_code: codeExecutionTool(pictureExecutor()) };
     const part = { type: "tool-execute_code", toolCallId: "1", state: "output-available", input: {} } as const;
     const messages = await convertToModelMessages(

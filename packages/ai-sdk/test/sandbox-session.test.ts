@@ -23,7 +23,7 @@ const bytesOf = async (stream: ReadableStream<Uint8Array> | null): Promise<Buffe
 const streamOf = (...pieces: Uint8Array[]) => ReadableStream.from(pieces);
 
 describe("commands", () => {
-  it("run in the workspace or elsewhere, with variables, to their end", async () => {
+  it("run in a working directory with variables, and return their exit code", async () => {
     await sandbox.writeTextFile({ path: "in here/a.txt", content: "text" });
     expect(
       await sandbox.run({
@@ -53,7 +53,7 @@ describe("commands", () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  it("are killed by an abort, with its reason", async () => {
+  it("are killed by an abort, and reject with its reason", async () => {
     const controller = new AbortController();
     const spawned = await sandbox.spawn({ command: "sleep 600", abortSignal: controller.signal });
     const ran = sandbox.run({ command: "sleep 600", abortSignal: controller.signal });
@@ -65,7 +65,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("read what is written to them while they run", async () => {
+  it("read their standard input while they run", async () => {
     const started = await sandbox.spawn({ command: 'read -r line; echo "<$line>"; cat; exit 4', stdin: true });
     const writer = started.stdin.getWriter();
     const reader = started.stdout.pipeThrough(new TextDecoderStream()).getReader();
@@ -102,14 +102,14 @@ describe("files", () => {
     expect((await executor.files.list()).filter(({ path }) => path.includes("part"))).toEqual([]);
   });
 
-  it("keep their mode, and a write through a link reaches what it leads to", async () => {
+  it("keep their mode, and are written through links", async () => {
     await sandbox.writeTextFile({ path: "run.sh", content: "echo one" });
     await sandbox.run({ command: "chmod +x run.sh; ln -s run.sh link" });
     await sandbox.writeTextFile({ path: "link", content: "#!/bin/sh\necho two" });
     expect(await sandbox.run({ command: "./run.sh" })).toMatchObject({ stdout: "two\n" });
   });
 
-  it("that do not exist are null, and other file types are refused", async () => {
+  it("are null if they do not exist, and other file types are rejected", async () => {
     const path = "nothing/here";
     expect(await sandbox.readFile({ path })).toBeNull();
     expect(await sandbox.readTextFile({ path })).toBeNull();
@@ -131,7 +131,7 @@ describe("files", () => {
     }
   });
 
-  it("and directories can be looked at, listed and deleted", async () => {
+  it("and directories can be examined and listed, and a link deleted without its target", async () => {
     await sandbox.run({
       command: "mkdir -p look/inner; cd look; printf 1234 > 'a\nb'; ln -s inner link; mkfifo pipe; touch .hidden",
     });
@@ -152,7 +152,7 @@ describe("files", () => {
     expect(await sandbox.stat({ path: "look/inner" })).not.toBeNull();
   });
 
-  it("leave nothing behind if their content breaks off", async () => {
+  it("leave nothing behind if the stream of their content fails", async () => {
     const content = new ReadableStream<Uint8Array>({
       start(controller) {
         controller.enqueue(new Uint8Array(3_000_000));
@@ -169,7 +169,7 @@ describe("files", () => {
 });
 
 describe("the AI SDK's tools", () => {
-  it("run in it: Anthropic's bash, and one that reads files", async () => {
+  it("run in the sandbox: Anthropic's bash, and one that reads files", async () => {
     await using server = await startAnthropicServer([
       [{ type: "tool_use", id: "1", name: "bash", input: { command: "echo hi > made.txt; echo done" } }],
       [{ type: "tool_use", id: "2", name: "read", input: { path: "made.txt" } }],
@@ -196,7 +196,7 @@ describe("the AI SDK's tools", () => {
 });
 
 describe("other executors", () => {
-  it("without programs beside blocks are refused, as are wrong options", () => {
+  it("are rejected if they cannot start programs, as are invalid options", () => {
     const refused = [
       () => sandboxSession(new PictureExecutor({})),
       () => sandboxSession(executor, { maxOutputBytes: -1 }),
@@ -205,7 +205,7 @@ describe("other executors", () => {
     for (const call of refused) expect(call).toThrow(InvalidInputError);
   });
 
-  it("in containers work alike", needs("docker"), async () => {
+  it("work the same in containers", needs("docker"), async () => {
     await using container = new DockerCommandLineCodeExecutor({ image: "fenced-test:python", network: "none" });
     const inside = sandboxSession(container);
     await inside.writeTextFile({ path: "/tmp/outside/of.txt", content: "in the container" });

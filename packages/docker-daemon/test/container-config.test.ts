@@ -16,12 +16,12 @@ describe("limits", () => {
     expect(memoryLimit({ hardened: false, memoryBytes: 8_000_000 })).toBe(8_000_000);
   });
 
-  it("leave half of the memory to programs where /tmp is in memory", () => {
+  it("leave half of the memory to programs if /tmp is in memory", () => {
     const { Tmpfs: tmpfs } = limitsConfig({ readOnlyRootFilesystem: true, memoryBytes: 100_000_000 });
     expect(tmpfs).toEqual({ "/tmp": "rw,exec,nosuid,nodev,mode=1777,size=50000000" });
   });
 
-  it.each([{ memoryBytes: 1 }, { cpus: 0 }, { pidsLimit: 2 }])("that make no sense are refused: %j", (limits) => {
+  it.each([{ memoryBytes: 1 }, { cpus: 0 }, { pidsLimit: 2 }])("are rejected if they are invalid: %j", (limits) => {
     expect(() => checkOptions(optionsSchema(containerLimits), limits, "test")).toThrow(InvalidInputError);
   });
 });
@@ -31,11 +31,11 @@ describe("a connection", () => {
     ["unix:///run/docker.sock", { kind: "socket", path: "/run/docker.sock" }],
     ["tcp://[::1]", { kind: "tcp", host: "::1", port: 2375 }],
     ["https://build:9999", { kind: "tls", host: "build", port: 9999, verify: true }],
-  ])("%s is read", (address, transport) => {
+  ])("to %s is parsed", (address, transport) => {
     expect(readConnection(address)).toEqual(transport);
   });
 
-  it.each(["ftp://host", "tcp://", "ssh://user:secret@host"])("%s is refused", (address) => {
+  it.each(["ftp://host", "tcp://", "ssh://user:secret@host"])("to %s is rejected", (address) => {
     expect(() => readConnection(address)).toThrow(InvalidInputError);
   });
 });

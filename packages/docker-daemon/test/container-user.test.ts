@@ -6,9 +6,9 @@ import { needs } from "@fenced/test-support";
 import { expect, it } from "vitest";
 import { findDaemon, isRootless } from "../src/index.ts";
 
-// Up to Node 22, what a synchronous stat of a socket leaves behind makes the next look-up of a linked package, as pnpm has them,
-// give the link itself, beside which its dependencies are not (nodejs/node#51142).
-it("looking at the daemon's socket leaves imports through links alone", needs("docker"), async () => {
+// Up to Node 22, after a synchronous stat of a socket, the next look-up of a package that is a link, as pnpm installs them,
+// returns the link itself, next to which its dependencies are missing (nodejs/node#51142).
+it("inspecting the daemon's socket does not break imports through links", needs("docker"), async () => {
   const directory = await realpath(await mkdtemp(join(tmpdir(), "fenced-test-")));
   const daemon = await findDaemon(undefined);
   try {

@@ -17,7 +17,7 @@ async function temporary(): Promise<string> {
   return directory;
 }
 
-/** Node takes proxies from the environment since these versions. */
+/** Node reads proxies from the environment since these versions. */
 function nodeFetches(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   return major > 22 || (major === 22 && minor >= 21);
@@ -33,7 +33,7 @@ const programs: Record<string, readonly [string, ...string[]]> = {
 const missing = new Set([...(hasRequests ? [] : ["requests"]), ...(nodeFetches() ? [] : ["fetch"])]);
 
 test.each(Object.keys(programs).filter((name) => !missing.has(name)))(
-  "%s reaches what is listed, and shows why it does not reach the rest",
+  "%s reaches listed hosts, and shows why it does not reach others",
   async (name) => {
     const [program, ...args] = programs[name] ?? [""];
     const port = await playHost();
@@ -47,13 +47,13 @@ test.each(Object.keys(programs).filter((name) => !missing.has(name)))(
     expect(tunnel.output).toContain("403");
     const words = "evil.example is not in this executor's network policy";
     expect(proxy.decisions.filter(({ allowed }) => !allowed).map(({ reason }) => reason)).toContain(words);
-    // urllib says it by its exception, the others show the answer.
+    // urllib shows the reason in its exception, the others in the answer.
     expect(`${plain.output}${tunnel.output}`).toContain(words);
   },
 );
 
 describe("package managers", needs("openssl", "python3"), () => {
-  test("pip installs from an index through the proxy, and from nowhere else", async () => {
+  test("pip installs only from a listed index through the proxy", async () => {
     const directory = await temporary();
     const wheel = "tiny-1.0-py3-none-any.whl";
     const make = `
@@ -96,7 +96,7 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     expect(refused.output).toContain("evil.example is not in this executor's network policy");
   }, 60_000);
 
-  test("npm installs from a registry through the proxy, and from nowhere else", async () => {
+  test("npm installs only from a listed registry through the proxy", async () => {
     const directory = await temporary();
     await mkdir(path.join(directory, "package"));
     await writeFile(path.join(directory, "package/package.json"), '{"name":"tiny","version":"1.0.0"}');

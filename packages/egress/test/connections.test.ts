@@ -14,13 +14,13 @@ async function tunnel(proxy: TestProxy, host: string): Promise<Socket> {
   const [answer] = (await once(socket, "data")) as [Buffer];
   expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
   socket.pause();
-  // The host may already have spoken.
+  // The host may have sent something already.
   const rest = answer.subarray(answer.indexOf("\r\n\r\n") + 4);
   if (rest.length > 0) socket.unshift(rest);
   return socket;
 }
 
-test("500 connections work side by side, and one more is refused at once", { timeout: 120_000 }, async () => {
+test("500 connections work in parallel, and one more is refused at once", { timeout: 120_000 }, async () => {
   const port = await playTcp((socket) => void socket.pipe(socket));
   const proxy = await startProxy({ allow: ["many.example", "127.0.0.1"] });
   const sockets = await Promise.all(Array.from({ length: 500 }, () => tunnel(proxy, `many.example:${port}`)));
@@ -37,7 +37,7 @@ test("500 connections work side by side, and one more is refused at once", { tim
   expect(await exchange(proxy, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 /);
 });
 
-test("a side that has ended still hears the other", async () => {
+test("a side that has ended its stream still receives from the other", async () => {
   const port = await playTcp((socket) => {
     let heard = "";
     socket.on("data", (chunk: Buffer) => (heard += chunk.toString()));
@@ -86,7 +86,7 @@ test("a reset of one side reaches the other", async () => {
   await expect.poll(() => proxy.proxy.connections).toBe(0);
 });
 
-test("a client that does not read stops the host, and costs no memory", async () => {
+test("a client that does not read pauses the host", async () => {
   let sent = 0;
   const port = await playTcp((socket) => {
     socket.resume();
@@ -114,12 +114,12 @@ test("a client that does not read stops the host, and costs no memory", async ()
       { interval: 300, timeout: 20_000 },
     )
     .toBe(true);
-  // What the kernel's buffers hold, and no more.
+  // No more than the kernel's buffers hold.
   expect(sent).toBeLessThan(64_000_000);
   socket.destroy();
 });
 
-test("a tunnel in which nothing moves is torn down", async () => {
+test("an idle tunnel is closed", async () => {
   const port = await playTcp((socket) => void socket.resume());
   const proxy = await startProxy({ allow: ["quiet.example", "127.0.0.1"], idleTimeoutMs: 300 });
   const socket = await tunnel(proxy, `quiet.example:${port}`);
@@ -127,7 +127,7 @@ test("a tunnel in which nothing moves is torn down", async () => {
   await expect.poll(() => proxy.proxy.connections).toBe(0);
 });
 
-test("closing ends every connection, and nothing is taken after it", async () => {
+test("close() ends every connection, and no new ones are accepted", async () => {
   const port = await playTcp((socket) => void socket.resume());
   const proxy = await startProxy({ allow: ["open.example", "127.0.0.1"] });
   const socket = await tunnel(proxy, `open.example:${port}`);
@@ -138,7 +138,7 @@ test("closing ends every connection, and nothing is taken after it", async () =>
   await proxy.proxy.close();
 });
 
-test("it listens on a Unix socket, for its owner alone", async () => {
+test("it listens on a Unix socket that only its owner can use", async () => {
   const port = await playHost();
   const directory = await mkdtemp(path.join(tmpdir(), "egress-"));
   await chmod(directory, 0o700);
@@ -155,7 +155,7 @@ test("it listens on a Unix socket, for its owner alone", async () => {
   expect(await everything(socket)).toContain("host of socket.example");
 });
 
-test("a listener that throws breaks no connection", async () => {
+test("an onRequest that throws does not break the connection", async () => {
   const port = await playHost();
   await using proxy = new EgressProxy({
     allow: ["127.0.0.1"],
@@ -186,7 +186,7 @@ test.each([
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "x y", value: () => "1" }] }, "name of a header"],
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "Host", value: () => "1" }] }, "how the message is sent"],
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "x", value: "secret" }] }, "must be a function"],
-])("wrong options are refused with what to do: %j", (options, words) => {
+])("invalid options are rejected with what to do: %j", (options, words) => {
   const make = (): EgressProxy => new EgressProxy(options as ConstructorParameters<typeof EgressProxy>[0]);
   expect(make).toThrow(words);
   expect(make).not.toThrow("secret");

@@ -31,7 +31,7 @@ async function start(
   return { proxy, port, requests };
 }
 
-/** A connection through the proxy that trusts nothing but the proxy's authority. */
+/** A connection through the proxy that trusts only the proxy's authority. */
 async function open(proxy: TestProxy, port: number): Promise<TLSSocket> {
   const socket = await proxy.connect();
   socket.write(`CONNECT api.example:${port} HTTP/1.1\r\nHost: api.example:${port}\r\n\r\n`);
@@ -52,7 +52,7 @@ const request = (path_: string, headers = "", method = "GET"): string =>
   `${method} ${path_} HTTP/1.1\r\nHost: other.example\r\n${headers}Connection: close\r\n\r\n`;
 
 describe("credentials", needs("openssl"), () => {
-  test("the header is added, and the program's own of that name is dropped", async () => {
+  test("the header is added, and replaces the program's own headers of that name", async () => {
     const { proxy, port, requests } = await start();
     const socket = await open(proxy, port);
     expect(socket.alpnProtocol).toBe("http/1.1");
@@ -71,7 +71,7 @@ describe("credentials", needs("openssl"), () => {
     ]);
   });
 
-  test("the program cannot take the header off on the way, nor have it echoed by TRACE", async () => {
+  test("the program cannot remove the header with Connection, nor have it echoed by TRACE", async () => {
     const { proxy, port, requests } = await start();
     const named = await open(proxy, port);
     named.write(request("/", "Connection: authorization\r\n"));
@@ -94,7 +94,7 @@ describe("credentials", needs("openssl"), () => {
   });
 
   test.each(["https://evil.example/", "http://api.example/", "evil"])(
-    "within the connection no other host is named: %s",
+    "a request in the connection cannot name another origin: %s",
     async (target) => {
       const { proxy, port, requests } = await start();
       const socket = await open(proxy, port);
@@ -105,7 +105,7 @@ describe("credentials", needs("openssl"), () => {
     },
   );
 
-  test("a value is asked for anew with each request, and may be a promise", async () => {
+  test("the value is read again for each request, and may be a promise", async () => {
     let count = 0;
     const { proxy, port, requests } = await start({ value: () => Promise.resolve(`token ${(count += 1)}`) });
     for (const _ of [1, 2]) {
@@ -118,9 +118,9 @@ describe("credentials", needs("openssl"), () => {
 
   test.each([
     ["throws", () => Promise.reject(new Error(`broken ${secret}`))],
-    ["is no header", () => `${secret}\r\nX-More: 1`],
-    ["never comes", () => new Promise<string>(() => {})],
-  ])("a value that %s ends the request, and is not shown", async (_, value) => {
+    ["is not a valid header", () => `${secret}\r\nX-More: 1`],
+    ["never resolves", () => new Promise<string>(() => {})],
+  ])("a value that %s fails the request, and is not shown", async (_, value) => {
     const { proxy, port, requests } = await start({ value }, { connectTimeoutMs: 1000 });
     const socket = await open(proxy, port);
     socket.write(request("/"));
@@ -130,7 +130,7 @@ describe("credentials", needs("openssl"), () => {
     expect(requests).toEqual([]);
   });
 
-  test("a client that leaves while its host is still greeting leaves no connection behind", async () => {
+  test("a client that leaves during the TLS handshake with the host leaves no connection behind", async () => {
     const requests: IncomingMessage[] = [];
     const { port: hostPort, ca } = await playTlsHost("api.example", (incoming) => void requests.push(incoming));
     let upstream: Socket | undefined;
@@ -142,7 +142,7 @@ describe("credentials", needs("openssl"), () => {
     const arrived = await vi.waitUntil(() => upstream);
     client.destroy();
     await vi.waitUntil(() => proxy.proxy.connections === 0);
-    // Only now does the host answer, as slow ones do.
+    // The host answers only now, as a slow one would.
     const host = connect(hostPort, "127.0.0.1");
     onTestFinished(() => void host.destroy());
     const closed = once(arrived, "close");
@@ -151,7 +151,7 @@ describe("credentials", needs("openssl"), () => {
     expect(requests).toEqual([]);
   });
 
-  test("a host that cannot show its certificate gets no credential", async () => {
+  test("a host with an untrusted certificate gets no credential", async () => {
     const { ca: wrong } = await playTlsHost("api.example", () => {});
     const { proxy, port, requests } = await start({ ca: wrong });
     const socket = await open(proxy, port);
@@ -180,7 +180,7 @@ describe("credentials", needs("openssl"), () => {
     expect(requests).toEqual([]);
   });
 
-  test("other hosts are not read: their TLS ends at them", async () => {
+  test("the TLS of other hosts is passed through unread", async () => {
     const { port, ca } = await playTlsHost("other.example", (_, response) => void response.end("untouched"));
     const proxy = await startProxy({ allow: ["other.example", "127.0.0.1"] });
     expect(await proxy.proxy.certificate()).toBeUndefined();
@@ -196,7 +196,7 @@ describe("credentials", needs("openssl"), () => {
     ["curl", "url"],
     ["curl", "socksUrl"],
     ["python3", "url"],
-  ] as const)("%s trusts the authority by a file, over %s", async (program, way) => {
+  ] as const)("%s trusts the authority from a file, over %s", async (program, way) => {
     const { proxy, port, requests } = await start();
     const directory = await mkdtemp(path.join(tmpdir(), "egress-ca-"));
     onTestFinished(() => rm(directory, { recursive: true }));

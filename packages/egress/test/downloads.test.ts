@@ -10,7 +10,7 @@ import { startProxy, type TestProxy } from "./support/places.ts";
 const size = 24 * 1_048_576;
 const block = randomBytes(1_048_573);
 
-/** Another sequence for each number, in which no two blocks are alike. */
+/** A different sequence for each number, in which no two blocks are alike. */
 function* content(number: number): Generator<Buffer, void, void> {
   for (let sent = 0; sent < size;) {
     const head = Buffer.from(`${number}:${sent}.`);
@@ -37,7 +37,7 @@ async function playContent(): Promise<number> {
   });
 }
 
-/** Fetches a sequence, and gives its digest; a slow client stops reading now and then. */
+/** Fetches a sequence and returns its digest; a slow client stops reading now and then. */
 async function fetched(client: Duplex, port: number, { number, slow }: { number: number; slow: boolean }) {
   client.write(`CONNECT good.example:${port} HTTP/1.1\r\nHost: x\r\n\r\n`);
   const hash = createHash("sha256");
@@ -57,14 +57,14 @@ async function fetched(client: Duplex, port: number, { number, slow }: { number:
   return hash.digest("hex");
 }
 
-/** A connection other than a socket; it may keep a reference to what is written to it. */
+/** A connection that is not a socket; it may keep references to the chunks written to it. */
 function withoutSocket({ proxy }: TestProxy): Duplex {
   const [near, far] = duplexPair({ highWaterMark: 4_194_304 });
   proxy.handle(far);
   return near;
 }
 
-test("large downloads side by side arrive as they were sent, however fast each is read", async () => {
+test("large parallel downloads arrive intact, however fast each is read", async () => {
   const port = await playContent();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const numbers = [1, 2, 3, 4, 5, 6];
@@ -76,7 +76,7 @@ test("large downloads side by side arrive as they were sent, however fast each i
   await expect.poll(() => proxy.proxy.connections, { timeout: 20_000 }).toBe(0);
 });
 
-test("what a host says before it is asked arrives, too, and so does its end", async () => {
+test("what a host sends before it is asked arrives in full", async () => {
   const port = await playTcp((socket) => socket.end(Buffer.alloc(300_000, "early ")));
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const client = await proxy.connect();

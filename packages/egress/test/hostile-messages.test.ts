@@ -2,7 +2,7 @@ import { playTcp } from "@fenced/test-support/loopback-hosts";
 import { expect, test } from "vitest";
 import { exchange, get, startProxy } from "./support/places.ts";
 
-test("a body stays one, however many headers are before the one that says how long it is", async () => {
+test("a chunked body stays a body, even if thousands of headers come before Transfer-Encoding", async () => {
   const received: string[] = [];
   const port = await playTcp((socket) => {
     socket.on("data", (chunk: Buffer) => received.push(chunk.toString()));
@@ -18,7 +18,7 @@ test("a body stays one, however many headers are before the one that says how lo
   expect(received.join("").endsWith(`\r\n\r\n${body}`)).toBe(true);
 });
 
-test("a host that switches to another protocol without a request is given up at once", async () => {
+test("a host that switches protocols without being asked is dropped at once", async () => {
   const port = await playTcp((socket) => {
     socket.resume();
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\nhello");

@@ -5,7 +5,7 @@ import { playHost, playTcp } from "@fenced/test-support/loopback-hosts";
 import { expect, test } from "vitest";
 import { everything, exchange, get, startProxy } from "./support/places.ts";
 
-/** A host that keeps what it was sent, as it was sent, and answers each connection once. */
+/** A host that records the raw bytes it receives, and answers each connection once. */
 async function playRecorder(): Promise<{ port: number; received: string[] }> {
   const received: string[] = [];
   const port = await playTcp((socket) => {
@@ -21,7 +21,7 @@ async function playRecorder(): Promise<{ port: number; received: string[] }> {
   return { port, received };
 }
 
-test("the Host header has no say: the address that was checked is the one that the host hears", async () => {
+test("the Host header is replaced by the host that was checked", async () => {
   const { port, received } = await playRecorder();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const answer = await exchange(
@@ -34,7 +34,7 @@ test("the Host header has no say: the address that was checked is the one that t
   ]);
 });
 
-test("headers about the connection, and those that it names, stay on it", async () => {
+test("hop-by-hop headers, and those that Connection names, are not forwarded", async () => {
   const { port, received } = await playRecorder();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   await exchange(
@@ -53,22 +53,22 @@ test.each([
   ["a list of lengths", `Content-Length: 0, ${tail.length}\r\n\r\n${tail}`],
   ["a signed length", `Content-Length: +5\r\n\r\nhello${tail}`],
   ["an encoding in disguise", `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${tail}`],
-  ["an encoding of two", `Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n${tail}`],
+  ["a combined encoding", `Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n${tail}`],
   ["two encodings", `Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n${tail}`],
-  ["a blank before the colon", `Transfer-Encoding : chunked\r\nContent-Length: 0\r\n\r\n${tail}`],
+  ["a space before the colon", `Transfer-Encoding : chunked\r\nContent-Length: 0\r\n\r\n${tail}`],
   ["a folded header", `X-A: b\r\n Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n`],
   ["a bare line feed", `X-A: b\nX-B: c\r\nContent-Length: 0\r\n\r\n`],
   ["a bare carriage return", `X-A: b\rX-B: c\r\nContent-Length: 0\r\n\r\n`],
   ["a chunk size that overflows", `Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n\r\n${tail}`],
   ["a NUL in a header", `X-A: b\0c\r\nContent-Length: 0\r\n\r\n`],
-])("no second request is smuggled past by %s", async (_, rest) => {
+])("no second request is smuggled past with %s", async (_, rest) => {
   const { port, received } = await playRecorder();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const answer = await exchange(
     proxy,
     `POST http://good.example:${port}/ HTTP/1.1\r\nHost: good.example\r\nConnection: close\r\n${rest}`,
   );
-  // Refused, or passed on as one request whose parts nobody can take for two.
+  // Refused, or forwarded as one request that nobody can read as two.
   expect(answer).toMatch(/^HTTP\/1\.1 (?:400|200|50[24]) /);
   const heard = received.join("");
   expect(heard).not.toContain("evil.example");
@@ -95,7 +95,7 @@ test("a chunked body arrives whole, without its trailers", async () => {
   expect(bodies).toEqual(["hello world {}"]);
 });
 
-test("requests that follow each other on one connection are decided one by one, in order", async () => {
+test("requests on one connection are decided one by one, in order", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const one = (host: string, path: string, last = ""): string =>
@@ -111,7 +111,7 @@ test("requests that follow each other on one connection are decided one by one, 
   ]);
 });
 
-test("a client that asks a thousand times at once gets no thousand connections", async () => {
+test("a thousand requests at once from a client reach the host one at a time", async () => {
   let open = 0;
   let most = 0;
   const port = await playHost((_, response) => {
@@ -128,7 +128,7 @@ test("a client that asks a thousand times at once gets no thousand connections",
 });
 
 test.each([
-  ["a page of the proxy", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+  ["a page of the proxy itself", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 400],
   ["https without CONNECT", get("https://good.example/"), 400],
   ["another scheme", get("ftp://good.example/"), 400],
   ["CONNECT without a port", "CONNECT good.example HTTP/1.1\r\nHost: x\r\n\r\n", 400],
@@ -137,13 +137,13 @@ test.each([
   ["CONNECT with a user", "CONNECT u@good.example:80 HTTP/1.1\r\nHost: x\r\n\r\n", 400],
   ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
   ["garbage", "\x16\x03\x01 hello\r\n\r\n", 400],
-])("%s is answered with what is wrong", async (_, request, status) => {
+])("%s is answered with an error", async (_, request, status) => {
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   expect(await exchange(proxy, request)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   expect(proxy.decisions.filter(({ allowed }) => allowed)).toEqual([]);
 });
 
-test("a header without an end is refused, and its memory is bounded", async () => {
+test("a header that is too long is refused", async () => {
   const proxy = await startProxy({ allow: ["good.example"] });
   const answer = await exchange(proxy, `GET http://good.example/ HTTP/1.1\r\nX: ${"a".repeat(100_000)}`);
   expect(answer).toMatch(/^HTTP\/1\.1 431 the request's header is longer than 16384 bytes\r\n/);
@@ -152,7 +152,7 @@ test("a header without an end is refused, and its memory is bounded", async () =
   expect(await everything(socket)).toMatch(/^HTTP\/1\.1 431 |^$/);
 });
 
-test("an answer with an endless header is given up", async () => {
+test("an answer with an endless header is cut off", async () => {
   const port = await playTcp((socket) => {
     socket.write("HTTP/1.1 200 OK\r\n");
     const line = `X: ${"a".repeat(8000)}\r\n`;
@@ -168,12 +168,12 @@ test("an answer with an endless header is given up", async () => {
 });
 
 test.each(["G", "GET http://good.example/ HTTP/1.1\r\nHost: a\r\nX-Slow: ", "\x05", "\x05\x01\x00\x05\x01"])(
-  "a client that does not finish its request is let go: %j",
+  "a client that does not finish its request is disconnected: %j",
   async (start) => {
     const proxy = await startProxy({ allow: ["good.example"], headTimeoutMs: 300 });
     const socket = await proxy.connect();
     socket.write(start);
-    // One byte at a time does not buy more of it.
+    // Sending one byte at a time does not extend the limit.
     const drip = setInterval(() => void (socket.writable && start.endsWith(" ") && socket.write("a")), 50);
     await everything(socket);
     clearInterval(drip);
@@ -181,7 +181,7 @@ test.each(["G", "GET http://good.example/ HTTP/1.1\r\nHost: a\r\nX-Slow: ", "\x0
   },
 );
 
-test("a connection that says nothing is let go, before and after a request", async () => {
+test("an idle connection is closed, before and after a request", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"], headTimeoutMs: 300 });
   expect(await everything(await proxy.connect())).toBe("");
@@ -189,14 +189,14 @@ test("a connection that says nothing is let go, before and after a request", asy
   expect(answer).toContain("host of");
 });
 
-test("a host that does not answer is given up", async () => {
+test("a host that does not answer times out", async () => {
   const port = await playTcp((socket) => void socket.resume());
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"], idleTimeoutMs: 300 });
   const answer = await exchange(proxy, get(`http://good.example:${port}/`));
   expect(answer).toMatch(/^HTTP\/1\.1 504 good\.example:\d+ does not answer\r\n/);
 });
 
-test("a client that goes takes its request along", async () => {
+test("a client that disconnects ends its request to the host", async () => {
   let gone: (() => void) | undefined;
   const left = new Promise<void>((resolve) => {
     gone = resolve;
@@ -215,7 +215,7 @@ test("a client that goes takes its request along", async () => {
   await left;
 });
 
-test("a refused request with a body gets its answer, and the connection goes on", async () => {
+test("a refused request with a body gets its answer, and the connection stays usable", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const socket = await proxy.connect();
@@ -227,7 +227,7 @@ test("a refused request with a body gets its answer, and the connection goes on"
   expect(await everything(socket)).toContain("host of");
 });
 
-test("over a port the proxy requires its password, and says nothing more without it", async () => {
+test("on its port the proxy requires its password, and decides nothing without it", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const password = new URL(proxy.url).password;

@@ -17,7 +17,7 @@ async function ask(proxy: Awaited<ReturnType<typeof startProxy>>, host: string, 
 }
 
 describe("names", () => {
-  test("a listed name is reached, in every spelling that means the same", async () => {
+  test("a listed name is reached in every equivalent spelling", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["Api.Example.com.", "bücher.example", "127.0.0.1"] });
     const spellings = [
@@ -33,7 +33,7 @@ describe("names", () => {
     expect(new Set(proxy.lookups)).toEqual(new Set(["api.example.com", "xn--bcher-kva.example"]));
   });
 
-  test("a list that is a function may change between connections, and fails closed", async () => {
+  test("a list from a function may change between connections, and fails closed", async () => {
     const port = await playHost();
     let allow = (): readonly string[] => ["one.example", "127.0.0.1"];
     const proxy = await startProxy({ allow: () => allow() });
@@ -53,7 +53,7 @@ describe("names", () => {
     expect((await askBoth()).flat()).toEqual(Array.from({ length: 4 }, () => "refused"));
   });
 
-  test("hosts that are not listed are refused at once, with a reason, and not looked up", async () => {
+  test("unlisted hosts are refused with a reason, and not looked up", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["api.example.com", "127.0.0.1"] });
     const hosts = [
@@ -79,7 +79,7 @@ describe("names", () => {
     });
   });
 
-  test("a wildcard matches all names below, but neither the name itself nor addresses", async () => {
+  test("a wildcard matches all subdomains, but neither the domain itself nor other names", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["*.example.com", "127.0.0.1"] });
     for (const host of ["a.example.com", "a.b.example.com", "A.EXAMPLE.com."]) {
@@ -90,7 +90,7 @@ describe("names", () => {
     }
   });
 
-  test("the star matches every public host, but no private address", async () => {
+  test("the star does not allow private addresses", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["*"], resolve: () => Promise.resolve(["127.0.0.1"]) });
     expect(await ask(proxy, "anything.example", port)).toEqual(["refused", "refused"]);
@@ -101,7 +101,7 @@ describe("names", () => {
     );
   });
 
-  test("a port that is not listed is refused, and named", async () => {
+  test("an unlisted port is refused, and named", async () => {
     const port = await playHost();
     const other = await playHost();
     const proxy = await startProxy({ allow: [`api.example.com:${port}`, `*.example.org:${port}`, "127.0.0.1"] });
@@ -141,7 +141,7 @@ describe("addresses", () => {
     "[0:0:0:0:0:FFFF:7F00:0001]",
   ];
 
-  test("no spelling of a loopback address gets by", async () => {
+  test("no spelling of a loopback address gets through", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["*.example.com", "*"] });
     for (const host of [...loopback, "[::1]", "[0:0:0:0:0:0:0:1]", "[::]", "0", "0.0.0.0", "[::127.0.0.1]"]) {
@@ -152,7 +152,7 @@ describe("addresses", () => {
     expect(proxy.lookups).toEqual([]);
   });
 
-  test("an address that is listed is reached, in every spelling of it", async () => {
+  test("a listed address is reached in every spelling", async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["0x7f.1"] });
     for (const host of loopback.filter((each) => !each.includes("１"))) {
@@ -222,12 +222,12 @@ describe("addresses", () => {
       expect(refused.exec(answer)?.[1]).toBe(
         `${index}.example.com is not in this executor's network policy: it resolves to ${kind}`,
       );
-      // The code learns the kind of the address, and not the address.
+      // The code learns the kind of the address, but not the address.
       expect(answer).not.toContain(address);
     }
   });
 
-  test("the code may not name the proxy itself, although its address is listed", async () => {
+  test("the code cannot reach the proxy itself, even if its address is listed", async () => {
     const proxy = await startProxy({ allow: ["127.0.0.1", "self.example"] });
     for (const host of ["127.0.0.1", "self.example", "[::ffff:127.0.0.1]"]) {
       expect([host, ...(await ask(proxy, host, proxy.port))]).toEqual([host, "refused", "refused"]);
@@ -237,7 +237,7 @@ describe("addresses", () => {
 });
 
 describe("look-ups", () => {
-  test("a name is looked up once a connection, and the address that was checked is dialed", async () => {
+  test("a name is looked up once per connection, and the checked address is dialed", async () => {
     const port = await playHost();
     const answers = [["127.0.0.1"], ["169.254.169.254"], ["127.0.0.1"], ["10.0.0.1"]];
     const proxy = await startProxy({
@@ -250,7 +250,7 @@ describe("look-ups", () => {
     expect(proxy.lookups).toHaveLength(4);
   });
 
-  test("of several addresses only those that may be dialed are, until one answers", async () => {
+  test("of several addresses, only allowed ones are dialed until one answers", async () => {
     const port = await playHost();
     const proxy = await startProxy({
       allow: ["many.example", "127.0.0.1", "127.0.0.9"],
@@ -260,7 +260,7 @@ describe("look-ups", () => {
     expect(proxy.decisions[0]?.address).toBe("127.0.0.9");
   });
 
-  test("a name without an address, and one that answers nothing, say so", async () => {
+  test("a failed look-up is reported, without the resolver's own message", async () => {
     const proxy = await startProxy({
       allow: ["*.example.com"],
       connectTimeoutMs: 300,
@@ -281,7 +281,7 @@ describe("look-ups", () => {
     expect(answers.join()).not.toContain("secret");
   });
 
-  test("a host that does not listen is named, with the reason", async () => {
+  test("a host that does not listen is reported with the reason", async () => {
     const proxy = await startProxy({ allow: ["down.example", "127.0.0.1"] });
     const port = await playHost();
     const closed = port === 1 ? 2 : 1;
@@ -289,7 +289,7 @@ describe("look-ups", () => {
     expect(answer).toMatch(/^HTTP\/1\.1 502 down\.example could not be reached: ECONNREFUSED\r\n/);
   });
 
-  test("a redirect is the client's to follow, and is decided anew", async () => {
+  test("a redirect is left to the client, and its target is decided anew", async () => {
     const port = await playHost((_, response) => {
       response.writeHead(302, { location: `http://forbidden.example:${port}/` }).end();
     });

@@ -14,14 +14,14 @@ function address(host: string | readonly number[], port: number): Buffer {
   return Buffer.concat([Buffer.from([host.length === 4 ? 1 : 4, ...host]), end]);
 }
 
-/** The code that the proxy replies with, and what comes after it. */
+/** The code of the proxy's reply, and what comes after it. */
 async function socks(
   proxy: TestProxy,
   target: Buffer,
   command = 1,
 ): Promise<{ reply: number | undefined; rest: string }> {
   const socket = await proxy.connect();
-  // All at once, as a client in a hurry would.
+  // All at once, as an eager client would.
   socket.write(Buffer.concat([Buffer.from([5, 2, 1, 0, 5, command, 0]), target, Buffer.from(request)]));
   const answer = Buffer.from(await everything(socket), "latin1");
   expect([...answer.subarray(0, 2)]).toEqual([5, 0]);
@@ -30,7 +30,7 @@ async function socks(
 
 const mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 127, 0, 0, 1];
 
-test("every type of address is taken", async () => {
+test("every type of address is accepted", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   for (const host of ["good.example", "GOOD.example.", "127.0.0.1", "0x7f.1", [127, 0, 0, 1], mapped]) {
@@ -43,7 +43,7 @@ test("every type of address is taken", async () => {
   );
 });
 
-test("what is not listed is refused, whatever the type of address", async () => {
+test("unlisted hosts are refused with every type of address", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example"] });
   const hosts = [
@@ -60,13 +60,13 @@ test("what is not listed is refused, whatever the type of address", async () => 
   for (const host of hosts) {
     expect([host, (await socks(proxy, address(host, port))).reply]).toEqual([host, 2]);
   }
-  // A listed name that leads to a loopback address, too.
+  // So is a listed name that resolves to a loopback address.
   expect((await socks(proxy, address("good.example", port))).reply).toBe(2);
   expect(proxy.decisions.filter(({ allowed }) => allowed)).toEqual([]);
   expect(proxy.decisions).toHaveLength(hosts.length + 1);
 });
 
-test("BIND, UDP and unknown types are answered with their codes", async () => {
+test("BIND, UDP and unknown types of addresses are answered with error codes", async () => {
   const proxy = await startProxy({ allow: ["good.example"] });
   expect((await socks(proxy, address("good.example", 80), 2)).reply).toBe(7);
   expect((await socks(proxy, address("good.example", 80), 3)).reply).toBe(7);
@@ -78,7 +78,7 @@ test("a host that does not listen is unreachable", async () => {
   expect((await socks(proxy, address("127.0.0.1", 1))).reply).toBe(4);
 });
 
-test("a greeting byte by byte is understood", async () => {
+test("a greeting that arrives byte by byte is understood", async () => {
   const port = await playHost();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
   const socket = await proxy.connect();
@@ -92,7 +92,7 @@ test("a greeting byte by byte is understood", async () => {
   expect(await answer).toContain("host of inner");
 });
 
-test("over a port it wants the password", async () => {
+test("on its port the proxy requires its password", async () => {
   const port = await playTcp((socket) => void socket.end("hello"));
   const proxy = await startProxy({ allow: ["127.0.0.1"] });
   const password = new URL(proxy.url).password;

@@ -10,7 +10,7 @@ import { noDaemon, pathWith, runNode } from "./support.ts";
 const cli = "../src/cli.ts";
 
 describe("fenced doctor", () => {
-  it("shows what works, as a table", needs("docker", "bubblewrap"), async () => {
+  it("shows what works in a table", needs("docker", "bubblewrap"), async () => {
     const { exitCode, stdout, stderr } = await runNode(cli, ["doctor", "--image", "fenced-test:python"], {}).outcome;
     expect(stderr).toBe("");
     expect(stdout).toMatch(/^docker +container +works$/m);
@@ -23,7 +23,7 @@ describe("fenced doctor", () => {
   });
 
   it("says what is wrong, and how to install what is missing", async () => {
-    // It is looked for, and never run.
+    // apt-get is only looked for, never run.
     const env = { ...noDaemon, PATH: await pathWith({ node: process.execPath, "apt-get": process.execPath }) };
     const { exitCode, stdout } = await runNode(cli, ["doctor", "--json"], env).outcome;
     const { strongest, fences, tools } = JSON.parse(stdout) as Diagnosis;
@@ -48,7 +48,7 @@ describe("fenced doctor", () => {
     });
   });
 
-  it("fails where there is no fence", async () => {
+  it("fails if there is no fence", async () => {
     const missing = "@fenced/executor-docker,@fenced/executor-local,@fenced/executor-wasm";
     const { exitCode, stdout } = await runNode(cli, ["doctor"], { WITHOUT_PACKAGES: missing }).outcome;
     expect(exitCode).toBe(1);
@@ -56,7 +56,7 @@ describe("fenced doctor", () => {
     expect(stdout).toContain("There is no fence on this machine yet.");
   });
 
-  it("runs no module that code has left in the directory where it is called", needs("python3"), async () => {
+  it("does not run modules that code has left in the current directory", needs("python3"), async () => {
     const [before, directory] = [process.cwd(), await mkdtemp(join(tmpdir(), "fenced-test-"))];
     onTestFinished(async () => {
       process.chdir(before);

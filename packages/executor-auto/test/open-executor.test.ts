@@ -23,7 +23,7 @@ interface PassedOver {
   readonly remedy: string;
 }
 
-/** Opens a fence in a program of its own, with these variables. */
+/** Opens a fence in a separate program, with these variables. */
 async function open(fence: string, options: object, env: Readonly<Record<string, string>>): Promise<Opened> {
   const { stdout, stderr } = await runNode("fixtures/opens.ts", [fence, JSON.stringify(options)], env).outcome;
   expect(stderr).toBe("");
@@ -31,7 +31,7 @@ async function open(fence: string, options: object, env: Readonly<Record<string,
 }
 
 describe("the strongest fence", () => {
-  it("is a container where a daemon answers", needs("docker"), async () => {
+  it("is a container if a daemon answers", needs("docker"), async () => {
     await using executor = await openExecutor("auto", { image });
     expect(executor.capabilities.isolation).toBe("container");
     expect(executor.fence).toEqual({
@@ -41,7 +41,7 @@ describe("the strongest fence", () => {
     });
   });
 
-  it("is the OS sandbox where no daemon answers", needs("bubblewrap", "python3"), async () => {
+  it("is the OS sandbox if no daemon answers", needs("bubblewrap", "python3"), async () => {
     const { isolation, output, fence } = await open("auto", {}, noDaemon);
     expect(isolation).toBe("os-sandbox");
     expect(output).toBe("42 Linux\n");
@@ -53,13 +53,13 @@ describe("the strongest fence", () => {
     expect(passedOver?.problem).toContain("DOCKER_HOST: tcp://127.0.0.1:9");
   });
 
-  it("is the OS sandbox where the image is missing and must not be pulled", needs("docker", "bubblewrap"), async () => {
+  it("is the OS sandbox if the image is missing and must not be pulled", needs("docker", "bubblewrap"), async () => {
     await using executor = await openExecutor("auto", { image: "fenced-test:missing", pull: "never" });
     expect(executor.capabilities.isolation).toBe("os-sandbox");
     expect(executor.fence.passedOver[0]?.problem).toContain('The daemon has no image "fenced-test:missing"');
   });
 
-  it("is WebAssembly where there is nothing but Node", async () => {
+  it("is WebAssembly if there is only Node", async () => {
     const { isolation, output, fence } = await open("auto", {}, { ...noDaemon, ...(await nodeAlone()) });
     expect(isolation).toBe("wasm");
     expect(output).toBe("42 Emscripten\n");
@@ -70,7 +70,7 @@ describe("the strongest fence", () => {
     });
   });
 
-  it("is null where nothing works, with a remedy for each; nothing is left behind", async () => {
+  it("is an error if nothing works, with a remedy for each fence, and leaves nothing behind", async () => {
     const directory = await mkdtemp(join(tmpdir(), "fenced-auto-"));
     onTestFinished(() => rm(directory, { recursive: true }));
     const env = { ...noDaemon, ...(await nodeAlone()), TMPDIR: directory };
@@ -94,7 +94,7 @@ describe("the strongest fence", () => {
 });
 
 describe("a fence by name", () => {
-  it("is opened, and no other one", async () => {
+  it("is opened without trying others", async () => {
     await using executor = await openExecutor("wasm");
     expect(executor.fence).toEqual({
       name: "wasm",
@@ -124,13 +124,13 @@ describe("options", () => {
     [{ startTimeoutMs: 0 }, "whole number of milliseconds"],
     [{ requiredLanguages: "python" }, '"requiredLanguages" is a string. It must be an array'],
     [{ docker: "ftp://x" }, "is not the address of a Docker daemon"],
-  ])("%j are refused", async (options, words) => {
+  ])("%j are rejected", async (options, words) => {
     const outcome = openExecutor("auto", options);
     await expect(outcome).rejects.toThrow(words);
     await expect(outcome).rejects.toSatisfy(InvalidInputError.isInstance);
   });
 
-  it("that only a container heeds are refused for another fence", async () => {
+  it("that are only for containers are rejected for other fences", async () => {
     for (const options of [
       { image },
       { docker: "unix:///run/docker.sock" },
@@ -145,7 +145,7 @@ describe("options", () => {
     }
   });
 
-  it("refuse a fence that there is not, an unfenced one too", async () => {
+  it("reject a fence that does not exist, and running without one", async () => {
     for (const name of ["podman", "local", "none"]) {
       await expect(openExecutor(name as "auto")).rejects.toThrow(
         `"fence" is "${name}". It must be "auto", "docker", "os-sandbox" or "wasm".`,
@@ -176,7 +176,7 @@ describe("options", () => {
   });
 
   it.each(["docker", "os-sandbox"] as const)(
-    "give code in %s no network, and the directory",
+    "give code in %s the directory but no network",
     needs("docker", "bubblewrap"),
     async (fence) => {
       const workDir = await mkdtemp(join(tmpdir(), "fenced-auto-"));
@@ -207,7 +207,7 @@ except OSError as error: print(error.read().decode())`;
   });
 });
 
-describe("a fence that does not come up", () => {
+describe("a fence that does not start", () => {
   it("is passed over when its daemon never answers", needs("bubblewrap"), async () => {
     const { port } = await silentServer();
     const docker = `tcp://127.0.0.1:${port}`;
@@ -216,13 +216,13 @@ describe("a fence that does not come up", () => {
     expect(executor.fence.passedOver[0]?.problem).toBe("Docker did not start within 4 s.");
   });
 
-  it("is passed over when its image does not come", needs("docker"), async () => {
+  it("is an error when its image does not arrive in time", needs("docker"), async () => {
     const { port } = await silentServer();
     const options = { image: `127.0.0.1:${port}/python:3`, startTimeoutMs: 500 };
     await expect(openExecutor("docker", options)).rejects.toThrow("Docker did not start within 0.5 s.");
   });
 
-  it("is given up with the caller's reason", needs("docker"), async () => {
+  it("is aborted with the caller's reason", needs("docker"), async () => {
     const { port, connected } = await silentServer();
     const aborting = new AbortController();
     const { signal } = aborting;

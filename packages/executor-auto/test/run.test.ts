@@ -13,7 +13,7 @@ function markdown(...blocks: readonly (readonly [language: string, code: string]
 }
 
 describe("fenced run", () => {
-  it("runs the blocks in order, and ends with the exit code of the one that fails", async () => {
+  it("runs the blocks in order, and exits with the code of the one that fails", async () => {
     const text = markdown(
       ["python", "import sys\nprint('one')\nprint('two', file=sys.stderr)"],
       ["json\u001b]0;title\u0007", "{}"],
@@ -28,7 +28,7 @@ describe("fenced run", () => {
     );
   });
 
-  it("opens a fence that has the languages, and names one that lacks them", async () => {
+  it("fails if no fence has the languages, and names one that lacks them", async () => {
     const env = { ...noDaemon, ...(await nodeAlone()) };
     const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-"], env, markdown(["bash", "echo 1"])).outcome;
     expect(exitCode).toBe(125);
@@ -37,7 +37,7 @@ describe("fenced run", () => {
     expect(stderr).toContain("- WebAssembly: WebAssembly has no bash here.");
   });
 
-  it("passes options on, and ends with 124 when the time is up", async () => {
+  it("passes options on, and exits with 124 after a timeout", async () => {
     const text = markdown(["python", "import os\nprint(os.environ['A'], flush=True)\nwhile True: pass"]);
     const args = ["run", "-", "--executor", "wasm", "--timeout-ms", "500", "--env", "A=b=c", "--quiet"];
     const { exitCode, stdout, stderr } = await runNode(cli, args, {}, text).outcome;
@@ -45,7 +45,7 @@ describe("fenced run", () => {
     expect(stderr).not.toContain("The code runs in");
   });
 
-  it("prints as the program does; Ctrl+C ends all of it", needs("bubblewrap", "bash"), async () => {
+  it("prints the program's output, and kills all its processes on Ctrl+C", needs("bubblewrap", "bash"), async () => {
     const marker = `8765${process.pid}`;
     const text = markdown(["bash", `echo started\nsleep ${marker} &\nsleep ${marker}`]);
     const { child, outcome, said } = runNode(cli, ["run", "-", "--executor", "os-sandbox"], {}, text);
@@ -57,7 +57,7 @@ describe("fenced run", () => {
     expect(await countProcesses(marker)).toBe(0);
   });
 
-  it("runs without a fence only if requested, and says so", needs("bash"), async () => {
+  it("runs without a fence if requested, and warns about it", needs("bash"), async () => {
     const text = markdown(["sh", "echo here"]);
     const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-", "--executor", "local"], {}, text).outcome;
     expect([exitCode, stdout]).toEqual([0, "here\n"]);
@@ -98,7 +98,7 @@ for name in ("first", "second", "third"):
     [["f", "--timeout-ms", "1s"], "whole number, at least 1"],
     [["f", "--env", "A"], "Write it as NAME=value."],
     [["f", "--lang", "x"], "unknown option '--lang'"],
-  ])("refuses %j with the reason", async (args, words) => {
+  ])("rejects %j with the reason", async (args, words) => {
     const command = runCommand(new AbortController().signal)
       .configureOutput({ writeErr: () => undefined })
       .exitOverride();
@@ -107,7 +107,7 @@ for name in ("first", "second", "third"):
 });
 
 describe("the code in a text", () => {
-  it("is what is in a known language, and closed", () => {
+  it("is every closed block in a known language", () => {
     const text = `${markdown(["Py", "1"], ["", "x"], ["text", "x"], ["shell", "2"])}\n\`\`\`python\nprint(`;
     expect(findCode(text)).toEqual({
       blocks: [

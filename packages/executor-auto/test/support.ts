@@ -7,19 +7,19 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
-// Its own path, and not the name on the PATH: some tests take the PATH away.
+// The full path instead of a name on the PATH, because some tests replace the PATH.
 const tsx = import.meta.resolve("tsx");
 const withoutPackages = new URL("fixtures/without-packages.mjs", import.meta.url).href;
 
-/** Variables under which no daemon of Docker or Podman answers: that port is one where nobody listens. */
+/** Variables with which no daemon of Docker or Podman answers: nobody listens on that port. */
 export const noDaemon = { DOCKER_HOST: "tcp://127.0.0.1:9" };
 
-/** A `PATH` on which there is Node, and nothing else. */
+/** A `PATH` with only Node. */
 export async function nodeAlone(): Promise<{ readonly PATH: string }> {
   return { PATH: await pathWith({ node: process.execPath }) };
 }
 
-/** A `PATH` on which there are these programs, by their names. */
+/** A `PATH` with only these programs, by name. */
 export async function pathWith(programs: Readonly<Record<string, string>>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "fenced-path-"));
   onTestFinished(() => rm(directory, { recursive: true }));
@@ -27,11 +27,11 @@ export async function pathWith(programs: Readonly<Record<string, string>>): Prom
   return directory;
 }
 
-/** A program under way. */
+/** A running program. */
 export interface Started {
   readonly child: ChildProcessWithoutNullStreams;
   readonly outcome: Promise<{ readonly exitCode: number | null; readonly stdout: string; readonly stderr: string }>;
-  /** Waits until standard output has the text. */
+  /** Waits until standard output contains the text. */
   readonly said: (text: string) => Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export function runNode(
   return { child, outcome, said };
 }
 
-/** A server that accepts connections and never says anything. */
+/** A server that accepts connections and never sends anything. */
 export async function silentServer(): Promise<{ readonly port: number; readonly connected: Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => sockets.add(socket.on("error", () => {})));

@@ -18,7 +18,7 @@ function model(...args: string[]) {
 }
 
 describe("the command line", () => {
-  it("makes an executor's settings from options", async () => {
+  it("builds an executor's settings from options", async () => {
     expect(
       await model(
         "--executor",
@@ -40,7 +40,7 @@ describe("the command line", () => {
     });
   });
 
-  it("takes apart the commands of servers to connect to, and their addresses", () => {
+  it("parses the commands and URLs of servers to connect to", () => {
     const said = ["--connect", "npx -y 'a b'  --flag=\"c d\" C:\\dir ''", "--connect", "https://tools.example/mcp"];
     const [command, address] = parseOptions(said)?.connect ?? [];
     expect(command).toMatchObject({ command: "npx", args: ["-y", "a b", "--flag=c d", "C:\\dir", ""] });
@@ -67,7 +67,7 @@ describe("the command line", () => {
     [["--component", "nowhere.json"], "Cannot read nowhere.json"],
     [["--component", sharedWorkDir, "--http"], "remove workDir from the component"],
     [["--executor", "docker", "--http", "--config", '{"containerName":"c"}'], "remove containerName from --config"],
-  ])("refuses %j with the reason", async (args, words) => {
+  ])("rejects %j with the reason", async (args, words) => {
     const outcome = (async () => model(...args))();
     await expect(outcome).rejects.toThrow(UsageError);
     await expect(outcome).rejects.toThrow(words);
@@ -85,8 +85,8 @@ describe("the command line", () => {
       ],
     ],
     ["a package that is not allowed", ["--component", foreign], {}, ["--allow-package fenced-executor-mine"]],
-    ["a host that is missing", ["--executor", "ssh"], {}, ["not valid: host: "]],
-  ])("ends for %s, without a stack trace and with nothing on standard output", async (_, args, env, words) => {
+    ["a missing host", ["--executor", "ssh"], {}, ["not valid: host: "]],
+  ])("exits for %s without a stack trace or standard output", async (_, args, env, words) => {
     const { exitCode, stdout, stderr } = await startCli(args, env).outcome;
     expect(exitCode).toBeGreaterThan(0);
     expect(stdout).toBe("");
@@ -94,7 +94,7 @@ describe("the command line", () => {
     expect(stderr).not.toMatch(/^ +at /m);
   });
 
-  it("has help", async () => {
+  it("prints help", async () => {
     const { exitCode, stdout, stderr } = await startCli(["--help"]).outcome;
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(stdout).toMatch(/^Usage: fenced-mcp \[options\]\n/);

@@ -60,7 +60,7 @@ const connectTimeoutMs = 600_000;
 const once: ElicitResult = { action: "accept", content: { allow: "once" } };
 const always: ElicitResult = { action: "accept", content: { allow: "session" } };
 
-/** Python that prints what each of these gives, or the error. */
+/** Python that prints the result of each expression, or its error. */
 function attempts(...expressions: string[]): string {
   return `import functions, os
 for expression in ${JSON.stringify(expressions)}:
@@ -76,7 +76,7 @@ async function lines(client: Client, ...expressions: string[]): Promise<string[]
 }
 
 describe("tools of other servers", needs("python3"), () => {
-  it("are functions that code calls, with their schemas, until the server that has them ends", async () => {
+  it("are functions with schemas that code can call until their server ends", async () => {
     const { client } = await connect({ connect: [toolsServer("notes"), toolsServer("mail")] });
     const { tools } = await client.listTools();
     const { description } = tools.find(({ name }) => name === "run_code") ?? {};
@@ -107,7 +107,7 @@ describe("tools of other servers", needs("python3"), () => {
     await expect.poll(() => isAlive(pid ?? 0), { timeout: 20_000 }).toBe(false);
   });
 
-  it("are called after a yes of the user, who is asked about those that change something", async () => {
+  it("that change something are called only if the user approves", async () => {
     const odd: ElicitResult = { action: "accept", content: {} };
     const { client, asked } = await connect({ connect: [toolsServer("notes")] }, [
       once,
@@ -137,7 +137,7 @@ asyncio.run(main())`;
     expect(all.asked).toHaveLength(1);
   });
 
-  it("are asked about again for another client", async () => {
+  it("need approval again from another client", async () => {
     const executor = new LocalCommandLineCodeExecutor();
     onTestFinished(() => executor.stop());
     const server = createMcpServer(executor, { connect: [toolsServer("notes")], connectTimeoutMs });
@@ -152,7 +152,7 @@ asyncio.run(main())`;
     }
   });
 
-  it("that change something are refused where the client cannot ask, unless that is allowed", async () => {
+  it("that change something are refused if the client cannot ask, unless approveCalls is none", async () => {
     const careful = await connect({ connect: [toolsServer("notes")] });
     expect(await lines(careful.client, "search(query='fox')", "remove(1)")).toEqual([
       "fox in notes",
@@ -163,7 +163,7 @@ asyncio.run(main())`;
     expect(await lines(trusting.client, "notes_remove(1)", "notes_remove_2(2)")).toEqual(["removed 1", "removed 2"]);
   });
 
-  it("come over HTTP, too, and the user is asked there; with the session its connections end", async () => {
+  it("work over HTTP with approval, and are disconnected when the session ends", async () => {
     const made: LocalCommandLineCodeExecutor[] = [];
     const createExecutor = () => {
       const executor = new LocalCommandLineCodeExecutor();
@@ -188,7 +188,7 @@ asyncio.run(main())`;
         (error: unknown) => ExecutorStoppedError.isInstance(error),
       );
     await expect.poll(hasStopped, { timeout: 20_000 }).toBe(true);
-    // A machine that is slow may need a moment to end what was killed.
+    // A slow machine may need a moment to end a process that was killed.
     await expect.poll(() => isAlive(pid ?? 0), { timeout: 20_000 }).toBe(false);
   });
 });
@@ -206,7 +206,7 @@ describe("a server that cannot be connected to", () => {
     return error instanceof Error ? error.message : "";
   };
 
-  it("is named with the reason, and nothing of it is left", async () => {
+  it("is named with the reason, and leaves no process behind", async () => {
     const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const pidFile = join(directory, "pid");
@@ -224,12 +224,12 @@ describe("a server that cannot be connected to", () => {
     expect(empty).toMatch(/ offers no tools\. Remove it from the servers to connect to\.$/);
     expect(nobody).toMatch(/^The MCP server http:\/\/127\.0\.0\.1:9 could not be reached: fetch failed/);
     expect(silent).toMatch(/ did not answer within 3000 ms\. Check that it speaks MCP\.$/);
-    // On a slow machine it may have been ended before its first line.
+    // On a slow machine it may have been killed before its first line.
     const pid = existsSync(pidFile) ? Number(await readFile(pidFile, "utf8")) : undefined;
     await expect.poll(() => pid !== undefined && isAlive(pid), { timeout: 20_000 }).toBe(false);
   });
 
-  it("is given up when the server is closed meanwhile", async () => {
+  it("is given up when the MCP server is closed", async () => {
     const executor = new LocalCommandLineCodeExecutor();
     onTestFinished(() => executor.stop());
     const server = createMcpServer(executor, { connect: [toolsServer("silent")], connectTimeoutMs: 600_000 });
@@ -240,7 +240,7 @@ describe("a server that cannot be connected to", () => {
     expect(await refused).toMatchObject({ name: "AbortError", message: "The server was closed" });
   });
 
-  it("is refused by an executor whose code cannot call it, and by a wrong option", async () => {
+  it("is rejected if code in the executor cannot call it, or if its URL is invalid", async () => {
     const executor = new PictureExecutor({});
     onTestFinished(() => executor.stop());
     const [, serverSide] = InMemoryTransport.createLinkedPair();
@@ -254,7 +254,7 @@ describe("a server that cannot be connected to", () => {
 
 describe("--connect", needs("python3"), () => {
   it(
-    "lets code in a sandbox call tools of a command, which has the environment, and ends with it",
+    "lets sandboxed code call tools of a command that has the environment, and stops the command at the end",
     needs("bubblewrap"),
     async () => {
       const command = `"${process.execPath}" '${fixture}' notes`;
@@ -272,7 +272,7 @@ describe("--connect", needs("python3"), () => {
     },
   );
 
-  it("says at once that code cannot call functions where it cannot", async () => {
+  it("fails at once if code cannot call functions", async () => {
     const byRequests = ["--executor", "aca", "--config", '{"transport":"request"}'];
     const { exitCode, stderr } = await startCli([...byRequests, "--connect", "node", "--http"], {
       ACA_POOL_MANAGEMENT_ENDPOINT: "https://region.dynamicsessions.io/pool",
@@ -283,7 +283,7 @@ describe("--connect", needs("python3"), () => {
     });
   });
 
-  it.each([[[]], [["--http"]]])("ends at once with the reason if a server does not start, %j", async (more) => {
+  it.each([[[]], [["--http"]]])("exits at once with the reason if a server does not start: %j", async (more) => {
     const args = ["--executor", "local", "--connect", "no-such-program-of-test --flag", ...more];
     const { exitCode, stdout, stderr } = await startCli(args).outcome;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
@@ -293,7 +293,7 @@ describe("--connect", needs("python3"), () => {
 });
 
 describe("a network policy", needs("docker"), () => {
-  it("has its refusals in the structured result", async () => {
+  it("reports its refusals in the structured result", async () => {
     const options = { image: "fenced-test:python", pull: "never", network: { allow: ["allowed.example"] } } as const;
     const executor = new DockerCommandLineCodeExecutor(options);
     onTestFinished(() => executor.stop());

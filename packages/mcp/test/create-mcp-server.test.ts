@@ -21,7 +21,7 @@ async function connect(executor: CodeExecutor, options: McpServerOptions = {}) {
 }
 
 describe("createMcpServer", () => {
-  it("returns images as images, and says what it left out", async () => {
+  it("returns images as images, and says how many it left out", async () => {
     const client = await connect(new PictureExecutor({}), { maxImages: 1 });
     const result = await call(client, "run_code", { language: "draw", code: "one\ntwo" });
     expect(result.content).toEqual([
@@ -31,7 +31,7 @@ describe("createMcpServer", () => {
     expect(result.structuredContent).toMatchObject({ images: 1, output: "one\ntwo\n" });
   });
 
-  it("bounds output, files and lists", needs("python3"), async () => {
+  it("limits output, files and lists", needs("python3"), async () => {
     const limits = { maxOutputCharacters: 10, maxFileBytes: 40, maxFiles: 1 };
     const client = await connect(new LocalCommandLineCodeExecutor(), limits);
     const result = await call(client, "run_code", { language: "python", code: "print('x' * 99)" });
@@ -53,7 +53,7 @@ describe("createMcpServer", () => {
     );
   });
 
-  it("starts an executor that does not know its languages before, when it is connected", needs("bash"), async () => {
+  it("starts an executor on connecting if its languages are not known before", needs("bash"), async () => {
     await using sessions = new ExecutorSessions({ create: () => new LocalCommandLineCodeExecutor() });
     const client = await connect(sessions.executor("ann"));
     expect(sessions.counts.open).toBe(1);
@@ -64,7 +64,7 @@ describe("createMcpServer", () => {
     });
   });
 
-  it("refuses an executor that runs no language, when it is connected", async () => {
+  it("rejects an executor without languages on connecting", async () => {
     const executor = new LocalCommandLineCodeExecutor();
     onTestFinished(() => executor.stop());
     Object.defineProperty(executor, "capabilities", { value: { ...executor.capabilities, languages: [] } });
@@ -72,7 +72,7 @@ describe("createMcpServer", () => {
     await expect(createMcpServer(executor).connect(serverSide)).rejects.toThrow(InvalidInputError);
   });
 
-  it("tells the client when it turns out which languages there are", needs("python3"), async () => {
+  it("notifies the client when the list of languages changes", needs("python3"), async () => {
     const languages = { klingon: { extension: "kl", command: ["no-such-program"] } };
     const client = await connect(new LocalCommandLineCodeExecutor({ languages }));
     const changed = new Promise<void>((resolve) => {
@@ -85,7 +85,7 @@ describe("createMcpServer", () => {
     expect(await offered()).not.toContain("klingon");
   });
 
-  it("makes a broken session an error of the tool", needs("python3"), async () => {
+  it("reports a broken session as an error of the tool", needs("python3"), async () => {
     const broken = FunctionWithRequirements.fromString("def broken():\n    pass\n", {
       globalImports: ["no_such_module_anywhere"],
     });
@@ -95,7 +95,7 @@ describe("createMcpServer", () => {
     expect(textOf(result)).toContain("no_such_module_anywhere");
   });
 
-  it("refuses what makes no sense", () => {
+  it("rejects invalid options", () => {
     const executor = new LocalCommandLineCodeExecutor();
     expect(() => createMcpServer(executor, { maxFiles: -1 })).toThrow(InvalidInputError);
   });

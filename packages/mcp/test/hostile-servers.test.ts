@@ -10,10 +10,10 @@ import { createMcpServer } from "../src/index.ts";
 
 const message = z.object({ id: z.number().optional(), method: z.string() });
 
-/** What a server answers a request with; `undefined`: nothing, for ever. */
+/** What a server answers a request with; `undefined`: the usual answer; `silence`: nothing, for ever. */
 type Answer = (method: string, response: ServerResponse) => object | undefined;
 
-/** The address of an MCP server over HTTP that answers as it is told. */
+/** The URL of an MCP server over HTTP that gives these answers. */
 async function hostileServer(answer: Answer): Promise<string> {
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -64,12 +64,12 @@ async function description(answer: Answer, connectTimeoutMs = 600_000): Promise<
 
 const late = /^The MCP server http:\S+ did not answer within 2000 ms/;
 
-it("a server that takes no notification is given up in time", async () => {
+it("connecting to a server that does not answer notifications times out", async () => {
   const connecting = description((method) => (method === "notifications/initialized" ? silence : undefined), 2000);
   await expect(connecting).rejects.toThrow(late);
 });
 
-it("a server that lists its tools one by one is given up in time", async () => {
+it("connecting to a server that lists tools one by one without end times out", async () => {
   let page = 0;
   const connecting = description((method, response) => {
     if (method !== "tools/list") return undefined;
@@ -84,7 +84,7 @@ it("a server that lists its tools one by one is given up in time", async () => {
   await expect(connecting).rejects.toThrow(late);
 });
 
-/** Sends lines until nobody takes them any more, or there have been 12 MiB. */
+/** Sends lines until nobody reads them any more, or 12 MiB have been sent. */
 const flood = (response: ServerResponse, line: string): void => {
   let left = 12_582_912;
   const more = (): void => {
@@ -103,7 +103,7 @@ it.each([
   ["an answer", "application/json", "\n", tooLong],
   ["an event", "text/event-stream", "\r\n", tooLong],
   ["a stream of events", "text/event-stream", "\r\n\r\n", "read"],
-])("%s of more than 10 MiB, as %s", async (_, type, end, expected) => {
+])("%s of more than 10 MiB, as %s with line ends %j, results in: %s", async (_, type, end, expected) => {
   const url = await hostileServer((_method, response) => {
     response.writeHead(200, { "content-type": type });
     flood(response, `data: ${"x".repeat(65_536)}${end}`);
@@ -126,7 +126,7 @@ it("a server that answers without end cannot be connected to", async () => {
   await expect(connecting).rejects.toThrow(/could not be reached: a message has more than/);
 });
 
-it("odd tools take no other tools away", async () => {
+it("tools with a deep schema or odd names do not hide other tools", async () => {
   let schema: object = plain;
   for (let depth = 0; depth < 600; depth += 1) schema = { type: "array", items: schema };
   const deep = { type: "object", properties: { a: schema } };

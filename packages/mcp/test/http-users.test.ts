@@ -33,7 +33,7 @@ interface Service {
   readonly url: string;
 }
 
-/** A service of somebody's own, in Hono. Each request's user is a new object, as from a database. */
+/** A service in Hono with a handler. Each request's user is a new object, as from a database. */
 async function startService(options: Partial<McpHandlerOptions<User>> = {}): Promise<Service> {
   const handler = createMcpHandler<User>({
     createExecutor: () => new LocalCommandLineCodeExecutor(),
@@ -59,7 +59,7 @@ async function startService(options: Partial<McpHandlerOptions<User>> = {}): Pro
 
 const connect = ({ url }: Service, name: string) => connectHttp({ url, token: `token-of-${name}` });
 
-/** Sends what no well-behaved client sends. */
+/** Sends requests that no well-behaved client sends. */
 async function send({ url }: Service, headers: Record<string, string>, { method = "POST", body = initialize } = {}) {
   const response = await fetch(url, {
     method,
@@ -73,8 +73,8 @@ async function send({ url }: Service, headers: Record<string, string>, { method 
 
 const as = (name: string) => ({ authorization: `Bearer token-of-${name}` });
 
-describe("a handler in a server of one's own", () => {
-  it("refuses unknown users", async () => {
+describe("a handler in a custom server", () => {
+  it("rejects unknown users", async () => {
     const createExecutor = vi.fn<McpHandlerOptions<User>["createExecutor"]>(() => new LocalCommandLineCodeExecutor());
     const service = await startService({ createExecutor });
     for (const headers of [{}, as("eve"), { authorization: "token-of-ann" }]) {
@@ -107,7 +107,7 @@ describe("a handler in a server of one's own", () => {
     expect(await send(service, ofHers("ann"), list)).toMatchObject({ status: 404 });
   });
 
-  it("leaves it to its owner who is the same user", async () => {
+  it("compares all properties of users, unless sameUser compares them", async () => {
     let requests = 0;
     const changing = {
       authenticate: () => ({ name: "ann", expires: (requests += 1) }),
@@ -122,7 +122,7 @@ describe("a handler in a server of one's own", () => {
     expect(await send(byName, { "mcp-session-id": second.sessionId }, list)).toMatchObject({ status: 200 });
   });
 
-  it("accepts the configured hosts and pages", async () => {
+  it("accepts only the configured hosts and origins", async () => {
     const service = await startService({ allowedHosts: ["tools.example"], allowedOrigins: ["https://app.example"] });
     const statusOf = (headers: Record<string, string>) =>
       new Promise<number | undefined>((resolve, reject) => {
@@ -139,7 +139,7 @@ describe("a handler in a server of one's own", () => {
     expect(await statusOf({ origin: "https://app.example.evil.example" })).toBe(403);
   });
 
-  it("reads no more of a request than the limit", async () => {
+  it("rejects a request that is larger than the limit", async () => {
     const service = await startService({ maxRequestBytes: 1000 });
     const large = { body: message(1, "x".repeat(1000)) };
     expect(await send(service, as("ann"), large)).toMatchObject({
@@ -149,7 +149,7 @@ describe("a handler in a server of one's own", () => {
     expect(await send(service, as("ann"))).toMatchObject({ status: 200 });
   });
 
-  it("answers, whatever its options throw", async () => {
+  it("answers with status 500 if a callback throws, without the error's message", async () => {
     const told: unknown[] = [];
     const onError = (error: unknown) => told.push(error);
     const failing = (): never => {
@@ -162,7 +162,7 @@ describe("a handler in a server of one's own", () => {
     expect(told).toHaveLength(2);
   });
 
-  it("refuses options that make no sense", () => {
+  it("rejects invalid options", () => {
     const options = { createExecutor: () => new LocalCommandLineCodeExecutor(), authenticate: () => "ann" };
     for (const wrong of [
       { maxRequestBytes: 0 },
@@ -179,7 +179,7 @@ describe("a handler in a server of one's own", () => {
 });
 
 describe("sessions of several users", needs("python3"), () => {
-  it("have executors of their own, made for their user", async () => {
+  it("have their own executors, created for their user", async () => {
     const made: [name: string, sessionId: string, agent: string | null][] = [];
     const service = await startService({
       createExecutor: ({ sessionId, request, user }) => {
@@ -198,11 +198,11 @@ describe("sessions of several users", needs("python3"), () => {
     await call(ann.client, "write_file", { path: "secret", content: "s" });
     expect(textOf(await call(bob.client, "list_files"))).toBe("There are no files.");
     await ann.transport.terminateSession();
-    // At once: it returns when the executor has stopped.
+    // At once: terminateSession() returns when the executor has stopped.
     expect([existsSync(hers), existsSync(his)]).toEqual([false, true]);
   });
 
-  it("keep no listener on the signal of their start", async () => {
+  it("leave no listener on the signal of their start", async () => {
     const signals: AbortSignal[] = [];
     const service = await startService({
       createExecutor: ({ signal }) => {
@@ -218,7 +218,7 @@ describe("sessions of several users", needs("python3"), () => {
     const service = await startService({ maxSessions: 1, sessionIdleMs: 1000 });
     const ann = await connect(service, "ann");
     const hers = (await python(ann.client, where)).trim();
-    // Her open stream keeps the session for longer than it may be idle.
+    // Her open stream keeps the session alive for longer than it may be idle.
     await sleep(1500);
     expect(await send(service, as("bob"))).toMatchObject({ status: 503 });
     await ann.client.close();
@@ -229,7 +229,7 @@ describe("sessions of several users", needs("python3"), () => {
     await expect.poll(() => existsSync(his), { timeout: 10_000 }).toBe(false);
   });
 
-  it("are limited per user, and a user at the limit keeps no one else out", async () => {
+  it("are limited per user, without keeping other users out", async () => {
     const service = await startService({ maxSessions: 3, maxSessionsPerUser: 1 });
     const ann = await connect(service, "ann");
     const hers = (await python(ann.client, where)).trim();
@@ -239,13 +239,13 @@ describe("sessions of several users", needs("python3"), () => {
     });
     const bob = await connect(service, "bob");
     const his = (await python(bob.client, where)).trim();
-    // Hers makes room for her next one; his, which is as idle, stays.
+    // Her old session makes room for her next one; his, which is just as idle, stays.
     await Promise.all([ann.client.close(), bob.client.close()]);
     await vi.waitFor(() => connect(service, "ann"), { timeout: 10_000 });
     expect([existsSync(hers), existsSync(his)]).toEqual([false, true]);
   });
 
-  it("come from a pool, are never shared, and are awaited only while the client stays", async () => {
+  it("can come from a pool, are not shared, and are awaited only while the client stays", async () => {
     const pool = new ExecutorPool({ create: () => new LocalCommandLineCodeExecutor(), min: 1, max: 1 });
     onTestFinished(() => pool.drain({ graceMs: 0 }));
     await pool.start();
@@ -274,7 +274,7 @@ describe("sessions of several users", needs("python3"), () => {
     expect((await python(bob.client, where)).trim()).not.toBe(hers);
   });
 
-  it("all end with the handler, what runs included", async () => {
+  it("all end with the handler, including running code", async () => {
     const service = await startService();
     const [ann, bob] = [await connect(service, "ann"), await connect(service, "bob")];
     const hers = (await python(ann.client, where)).trim();

@@ -20,7 +20,7 @@ const initialize = JSON.stringify({
   params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } },
 });
 
-/** Sends what no well-behaved client sends. */
+/** Sends requests that no well-behaved client sends. */
 async function post(url: string, headers: Record<string, string>, body = initialize) {
   const accept = "application/json, text/event-stream";
   const sent = request(url, { method: "POST", headers: { "content-type": "application/json", accept, ...headers } });
@@ -31,7 +31,7 @@ async function post(url: string, headers: Record<string, string>, body = initial
   return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }
 
-/** Connects as soon as there is room: a server hears a little later that a client has closed its streams. */
+/** Connects as soon as there is room: a server notices a little later that a client has closed its streams. */
 async function connectWhenIdle(server: McpHttpServer) {
   return vi.waitFor(() => connectHttp(server), { timeout: 10_000 });
 }
@@ -39,8 +39,8 @@ async function connectWhenIdle(server: McpHttpServer) {
 const bearer = ({ token }: McpHttpServer) => ({ authorization: `Bearer ${token}` });
 const where = "import os\nprint(os.getcwd())";
 
-describe("the door", () => {
-  it("opens for the token only", async () => {
+describe("access", () => {
+  it("requires the token", async () => {
     const server = await startHttp();
     expect(server.token).toMatch(/^[\w-]{43}$/);
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/);
@@ -52,7 +52,7 @@ describe("the door", () => {
     }
   });
 
-  it("opens for the server's own names only", async () => {
+  it("is limited to the server's own host names", async () => {
     const server = await startHttp({ allowedHosts: ["Tools.example", "2001:DB8:0:0::5"] });
     for (const host of ["evil.example", "127.0.0.1.evil.example", "evil.example@127.0.0.1", "["]) {
       expect(await post(server.url, { ...bearer(server), host })).toMatchObject({ status: 403 });
@@ -67,7 +67,7 @@ describe("the door", () => {
     }
   });
 
-  it("leads to one place, and to sessions that are there", async () => {
+  it("is limited to one path and to existing sessions", async () => {
     const server = await startHttp();
     expect(await post(server.url.replace("/mcp", "/"), bearer(server))).toMatchObject({ status: 404 });
     const headers = { ...bearer(server), "mcp-session-id": "made-up" };
@@ -77,7 +77,7 @@ describe("the door", () => {
     });
   });
 
-  it("keeps no session for what begins none", async () => {
+  it("keeps no session for a request that does not start one", async () => {
     const server = await startHttp({ maxSessions: 1 });
     const list = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
     for (const body of [list, list, "{", ""]) expect((await post(server.url, bearer(server), body)).status).toBe(400);
@@ -86,7 +86,7 @@ describe("the door", () => {
 });
 
 describe("sessions", needs("python3"), () => {
-  it("have workspaces of their own, which end with them", async () => {
+  it("have their own workspaces, which are deleted with them", async () => {
     const server = await startHttp();
     const [one, other] = await Promise.all([connectHttp(server), connectHttp(server)]);
     const workspaces = await Promise.all([python(one.client, where), python(other.client, where)]);
@@ -96,14 +96,14 @@ describe("sessions", needs("python3"), () => {
     expect(textOf(await call(other.client, "list_files"))).toBe("There are no files.");
 
     await one.transport.terminateSession();
-    // At once: it returns when the executor has stopped.
+    // At once: terminateSession() returns when the executor has stopped.
     expect([existsSync(mine), existsSync(others)]).toEqual([false, true]);
     await server.close();
     expect(existsSync(others)).toBe(false);
     await expect(call(other.client, "list_files")).rejects.toBeInstanceOf(Error);
   });
 
-  it("give a long text in pieces, and cut no character", async () => {
+  it("return a long text in pieces, without splitting characters", async () => {
     const { client } = await connectHttp(await startHttp({ maxOutputCharacters: 3 }));
     await call(client, "write_file", { path: "long.txt", content: "ab😀cd" });
     const read = async (offset: number) => textOf(await call(client, "read_file", { path: "long.txt", offset }));
@@ -111,7 +111,7 @@ describe("sessions", needs("python3"), () => {
     expect(await read(4)).toBe("cd\n[Characters 4 to 6 of 6.]");
   });
 
-  it("are bounded in number, and make room when they end", async () => {
+  it("are limited in number, and make room when they end", async () => {
     const server = await startHttp({ maxSessions: 1 });
     const { client, transport } = await connectHttp(server);
     const workspace = (await python(client, where)).trim();
@@ -124,7 +124,7 @@ describe("sessions", needs("python3"), () => {
     await expect.poll(async () => (await post(server.url, bearer(server))).status, { timeout: 10_000 }).toBe(200);
   });
 
-  it("make room for new clients when their own client has closed, the longest idle first", async () => {
+  it("make room for new clients once their client has closed, the longest idle first", async () => {
     const server = await startHttp({ maxSessions: 2 });
     const [first, second] = [await connectHttp(server), await connectHttp(server)];
     const workspaces = [await python(first.client, where), await python(second.client, where)].map((path) =>
@@ -143,11 +143,11 @@ describe("sessions", needs("python3"), () => {
     expect(await post(server.url, bearer(server))).toMatchObject({ status: 503 });
   });
 
-  it("end when they have been idle for a while", async () => {
+  it("end when they have been idle for sessionIdleMs", async () => {
     const server = await startHttp({ maxSessions: 1, sessionIdleMs: 1000 });
     const { client } = await connectHttp(server);
     const workspace = (await python(client, where)).trim();
-    // The client's open stream keeps the session for longer than it may be idle.
+    // The client's open stream keeps the session alive for longer than it may be idle.
     await sleep(2000);
     expect(existsSync(workspace)).toBe(true);
     expect((await python(client, where)).trim()).toBe(workspace);
@@ -155,7 +155,7 @@ describe("sessions", needs("python3"), () => {
     await expect.poll(() => existsSync(workspace), { timeout: 10_000 }).toBe(false);
   });
 
-  it("end, although their client left before its executor was there", async () => {
+  it("end even if their client left before the executor was created", async () => {
     const made: LocalCommandLineCodeExecutor[] = [];
     const createExecutor = async () => {
       const executor = new LocalCommandLineCodeExecutor();
@@ -176,7 +176,7 @@ describe("sessions", needs("python3"), () => {
       .toBe(200);
   });
 
-  it("that cannot be had are an error, and leave nothing", async () => {
+  it("that cannot be created are an error, and take up no room", async () => {
     const told: unknown[] = [];
     const createExecutor = () => new LocalCommandLineCodeExecutor({ virtualEnv: "/nowhere" });
     const server = await startHttp({ createExecutor, maxSessions: 1, onError: (error) => told.push(error) });
@@ -191,7 +191,7 @@ describe("sessions", needs("python3"), () => {
 });
 
 describe("requests", () => {
-  it("may not be larger than the limit", async () => {
+  it("are rejected if they are larger than the limit", async () => {
     const server = await startHttp({ maxRequestBytes: 1000 });
     const large = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "x".repeat(1000) });
     expect(await post(server.url, bearer(server), large)).toMatchObject({
@@ -201,7 +201,7 @@ describe("requests", () => {
     expect(await post(server.url, bearer(server))).toMatchObject({ status: 200 });
   });
 
-  it("do not wait for an executor that never comes, and one that comes late is stopped", async () => {
+  it("time out if the executor is not created, and a late executor is stopped", async () => {
     let stopped = 0;
     let arrive: (executor: LocalCommandLineCodeExecutor) => void = () => {};
     const late = new Promise<LocalCommandLineCodeExecutor>((resolve) => {
@@ -222,7 +222,7 @@ describe("requests", () => {
 });
 
 describe("startMcpHttpServer", () => {
-  it("refuses what makes no sense", async () => {
+  it("rejects invalid options, and a port that is in use", async () => {
     const createExecutor = () => new LocalCommandLineCodeExecutor();
     for (const options of [
       { port: -1 },
@@ -242,7 +242,7 @@ describe("startMcpHttpServer", () => {
 });
 
 describe("the command line over HTTP", needs("python3"), () => {
-  it("says where it is and, once, the token that it made; SIGTERM ends its sessions", async () => {
+  it("prints its URL and, once, its new token; SIGTERM ends its sessions", async () => {
     const started = startCli(["--executor", "local", "--http"]);
     const [, url = ""] = await started.told(/served at (\S+)\n/);
     const [, token = ""] = await started.told(/Bearer (\S+)\n/);
@@ -255,12 +255,12 @@ describe("the command line over HTTP", needs("python3"), () => {
     expect(existsSync(workspace)).toBe(false);
   });
 
-  it("keeps executors ready for new sessions, and ends them all", async () => {
+  it("keeps executors ready for new sessions, and stops them all at the end", async () => {
     const temporary = await mkdtemp(join(tmpdir(), "fenced-test-mcp-"));
     onTestFinished(() => rm(temporary, { recursive: true, force: true }));
     const started = startCli(["--executor", "local", "--http", "--pool", "1"], { TMPDIR: temporary });
     const workspaces = async () => (await readdir(temporary)).filter((name) => name.startsWith("fenced-"));
-    // Nobody has connected.
+    // Nobody has connected yet.
     await expect.poll(workspaces, { timeout: 20_000 }).toHaveLength(1);
     const [, url = ""] = await started.told(/served at (\S+)\n/);
     const [, token = ""] = await started.told(/Bearer (\S+)\n/);
@@ -274,7 +274,7 @@ describe("the command line over HTTP", needs("python3"), () => {
     expect(await workspaces()).toEqual([]);
   });
 
-  it("gives each session the strongest fence if nothing else is asked for", async () => {
+  it("gives sessions the strongest fence by default", async () => {
     const started = startCli(["--http"], await nodeAlone());
     await started.told(/^The code runs in an interpreter in WebAssembly\. Docker was passed over/);
     const [, url = ""] = await started.told(/served at (\S+)\n/);

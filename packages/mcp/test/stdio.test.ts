@@ -29,7 +29,7 @@ const requests = [
   },
 ];
 
-/** Sends the requests, and gives what the last one is answered with: the directory in which the code ran. */
+/** Sends the requests and returns the answer to the last one: the directory in which the code ran. */
 async function workspaceOf({ child }: StartedCli): Promise<string> {
   for (const request of requests) child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...request })}\n`);
   for await (const line of createInterface({ input: child.stdout })) {
@@ -40,7 +40,7 @@ async function workspaceOf({ child }: StartedCli): Promise<string> {
 }
 
 describe("the server on standard input and output", needs("python3"), () => {
-  it.each(["stdin", "SIGTERM"] as const)("ends by %s and leaves nothing", async (end) => {
+  it.each(["stdin", "SIGTERM"] as const)("ends by %s and leaves nothing behind", async (end) => {
     const server = startCli(["--executor", "local"]);
     const workspace = await workspaceOf(server);
     expect(existsSync(workspace)).toBe(true);
@@ -49,12 +49,12 @@ describe("the server on standard input and output", needs("python3"), () => {
     const { exitCode, stdout, stderr } = await server.outcome;
     expect(exitCode).toBe({ stdin: 0, SIGTERM: 143 }[end]);
     expect(existsSync(workspace)).toBe(false);
-    // Nothing but the protocol, and one warning next to it.
+    // Only the protocol on standard output, and one warning on standard error.
     for (const line of stdout.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
     expect(stderr).toMatch(/^Warning: code runs on this machine without a sandbox.*\n$/);
   });
 
-  it("runs code behind the strongest fence if nothing else is asked for, and says which", async () => {
+  it("runs code behind the strongest fence by default, and says which", async () => {
     const server = startCli([], await nodeAlone());
     expect(await workspaceOf(server)).toBe("/workspace");
     server.child.stdin.end();
@@ -65,7 +65,7 @@ describe("the server on standard input and output", needs("python3"), () => {
     );
   });
 
-  it("ends with a client that is killed, and so does the code", async () => {
+  it("ends with a client that is killed, and kills the code", async () => {
     const fixture = fileURLToPath(new URL("fixtures/client.ts", import.meta.url));
     const args = ["--import", import.meta.resolve("tsx"), fixture, ...nodeArguments, "--executor", "local"];
     const client = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
@@ -80,7 +80,7 @@ describe("the server on standard input and output", needs("python3"), () => {
     await expect.poll(left, { timeout: 10_000 }).toEqual([false, false, false]);
   });
 
-  it("runs code in the work directory that it is given, and keeps it", async () => {
+  it("runs code in the given work directory, and keeps the directory", async () => {
     const directory = await temporaryDirectory();
     const client = await connectStdio(["--executor", "local", "--work-dir", directory, "--timeout-ms", "1500"]);
     expect(await python(client, "open('a', 'w').write('kept')")).toContain("printed nothing");
@@ -89,7 +89,7 @@ describe("the server on standard input and output", needs("python3"), () => {
     expect(await readFile(join(directory, "a"), "utf8")).toBe("kept");
   });
 
-  it("takes an executor of any kind from a component file", async () => {
+  it("loads an executor from a component file", async () => {
     const directory = await temporaryDirectory();
     const file = join(directory, "executor.json");
     const provider = "@fenced/executor-local:LocalCommandLineCodeExecutor";
@@ -117,7 +117,7 @@ describe("over a container", needs("docker"), () => {
 });
 
 describe("over a kernel", needs("jupyter"), () => {
-  it("keeps variables, and gives plots as images", async () => {
+  it("keeps variables, and returns plots as images", async () => {
     const client = await connectStdio(["--executor", "jupyter"]);
     await python(client, "import matplotlib.pyplot as plt");
     const result = await call(client, "run_code", { language: "python", code: "plt.plot([1, 2])\nplt.show()" });
@@ -126,8 +126,8 @@ describe("over a kernel", needs("jupyter"), () => {
   });
 });
 
-describe("over a session of Azure's, as the emulator has them", needs("python3"), () => {
-  it("runs code where the environment says", async () => {
+describe("over an emulated Azure session", needs("python3"), () => {
+  it("runs code in the pool that the environment names", async () => {
     await using emulator = await startAcaEmulator();
     const env = { ACA_POOL_MANAGEMENT_ENDPOINT: emulator.endpoint, ACA_TOKEN: emulator.token() };
     const client = await connectStdio(["--executor", "aca"], { env });

@@ -35,7 +35,7 @@ describe.each(transports)("over %s", (_, connect) => {
     };
   });
 
-  it("says what it can do", async () => {
+  it("describes its tools", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(["run_code", "list_files", "read_file", "write_file", "restart"]);
     expect(tools[0]).toMatchObject({
@@ -50,7 +50,7 @@ describe.each(transports)("over %s", (_, connect) => {
     expect(tools[1]?.annotations).toEqual({ readOnlyHint: true, openWorldHint: false });
   });
 
-  it("runs code, and says how it ended", needs("python3"), async () => {
+  it("runs code, and reports how it ended", needs("python3"), async () => {
     const done = await call(client, "run_code", { language: "Py", code: "print(6 * 7)" });
     expect(done).toEqual({
       content: [{ type: "text", text: "42\n" }],
@@ -70,7 +70,7 @@ describe.each(transports)("over %s", (_, connect) => {
     expect(textOf(failed)).toBe("The code failed with exit code 3. It printed nothing.");
   });
 
-  it("tells what is printed while the code runs", needs("python3"), async () => {
+  it("reports output while the code runs", needs("python3"), async () => {
     const code =
       "import os, time\nprint('one', flush=True)\nwhile not os.path.exists('go'): time.sleep(.02)\nprint('two')";
     const told: string[] = [];
@@ -89,7 +89,7 @@ describe.each(transports)("over %s", (_, connect) => {
     expect(textOf(result)).toBe("one\ntwo\n");
   });
 
-  it("kills what runs when the call is cancelled", needs("python3"), async () => {
+  it("kills running code when the call is cancelled", needs("python3"), async () => {
     const controller = new AbortController();
     let pid = 0;
     const code = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)";
@@ -111,7 +111,7 @@ describe.each(transports)("over %s", (_, connect) => {
     expect(await python(client, "print('still here')")).toBe("still here\n");
   });
 
-  it("writes, names and reads files", needs("python3"), async () => {
+  it("writes, lists and reads files", needs("python3"), async () => {
     expect(textOf(await call(client, "write_file", { path: "f/data/a.txt", content: "ä\n" }))).toBe(
       "Wrote f/data/a.txt (3 bytes).",
     );
@@ -150,7 +150,7 @@ describe.each(transports)("over %s", (_, connect) => {
     ]);
   });
 
-  it("restarts: processes end, files stay", needs("python3"), async () => {
+  it("restarts: processes are killed, files are kept", needs("python3"), async () => {
     const code = "import subprocess\nprint(subprocess.Popen(['sleep', '600']).pid)\nopen('kept', 'w').close()";
     const pid = Number(await python(client, code));
     expect(isAlive(pid)).toBe(true);

@@ -16,7 +16,7 @@ const weatherTool = {
   parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 };
 
-/** Asks once whole and once streamed; both must come to the same. */
+/** Asks once without and once with streaming; both must give the same result. */
 async function bothWays(
   answer: ScriptedAnswer,
   messages: ModelMessage[] = question,
@@ -33,7 +33,7 @@ async function bothWays(
 }
 
 describe("text", () => {
-  it("comes whole and in chunks", async () => {
+  it("is returned whole and in chunks", async () => {
     const { result, chunks, body } = await bothWays({ text: ["A fe", "nce ", "is 🐦."] });
     expect(result).toEqual({
       content: "A fence is 🐦.",
@@ -44,7 +44,7 @@ describe("text", () => {
     expect(body["messages"]).toEqual([{ role: "user", content: "What is a fence?" }]);
   });
 
-  it("survives a stream that is cut anywhere, also inside characters", async () => {
+  it("survives a stream that is split anywhere, even inside characters", async () => {
     await using server = await startOpenAIServer([{ text: ["Zäune ", "🐦 und ", "مرحبا"], pieceBytes: 3 }]);
     const { chunks } = await collect(clientOf(server).createStream(question));
     expect(chunks).toEqual(["Zäune ", "🐦 und ", "مرحبا"]);
@@ -60,12 +60,12 @@ describe("text", () => {
     ["length", "length"],
     ["content_filter", "content-filter"],
     ["something_new", "unknown"],
-  ])("tells why it ends: %s is %s", async (said, expected) => {
+  ])("has a finish reason: %s becomes %s", async (said, expected) => {
     const { result } = await bothWays({ text: "A", finishReason: said });
     expect(result.finishReason).toBe(expected);
   });
 
-  it("arrives as it is written, not at the end", async () => {
+  it("arrives chunk by chunk, not all at the end", async () => {
     await using server = await startOpenAIServer([{ text: ["first", "second"], chunkDelayMs: 150 }]);
     const times: number[] = [];
     for await (const _ of clientOf(server).createStream(question)) times.push(performance.now());
@@ -74,7 +74,7 @@ describe("text", () => {
 });
 
 describe("messages", () => {
-  it("go out in their roles, system messages anywhere", async () => {
+  it("are sent with their roles, system messages anywhere", async () => {
     const { body } = await bothWays({ text: "ok" }, [
       { role: "system", content: "Be brief." },
       { role: "user", content: "Hi", source: "anna" },
@@ -103,7 +103,7 @@ describe("messages", () => {
     ]);
   });
 
-  it("refuse what the model cannot take before anything is sent", async () => {
+  it("are rejected before anything is sent if the model cannot handle them", async () => {
     await using server = await startOpenAIServer([]);
     const client = clientOf(server, { modelInfo: { vision: false, functionCalling: false, structuredOutput: false } });
     const image = imageFromBytes(Uint8Array.of(1), "image/png");
@@ -121,7 +121,7 @@ describe("messages", () => {
 });
 
 describe("reasoning", () => {
-  it("is the thought beside a text, and no chunk", async () => {
+  it("becomes the thought of a text, not a chunk", async () => {
     const { result, chunks } = await bothWays({ reasoning: ["Let me ", "see."], text: "42" });
     expect(result).toMatchObject({ content: "42", thought: "Let me see." });
     expect(chunks).toEqual(["42"]);
@@ -135,7 +135,7 @@ describe("tools", () => {
     { id: "call_3", name: "unknown_tool", arguments: '{"a":1}' },
   ];
 
-  it("are offered with their schema, and calls come as the model wrote them", async () => {
+  it("are offered with their schema, and calls are returned as the model wrote them", async () => {
     const { result, body } = await bothWays({ toolCalls: calls }, question, { tools: [weatherTool] });
     expect(result.content).toEqual(calls);
     expect(result.finishReason).toBe("tool-calls");
@@ -143,20 +143,20 @@ describe("tools", () => {
     expect(body["tools"]).toEqual([{ type: "function", function: weatherTool }]);
   });
 
-  it("make the text next to the calls a thought, after the reasoning", async () => {
+  it("turn the text next to calls into a thought, after the reasoning", async () => {
     const answer = { reasoning: "Hm.", text: "I look it up.", toolCalls: calls.slice(0, 1) };
     const { result, chunks } = await bothWays(answer, question, { tools: [weatherTool] });
     expect(result).toMatchObject({ content: calls.slice(0, 1), thought: "Hm.\n\nI look it up." });
     expect(chunks).toEqual(["I look it up."]);
   });
 
-  it("take a call without arguments as one with none", async () => {
+  it("treat empty arguments of a call as an empty object", async () => {
     const call = { id: "c", name: "weather", arguments: "" };
     const { result } = await bothWays({ toolCalls: [call] }, question, { tools: [weatherTool] });
     expect(result.content).toEqual([{ ...call, arguments: "{}" }]);
   });
 
-  it("get their results sent back, with the model's own words before the calls", async () => {
+  it("send results back with the model's text and reasoning before the calls", async () => {
     await using server = await startOpenAIServer([
       { reasoning: "Hm.", text: "I look it up.", toolCalls: calls },
       { text: "Rain." },
@@ -189,7 +189,7 @@ describe("tools", () => {
     ]);
   });
 
-  it("are sent back by another client too, with the thought as text", async () => {
+  it("send back the calls of another client with the thought as text", async () => {
     await using server = await startOpenAIServer([{ text: "Rain." }]);
     await clientOf(server).create([
       ...question,
@@ -211,13 +211,13 @@ describe("structured output", () => {
     additionalProperties: false,
   };
 
-  it("is asked for with the schema and comes as text", async () => {
+  it("is requested with the schema and returned as text", async () => {
     const { result, body } = await bothWays({ text: ['{"n":', "1}"] }, question, { jsonSchema: schema });
     expect(result.content).toBe('{"n":1}');
     expect(body["response_format"]).toMatchObject({ type: "json_schema", json_schema: { schema } });
   });
 
-  it("throws if the answer is something else, and still counts it", async () => {
+  it("throws if the answer is something else, and still counts its usage", async () => {
     const answer = { text: "Sure! Here you go:" };
     await using server = await startOpenAIServer([answer, answer]);
     const client = clientOf(server);
@@ -232,7 +232,7 @@ describe("structured output", () => {
     expect(client.usage.promptTokens).toBe(20);
   });
 
-  it("says so if the answer was cut", async () => {
+  it("says what to do if the answer was cut", async () => {
     await using server = await startOpenAIServer([{ text: '{"n":', finishReason: "length" }]);
     const error = await failureOf(clientOf(server).create(question, { jsonSchema: schema }));
     expect(error.message).toContain("Raise maxOutputTokens.");
@@ -240,7 +240,7 @@ describe("structured output", () => {
 });
 
 describe("settings", () => {
-  it("go with every call", async () => {
+  it("are sent with the request", async () => {
     await using server = await startOpenAIServer([{ text: "ok" }]);
     await clientOf(server, { temperature: 0, maxOutputTokens: 50, seed: 7 }).create(question);
     expect(server.requests[0]?.body).toMatchObject({ temperature: 0, max_tokens: 50, seed: 7 });
@@ -248,7 +248,7 @@ describe("settings", () => {
 });
 
 describe("usage", () => {
-  it("adds up over the calls, and is zero where the service does not say", async () => {
+  it("adds up over the calls, and is zero if the service does not report it", async () => {
     await using server = await startOpenAIServer([
       { text: "a", usage: { prompt_tokens: 100, completion_tokens: 20 } },
       { text: "b", usage: null },

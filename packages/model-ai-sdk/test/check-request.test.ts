@@ -5,7 +5,7 @@ import { clientOf, collect, failureOf } from "./support.ts";
 
 const question: ModelMessage[] = [{ role: "user", content: "What is a fence?" }];
 
-describe("what JavaScript may pass", () => {
+describe("an invalid argument from JavaScript", () => {
   it.each<[unknown, unknown, string]>([
     ["hello", {}, '"messages" is a string.'],
     [[{ role: "usr", content: "x" }], {}, '"messages[0].role" is "usr".'],
@@ -13,7 +13,7 @@ describe("what JavaScript may pass", () => {
     [question, { tool: [] }, 'unknown option "tool". Did you mean "tools"?'],
     [question, { signal: "stop" }, "It must be an AbortSignal."],
     [question, { jsonSchema: "object" }, "It must be an object: JSON Schema."],
-  ])("is refused before anything is sent: %j, %j", async (messages, options, message) => {
+  ])("is rejected before anything is sent: %j, %j", async (messages, options, message) => {
     await using server = await startOpenAIServer([]);
     const client: UntypedClient = clientOf(server);
     const create = async (): Promise<unknown> => client.create(messages, options);
@@ -25,15 +25,15 @@ describe("what JavaScript may pass", () => {
   });
 });
 
-describe("messages that make no sense", () => {
+describe("invalid messages", () => {
   it.each<[string, ModelMessage[], string]>([
-    ["an image without an address", [{ role: "user", content: [{ type: "image", url: "plot.png" }] }], '"plot.png"'],
+    ["an image with a relative URL", [{ role: "user", content: [{ type: "image", url: "plot.png" }] }], '"plot.png"'],
     [
       "tool calls without results",
       [{ role: "assistant", content: [{ id: "call_1", name: "t", arguments: "{}" }] }, ...question],
       "call_1",
     ],
-  ])("are refused: %s", async (_, messages, word) => {
+  ])("are rejected: %s", async (_, messages, word) => {
     await using server = await startOpenAIServer([]);
     const client = clientOf(server, { modelInfo: { vision: true } });
     for (const attempt of [client.create(messages), collect(client.createStream(messages))]) {
@@ -44,7 +44,7 @@ describe("messages that make no sense", () => {
     expect(server.requests).toEqual([]);
   });
 
-  it("say so if an image cannot be fetched", async () => {
+  it("are reported if an image cannot be fetched", async () => {
     await using server = await startOpenAIServer([]);
     const image = { type: "image" as const, url: "https://fenced.invalid/plot.png" };
     const client = clientOf(server, { modelInfo: { vision: true } });

@@ -10,11 +10,11 @@ afterEach(() => {
 });
 
 describe("dumpComponent", () => {
-  it("refuses a model object, which may hold a key", () => {
+  it("rejects a model object, which may hold a key", () => {
     expect(() => clientOf({ baseURL: "http://localhost" }).dumpComponent()).toThrow(ComponentError);
   });
 
-  it("writes a client with a model id down, and loadComponent makes it again", async () => {
+  it("dumps a client with a model id, and loadComponent restores it", async () => {
     const client = new AISDKChatCompletionClient({
       model: "test/model",
       temperature: 0,
@@ -35,7 +35,7 @@ describe("dumpComponent", () => {
     expect(loaded.modelInfo).toEqual(client.modelInfo);
   });
 
-  it("gives a config that is checked", async () => {
+  it("returns a config that is checked when it is loaded", async () => {
     const model = new AISDKChatCompletionClient({ model: "test/model" }).dumpComponent();
     await expect(
       loadComponent(

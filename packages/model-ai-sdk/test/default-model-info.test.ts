@@ -17,7 +17,7 @@ describe("defaultModelInfo", () => {
     "llama-4-scout",
     "llama-3.2-11b-vision-preview",
     "pixtral-12b",
-  ])("knows that %s sees", (model) => {
+  ])("knows that %s has vision", (model) => {
     expect(defaultModelInfo(model)).toMatchObject({ family: model, vision: true });
   });
 
@@ -31,11 +31,11 @@ describe("defaultModelInfo", () => {
     "llama-3.3-70b",
     "claude-2.1",
     "qwq-32b",
-  ])("risks no image with %s", (model) => {
+  ])("assumes no vision for %s", (model) => {
     expect(defaultModelInfo(model).vision).toBe(false);
   });
 
-  it("asks a model object whether it can be held to a schema", () => {
+  it("asks a model object whether it supports structured output", () => {
     const settings = { name: "test", baseURL: "http://localhost" };
     const strict = createOpenAICompatible({ ...settings, supportsStructuredOutputs: true });
     expect(defaultModelInfo(strict("x")).structuredOutput).toBe(true);
@@ -50,7 +50,7 @@ describe("defaultModelInfo", () => {
     ["google.generative-ai", "gcp.gemini"],
     ["openai-compatible", "openai-compatible"],
     ["lm-studio", "lm-studio"],
-  ])("calls the provider %s what telemetry does: %s", (name, provider) => {
+  ])("maps the provider %s to its name in telemetry: %s", (name, provider) => {
     const model = createOpenAICompatible({ name, baseURL: "http://localhost" })("x");
     expect(model.provider).toBe(`${name}.chat`);
     expect(defaultModelInfo(model).provider).toBe(provider);
@@ -60,7 +60,7 @@ describe("defaultModelInfo", () => {
     expect(defaultModelInfo("openai/gpt-5")).not.toHaveProperty("provider");
   });
 
-  it("gives way to the caller", () => {
+  it("is overridden by the caller's modelInfo", () => {
     const client = new AISDKChatCompletionClient({
       model: "gpt-4o",
       modelInfo: { vision: false, contextWindow: 128_000 },

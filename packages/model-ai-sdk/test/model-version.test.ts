@@ -3,7 +3,7 @@ import * as ai from "ai";
 import { expect, it } from "vitest";
 import { AISDKChatCompletionClient } from "../src/index.ts";
 
-/** Release 7 of the AI SDK has it, release 6 does not. */
+/** Release 7 of the AI SDK has `isStepCount`, release 6 does not. */
 const isVersion7 = "isStepCount" in ai;
 
 function clientFor(specificationVersion: string): unknown {
@@ -11,11 +11,11 @@ function clientFor(specificationVersion: string): unknown {
   return Reflect.construct(AISDKChatCompletionClient, [{ model }]);
 }
 
-it("takes models of all versions that the installed AI SDK calls", () => {
+it("accepts models of all versions that the installed AI SDK supports", () => {
   for (const version of ["v2", "v3", ...(isVersion7 ? ["v4"] : [])]) expect(() => clientFor(version)).not.toThrow();
 });
 
-it("refuses a newer or unknown model at once, and says what to install", () => {
+it("rejects a model of a newer or unknown version at once, and says what to install", () => {
   const newer = isVersion7 ? "v5" : "v4";
   expect(() => clientFor(newer)).toThrow(InvalidInputError);
   expect(() => clientFor(newer)).toThrow(
@@ -25,7 +25,7 @@ it("refuses a newer or unknown model at once, and says what to install", () => {
   expect(() => clientFor("v1")).toThrow("Update the provider package.");
 });
 
-it("refuses options that are unknown or wrong", () => {
+it("rejects unknown and invalid options", () => {
   const make = (options: object) => (): unknown => Reflect.construct(AISDKChatCompletionClient, [options]);
   expect(make({ model: "m", temprature: 0 })).toThrow('unknown option "temprature". Did you mean "temperature"?');
   expect(make({ model: "m", maxTokens: 5 })).toThrow('unknown option "maxTokens"');

@@ -18,7 +18,7 @@ afterEach(() => {
 });
 
 describe("a model of the interface's version 2", () => {
-  it("works as well", async () => {
+  it("works like a newer one", async () => {
     const toolCall = { type: "tool-call" as const, toolCallId: "1", toolName: "t", input: '{"n": 1}' };
     const model: ModelOfVersion2 = {
       specificationVersion: "v2",

@@ -6,7 +6,7 @@ import { apiKey, clientOf, collect, failureOf } from "./support.ts";
 
 const question: ModelMessage[] = [{ role: "user", content: "What is a fence?" }];
 
-/** The errors of a whole and of a streamed call. */
+/** The errors of a call without and of one with streaming. */
 async function failures(answer: ScriptedAnswer): Promise<Error[]> {
   await using server = await startOpenAIServer([answer, answer]);
   const client = clientOf(server);
@@ -26,7 +26,7 @@ describe("a failed call", () => {
       { status: 401, error: `Incorrect API key provided: ${apiKey}` },
       ["refused the API key", "Check that the key"],
     ],
-    ["a key without the right", { status: 403, error: "no access" }, ["refused the API key (HTTP 403)"]],
+    ["a key without permission", { status: 403, error: "no access" }, ["refused the API key (HTTP 403)"]],
     [
       "an unknown model",
       { status: 404, error: "no such model" },
@@ -39,7 +39,7 @@ describe("a failed call", () => {
       ["cannot handle a conversation of this length", "Shorten the conversation"],
     ],
     [
-      "a setting that the model does not have",
+      "a setting that the model does not support",
       { status: 400, error: "temperature is fixed" },
       ["temperature is fixed"],
     ],
@@ -50,7 +50,7 @@ describe("a failed call", () => {
     for (const error of errors) expectModelError(error, ...words);
   });
 
-  it("whose answer is not the protocol's says so", async () => {
+  it("with an answer outside the protocol says so", async () => {
     const [whole, streamed] = await failures({ body: "<html>It works!</html>" });
     expect(whole?.message).toMatch(/cannot be understood/);
     expect(streamed?.message).toMatch(/cannot be understood|broke off/);
@@ -58,7 +58,7 @@ describe("a failed call", () => {
     expect(noChoices?.message).toContain("cannot be understood");
   });
 
-  it("without a service there says where it looked, without the query", async () => {
+  it("to an unreachable service says where it looked", async () => {
     const server = await startOpenAIServer([]);
     await server[Symbol.asyncDispose]();
     const error = await failureOf(clientOf({ baseURL: server.baseURL }).create(question));
@@ -66,7 +66,7 @@ describe("a failed call", () => {
     expectModelError(error, `cannot be reached at ${server.baseURL}/chat/completions`, "Check the base URL");
   });
 
-  it("in the middle of a stream comes after the chunks so far", async () => {
+  it("in the middle of a stream is thrown after the chunks so far", async () => {
     for (const answer of [
       { text: ["a", "b", "c"], dropAfterChunks: 3, chunkDelayMs: 20 },
       { text: ["a", "b", "c"], errorAfterChunks: 3, error: `overloaded ${apiKey}` },
@@ -82,7 +82,7 @@ describe("a failed call", () => {
     }
   });
 
-  it("is tried again as often as maxRetries says", async () => {
+  it("is retried up to maxRetries times", async () => {
     const busy = { status: 429, headers: { "retry-after-ms": "1" } } satisfies ScriptedAnswer;
     await using server = await startOpenAIServer([busy, busy, { text: "at last" }]);
     const result = await clientOf(server, { maxRetries: 2 }).create(question);
@@ -94,7 +94,7 @@ describe("a failed call", () => {
     expect(other.requests.length).toBe(2);
   });
 
-  it("leaves the client as usable as before", async () => {
+  it("leaves the client usable", async () => {
     await using server = await startOpenAIServer([{ status: 500 }, { text: "ok" }]);
     const client = clientOf(server);
     await failureOf(client.create(question));

@@ -21,7 +21,7 @@ function throughJson(model: ComponentModel): ComponentModel {
 }
 
 describe("components", () => {
-  it("are written down and made again: recording and replay", async () => {
+  it("are dumped and loaded: recording and replay", async () => {
     const file = await temporaryFile();
     const recording = new RecordingChatCompletionClient({ client: new PreparedClient([]), file, append: true });
     const loadedRecording = await loadComponent<RecordingChatCompletionClient>(
@@ -42,7 +42,7 @@ describe("components", () => {
     expect(await loaded.create(ask("one"))).toEqual(answer("a"));
   });
 
-  it("are made from a config that is checked", async () => {
+  it("are loaded from a config that is checked", async () => {
     const model = { provider: "@fenced/model-replay:ReplayChatCompletionClient", componentType: "model", version: 1 };
     await expect(loadComponent({ ...model, config: { fil: "x" } }, loadOptions)).rejects.toThrow(/fil/);
     const recording = {

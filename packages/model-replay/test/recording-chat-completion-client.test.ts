@@ -14,8 +14,8 @@ async function lines(file: string): Promise<unknown[]> {
     .map((line) => JSON.parse(line) as unknown);
 }
 
-describe("a record", () => {
-  it("has one line for each request, with its answer and its chunks", async () => {
+describe("a recording", () => {
+  it("has one line per request, with its answer and its chunks", async () => {
     const file = await temporaryFile("folder/made/record.jsonl");
     const client = new RecordingChatCompletionClient({
       client: new PreparedClient([answer("a\nb", { thought: "hm" }), answer("Hello there")]),
@@ -47,7 +47,7 @@ describe("a record", () => {
     ]);
   });
 
-  it("holds the fields of the contracts and nothing else, for its owner only", async () => {
+  it("contains only the fields of the contracts, readable only by its owner", async () => {
     const file = await temporaryFile();
     await writeFile(file, "old", { mode: 0o644 });
     const secret = { headers: { authorization: "Bearer secret-text" } };
@@ -60,7 +60,7 @@ describe("a record", () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
-  it("refuses options that are unknown or wrong, and a file that is a FIFO", async () => {
+  it("rejects an unknown option, and a file that is a FIFO", async () => {
     const file = await temporaryFile();
     const inner = new PreparedClient([answer("a")]);
     const misspelt = Object.assign({ client: inner, file }, { apend: true });
@@ -70,14 +70,14 @@ describe("a record", () => {
     await expect(client.create(ask("one"))).rejects.toThrow("Check that it is a file that you can write");
   });
 
-  it("passes on what the client is and took", async () => {
+  it("passes on the client's modelInfo and usage", async () => {
     const inner = new PreparedClient([]);
     const client = new RecordingChatCompletionClient({ client: inner, file: await temporaryFile() });
     expect(client.modelInfo).toBe(inner.modelInfo);
     expect(client.usage).toBe(inner.usage);
   });
 
-  it("has the answer before the caller has it", async () => {
+  it("contains the answer before the caller gets it", async () => {
     const file = await temporaryFile();
     const client = new RecordingChatCompletionClient({ client: new PreparedClient([answer("Hello there")]), file });
     for await (const item of client.createStream(ask("one"))) {
@@ -86,7 +86,7 @@ describe("a record", () => {
     expect(await lines(file)).toHaveLength(1);
   });
 
-  it("keeps what it has when the process is killed", async () => {
+  it("keeps its lines when the process is killed", async () => {
     const file = await temporaryFile();
     const program = `
       import { RecordingChatCompletionClient } from ${JSON.stringify(new URL("../src/index.ts", import.meta.url).href)};
@@ -103,7 +103,7 @@ describe("a record", () => {
     expect(await lines(file)).toHaveLength(1);
   });
 
-  it("has no failed, aborted or left calls", async () => {
+  it("omits calls that failed or were left early", async () => {
     const file = await temporaryFile();
     const failure = new Error("it failed");
     const client = new RecordingChatCompletionClient({
@@ -117,7 +117,7 @@ describe("a record", () => {
     expect(await lines(file)).toMatchObject([{ request: { messages: ask("four") } }]);
   });
 
-  it("replaces an older one with its first answer, and not before", async () => {
+  it("replaces an older one with its first answer, not before", async () => {
     const file = await temporaryFile();
     await writeFile(file, "an older record\n");
     const client = new RecordingChatCompletionClient({
@@ -131,7 +131,7 @@ describe("a record", () => {
     expect(await lines(file)).toHaveLength(2);
   });
 
-  it("appends to an existing one if requested, without the line that a crash cut", async () => {
+  it("appends to an existing one if requested, and drops a line that a crash cut", async () => {
     const file = await temporaryFile();
     await new RecordingChatCompletionClient({ client: new PreparedClient([answer("Zäune")]), file }).create(ask("ü"));
     await appendFile(file, '{"version":1,"modelIn');
@@ -140,7 +140,7 @@ describe("a record", () => {
     expect(await lines(file)).toMatchObject([{ result: { content: "Zäune" } }, { result: { content: "b" } }]);
   });
 
-  it("is created with append, too, if there is none", async () => {
+  it("is created with append if there is none", async () => {
     const file = await temporaryFile();
     await new RecordingChatCompletionClient({ client: new PreparedClient([answer("a")]), file, append: true }).create(
       ask("one"),
@@ -148,7 +148,7 @@ describe("a record", () => {
     expect(await lines(file)).toHaveLength(1);
   });
 
-  it("takes calls side by side without mixing their lines", async () => {
+  it("takes parallel calls without mixing their lines", async () => {
     const file = await temporaryFile();
     const long = "x".repeat(100_000);
     const client = new RecordingChatCompletionClient({
@@ -169,7 +169,7 @@ describe("a record", () => {
     expect(await lines(file)).toMatchObject([{ result: { content: "b" } }]);
   });
 
-  it("leaves out what the contracts do not name, and can be replayed strictly", async () => {
+  it("omits fields outside the contracts, and can be replayed strictly", async () => {
     const file = await temporaryFile();
     const messages = [...ask("one"), { role: "assistant" as const, ...answer("two") }];
     await new RecordingChatCompletionClient({ client: new PreparedClient([answer("a")]), file }).create(messages);

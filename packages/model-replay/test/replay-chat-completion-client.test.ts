@@ -12,7 +12,7 @@ import { describe, expect, it } from "vitest";
 import { RecordingChatCompletionClient, ReplayChatCompletionClient } from "../src/index.ts";
 import { answer, ask, collect, modelInfo, PreparedClient, temporaryFile } from "./support.ts";
 
-/** A record of these answers, each asked for by its number and streamed. */
+/** A recording of these answers, each asked for by its number and streamed. */
 async function recordOf(...answers: CreateResult[]): Promise<string> {
   const file = await temporaryFile();
   const client = new RecordingChatCompletionClient({ client: new PreparedClient(answers), file });
@@ -36,7 +36,7 @@ describe("a list of answers", () => {
     expect(client.dumpComponent().config).toEqual({ answers: ["Hello there", call] });
   });
 
-  it("takes the place of a file", () => {
+  it("cannot be combined with a file or strict", () => {
     expect(() => new ReplayChatCompletionClient({})).toThrow("needs either file or answers");
     expect(() => new ReplayChatCompletionClient({ file: "a", answers: [] })).toThrow("needs either file or answers");
     expect(() => new ReplayChatCompletionClient({ answers: ["a"], strict: true })).toThrow("strict");
@@ -44,7 +44,7 @@ describe("a list of answers", () => {
 });
 
 describe("a replay", () => {
-  it("gives the answers in order, whatever is asked, with what the record tells of the model", async () => {
+  it("returns the answers in order, whatever is asked, with the recorded modelInfo", async () => {
     const calls = [{ id: "1", name: "t", arguments: "{}" }];
     const answers = [answer("Hello there"), answer(calls, { thought: "hm", finishReason: "tool-calls" }), answer("")];
     const client = new ReplayChatCompletionClient({ file: await recordOf(...answers) });
@@ -70,7 +70,7 @@ describe("a replay", () => {
     expect(await collect(client.createStream(ask("two")))).toEqual([answer(calls)]);
   });
 
-  it("says which request is beyond the record", async () => {
+  it("says which request is beyond the recording", async () => {
     const file = await recordOf(answer("a"));
     const client = new ReplayChatCompletionClient({ file });
     await client.create([]);
@@ -97,7 +97,7 @@ describe("a replay", () => {
     expect(await client.create(messages)).toEqual(answer("a dot"));
   });
 
-  it("paces the chunks", async () => {
+  it("waits chunkDelayMs before each chunk", async () => {
     const client = new ReplayChatCompletionClient({ file: await recordOf(answer("a b c")), chunkDelayMs: 40 });
     const start = performance.now();
     await collect(client.createStream([]));
@@ -108,7 +108,7 @@ describe("a replay", () => {
 describe("an abort", () => {
   const reason = new Error("the user pressed stop");
 
-  it("before the call uses no answer up", async () => {
+  it("before the call does not use up an answer", async () => {
     const client = new ReplayChatCompletionClient({ file: await recordOf(answer("a")) });
     const signal = AbortSignal.abort(reason);
     await expect(client.create([], { signal })).rejects.toBe(reason);
@@ -152,7 +152,7 @@ describe("a strict replay", () => {
     return file;
   }
 
-  it("takes the same request, whatever the order of its keys", async () => {
+  it("accepts the same request, whatever the order of its keys", async () => {
     const client = new ReplayChatCompletionClient({ file: await record(), strict: true });
     const same = conversation.map(({ content, role }) => ({ content, role }) as ModelMessage);
     const { signal } = new AbortController();
@@ -175,7 +175,7 @@ describe("a strict replay", () => {
     ],
     ["other tools", conversation, { tools: [] }, "its tools are missing, in the recording [{"],
     ["another schema", conversation, { jsonSchema: { type: "array" } }, 'its JSON schema is {"type":"array"}'],
-  ])("refuses %s and says where", async (_, messages, options, words) => {
+  ])("rejects %s and says where it differs", async (_, messages, options, words) => {
     const client = new ReplayChatCompletionClient({ file: await record(), strict: true });
     const attempt = client.create(messages, { tools, jsonSchema: { type: "object" }, ...options });
     await expect(attempt).rejects.toSatisfy(ModelClientError.isInstance);
@@ -192,7 +192,7 @@ describe("a strict replay", () => {
 });
 
 describe("a file", () => {
-  it("that is not there, is empty or no record is refused when the client is made", async () => {
+  it("that is missing, empty or not a recording is rejected by the constructor", async () => {
     const file = await temporaryFile();
     expect(() => new ReplayChatCompletionClient({ file })).toThrow(FileNotFoundError);
     await writeFile(file, "");
@@ -205,7 +205,7 @@ describe("a file", () => {
     expect(() => new ReplayChatCompletionClient({ file })).toThrow(InvalidInputError);
   });
 
-  it("of a newer version is refused with what to do", async () => {
+  it("of a newer version is rejected with what to do", async () => {
     const file = await recordOf(answer("a"));
     await appendFile(file, '{"version":2}\n');
     expect(() => new ReplayChatCompletionClient({ file })).toThrow(
@@ -213,7 +213,7 @@ describe("a file", () => {
     );
   });
 
-  it("that a crash cut is good up to there", async () => {
+  it("that a crash cut is replayed up to the cut", async () => {
     const file = await recordOf(answer("a"), answer("b"));
     await writeFile(file, (await readFile(file, "utf8")).slice(0, -20));
     const client = new ReplayChatCompletionClient({ file });
@@ -222,21 +222,21 @@ describe("a file", () => {
   });
 });
 
-it("does not wait for a file that nobody writes, such as a FIFO", async () => {
+it("rejects a file that is not a regular file, such as a FIFO", async () => {
   const file = await temporaryFile();
   execFileSync("mkfifo", [file]);
   expect(() => new ReplayChatCompletionClient({ file })).toThrow(`${file} is not a regular file`);
   expect(() => new ReplayChatCompletionClient({ file: "/dev/zero" })).toThrow("/dev/zero is not a regular file");
 });
 
-it("does not read a file of any size into memory", async () => {
+it("rejects a file that is too large", async () => {
   const file = await temporaryFile();
   await writeFile(file, "");
   await truncate(file, 2 ** 33);
   expect(() => new ReplayChatCompletionClient({ file })).toThrow(`${file} has 8589934592 bytes`);
 });
 
-it("refuses options that are unknown or wrong", async () => {
+it("rejects unknown options", async () => {
   const file = await temporaryFile();
   const make = (options: object) => (): unknown => Reflect.construct(ReplayChatCompletionClient, [options]);
   expect(make({ file, chunkDelay: 5 })).toThrow('"chunkDelay". Did you mean "chunkDelayMs", in milliseconds?');
@@ -248,7 +248,7 @@ it.each<[unknown, unknown, string]>([
   [[{ role: "usr", content: "x" }], {}, '"messages[0].role" is "usr".'],
   [ask("one"), { tool: [] }, 'unknown option "tool". Did you mean "tools"?'],
   [ask("one"), { signal: "stop" }, "It must be an AbortSignal."],
-])("a call refuses what is wrong: %j, %j", async (messages, options, message) => {
+])("a call rejects invalid arguments: %j, %j", async (messages, options, message) => {
   const file = await recordOf(answer("Hi"));
   const replay = new ReplayChatCompletionClient({ file });
   const live = new PreparedClient([answer("Hi")]);

@@ -13,7 +13,7 @@ import { onTestFinished } from "vitest";
 
 export const modelInfo: ModelInfo = { family: "test", vision: true, functionCalling: true, structuredOutput: true };
 
-/** A file name in a folder that is gone after the test. */
+/** A file name in a folder that is removed after the test. */
 export async function temporaryFile(name = "record.jsonl"): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "fenced-replay-"));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -28,7 +28,7 @@ export function answer(content: CreateResult["content"], more: Partial<CreateRes
   return { content, usage: { promptTokens: 3, completionTokens: 2 }, finishReason: "stop", ...more };
 }
 
-/** A client with prepared answers; an `Error` is thrown. A stream comes word by word. */
+/** A client with prepared answers; an `Error` is thrown. Streams word by word. */
 export class PreparedClient implements ChatCompletionClient {
   readonly modelInfo: ModelInfo = modelInfo;
   readonly usage: ModelUsage = { promptTokens: 70, completionTokens: 7 };

@@ -61,7 +61,7 @@ describe("AssistantAgent", () => {
     expect(seen).toEqual([["1"], ["1", "one", "2"], ["3"]]);
   });
 
-  it("streams the text before the message that holds it", async () => {
+  it("streams the text in chunks before the complete message", async () => {
     const { agent } = assistant([{ content: "a b", thought: "hm" }], { modelClientStream: true });
     const items = await collect(agent.onMessagesStream(hello));
     const chunk = "ModelClientStreamingChunkEvent";
@@ -89,7 +89,7 @@ describe("AssistantAgent", () => {
     await expect(second.agent.loadState({})).rejects.toSatisfy(InvalidInputError.isInstance);
   });
 
-  it("hands the context of a handoff to the model", async () => {
+  it("passes the context of a handoff to the model", async () => {
     const { agent, modelClient } = assistant(["ok"], { systemMessage: "" });
     const context = [{ role: "assistant" as const, content: "found it", source: "finder" }];
     await agent.onMessages([handoffMessage({ source: "finder", content: "take over", target: "helper", context })]);
@@ -99,7 +99,7 @@ describe("AssistantAgent", () => {
     ]);
   });
 
-  it("says what an image is to a model that cannot see", async () => {
+  it("describes images in text to a model without vision", async () => {
     const content = [
       { type: "text", text: "Look:" },
       { type: "image", url: "data:image/png;base64,AAAA", path: "/work/plot.png" },
@@ -137,7 +137,7 @@ describe("AssistantAgent with tools", () => {
     ]);
   });
 
-  it("asks the model for what a tool takes, not for what its schema makes of that", async () => {
+  it("sends the model the schema of a tool's input, not of its transformed output", async () => {
     const page = tool({
       name: "page",
       description: "",
@@ -192,7 +192,7 @@ describe("AssistantAgent with tools", () => {
     expect(modelClient.requests).toHaveLength(3);
   });
 
-  it("shows the text next to tool calls once, as a thought", async () => {
+  it("emits text that comes with tool calls as a thought, with the id of its chunks", async () => {
     const answer = { content: [call("add", { a: 1, b: 2 })], thought: "let me add" };
     const { agent } = assistant([answer], { tools: [add], modelClientStream: true });
     const items = await collect(agent.onMessagesStream(hello));
@@ -201,13 +201,13 @@ describe("AssistantAgent with tools", () => {
     expect(items[0]).toMatchObject({ fullMessageId: thought !== undefined && "id" in thought ? thought.id : "" });
   });
 
-  it("fails clearly if the model asks for tools while it reflects", async () => {
+  it("rejects with a ModelClientError if the model calls tools while it reflects", async () => {
     const calls = [call("add", { a: 1, b: 2 })];
     const { agent } = assistant([calls, calls], { tools: [add], reflectOnToolUse: true });
     await expect(agent.onMessages(hello)).rejects.toSatisfy(ModelClientError.isInstance);
   });
 
-  it("rejects tools that cannot be offered", () => {
+  it("rejects duplicate tool names, zero iterations, and a model that cannot call tools", () => {
     expect(() => assistant([], { tools: [add, add] })).toThrow('cannot have a tool or handoff named "add"');
     expect(() => assistant([], { tools: [add], handoffs: [{ target: "x", name: "add" }] })).toThrow(
       'handoff named "add"',
@@ -219,7 +219,7 @@ describe("AssistantAgent with tools", () => {
 });
 
 describe("AssistantAgent with handoffs", () => {
-  it("hands over, with what the other tools found out", async () => {
+  it("hands off with the results of the other tool calls as context", async () => {
     const calls = [call("add", { a: 1, b: 2 }), call("transfer_to_critic"), call("transfer_to_user")];
     const { agent } = assistant([calls], { tools: [add], handoffs: ["critic", { target: "user", message: "yours" }] });
     const { chatMessage } = await agent.onMessages(hello);
@@ -234,7 +234,7 @@ describe("AssistantAgent with handoffs", () => {
     });
   });
 
-  it("has no context if nothing else was called", async () => {
+  it("omits the context if no other tool was called", async () => {
     const { agent } = assistant([[call("transfer_to_user")]], { handoffs: [{ target: "user", message: "yours" }] });
     const { chatMessage } = await agent.onMessages(hello);
     expect(chatMessage).toMatchObject({ type: "HandoffMessage", target: "user", content: "yours" });
@@ -250,7 +250,7 @@ describe("AssistantAgent, aborted", () => {
     expect(await agent.saveState()).toEqual({ modelContext: { messages: [] } });
   });
 
-  it("does not wait for a model client that does not heed the signal", async () => {
+  it("does not wait for a model client that ignores the signal", async () => {
     const controller = new AbortController();
     const deaf: ScriptedAnswer = () => {
       controller.abort("stop");
@@ -259,7 +259,7 @@ describe("AssistantAgent, aborted", () => {
     await expect(assistant([deaf]).agent.onMessages(hello, { signal: controller.signal })).rejects.toBe("stop");
   });
 
-  it("passes the signal to tools, waits for them, and leaves no call without its result", async () => {
+  it("passes the signal to tools, waits for them, and forgets the turn", async () => {
     const controller = new AbortController();
     let ended = false;
     const slow = tool({
@@ -280,13 +280,13 @@ describe("AssistantAgent, aborted", () => {
     expect(await agent.saveState()).toEqual({ modelContext: { messages: [] } });
   });
 
-  it("forgets a turn whose stream is left early", async () => {
+  it("forgets a turn if the consumer leaves its stream early", async () => {
     const { agent } = assistant(["a b c"], { modelClientStream: true });
     for await (const _ of agent.onMessagesStream(hello)) break;
     expect(await agent.saveState()).toEqual({ modelContext: { messages: [] } });
   });
 
-  it("keeps a turn whose stream is left at the response", async () => {
+  it("keeps a turn if the consumer leaves its stream at the response", async () => {
     const { agent } = assistant(["a"]);
     for await (const item of agent.onMessagesStream(hello)) if ("chatMessage" in item) break;
     expect(await agent.saveState()).toMatchObject({ modelContext: { messages: [{}, { content: "a" }] } });

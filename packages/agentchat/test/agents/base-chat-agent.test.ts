@@ -32,7 +32,7 @@ class Broken extends BaseChatAgent {
 const echo = new Echo({ name: "echo", description: "Repeats." });
 
 describe("BaseChatAgent", () => {
-  it("needs only a stream of one's own", async () => {
+  it("requires only onMessagesStream to be implemented", async () => {
     const response = await echo.onMessages([textMessage({ source: "user", content: "a" })]);
     expect(response.chatMessage.content).toBe("a");
     const { messages, stopReason } = await echo.run({ task: "b" });
@@ -40,7 +40,7 @@ describe("BaseChatAgent", () => {
     expect(stopReason).toBeUndefined();
   });
 
-  it("streams the task, everything on the way, the answer and the result", async () => {
+  it("streams the task, all events and chunks, the answer and the result", async () => {
     const items = await collect(echo.runStream({ task: "b" }));
     expect(types(items)).toEqual([
       "TextMessage",
@@ -53,23 +53,23 @@ describe("BaseChatAgent", () => {
     expect(items.some((item) => isResponse(item))).toBe(false);
   });
 
-  it("goes without a task", async () => {
+  it("runs without a task", async () => {
     expect((await echo.run()).messages.map(messageToText)).toEqual(["hm", ""]);
   });
 
-  it("says so if there is no response", async () => {
+  it("throws if the stream yields no response", async () => {
     const broken = new Broken({ name: "broken", description: "" });
     await expect(broken.onMessages([])).rejects.toThrow("ended without its result");
     await expect(broken.run()).rejects.toThrow("ended without an AgentResponse");
   });
 
-  it("does nothing after an abort", async () => {
+  it("rejects with the reason if the signal is already aborted", async () => {
     const signal = AbortSignal.abort("stop");
     await expect(echo.onMessages([], { signal })).rejects.toBe("stop");
     await expect(echo.run({ signal })).rejects.toBe("stop");
   });
 
-  it("has no memory and nothing to end", async () => {
+  it("resets, saves, loads and disposes without state, and cannot be dumped", async () => {
     await echo.reset();
     await echo.loadState(await echo.saveState());
     await echo[Symbol.asyncDispose]();
@@ -80,7 +80,7 @@ describe("BaseChatAgent", () => {
     expect(() => new Echo({ name, description: "" })).toThrow(InvalidInputError);
   });
 
-  it.each(["coder", "_x", "Coder-2"])("takes the name %j", (name) => {
+  it.each(["coder", "_x", "Coder-2"])("accepts the name %j", (name) => {
     expect(new Echo({ name, description: "" }).name).toBe(name);
   });
 });

@@ -32,14 +32,14 @@ describe("CodeExecutorAgent without a model", () => {
     expect(codeExecutor.runs[0]?.map(({ code }) => code.trim())).toEqual(["print('one')", "print('two')"]);
   });
 
-  it("runs only languages that the executor has once it is started", async () => {
+  it("runs only blocks in languages that the started executor supports", async () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
     await agent.onMessages([say("```json\n{}\n```\n```Py\na\n```\n```shell\nb\n```\n```\nc\n```\n```ruby\nd\n```")]);
     expect(codeExecutor.runs[0]?.map(({ language }) => language)).toEqual(["Py", "shell"]);
   });
 
-  it("narrows the languages, whatever they are called", async () => {
+  it("runs only supportedLanguages, by any of their names", async () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, supportedLanguages: ["Python3", "cobol"] });
     await agent.onMessages([say("```sh\na\n```\n```py\nb\n```")]);
@@ -49,7 +49,7 @@ describe("CodeExecutorAgent without a model", () => {
     expect(chatMessage.content).toContain("Languages that run here: python.");
   });
 
-  it("says how to write code if there is none, without any fence that could run", async () => {
+  it("explains how to write code if there is none, without a fence that another agent would run", async () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
     const { chatMessage } = await agent.onMessages([say("hello")]);
@@ -60,7 +60,7 @@ describe("CodeExecutorAgent without a model", () => {
     expect(codeExecutor.runs).toEqual([]);
   });
 
-  it("runs only the code of its sources", async () => {
+  it("runs only code from its sources", async () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, sources: ["coder"] });
     await agent.onMessages([say(python("evil()"), "web"), say(python("good()"))]);
@@ -81,7 +81,7 @@ describe("CodeExecutorAgent without a model", () => {
     });
   });
 
-  it("names the files of displays that are no images in text", async () => {
+  it("lists the files of displays other than images in text", async () => {
     const svg = { data: { "image/svg+xml": "<svg/>" }, files: ["/work/a.svg"] };
     const codeExecutor = new ScriptedExecutor([codeResult({ displays: [svg] })]);
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
@@ -91,7 +91,7 @@ describe("CodeExecutorAgent without a model", () => {
     });
   });
 
-  it("leaves the executor to its owner", async () => {
+  it("does not stop the executor when it is disposed", async () => {
     const codeExecutor = new ScriptedExecutor();
     {
       await using agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
@@ -100,7 +100,7 @@ describe("CodeExecutorAgent without a model", () => {
     expect(codeExecutor.stopped).toBe(0);
   });
 
-  it("does not wait for an executor that is still starting after an abort", async () => {
+  it("stops waiting for a starting executor after an abort", async () => {
     const codeExecutor = new ScriptedExecutor();
     const controller = new AbortController();
     codeExecutor.start = () => {
@@ -112,14 +112,14 @@ describe("CodeExecutorAgent without a model", () => {
     expect(codeExecutor.runs).toEqual([]);
   });
 
-  it("passes on what a broken backend throws", async () => {
+  it("rethrows the error of a broken backend", async () => {
     const broken = new BackendUnavailableError("gone", { remedy: "Start it." });
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor: new ScriptedExecutor([broken]) });
     await expect(agent.onMessages([say(python("a"))])).rejects.toBe(broken);
   });
 });
 
-describe("CodeExecutorAgent's approval", () => {
+describe("CodeExecutorAgent's approvalFunc", () => {
   it("sees all the code before it runs", async () => {
     const codeExecutor = new ScriptedExecutor();
     const seen: ApprovalRequest[] = [];
@@ -139,7 +139,7 @@ describe("CodeExecutorAgent's approval", () => {
     expect(codeExecutor.runs).toHaveLength(1);
   });
 
-  it("shows code that would hide itself on a screen", async () => {
+  it("sees control and invisible characters escaped, and the exact source in the blocks", async () => {
     const hidden = "x = 1 # \u001B[8mimport os\u001B[0m\u202E\rrm()\u009B2K\u2028\u{E0041}";
     let seen: ApprovalRequest | undefined;
     const codeExecutor = new ScriptedExecutor();
@@ -154,7 +154,7 @@ describe("CodeExecutorAgent's approval", () => {
     expect(seen?.blocks[0]?.code).toBe(hidden.replace("\r", ""));
   });
 
-  it("sees code with any number of backticks", async () => {
+  it("sees code with hundreds of thousands of backticks", async () => {
     let seen = "";
     const approvalFunc = ({ code }: ApprovalRequest): { approved: boolean; reason: string } => {
       seen = code;
@@ -165,7 +165,7 @@ describe("CodeExecutorAgent's approval", () => {
     expect(seen).toHaveLength(400_013);
   });
 
-  it("may refuse with a reason", async () => {
+  it("can refuse code with a reason", async () => {
     const codeExecutor = new ScriptedExecutor();
     const approvalFunc = async (): Promise<{ approved: boolean; reason: string }> => ({
       approved: false,
@@ -200,7 +200,7 @@ describe("CodeExecutorAgent's approval", () => {
     expect(codeExecutor.runs).toEqual([]);
   });
 
-  it("cannot be dumped", () => {
+  it("keeps the agent from being dumped", () => {
     const approvalFunc = (): { approved: boolean; reason: string } => ({ approved: true, reason: "" });
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor: new ScriptedExecutor(), approvalFunc });
     expect(() => agent.dumpComponent()).toThrow(/approvalFunc/);

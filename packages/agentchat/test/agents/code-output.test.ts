@@ -12,8 +12,8 @@ import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 const workDir = temporaryDirectory();
 
-describe("the output of a program that runs", () => {
-  it("comes while it runs", needs("python3"), async () => {
+describe("output of a running program", () => {
+  it("is streamed before the program ends", needs("python3"), async () => {
     await using codeExecutor = new LocalCommandLineCodeExecutor({ workDir: workDir.path });
     const runner = new CodeExecutorAgent({ name: "runner", codeExecutor });
     const code = "import os, time\nprint('ready', flush=True)\nwhile not os.path.exists('go'): time.sleep(0.01)";
@@ -22,13 +22,13 @@ describe("the output of a program that runs", () => {
       if (!("type" in item) || item.type !== "CodeOutputEvent") continue;
       expect(item).toMatchObject({ source: "runner", index: 0, stream: "stdout" });
       seen.push(item.text);
-      // The program goes on only after this: what it printed was seen before it ended.
+      // The program waits for this file, so its output was seen before it ended.
       await writeFile(join(workDir.path, "go"), "");
     }
     expect(seen.join("")).toBe("ready\n");
   });
 
-  it("comes between the code and its result, and is not kept", async () => {
+  it("comes between the code and its result, and is not saved", async () => {
     const codeExecutor = new ScriptedExecutor([codeResult({ output: "7\n" })]);
     codeExecutor.live = ["7", "oops"];
     const modelClient = new ScriptedModel([python("x"), "Seven."]);
@@ -49,7 +49,7 @@ describe("the output of a program that runs", () => {
     expect(JSON.stringify(modelClient.requests)).not.toContain("oops");
   });
 
-  it("is bounded", async () => {
+  it("is cut after 200,000 characters", async () => {
     const codeExecutor = new ScriptedExecutor();
     codeExecutor.live = Array.from({ length: 1000 }, () => "x".repeat(1000));
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor });
@@ -60,10 +60,10 @@ describe("the output of a program that runs", () => {
   });
 });
 
-describe("a fence that is not run", () => {
+describe("a code block that cannot run", () => {
   const say = (content: string): [ReturnType<typeof textMessage>] => [textMessage({ source: "coder", content })];
 
-  it("is told to the one who wrote it, next to what ran", async () => {
+  it("is reported along with the output of the blocks that ran", async () => {
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor: new ScriptedExecutor() });
     const content = `${python("a")}\n\`\`\`ruby\nb\n\`\`\`\n\`\`\`\nc\n\`\`\`\n\`\`\`sh\ncut`;
     const { chatMessage } = await agent.onMessages(say(content));
@@ -73,20 +73,20 @@ describe("a fence that is not run", () => {
     );
   });
 
-  it("is reported if nothing ran", async () => {
+  it("is reported if no other block ran", async () => {
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor: new ScriptedExecutor() });
     const { chatMessage } = await agent.onMessages(say("```python\nprint(1)\n"));
     expect(chatMessage.content).toMatch(/There is no code block to run\. A block that is never closed is not run:/);
   });
 
-  it("runs if it is closed on its last line", async () => {
+  it("runs after all if its last line of code ends with the closing fence", async () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor });
     await agent.onMessages(say("```python\nprint(1)```"));
     expect(codeExecutor.runs).toEqual([[{ language: "python", code: "print(1)" }]]);
   });
 
-  it("is told to the model that writes code itself, which may try again", async () => {
+  it("is reported to the model that wrote it, which can retry", async () => {
     const codeExecutor = new ScriptedExecutor();
     const modelClient = new ScriptedModel(["```python\ncut", python("whole"), "Done."]);
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor, modelClient, maxRetriesOnError: 1 });
@@ -98,7 +98,7 @@ describe("a fence that is not run", () => {
   });
 
   it.each(["```ruby\nputs 1\n```", "```python\ncut"])(
-    "is remembered where the model may not try again: %j",
+    "is reported in the next turn if the model may not retry: %j",
     async (text) => {
       const modelClient = new ScriptedModel([text, "Sorry."]);
       const agent = new CodeExecutorAgent({ name: "a", codeExecutor: new ScriptedExecutor(), modelClient });
@@ -108,7 +108,7 @@ describe("a fence that is not run", () => {
     },
   );
 
-  it("is an answer if it only shows data", async () => {
+  it("is a plain answer if it only shows data", async () => {
     const modelClient = new ScriptedModel(['```json\n{"a": 1}\n```', "Yes."]);
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor: new ScriptedExecutor(), modelClient });
     await agent.onMessages(say("go"));

@@ -29,7 +29,7 @@ function writer(
 }
 
 describe("CodeExecutorAgent with a model", () => {
-  it("writes code, runs it, and answers with what the model makes of the output", async () => {
+  it("writes code, runs it, and answers with the model's reflection on the output", async () => {
     const { agent, modelClient } = writer([python("print(7)"), "There are seven."], [codeResult({ output: "7\n" })]);
     const { chatMessage, innerMessages } = await agent.onMessages(task);
     expect(types(innerMessages)).toEqual(["CodeGenerationEvent", "CodeExecutionEvent"]);
@@ -47,7 +47,7 @@ describe("CodeExecutorAgent with a model", () => {
     ]);
   });
 
-  it("remembers the model's thoughts next to its answers", async () => {
+  it("remembers the model's thoughts along with its answers", async () => {
     const answers = [
       { content: python("a"), thought: "easy" },
       { content: "Done.", thought: "that was it" },
@@ -75,7 +75,7 @@ describe("CodeExecutorAgent with a model", () => {
     expect(codeExecutor.runs).toEqual([]);
   });
 
-  it("does not ask for a retry unless it may", async () => {
+  it("does not ask about a retry if none is allowed", async () => {
     const { agent, modelClient } = writer([python("x"), "It failed."], [failure]);
     const { chatMessage } = await agent.onMessages(task);
     expect(chatMessage).toMatchObject({ content: "It failed.", metadata: { exitCode: "1" } });
@@ -85,7 +85,7 @@ describe("CodeExecutorAgent with a model", () => {
     );
   });
 
-  it("retries as often as it may, and does not hear the task twice", async () => {
+  it("retries up to maxRetriesOnError times without repeating the task", async () => {
     const answers = [python("a"), retry(true), python("b"), retry(true), python("c"), "Done."];
     const { agent, modelClient, codeExecutor } = writer(answers, [failure, failure], { maxRetriesOnError: 2 });
     const { innerMessages } = await agent.onMessages(task);
@@ -101,7 +101,7 @@ describe("CodeExecutorAgent with a model", () => {
     expect(last.filter(({ content }) => content === "the key is y")).toHaveLength(2);
   });
 
-  it.each([false, true])("has in its response every event that was streamed, in order (chunks: %s)", async (stream) => {
+  it.each([false, true])("lists every streamed event in its response, in order (chunks: %s)", async (stream) => {
     const answers = [
       { content: python("a"), thought: "hm" },
       { content: retry(true), thought: "again?" },
@@ -120,10 +120,10 @@ describe("CodeExecutorAgent with a model", () => {
   });
 
   it.each([
-    ["the retry is decided", 1],
-    ["the corrected code is written", 2],
-    ["the output is reflected on", 3],
-  ])("takes a turn back that fails while %s", async (_, call) => {
+    ["decides on a retry", 1],
+    ["corrects the code", 2],
+    ["reflects on the output", 3],
+  ])("rolls back a turn that fails while the model %s", async (_, call) => {
     const answers: ScriptedAnswer[] = [python("a"), retry(true), python("b"), "Done."];
     const error = new Error("model gone");
     answers[call] = () => Promise.reject(error);
@@ -149,7 +149,7 @@ describe("CodeExecutorAgent with a model", () => {
     expect(codeExecutor.runs).toHaveLength(2);
   });
 
-  it("stops retrying when the model does not want to", async () => {
+  it("stops retrying when the model decides not to", async () => {
     const { agent, codeExecutor } = writer([python("a"), retry(false, "no data"), "No data."], [failure], {
       maxRetriesOnError: 3,
     });
@@ -159,7 +159,7 @@ describe("CodeExecutorAgent with a model", () => {
     expect(codeExecutor.runs).toHaveLength(1);
   });
 
-  it("asks in words where the service cannot be held to a schema", async () => {
+  it("reads the decision from plain text if the model has no structured output", async () => {
     const answers = [python("a"), `No {name} there. So: ${retry(true)}`, python("b"), "Done."];
     const { agent, modelClient, codeExecutor } = writer(answers, [failure], {
       maxRetriesOnError: 1,
@@ -170,13 +170,13 @@ describe("CodeExecutorAgent with a model", () => {
     expect(modelClient.requests[1]?.options.jsonSchema).toBeUndefined();
   });
 
-  it("takes a decision that it cannot read for a no", async () => {
+  it("does not retry if it cannot parse the decision", async () => {
     const { agent, codeExecutor } = writer([python("a"), "dunno", "Failed."], [failure], { maxRetriesOnError: 1 });
     expect((await agent.onMessages(task)).chatMessage.content).toBe("Failed.");
     expect(codeExecutor.runs).toHaveLength(1);
   });
 
-  it("takes a decision that the client could not read for a no, too", async () => {
+  it("does not retry if the client could not parse the decision", async () => {
     const unreadable = new ModelClientError("The model sent no JSON", { remedy: "Try again." });
     const answers = [python("a"), () => Promise.reject(unreadable), "Failed."];
     const { agent } = writer(answers, [failure], { maxRetriesOnError: 1 });
@@ -203,7 +203,7 @@ describe("CodeExecutorAgent with a model", () => {
     );
   });
 
-  it("streams the code before the event that holds it", async () => {
+  it("streams the code before its CodeGenerationEvent", async () => {
     const { agent } = writer(["```python\nprint(7)\n```", "Seven it is."], [], { modelClientStream: true });
     const items = await collect(agent.onMessagesStream(task));
     const kinds = types(items).filter((type, index, all) => type !== all[index - 1]);
@@ -218,7 +218,7 @@ describe("CodeExecutorAgent with a model", () => {
     ]);
   });
 
-  it("shows plots to a model that can see, and answers with them", async () => {
+  it("shows plots to a model with vision, and includes them in the answer", async () => {
     const displays = [{ data: { "image/png": new Uint8Array([1, 2, 3]) }, files: ["/work/plot.png"] }];
     const result = codeResult({ output: "plotted\n", displays });
     const image = { type: "image", url: "data:image/png;base64,AQID", path: "/work/plot.png" };
@@ -239,7 +239,7 @@ describe("CodeExecutorAgent with a model", () => {
     expect(blind.modelClient.requests[1]?.messages.at(-2)?.content).toContain("[image: /work/plot.png]");
   });
 
-  it("keeps its memory through JSON and forgets it on reset", async () => {
+  it("restores its memory from JSON and clears it on reset", async () => {
     const { agent } = writer([python("a"), "Done."], []);
     await agent.onMessages(task);
     const state: JsonObject = throughJson(await agent.saveState());
@@ -251,7 +251,7 @@ describe("CodeExecutorAgent with a model", () => {
     expect(await agent.saveState()).toEqual({ modelContext: { messages: [] } });
   });
 
-  it("takes an aborted turn back", async () => {
+  it("rolls back an aborted turn", async () => {
     const controller = new AbortController();
     const first = writer([never(() => controller.abort("stop"))], []);
     await expect(first.agent.onMessages(task, { signal: controller.signal })).rejects.toBe("stop");

@@ -9,7 +9,7 @@ import { call, ScriptedModel } from "../support/scripted-model.ts";
 
 const task = [textMessage({ source: "user", content: python("while True: pass") })];
 
-/** Reads until something runs, and leaves while the next item is awaited, as the reader of a web stream does. */
+/** Reads until something runs, then returns the stream while a read is pending, as a web stream does when it is cancelled. */
 async function leaveWhileWaiting(stream: AsyncGenerator, running: Promise<void>): Promise<unknown> {
   const reading = (async () => {
     for (;;) if ((await stream.next()).done === true) return "the end";
@@ -27,8 +27,8 @@ function signalled(): { readonly running: Promise<void>; readonly run: () => voi
   return { running, run };
 }
 
-describe("A turn whose stream is left while it waits", () => {
-  it("aborts a tool", async () => {
+describe("returning a turn's stream while a read is pending", () => {
+  it("aborts a running tool", async () => {
     const { running, run } = signalled();
     let aborted = false;
     const slow = tool({
@@ -51,7 +51,7 @@ describe("A turn whose stream is left while it waits", () => {
     expect(await agent.saveState()).toEqual({ modelContext: { messages: [] } });
   });
 
-  it("kills a block", async () => {
+  it("kills a running code block", async () => {
     const { running, run } = signalled();
     const codeExecutor = new ScriptedExecutor(["hang"]);
     codeExecutor.onRun = run;
@@ -60,7 +60,7 @@ describe("A turn whose stream is left while it waits", () => {
     expect(codeExecutor.running).toBe(0);
   });
 
-  it("asks a person no longer", async () => {
+  it("stops asking a person", async () => {
     const { running, run } = signalled();
     const agent = new UserProxyAgent({
       name: "person",

@@ -8,7 +8,7 @@ import { ScriptedModel } from "../support/scripted-model.ts";
 const printing =
   "import sys\nprint('first')\nfor i in range(20_000): print('a line of output', i, file=[sys.stdout, sys.stderr][i % 2])\nprint('last')";
 
-it("a program that prints 20,000 lines makes no long model call and no large state", needs("python3"), async () => {
+it("truncates 20,000 lines of output for the model and in the saved state", needs("python3"), async () => {
   await using codeExecutor = new LocalCommandLineCodeExecutor();
   const modelClient = new ScriptedModel([
     `${python(printing)}\n${python("print('second block')")}`,
@@ -27,7 +27,7 @@ it("a program that prints 20,000 lines makes no long model call and no large sta
   expect(event).toMatchObject({ result: { truncated: true, exitCode: 0 } });
 });
 
-it("the limit can be chosen, for agents and for the tool", needs("python3"), async () => {
+it("truncates to maxOutputCharacters, in agents and in the tool", needs("python3"), async () => {
   await using codeExecutor = new LocalCommandLineCodeExecutor();
   const agent = new CodeExecutorAgent({ name: "a", codeExecutor, maxOutputCharacters: 100 });
   const { messages } = await agent.run({ task: python(printing) });

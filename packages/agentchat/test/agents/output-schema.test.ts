@@ -18,14 +18,14 @@ const jsonObject = z.record(z.string(), z.json());
 describe("AssistantAgent with an output schema", () => {
   const outputSchema = z.object({ answer: z.number() });
 
-  it("answers with data", async () => {
+  it("answers with a StructuredMessage", async () => {
     const { agent, modelClient } = assistant(['{"answer": 42}'], { outputSchema });
     const { chatMessage } = await agent.onMessages(hello);
     expect(chatMessage).toMatchObject({ type: "StructuredMessage", content: { answer: 42 } });
     expect(modelClient.requests[0]?.options.jsonSchema).toMatchObject({ required: ["answer"] });
   });
 
-  it("asks in words where the service cannot be held to a schema", async () => {
+  it("puts the schema in the prompt if the model has no structured output", async () => {
     const modelClient = new ScriptedModel(['Here:\n```json\n{"answer": 42}\n```'], { structuredOutput: false });
     const agent = new AssistantAgent({ name: "a", modelClient, outputSchema });
     expect((await agent.onMessages(hello)).chatMessage.content).toEqual({ answer: 42 });
@@ -33,7 +33,7 @@ describe("AssistantAgent with an output schema", () => {
     expect(modelClient.requests[0]?.messages[1]?.content).toContain('"required":["answer"]');
   });
 
-  it("rejects does not match the schema, and forgets the turn", async () => {
+  it("rejects an answer that does not match the schema, and forgets the turn", async () => {
     const { agent, modelClient } = assistant(['{"answer": "x"}', "no", '{"answer": 1}'], { outputSchema });
     await expect(agent.onMessages(hello)).rejects.toThrow("does not match the schema");
     await expect(agent.onMessages(hello)).rejects.toThrow("is not JSON");
@@ -51,7 +51,7 @@ describe("AssistantAgent with an output schema", () => {
     expect((await agent.onMessages(hello)).chatMessage).toMatchObject({ type: "StructuredMessage", content });
   });
 
-  it("checks answers against a JSON Schema, too, as an agent has that was dumped and loaded", async () => {
+  it("checks answers against a JSON Schema, as in an agent that was dumped and loaded", async () => {
     const { agent } = assistant([], { outputSchema });
     const schema = jsonObject.parse(throughJson(agent.dumpComponent().config)["outputSchema"]);
     const loaded = assistant(['{"answer": "x"}', '{"answer": 1}'], { outputSchema: schema }).agent;

@@ -36,7 +36,7 @@ describe("an agent that is taking a turn", () => {
     ],
   ];
 
-  it.each(agents)("refuses a second one: %s", async (_, make) => {
+  it.each(agents)("rejects a second turn: %s", async (_, make) => {
     const abort = new AbortController();
     const events = new EventEmitter();
     const agent = make(() => events.emit("started"));
@@ -49,7 +49,7 @@ describe("an agent that is taking a turn", () => {
     await expect(first).rejects.toThrow("enough");
   });
 
-  it("saves no tool call without its result", async () => {
+  it("cannot be saved, loaded or reset until its tool calls have results", async () => {
     const events = new EventEmitter();
     const wait = tool({
       name: "wait",
@@ -76,7 +76,7 @@ describe("an agent that is taking a turn", () => {
     expect(roles).toEqual(['"role":"user"', '"role":"assistant"', '"role":"tool"']);
   });
 
-  it("may be saved by the reader of its answer, and takes the next turn after a failed one", async () => {
+  it("can be saved once its answer is read, and takes a turn after a failed one", async () => {
     const agent = new AssistantAgent({
       name: "a",
       modelClient: new ScriptedModel([() => Promise.reject(new Error("broken")), "hi"]),

@@ -25,7 +25,7 @@ const answerOf = (items: readonly object[]): object | undefined =>
   items.findLast((item) => "type" in item && item.type === "TextMessage");
 
 describe("pending approvals", () => {
-  it("ask in the stream, and let code run that is approved from elsewhere", needs("python3"), async () => {
+  it("emit a request in the stream, and let the code run once it is approved", needs("python3"), async () => {
     await using codeExecutor = new LocalCommandLineCodeExecutor();
     const pendingApprovals = new PendingApprovals();
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, pendingApprovals });
@@ -33,7 +33,7 @@ describe("pending approvals", () => {
       expect(pendingApprovals.pending).toEqual([
         { id, source: "runner", blocks: [{ language: "python", code: "print(6 * 7)" }] },
       ]);
-      // Another request answers while the stream waits.
+      // As if another HTTP request answered while the stream waits.
       setTimeout(() => pendingApprovals.answer(id, { approved: true }), 20);
     });
     expect(answerOf(items)).toMatchObject({ content: "42\n", metadata: { exitCode: "0" } });
@@ -41,7 +41,7 @@ describe("pending approvals", () => {
     expect(pendingApprovals.pending).toEqual([]);
   });
 
-  it("tell a refusal apart by metadata, and the model by its reason", async () => {
+  it("mark a refusal in the metadata, and give the model its reason", async () => {
     const codeExecutor = new ScriptedExecutor();
     const pendingApprovals = new PendingApprovals();
     const modelClient = new ScriptedModel([python("x"), "It was refused."]);
@@ -57,7 +57,7 @@ describe("pending approvals", () => {
     expect(JSON.stringify(modelClient.requests)).toContain("Not on a Sunday.");
   });
 
-  it("refuse late and double answers, and what is no answer", async () => {
+  it("reject late, repeated and malformed answers", async () => {
     const pendingApprovals = new PendingApprovals();
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor: new ScriptedExecutor(), pendingApprovals });
     const ids: string[] = [];
@@ -71,7 +71,7 @@ describe("pending approvals", () => {
     expect(() => pendingApprovals.answer(id, { approved: true })).toThrow(InvalidInputError);
   });
 
-  it("refuse when nobody answers in time", async () => {
+  it("refuse the code if nobody answers in time", async () => {
     const pendingApprovals = new PendingApprovals({ timeoutMs: 20 });
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor, pendingApprovals });
@@ -83,7 +83,7 @@ describe("pending approvals", () => {
     expect(codeExecutor.runs).toEqual([]);
   });
 
-  it("are given up when the run is aborted, or its consumer leaves", async () => {
+  it("are dropped when the run is aborted or its consumer leaves", async () => {
     const pendingApprovals = new PendingApprovals();
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor, pendingApprovals });
@@ -100,7 +100,7 @@ describe("pending approvals", () => {
     expect(codeExecutor.runs).toEqual([]);
   });
 
-  it("cannot be combined with approvalFunc, and do not go into a dump", () => {
+  it("cannot be combined with approvalFunc, nor dumped", () => {
     const options = { name: "a", codeExecutor: new ScriptedExecutor(), pendingApprovals: new PendingApprovals() };
     const approvalFunc = () => ({ approved: true, reason: "" });
     expect(() => new CodeExecutorAgent({ ...options, approvalFunc })).toThrow(

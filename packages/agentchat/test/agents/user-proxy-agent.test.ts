@@ -18,7 +18,7 @@ async function askInTerminal(keys: string, ...args: readonly string[]): Promise<
 }
 
 describe("UserProxyAgent", () => {
-  it("asks, and answers with what the person says", async () => {
+  it("asks the person and answers with their input", async () => {
     const prompts: string[] = [];
     const agent = new UserProxyAgent({
       name: "person",
@@ -44,7 +44,7 @@ describe("UserProxyAgent", () => {
     expect((await agent.onMessages([other])).chatMessage.type).toBe("TextMessage");
   });
 
-  it("stops asking after an abort, even if the function does not heed it", async () => {
+  it("stops asking after an abort, even if the function ignores it", async () => {
     const controller = new AbortController();
     const agent = new UserProxyAgent({
       name: "person",
@@ -56,7 +56,7 @@ describe("UserProxyAgent", () => {
     await expect(agent.onMessages([], { signal: controller.signal })).rejects.toBe("stop");
   });
 
-  it("cannot be dumped with a function, nor have a name that is none", () => {
+  it("cannot be dumped with an inputFunc, and rejects an invalid name", () => {
     const agent = new UserProxyAgent({ name: "person", inputFunc: () => "" });
     expect(() => agent.dumpComponent()).toThrow(ComponentError);
     expect(() => new UserProxyAgent({ name: "no name" })).toThrow(InvalidInputError);
@@ -66,13 +66,13 @@ describe("UserProxyAgent", () => {
     expect(await askUser("blue\n")).toMatchObject({ output: "person, your answer: <blue>\n", exitCode: 0 });
   });
 
-  it("leaves the lines of a pipe that it was not asked for to the next question", async () => {
+  it("keeps unread lines of a pipe for the next question", async () => {
     const output = ["one", "zwei €", ""].map((answer) => `person, your answer: <${answer}>\n`).join("");
     expect(await askUser("one\r\nzwei €\n\nfour", "3")).toMatchObject({ output, exitCode: 0 });
     expect((await askUser("one\ntwo", "2")).output).toContain("<two>");
   });
 
-  it("says so if the input ends", async () => {
+  it("fails if the input ends", async () => {
     for (const [input, times] of [
       ["", "1"],
       ["one\n", "2"],
@@ -99,17 +99,17 @@ describe("UserProxyAgent in a terminal", needs("python3"), () => {
     expect(exitCode).toBe(0);
   });
 
-  it("says so if the input ends", async () => {
+  it("fails if the input ends", async () => {
     const { output, exitCode } = await askInTerminal("\u0004");
     expect(output).toContain("Standard input ended before there was an answer.");
     expect(exitCode).toBe(1);
   });
 
-  it("makes of Ctrl+C what the program makes of it", async () => {
+  it("leaves Ctrl+C to the program", async () => {
     expect((await askInTerminal("\u0003", "1", "abort")).output).toContain("Error: interrupted");
     const { output, exitCode } = await askInTerminal("\u0003");
     expect(output).not.toContain("ended before there was an answer");
-    // What Python makes of an end by SIGINT.
+    // What Python reports for a program that SIGINT killed.
     expect(exitCode).toBe(254);
   });
 });

@@ -35,7 +35,7 @@ function pair(
   return new RoundRobinGroupChat({ participants: [planner, critic], terminationCondition, maxTurns });
 }
 
-describe("in a team", () => {
+describe("conditions in a team", () => {
   it.each<[string, TerminationCondition, number, string]>([
     ["MaxMessageTermination", new MaxMessageTermination(3), 5, "The limit of 3 messages is reached (3)."],
     [
@@ -84,7 +84,7 @@ describe("in a team", () => {
 });
 
 describe("TextMentionTermination", () => {
-  it("reads the text of messages with images, too", async () => {
+  it("finds the text in a message with images", async () => {
     const content = [
       { type: "image", url: "data:image/png;base64,AA" },
       { type: "text", text: "That is it. TERMINATE" },

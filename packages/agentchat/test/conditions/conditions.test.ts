@@ -22,7 +22,7 @@ const said = textMessage({ source: "a", content: "hello" });
 const thought = thoughtEvent({ source: "a", content: "hm" });
 
 describe("MaxMessageTermination", () => {
-  it("counts messages over all checks, and events only if told to", async () => {
+  it("counts messages across checks, and events only with includeEvents", async () => {
     const condition = new MaxMessageTermination(2);
     expect(await condition.check([said, thought])).toBeUndefined();
     expect(await condition.check([said])).toMatchObject({ type: "StopMessage", source: "MaxMessageTermination" });
@@ -37,8 +37,8 @@ describe("MaxMessageTermination", () => {
   });
 });
 
-describe("every condition", () => {
-  it("refuses to be checked after it has fired, until it is reset", async () => {
+describe("StopMessageTermination", () => {
+  it("rejects checks after it has fired, until it is reset", async () => {
     const condition = new StopMessageTermination();
     expect(condition.terminated).toBe(false);
     await condition.check([stopMessage({ source: "a", content: "enough" })]);
@@ -51,7 +51,7 @@ describe("every condition", () => {
 });
 
 describe("TextMessageTermination", () => {
-  it("fires on text, of one agent if given", async () => {
+  it("fires on a text message, only from the given source if there is one", async () => {
     expect(await new TextMessageTermination().check([thought])).toBeUndefined();
     expect(await new TextMessageTermination().check([said])).toBeDefined();
     expect(await new TextMessageTermination("b").check([said])).toBeUndefined();
@@ -67,7 +67,7 @@ describe("TokenUsageTermination", () => {
     [{ maxPromptTokens: 11 }, 2],
     [{ maxCompletionTokens: 5 }, 1],
     [{ maxTotalTokens: 1000, maxPromptTokens: 30 }, 3],
-  ])("adds up all messages and events: %o fires at check %i", async (limits, checks) => {
+  ])("adds up the usage of messages and events: %o fires at check %i", async (limits, checks) => {
     const condition = new TokenUsageTermination(limits);
     for (let check = 1; check < checks; check++) expect(await condition.check([used, said])).toBeUndefined();
     expect(await condition.check([used, said])).toBeDefined();
@@ -75,14 +75,14 @@ describe("TokenUsageTermination", () => {
     expect(await condition.check([said])).toBeUndefined();
   });
 
-  it("needs a limit that makes sense", () => {
+  it("requires at least one limit, greater than zero", () => {
     expect(() => new TokenUsageTermination({})).toThrow("They must set maxTotalTokens");
     expect(() => new TokenUsageTermination({ maxTotalTokens: 0 })).toThrow('"maxTotalTokens" is 0');
   });
 });
 
 describe("TimeoutTermination", () => {
-  it("counts from the reset", async () => {
+  it("measures time from the last reset", async () => {
     vi.useFakeTimers();
     try {
       const condition = new TimeoutTermination(1000);
@@ -100,7 +100,7 @@ describe("TimeoutTermination", () => {
 });
 
 describe("ExternalTermination", () => {
-  it("fires when it was set", async () => {
+  it("fires once it is set, until it is reset", async () => {
     const condition = new ExternalTermination();
     expect(await condition.check([])).toBeUndefined();
     condition.set();
@@ -111,7 +111,7 @@ describe("ExternalTermination", () => {
 });
 
 describe("SourceMatchTermination", () => {
-  it("fires after one of the agents has spoken", async () => {
+  it("fires after one of its sources has spoken", async () => {
     expect(await new SourceMatchTermination(["b", "c"]).check([said])).toBeUndefined();
     expect(await new SourceMatchTermination(["b", "a"]).check([said])).toBeDefined();
     expect(await new SourceMatchTermination("a").check([said])).toBeDefined();
@@ -136,7 +136,7 @@ describe("HandoffTermination", () => {
 });
 
 describe("FunctionalTermination", () => {
-  it("asks the function, which may be async", async () => {
+  it("calls the function, which may be async", async () => {
     expect(await new FunctionalTermination(() => false).check([said])).toBeUndefined();
     const condition = new FunctionalTermination(async (messages) => messages.length === 1);
     expect(await condition.check([said])).toBeDefined();

@@ -6,7 +6,7 @@ function say(content: string): ReturnType<typeof textMessage> {
 }
 
 describe("and", () => {
-  it("fires once both have fired, be it at different times", async () => {
+  it("fires once both have fired, even in different checks", async () => {
     const both = new TextMentionTermination("DONE").and(new MaxMessageTermination(3));
     expect(await both.check([say("DONE")])).toBeUndefined();
     expect(await both.check([say("x")])).toBeUndefined();
@@ -21,7 +21,7 @@ describe("and", () => {
 });
 
 describe("or", () => {
-  it("fires as soon as one does", async () => {
+  it("fires as soon as either does", async () => {
     const either = new TextMentionTermination("DONE").or(new MaxMessageTermination(3));
     expect(await either.check([say("x")])).toBeUndefined();
     expect((await either.check([say("DONE")]))?.content).toBe('"a" mentioned "DONE".');
@@ -38,7 +38,7 @@ describe("or", () => {
     expect(await condition.check([])).toBeDefined();
   });
 
-  it("forgets nothing that happens right after a reset was asked for", async () => {
+  it("keeps a condition that is set while the reset is pending", async () => {
     const external = new ExternalTermination();
     const condition = new MaxMessageTermination(9).or(new MaxMessageTermination(8).or(external));
     const reset = condition.reset();

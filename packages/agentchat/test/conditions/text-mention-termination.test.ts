@@ -6,7 +6,7 @@ function say(content: string, source: string = "coder"): ReturnType<typeof textM
 }
 
 describe("TextMentionTermination", () => {
-  it("fires when a message holds the text, not when a thought does", async () => {
+  it("fires on a message that contains the text, but not on a thought", async () => {
     const condition = new TextMentionTermination("TERMINATE");
     expect(await condition.check([say("terminate")])).toBeUndefined();
     expect(await condition.check([thoughtEvent({ source: "coder", content: "TERMINATE?" })])).toBeUndefined();
@@ -15,7 +15,7 @@ describe("TextMentionTermination", () => {
     });
   });
 
-  it("listens to its sources only", async () => {
+  it("ignores messages from other sources", async () => {
     const condition = new TextMentionTermination("TERMINATE", { sources: ["coder"] });
     expect(await condition.check([say("say TERMINATE at the end", "user")])).toBeUndefined();
     expect(await condition.check([say("TERMINATE")])).toBeDefined();
@@ -28,13 +28,13 @@ describe("TextMentionTermination", () => {
     ["a fence without a language", "```\nx\n```\nTERMINATE", true],
     ["a fence that never closes", "TERMINATE\n```python\nx", true],
     ["no fence", "TERMINATE", true],
-  ])("with unlessCode, lets %s decide", async (_, content, ends) => {
+  ])("with unlessCode, fires only if there is no code to run: %s", async (_, content, ends) => {
     const condition = new TextMentionTermination("TERMINATE", { unlessCode: true });
     expect((await condition.check([say(content)])) !== undefined).toBe(ends);
     expect(await new TextMentionTermination("TERMINATE").check([say(content)])).toBeDefined();
   });
 
-  it("rejects an empty text, which every message holds", () => {
+  it("rejects an empty text, which every message would contain", () => {
     expect(() => new TextMentionTermination("")).toThrow('"text" is empty');
   });
 });

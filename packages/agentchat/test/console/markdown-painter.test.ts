@@ -12,11 +12,11 @@ function painted(...pieces: readonly string[]): string {
 describe("MarkdownPainter", () => {
   const text = "See `x`:\n\n```python\nprint(1)\n\n# done\n```\nThat was it.\n";
 
-  it("marks fences and what is in them", () => {
+  it("marks fences and the code in them", () => {
     expect(painted(text)).toBe("See `x`:\n\n<```python>\n<print(1)>\n\n<# done>\n<```>\nThat was it.\n");
   });
 
-  it("shows every character once, however the text is cut", () => {
+  it("writes every character once, wherever the text is split", () => {
     for (let cut = 1; cut < text.length; cut++) {
       const shown = painted(text.slice(0, cut), text.slice(cut));
       expect(shown.replaceAll(/[<>]/g, "")).toBe(text);
@@ -25,7 +25,7 @@ describe("MarkdownPainter", () => {
     expect(painted(...text.split("")).replaceAll("><", "")).toBe(painted(text));
   });
 
-  it("holds back no more than what may become a fence", () => {
+  it("holds back only characters that may start a fence", () => {
     const painter = new MarkdownPainter(mark);
     expect(painter.push("abc")).toBe("abc");
     expect(painter.push("\n``")).toBe("\n");
@@ -33,7 +33,7 @@ describe("MarkdownPainter", () => {
     expect(painter.end()).toBe("");
   });
 
-  it("closes a fence only with one that is as long", () => {
+  it("closes a fence only with one of the same character and length", () => {
     expect(painted("````\n```\n````\nx")).toBe("<````>\n<```>\n<````>\nx");
     expect(painted("~~~\n```\n~~~\nx")).toBe("<~~~>\n<```>\n<~~~>\nx");
   });

@@ -51,7 +51,7 @@ describe("renderToConsole", () => {
     );
   });
 
-  it("tells why a team stopped, and counts events", async () => {
+  it("says why a team stopped, and counts events", async () => {
     const modelClient = new ScriptedModel([python("x"), "Seven."]);
     const agent = new CodeExecutorAgent({ name: "analyst", modelClient, codeExecutor: new ScriptedExecutor() });
     const team = new RoundRobinGroupChat({ participants: [agent], maxTurns: 1 });
@@ -60,7 +60,7 @@ describe("renderToConsole", () => {
     expect(text).toMatch(/Stopped: {2}The limit of 1 turns is reached\.\n$/);
   });
 
-  it("shows streamed text once, as it comes", async () => {
+  it("shows streamed text once, as it arrives", async () => {
     const output = new Screen();
     const modelClient = new ScriptedModel(["one two three"]);
     const agent = new AssistantAgent({ name: "helper", modelClient, modelClientStream: true });
@@ -69,7 +69,7 @@ describe("renderToConsole", () => {
     expect(output.writes).toBeGreaterThan(5);
   });
 
-  it("shows a megabyte that is streamed as one line", async () => {
+  it("shows a megabyte streamed as one line", async () => {
     const modelClient = new ScriptedModel([]);
     modelClient.createStream = async function* createStream() {
       for (let piece = 0; piece < 250_000; piece++) yield "abcd";
@@ -81,7 +81,7 @@ describe("renderToConsole", () => {
     expect(output.text).toContain("abcd".repeat(1000));
   }, 120_000);
 
-  it("shows what a program prints while it runs, once and cleaned", async () => {
+  it("shows live output once, without control sequences", async () => {
     const live = ["one\n\u001B]0;owned\u0007", "\u001B[2Jtwo\n"];
     const codeExecutor = new ScriptedExecutor([codeResult({ output: live.join("") })]);
     codeExecutor.live = live;
@@ -92,7 +92,7 @@ describe("renderToConsole", () => {
     );
   });
 
-  it("says how a program failed whose output was shown", async () => {
+  it("reports a failure below live output without repeating the output", async () => {
     const codeExecutor = new ScriptedExecutor([codeResult({ exitCode: 3, output: "one" })]);
     codeExecutor.live = ["one"];
     const runner = new CodeExecutorAgent({ name: "runner", codeExecutor });
@@ -113,7 +113,7 @@ describe("renderToConsole", () => {
     );
   });
 
-  it("shows what an answer has beyond its streamed text", async () => {
+  it("appends the files and images of an answer to its streamed text", async () => {
     const displays = [{ data: { "image/png": new Uint8Array([1]) }, files: ["/work/plot.png"] }];
     const agent = new CodeExecutorAgent({
       name: "analyst",
@@ -162,7 +162,7 @@ describe("renderToConsole", () => {
     expect(bad).toContain("\u001B[31mno\u001B[0m\n");
   });
 
-  it("colours what a program printed next to a plot like other output", async () => {
+  it("colours output next to a plot like other output", async () => {
     const displays = [{ data: { "image/png": new Uint8Array([1]) }, files: [] }];
     const codeExecutor = new ScriptedExecutor([codeResult({ exitCode: 3, output: "plotted\n", displays })]);
     const runner = new CodeExecutorAgent({ name: "runner", codeExecutor });
@@ -170,7 +170,7 @@ describe("renderToConsole", () => {
     expect(text).toContain("\u001B[31mplotted\u001B[0m\n\n\u001B[31m[image]\u001B[0m\n");
   });
 
-  it("prints no control sequence that came in pieces", async () => {
+  it("removes control sequences that arrive in pieces", async () => {
     const modelClient = new ScriptedModel([]);
     modelClient.createStream = async function* createStream() {
       yield* ["a\u001B", "]0;owned", "\u0007\u009B", "31mb"];
@@ -181,7 +181,7 @@ describe("renderToConsole", () => {
     expect(["\u001B", "\u009B", "\u0007"].filter((control) => text.includes(control))).toEqual([]);
   });
 
-  it("prints no control sequence of a model, a program or a name", async () => {
+  it("removes control sequences from models, programs and names", async () => {
     const evil = "a\u001B]0;owned\u0007\u001B[2Jb";
     const runner = new CodeExecutorAgent({
       name: "runner",
@@ -203,7 +203,7 @@ describe("renderToConsole", () => {
     [{ NO_COLOR: "1", FORCE_COLOR: "1" }, false],
     [{ NO_COLOR: "", FORCE_COLOR: "1" }, true],
     [{ NO_COLOR: "", FORCE_COLOR: "" }, false],
-  ])("heeds the environment %o", async (environment, colors) => {
+  ])("follows the environment variables %o", async (environment, colors) => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     const agent = new AssistantAgent({ name: "helper", modelClient: new ScriptedModel(["hi"]) });
     const output = new Screen();
@@ -211,7 +211,7 @@ describe("renderToConsole", () => {
     expect(output.text.includes("\u001B[")).toBe(colors);
   });
 
-  it("passes on what the stream throws, with the line ended", async () => {
+  it("ends the line and rethrows an error from the stream", async () => {
     const output = new Screen();
     const error = new Error("broken");
     const chunked = new ScriptedModel([]);
@@ -224,7 +224,7 @@ describe("renderToConsole", () => {
     expect(output.text).toBe("---------- h ----------\nhalf a li\n");
   });
 
-  it("rejects when the output is gone, and ends the run", async () => {
+  it("rejects and ends the run when the output fails", async () => {
     const output = new Writable({ write: (_chunk, _encoding, done) => done(new Error("EPIPE")) });
     output.on("error", () => undefined);
     const modelClient = new ScriptedModel(["hi"]);
@@ -233,7 +233,7 @@ describe("renderToConsole", () => {
     expect(modelClient.requests).toHaveLength(0);
   });
 
-  it("says so if there is no result", async () => {
+  it("rejects a stream that ends without a result", async () => {
     async function* nothing(): AsyncGenerator<never> {}
     await expect(renderToConsole(nothing(), { output: new Screen() })).rejects.toSatisfy(InvalidInputError.isInstance);
   });

@@ -34,7 +34,7 @@ describe.each([
     expect(await filled(make(), [request, results, user("a")])).toEqual([user("first"), request, results, user("a")]);
   });
 
-  it("goes back to its initial messages", async () => {
+  it("resets to its initial messages", async () => {
     const context = make();
     await context.addMessage(user("a"));
     await context.reset();
@@ -54,7 +54,7 @@ describe.each([
     await expect(other.loadState({ messages: [{ role: "nobody" }] })).rejects.toSatisfy(InvalidInputError.isInstance);
   });
 
-  it("hands out a list of its own", async () => {
+  it("returns a copy of its list", async () => {
     const context = make();
     (await context.getMessages()).pop();
     expect(await context.getMessages()).toEqual(initialMessages);
@@ -71,12 +71,12 @@ describe("BufferedChatCompletionContext", () => {
     [1, [user("b")]],
     [2, [user("b")]],
     [3, [request, results, user("b")]],
-  ])("never begins with results without their call (size %i)", async (size, expected) => {
+  ])("never starts with tool results without their call (size %i)", async (size, expected) => {
     const kept = await filled(new BufferedChatCompletionContext(size), [user("a"), request, results, user("b")]);
     expect(kept).toEqual(expected);
   });
 
-  it("keeps the last call with its results even if they are too long", async () => {
+  it("keeps the last call with its results even beyond the buffer size", async () => {
     expect(await filled(new BufferedChatCompletionContext(1), [user("a"), request, results])).toEqual([
       request,
       results,
@@ -100,7 +100,7 @@ describe("HeadAndTailChatCompletionContext", () => {
     expect(kept.map(({ content }) => content)).toEqual(["a", "(2 earlier messages are left out here.)", "d", "e"]);
   });
 
-  it("splits no call from its results", async () => {
+  it("does not separate calls from their results", async () => {
     const messages = [user("a"), request, results, user("b"), request, results, user("c")];
     const context = new HeadAndTailChatCompletionContext({ headSize: 2, tailSize: 2 });
     const kept = await filled(context, messages);
@@ -121,13 +121,13 @@ describe("HeadAndTailChatCompletionContext", () => {
 describe("TokenLimitedChatCompletionContext", () => {
   const countTokens = (messages: readonly ModelMessage[]): number => messages.length;
 
-  it("keeps the first message and the last that fit", async () => {
+  it("keeps the first message and as many of the last as fit", async () => {
     const context = new TokenLimitedChatCompletionContext({ tokenLimit: 3, countTokens });
     const kept = await filled(context, ["a", "b", "c", "d"].map(user));
     expect(kept.map(({ content }) => content)).toEqual(["a", "c", "d"]);
   });
 
-  it("splits no call from its results, and always gives the last", async () => {
+  it("does not separate calls from their results, and always keeps the last message", async () => {
     const make = (tokenLimit: number): TokenLimitedChatCompletionContext =>
       new TokenLimitedChatCompletionContext({ tokenLimit, countTokens: async (messages) => messages.length });
     const messages = [user("a"), user("b"), request, results];
@@ -138,7 +138,7 @@ describe("TokenLimitedChatCompletionContext", () => {
     expect(await filled(make(1), [])).toEqual([]);
   });
 
-  it("estimates without a given counter", async () => {
+  it("estimates tokens if no counter is given", async () => {
     const context = new TokenLimitedChatCompletionContext({ tokenLimit: 120 });
     const kept = await filled(context, [user("task"), user("x".repeat(400)), user("y".repeat(400))]);
     expect(kept).toHaveLength(2);
@@ -147,7 +147,7 @@ describe("TokenLimitedChatCompletionContext", () => {
     expect(await filled(big, [user("task"), image, user("end")])).toEqual([user("task"), user("end")]);
   });
 
-  it("cannot be dumped with a counter of its own", () => {
+  it("cannot be dumped with a countTokens function", () => {
     expect(() => new TokenLimitedChatCompletionContext({ tokenLimit: 1, countTokens }).dumpComponent()).toThrow(
       /countTokens/,
     );

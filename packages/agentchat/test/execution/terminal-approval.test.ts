@@ -11,7 +11,7 @@ const program = await bundledCommand(join(import.meta.dirname, "..", "fixtures",
 const question = "Run this bash code? [y/N, or what to change] ";
 const task = "```bash\necho 6 times 7 is $((6 * 7))\n```";
 
-/** Lets a program ask in a terminal whether `task` may run, and types the keys. */
+/** Runs a program that asks in a terminal whether to run `task`, and types the keys. */
 async function answer(keys: string, ...args: readonly string[]): Promise<Told> {
   return talkInTerminal([...program, task, ...args], { keys, question });
 }
@@ -24,13 +24,13 @@ describe("terminalApproval", needs("python3", "bash"), () => {
     expect(exitCode).toBe(0);
   });
 
-  it("leaves the code out on request", async () => {
+  it("omits the code if showCode is false", async () => {
     const { output } = await answer("y\r", "false");
     expect(output).not.toContain("echo 6");
     expect(output).toContain("<6 times 7 is 42");
   });
 
-  it("shows code that hides something on a screen, whatever was asked for", async () => {
+  it("shows code with control characters even if showCode is false", async () => {
     const hiding = "```bash\necho 6 times 7 is $((6 * 7)) \u009b;reboot;\u009c\n```";
     const { output } = await talkInTerminal([...program, hiding, "false"], { keys: "n\r", question });
     expect(output).toContain(String.raw`\u{9b};reboot;\u{9c}`);
@@ -43,7 +43,7 @@ describe("terminalApproval", needs("python3", "bash"), () => {
     expect(exitCode).toBe(0);
   });
 
-  it.each(["yesterday", "use 7 times 6"])("refuses after %j, and tells the model", async (said) => {
+  it.each(["yesterday", "use 7 times 6"])("refuses after %j, and passes these words on", async (said) => {
     const { output } = await answer(`${said}\r`);
     expect(output).not.toContain("7 is 42");
     expect(output).toContain(`Reason: The user refused to run this code. They said: ${said}>`);
@@ -66,7 +66,7 @@ describe("terminalApproval without a terminal", () => {
     expect(exitCode).toBe(1);
   });
 
-  it("checks its options first", () => {
+  it("checks its options", () => {
     expect(() => terminalApproval(untyped({ showCode: "no" }))).toThrow(InvalidInputError);
     expect(() => terminalApproval(untyped({ showcode: true }))).toThrow(/showCode/);
   });

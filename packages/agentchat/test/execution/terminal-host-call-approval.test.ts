@@ -41,7 +41,7 @@ ${refused} Ask what they want, or try another way.
     expect(exitCode).toBe(0);
   });
 
-  it("asks one question at a time, and nothing is shown below it", async () => {
+  it("asks one question at a time, and holds back other output until they are answered", async () => {
     const sideBySide = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "ask-side-by-side.ts"));
     const { output } = await talkInTerminal(sideBySide, { keys: ["y\r", "n\r"], question: "or what to change] " });
     expect(output).toContain("<true,false>");
@@ -49,7 +49,7 @@ ${refused} Ask what they want, or try another way.
     expect(output.indexOf("Call keep()?")).toBeGreaterThan(output.indexOf("change] n"));
   });
 
-  it("counts no key for a question that came in the place of another, before a person can have seen it", async () => {
+  it("ignores keys typed for a withdrawn question when the next one replaces it", async () => {
     const changing = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "change-the-question.ts"));
     const keys = ["y", "y\r", "n\r"];
     const { output } = await talkInTerminal([...changing, "take back"], { keys, question: "or what to change] " });
@@ -58,7 +58,7 @@ ${refused} Ask what they want, or try another way.
     expect(output).toContain("This is a new question: read it first.");
   });
 
-  it("counts no key that was pressed before the question was there", async () => {
+  it("ignores keys pressed before the question is shown", async () => {
     const changing = await bundledCommand(join(import.meta.dirname, "..", "fixtures", "change-the-question.ts"));
     const keys = ["y\r", "y\r", "n\r"];
     const { output } = await talkInTerminal(changing, { keys, question: "or what to change] " });
@@ -73,7 +73,7 @@ ${refused} Ask what they want, or try another way.
 });
 
 describe("an agent that writes code", needs("python3"), () => {
-  it("is told the functions of the host, and calls them", async () => {
+  it("learns the host functions from the prompt and calls them", async () => {
     const input = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
     const execute = ({ city }: { readonly city: string }) => city.length;
     const weather = hostFunction({ name: "get_weather", description: "The weather.", input, execute });

@@ -14,18 +14,18 @@ import { everyMessage } from "../support/every-message.ts";
 import { throughJson } from "../support/through-json.ts";
 
 describe.each(everyMessage.map((message) => [message.type, message] as const))("%s", (type, message) => {
-  it("survives JSON, and the check of a saved state", () => {
+  it("survives JSON, and matches the schema of saved messages", () => {
     expect(throughJson(message)).toEqual(message);
     expect(agentMessageSchema.parse(throughJson(message))).toEqual(message);
   });
 
-  it("has what all have", () => {
+  it("has an id, a creation time and a source", () => {
     expect(message.id).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
     expect(new Date(message.createdAt).toISOString()).toBe(message.createdAt);
     expect(message.source).toBe("a");
   });
 
-  it("can be distinguished", () => {
+  it("is classified by the type guards", () => {
     expect(isAgentMessage(message)).toBe(true);
     expect(isChatMessage(message)).toBe(type.endsWith("Message"));
     expect(isAgentEvent(message)).toBe(type.endsWith("Event"));
@@ -33,15 +33,15 @@ describe.each(everyMessage.map((message) => [message.type, message] as const))("
   });
 });
 
-describe("the last item of a stream", () => {
-  it("is no message", () => {
+describe("isAgentMessage", () => {
+  it("rejects a task result and an unknown type", () => {
     expect(isAgentMessage({ messages: [] })).toBe(false);
     expect(isAgentMessage({ type: "Else" })).toBe(false);
   });
 });
 
 describe("textMessage", () => {
-  it("takes what it is given", () => {
+  it("uses the given id and creation time", () => {
     const createdAt = "2026-11-20T18:44:00.000Z";
     expect(textMessage({ source: "a", id: "1", createdAt, content: "x" })).toEqual({
       type: "TextMessage",
@@ -55,7 +55,7 @@ describe("textMessage", () => {
 });
 
 describe("messageToText", () => {
-  it("puts everything in words", () => {
+  it("renders images, data and tool calls as text", () => {
     const content = [
       { type: "text", text: "look" },
       { type: "image", url: "https://example.org/a.png" },

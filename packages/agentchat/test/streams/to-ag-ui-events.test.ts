@@ -8,7 +8,7 @@ import { collect, types } from "../support/collect.ts";
 import { counters } from "../support/counter.ts";
 import { untyped } from "../support/untyped.ts";
 
-/** AG-UI's own client over our events: it checks their order, and makes messages of them. */
+/** AG-UI's own client, fed with our events: it checks their order and builds messages from them. */
 class OurAgent extends AbstractAgent {
   readonly #stream: () => AsyncIterable<ChatItem>;
 
@@ -27,7 +27,7 @@ async function* toBaseEvents(events: AsyncIterable<AgUiEvent>): AsyncGenerator<B
 }
 
 describe("toAgUiEvents", () => {
-  it("makes events that AG-UI's schemas accept", async () => {
+  it("emits events that AG-UI's schemas accept", async () => {
     const events = await collect(toAgUiEvents(busyChat().runStream({ task: "go" }), { threadId: "t", runId: "r" }));
     for (const event of events) expect(EventSchemas.safeParse(event).error).toBeUndefined();
     expect(events[0]).toEqual({ type: EventType.RUN_STARTED, threadId: "t", runId: "r" });
@@ -47,7 +47,7 @@ describe("toAgUiEvents", () => {
     ]);
   });
 
-  it("becomes messages in AG-UI's client", async () => {
+  it("gives AG-UI's client the messages of the chat", async () => {
     const agent = new OurAgent(() => busyChat().runStream({ task: "go", outputTaskMessages: false }));
     await agent.runAgent();
     const said = agent.messages.flatMap<unknown[]>((message) => {
@@ -62,7 +62,7 @@ describe("toAgUiEvents", () => {
     expect(said).toContainEqual(["reasoning", "hm"]);
   });
 
-  it("ends with an interrupt where a person is waited for", async () => {
+  it("ends with an interrupt if the run waits for a person", async () => {
     const person = new UserProxyAgent({ name: "person", inputFunc: () => undefined });
     const events = await collect(toAgUiEvents(person.runStream({ task: "go" }), { runId: "r" }));
     const outcome = {
@@ -80,7 +80,7 @@ describe("toAgUiEvents", () => {
     for (const event of events) expect(EventSchemas.safeParse(event).error).toBeUndefined();
   });
 
-  it("tells of an error in words of the server's choice, and ends", async () => {
+  it("ends with RUN_ERROR, and hides the error's message unless onError returns it", async () => {
     const { team, a } = counters(2);
     a.fail = new Error("secret path");
     expect((await collect(toAgUiEvents(team.runStream({ task: "go" })))).at(-1)).toEqual({
@@ -92,7 +92,7 @@ describe("toAgUiEvents", () => {
     expect(events.at(-1)).toEqual({ type: "RUN_ERROR", message: "ours" });
   });
 
-  it("says that a run was cancelled, and closes the texts that were open", async () => {
+  it("closes open texts and reports an aborted run as cancelled", async () => {
     const controller = new AbortController();
     const seen: AgUiEvent[] = [];
     for await (const event of toAgUiEvents(busyChat().runStream({ task: "go", signal: controller.signal }))) {
@@ -103,7 +103,7 @@ describe("toAgUiEvents", () => {
     expect(seen.at(-1)).toMatchObject({ outcome: { type: "cancelled" } });
   });
 
-  it("ends the run when it is left", async () => {
+  it("ends the run when the consumer leaves", async () => {
     const { team } = counters(2);
     for await (const event of toAgUiEvents(team.runStream({ task: "go" }))) {
       if (event.type === "TEXT_MESSAGE_END") break;

@@ -14,10 +14,10 @@ import { counters } from "../support/counter.ts";
 import { python } from "../support/python.ts";
 import { ScriptedExecutor } from "../support/scripted-executor.ts";
 
-/** Reads a response as `useChat` does: server-sent events, checked against the SDK's schema, made into a message. */
+/** Reads a response as `useChat` does: server-sent events, checked against the SDK's schema, assembled into a message. */
 async function asUseChatReads(sdk: typeof ai6, stream: ReturnType<typeof toUIMessageStream>): Promise<ai6.UIMessage> {
   const response = sdk.createUIMessageStreamResponse({ stream });
-  if (response.body === null) throw new Error("There is no body.");
+  if (response.body === null) throw new Error("The response has no body.");
   const chunks = sdk.parseJsonEventStream({ stream: response.body, schema: sdk.uiMessageChunkSchema }).pipeThrough(
     new TransformStream({
       transform(parsed, controller) {
@@ -36,7 +36,7 @@ describe.each<[string, typeof ai6]>([
   ["6", ai6],
   ["7", ai7 as unknown as typeof ai6],
 ])("toUIMessageStream with ai %s", (_, sdk) => {
-  it("becomes one message with all that happened", async () => {
+  it("becomes one message with texts, tools, reasoning, files and data", async () => {
     const stream = busyChat().runStream({ task: "go", outputTaskMessages: false });
     const { id, role, parts } = await asUseChatReads(sdk, toUIMessageStream(stream, { messageId: "m" }));
     expect([id, role]).toEqual(["m", "assistant"]);
@@ -61,7 +61,7 @@ describe.each<[string, typeof ai6]>([
     ]);
   });
 
-  it("tells of an error", async () => {
+  it("reports an error", async () => {
     const { team, a } = counters(2);
     a.fail = new Error("secret path");
     const stream = toUIMessageStream(team.runStream({ task: "go" }), { onError: () => "ours" });
@@ -70,7 +70,7 @@ describe.each<[string, typeof ai6]>([
 });
 
 describe("toUIMessageStream", () => {
-  it("streams output while a program runs, and says whom a run waits for", async () => {
+  it("streams live output as transient data, and names the person a run waits for", async () => {
     const chunks = await collect(toUIMessageStream(busyChat().runStream({ task: "go" })));
     expect(chunks).toContainEqual({
       type: "data-CodeOutputEvent",
@@ -84,7 +84,7 @@ describe("toUIMessageStream", () => {
     });
   });
 
-  it("leaves arguments as text that are nested too deep to be sent", async () => {
+  it("sends arguments that are nested too deep as text", async () => {
     const deep = "[".repeat(100_000) + "]".repeat(100_000);
     async function* chat(): AsyncGenerator<ChatItem> {
       yield toolCallRequestEvent({ source: "a", content: [{ id: "c", name: "add", arguments: deep }] });
@@ -94,7 +94,7 @@ describe("toUIMessageStream", () => {
     expect(JSON.stringify(chunks)).toContain(deep);
   });
 
-  it("ends what runs when it is cancelled while it waits", async () => {
+  it("stops running code when it is cancelled during a read", async () => {
     const codeExecutor = new ScriptedExecutor(["hang"]);
     const running = new Promise<void>((resolve) => {
       codeExecutor.onRun = resolve;
@@ -110,7 +110,7 @@ describe("toUIMessageStream", () => {
     expect(codeExecutor.running).toBe(0);
   });
 
-  it("reads nothing ahead", async () => {
+  it("does not read ahead", async () => {
     const { team, a } = counters(2);
     const reader = toUIMessageStream(team.runStream({ task: "go" })).getReader();
     await reader.read();

@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { toUIMessageStream } from "../../src/index.ts";
 import { busyChat } from "../support/busy-chat.ts";
 
-/** A server whose answer to each request is a run of a chat, as one for `useChat` is. Returns its address. */
+/** Starts a server that answers each request with the run of a chat, as `useChat` expects. Returns its URL. */
 async function serveChat(): Promise<string> {
   const server = createServer((_, response) => {
     const stream = toUIMessageStream(busyChat().runStream({ task: "go", outputTaskMessages: false }));
@@ -28,16 +28,16 @@ async function serveChat(): Promise<string> {
 }
 
 describe("useChat of @ai-sdk/react", () => {
-  it("shows a run in a page: what agents say, tools, pictures, what a program prints, and the end", async () => {
+  it("shows a run in a page: texts, tools, pictures, live output and the result", async () => {
     const api = await serveChat();
     const window = new Window();
     onTestFinished(() => window.happyDOM.close());
-    // The last but one: React looks at the page until it has removed everything from it.
+    // Runs after React has been unmounted: it needs the globals until it has removed everything from the page.
     onTestFinished(() => void vi.unstubAllGlobals());
     vi.stubGlobal("window", window);
     vi.stubGlobal("document", window.document);
     vi.stubGlobal("navigator", window.navigator);
-    // React looks for the page when it is loaded.
+    // React looks for the page when it is imported.
     const { createElement } = await import("react");
     const { flushSync } = await import("react-dom");
     const { createRoot } = await import("react-dom/client");
@@ -73,7 +73,7 @@ describe("useChat of @ai-sdk/react", () => {
     const root = createRoot(place);
     onTestFinished(async () => {
       flushSync(() => root.unmount());
-      // What React does after that is in the queue already, or gets there from it.
+      // Lets the work finish that React has queued, and any work queued by that.
       for (let turn = 0; turn < 10; turn += 1) await setImmediate();
     });
     root.render(createElement(Chat));

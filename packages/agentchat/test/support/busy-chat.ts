@@ -24,7 +24,7 @@ class Painter extends BaseChatAgent {
   }
 }
 
-/** A chat in which most things happen: streamed text, a thought, tools, one of which fails, code with live output, a picture. */
+/** A chat with a bit of everything: streamed text, a thought, tools that work and fail, code with live output, a picture. */
 export function busyChat(): RoundRobinGroupChat {
   const add = tool({
     name: "add",

@@ -30,12 +30,12 @@ export class Counter extends BaseChatAgent {
   }
 }
 
-/** What was said, in words. */
+/** The messages as text. */
 export function texts(messages: readonly AgentMessage[]): string[] {
   return messages.map(messageToText);
 }
 
-/** A team of two who count. */
+/** A team of two counters. */
 export function counters(maxTurns?: number): { team: RoundRobinGroupChat; a: Counter; b: Counter } {
   const a = new Counter("a");
   const b = new Counter("b");

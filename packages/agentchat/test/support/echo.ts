@@ -9,7 +9,7 @@ import {
   textMessage,
 } from "../../src/index.ts";
 
-/** Says the first thing it hears again, or, if it hears nothing new, the last thing that it said. */
+/** Repeats the first new message or, if there is none, what it said last. */
 export class Echo extends BaseChatAgent {
   last = "";
   turns = 0;
@@ -47,7 +47,7 @@ export class Echo extends BaseChatAgent {
   }
 }
 
-/** Hands the chat on. */
+/** Hands the chat to its target. */
 export class HandingOff extends BaseChatAgent {
   readonly #target: string;
 
@@ -65,7 +65,7 @@ export class HandingOff extends BaseChatAgent {
   }
 }
 
-/** Who said something, in order. */
+/** The sources of the messages, in order. */
 export function sources(messages: readonly { readonly source: string }[]): string[] {
   return messages.map(({ source }) => source);
 }

@@ -10,7 +10,7 @@ import { Echo, sources } from "./echo.ts";
 
 type Edges = Readonly<Record<string, readonly (string | DiGraphEdge)[]>>;
 
-/** A graph in short: who speaks after whom. */
+/** Builds a graph from the targets of each node. */
 export function graphOf(
   edges: Edges,
   more: Omit<Partial<DiGraph>, "nodes"> = {},
@@ -23,7 +23,7 @@ export function graphOf(
   return { nodes: Object.fromEntries(nodes), ...more };
 }
 
-/** A team for a graph; nodes without an agent of their own are echoes. */
+/** A team for a graph; nodes without an agent in `agents` get an echo. */
 export function flow(
   graph: DiGraph,
   options: Partial<GraphFlowOptions> = {},
@@ -35,7 +35,7 @@ export function flow(
   return new GraphFlow({ participants, graph, terminationCondition: new MaxMessageTermination(20), ...options });
 }
 
-/** Runs a team and names those who spoke, in order. */
+/** Runs a team and lists its speakers in order. */
 export async function said(team: GraphFlow, task?: string): Promise<string> {
   const { messages } = await team.run(task === undefined ? {} : { task });
   return sources(messages.filter(({ source }) => source !== "user")).join(" ");

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { onTestFinished } from "vitest";
 
-/** How a program ended, and all that it printed. */
+/** How a program ended, and everything it printed. */
 export interface Told {
   readonly output: string;
   readonly exitCode: unknown;
@@ -18,7 +18,7 @@ export async function talk(
   return talkTo(command, args, answer);
 }
 
-/** The same in a terminal, by way of Python; types the keys once something is printed that ends with `question`: of many, the next each time. */
+/** The same in a terminal that Python opens: types `keys`, or the next of them if a list, each time `question` is printed. */
 export async function talkInTerminal(
   program: readonly string[],
   { keys, question = "" }: { readonly keys: string | readonly string[]; readonly question?: string },
@@ -30,7 +30,7 @@ export async function talkInTerminal(
     let asked = 0;
     child.stdout.on("data", (text: Buffer) => {
       shown += text.toString();
-      // Without a question, whatever is printed first is one.
+      // Without a question, the first output counts as one.
       const questions = question === "" ? 1 : shown.split(question).length - 1;
       for (; asked < questions && left.length > 0; asked += 1) child.stdin.write(left.shift() ?? "");
     });

@@ -30,7 +30,7 @@ export function codeResult(fields: Partial<CodeResult> = {}): CodeResult {
 
 type Step = CodeResult | Error | "hang";
 
-/** An executor that answers from a list and keeps what it was given. `"hang"` runs until it is aborted. */
+/** An executor that answers from a list and records what it was given. `"hang"` runs until it is aborted. */
 export class ScriptedExecutor implements CodeExecutor {
   readonly runs: (readonly CodeBlock[])[] = [];
   started = 0;
@@ -51,7 +51,7 @@ export class ScriptedExecutor implements CodeExecutor {
     return new ScriptedExecutor();
   }
 
-  /** Like a real executor: which languages there are is known once it has started. */
+  /** As with a real executor, the languages are known only after the start. */
   get capabilities(): ExecutorCapabilities {
     const languages = this.started > 0 ? this.#languages : [];
     return {

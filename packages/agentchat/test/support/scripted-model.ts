@@ -24,7 +24,7 @@ export interface ScriptedRequest {
 
 const usage: ModelUsage = { promptTokens: 10, completionTokens: 5 };
 
-/** A model that answers from a list and keeps what it was asked. */
+/** A model that answers from a list and records its requests. */
 export class ScriptedModel implements ChatCompletionClient {
   readonly modelInfo: ModelInfo;
   readonly requests: ScriptedRequest[] = [];
@@ -83,7 +83,7 @@ export function call(name: string, args: JsonObject | string = {}, id: string = 
   return { id, name, arguments: typeof args === "string" ? args : JSON.stringify(args) };
 }
 
-/** An answer that never comes, unless the request is aborted. */
+/** An answer that never comes: it rejects when the request is aborted. */
 export function never(started?: () => void): ScriptedAnswer {
   return ({ options: { signal } }) =>
     new Promise((_, reject) => {

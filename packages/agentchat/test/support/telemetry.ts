@@ -1,10 +1,10 @@
 import { TelemetryRecorder } from "@fenced/test-support/telemetry";
 import { onTestFinished, vi } from "vitest";
 
-/** Set, it lets telemetry carry what was said. */
+/** If this variable is set, telemetry includes the content of messages. */
 export const captureVariable = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
 
-/** Records what the test sends to telemetry, until it ends; then environment variables are what they were, too. */
+/** Records the test's telemetry; when the test ends, stops recording and restores environment variables. */
 export function recordTelemetry(): TelemetryRecorder {
   const recorder = new TelemetryRecorder();
   onTestFinished(async () => {

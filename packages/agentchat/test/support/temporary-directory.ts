@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 
-/** A directory that is gone after the tests of the file. */
+/** A directory that is removed after the tests of the file. */
 export function temporaryDirectory(): { readonly path: string } {
-  // In a hook: where all tests of the file are skipped, no hook runs, and nothing would remove it.
+  // Created in a hook: if all tests of the file are skipped, no hook runs, and nothing would remove it.
   let path = "";
   beforeAll(() => {
     path = mkdtempSync(join(tmpdir(), "fenced-agentchat-"));

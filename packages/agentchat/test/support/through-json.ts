@@ -1,6 +1,6 @@
 import type { JsonObject } from "@fenced/core";
 
-/** What is left of a value after it was written down and read again. */
+/** A copy of a value after a round trip through JSON. */
 export function throughJson(value: object): JsonObject {
   const text = JSON.stringify(value);
   return JSON.parse(text) as JsonObject;

@@ -1,4 +1,4 @@
-/** A value as a program in JavaScript may pass it, where any type is expected. */
+/** Passes a value where another type is expected, as a program in JavaScript can. */
 export function untyped(value: unknown): never {
   return value as never;
 }

@@ -17,11 +17,11 @@ const says = (name: string, answer: string | undefined = name): UserProxyAgent =
   new UserProxyAgent({ name, inputFunc: () => answer });
 const waits = (name: string): UserProxyAgent => new UserProxyAgent({ name, inputFunc: () => undefined });
 
-/** Teams that are saved in the middle: in a turn of a team in them, in a loop, beside somebody who waits. */
+/** Teams that are saved part-way: in a nested team's turn, in a loop, while one agent waits. */
 const teams: readonly (readonly [string, () => Team])[] = [
   ["RoundRobinGroupChat", () => new RoundRobinGroupChat({ participants: [says("a"), says("b")], maxTurns: 1 })],
   [
-    "a team in a team",
+    "a nested team",
     () => {
       const inner = new RoundRobinGroupChat({ name: "inner", participants: [says("a"), waits("b")] });
       return new RoundRobinGroupChat({ participants: [inner, says("c")], maxTurns: 3 });
@@ -45,7 +45,7 @@ const teams: readonly (readonly [string, () => Team])[] = [
     },
   ],
   [
-    "GraphFlow with parallel agents, of whom one waits",
+    "GraphFlow with parallel agents, one of which waits",
     () => {
       const [a, b, c, d] = [says("a"), says("b"), waits("c"), says("d")];
       const builder = new DiGraphBuilder().addNode(a).addNode(b).addNode(c).addNode(d);
@@ -55,7 +55,7 @@ const teams: readonly (readonly [string, () => Team])[] = [
   ],
 ];
 
-/** The state with one of its parts forged or missing, for each of its parts. */
+/** For each part of the state, copies in which it is replaced by junk or missing. */
 function* forgeries(state: unknown): Generator {
   for (const junk of [null, -1, "zzz", [], { a: 1 }]) yield junk;
   if (Array.isArray(state)) {
@@ -71,7 +71,7 @@ function* forgeries(state: unknown): Generator {
   }
 }
 
-/** Loads a state and goes on. Returns what happened; what must not happen is an error of this test. */
+/** Loads a state and runs the team. Returns whether the state was refused; throws on any unexpected error. */
 async function tryState(team: Team, forged: unknown): Promise<"refused" | "taken"> {
   const before = await team.saveState();
   const error = await team.loadState(untyped(forged)).then(
@@ -89,8 +89,8 @@ async function tryState(team: Team, forged: unknown): Promise<"refused" | "taken
   return "refused";
 }
 
-describe("a state that was forged or cut", () => {
-  it.each(teams)("is refused whole, or goes on like any other: %s", async (_, make) => {
+describe("a forged or incomplete state", () => {
+  it.each(teams)("is rejected as a whole, or runs without an internal error: %s", async (_, make) => {
     const saved = make();
     await saved.run({ task: "go" });
     const counts = { refused: 0, taken: 0 };

@@ -19,7 +19,7 @@ import { call, ScriptedModel } from "../support/scripted-model.ts";
 import { throughJson } from "../support/through-json.ts";
 import { untyped } from "../support/untyped.ts";
 
-/** Yields what it is given, as JavaScript lets any agent do. */
+/** Yields whatever it is given, as an agent in JavaScript could. */
 class Anything extends BaseChatAgent {
   readonly #items: readonly unknown[];
 
@@ -52,7 +52,7 @@ describe("an invalid task", () => {
     [[{ type: "TextMessage" }]],
     [{ ...textMessage({ source: "a", content: "b" }), type: "Unknown" }],
     [[textMessage({ source: "a", content: "b" }), { ...textMessage({ source: "a", content: "b" }), content: 5 }]],
-  ])("is refused: %j", async (task) => {
+  ])("is rejected: %j", async (task) => {
     const options = { task: untyped(task) };
     const counter = new Counter("a");
     await expect(teamOf(counter).run(options)).rejects.toSatisfy(InvalidInputError.isInstance);
@@ -60,27 +60,27 @@ describe("an invalid task", () => {
     expect(counter.received).toEqual([]);
   });
 
-  it("is refused by onMessages", async () => {
+  it("is rejected by onMessages", async () => {
     const agent = new AssistantAgent({ name: "a", modelClient: new ScriptedModel(["hi"]) });
     await expect(agent.onMessages(untyped([5]))).rejects.toThrow(/messages\[0\] is not a message: it is a number/);
   });
 });
 
-describe("what an agent yields that is not a message", () => {
+describe("an item from an agent that is not a message", () => {
   const answer = { chatMessage: textMessage({ source: "anything", content: "hi" }), innerMessages: [] };
   it.each([
     ["an item of an unknown type", [{ type: "Mystery", id: "1", content: "x" }, answer]],
     ["a number", [5, answer]],
     ["an answer of an unknown type", [{ ...answer, chatMessage: { ...answer.chatMessage, type: "Mystery" } }]],
     ["an unknown inner message", [{ ...answer, innerMessages: [{ id: "1", type: "Mystery" }] }]],
-  ])("is refused: %s", async (_, items) => {
+  ])("is rejected: %s", async (_, items) => {
     const team = teamOf(new Anything(...items));
     await expect(team.run({ task: "x" })).rejects.toThrow(/agent "anything".* is not a message/);
     await carryOver(team, teamOf(new Anything()));
   });
 });
 
-describe("what models and programs put into a team", () => {
+describe("unusual data in a team", () => {
   it("a display with a key __proto__ is saved and loaded", async () => {
     const data = Object.fromEntries([
       ["text/plain", "x"],
@@ -102,19 +102,19 @@ describe("what models and programs put into a team", () => {
     return teamOf(new AssistantAgent({ name: "a", modelClient, outputSchema: z.unknown() }));
   };
 
-  it("an answer that is nested deep can be loaded", async () => {
+  it("an answer nested 500 levels deep can be loaded", async () => {
     const team = nested(500);
     expect((await team.run({ task: "go" })).messages).toHaveLength(2);
     await carryOver(team, nested(1));
   });
 
-  it.each([501, 3000, 100_000])("an answer that is nested %i levels deep is refused", async (depth) => {
+  it.each([501, 3000, 100_000])("an answer nested %i levels deep is rejected", async (depth) => {
     const team = nested(depth);
     await expect(team.run({ task: "go" })).rejects.toThrow(/more than 500 levels deep/);
     await carryOver(team, nested(1));
   });
 
-  it("a display that is nested too deep for a state is left out of it", async () => {
+  it("a display that is nested too deep is left out of the state", async () => {
     let deep: JsonValue = 1;
     for (let depth = 0; depth < 5000; depth++) deep = [deep];
     const codeExecutor = new ScriptedExecutor([
@@ -140,7 +140,7 @@ describe("what models and programs put into a team", () => {
     expect(JSON.stringify(modelClient.requests[0]?.messages)).toContain('"one"');
   });
 
-  it("usage that a service left out counts as nothing", async () => {
+  it("usage that is NaN counts as zero", async () => {
     const usage = { promptTokens: Number.NaN, completionTokens: 3 };
     const team = teamOf(new AssistantAgent({ name: "a", modelClient: new ScriptedModel([{ content: "hi", usage }]) }));
     const { messages } = await team.run({ task: "go" });
@@ -148,7 +148,7 @@ describe("what models and programs put into a team", () => {
     await carryOver(team, teamOf(new Counter("a")));
   });
 
-  it("a tool that throws what cannot be shown fails like any other", async () => {
+  it("a tool that throws an object without a prototype fails like any other", async () => {
     const bad = tool({
       name: "bad",
       description: "throws",
@@ -164,7 +164,7 @@ describe("what models and programs put into a team", () => {
 });
 
 describe("a team whose agents never wait", () => {
-  it("lets timers run, and so an abort", async () => {
+  it("lets timers fire, so that it can be aborted", async () => {
     const team = new RoundRobinGroupChat({ participants: [new Counter("a"), new Counter("b")], maxTurns: 1_000_000 });
     let turns = 0;
     const abort = new AbortController();

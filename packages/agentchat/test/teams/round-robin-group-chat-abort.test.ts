@@ -16,7 +16,7 @@ import { ScriptedExecutor } from "../support/scripted-executor.ts";
 import { never, ScriptedModel } from "../support/scripted-model.ts";
 
 describe("RoundRobinGroupChat, aborted", () => {
-  it("does nothing if the signal is aborted already", async () => {
+  it("does nothing if the signal is already aborted", async () => {
     const { team, a } = counters(1);
     const reason = new Error("no");
     await expect(team.run({ task: "go", signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
@@ -24,7 +24,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     expect(await team.saveState()).toMatchObject({ messages: [] });
   });
 
-  it("ends during a model call and can go on", async () => {
+  it("stops during a model call and can be resumed", async () => {
     const controller = new AbortController();
     const reason = new Error("stop");
     const modelClient = new ScriptedModel([never(() => controller.abort(reason)), "done"]);
@@ -35,7 +35,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     expect(modelClient.requests[1]?.messages.slice(1)).toEqual([{ role: "user", content: "go", source: "user" }]);
   });
 
-  it("ends during a block, after the block is dead", async () => {
+  it("rejects only after a running code block has stopped, and can be resumed", async () => {
     const controller = new AbortController();
     const executor = new ScriptedExecutor(["hang"]);
     executor.onRun = () => controller.abort("stop");
@@ -47,7 +47,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     expect(executor.runs).toHaveLength(2);
   });
 
-  it("ends between turns", async () => {
+  it("stops between turns", async () => {
     const { team, b } = counters(4);
     const controller = new AbortController();
     const run = async (): Promise<void> => {
@@ -60,7 +60,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     expect(texts((await team.run()).messages).slice(0, 1)).toEqual(["b 2"]);
   });
 
-  it("can be left early and used again", async () => {
+  it("can be resumed after the consumer has left early", async () => {
     const { team } = counters(2);
     for await (const item of team.runStream({ task: "go" })) {
       if ("source" in item && item.source === "a") break;
@@ -68,7 +68,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     expect(texts((await team.run()).messages)).toEqual(["b 2", "a 1"]);
   });
 
-  it("ends what runs when the stream is left while it waits", async () => {
+  it("stops running code if the stream is returned while a read is pending", async () => {
     const executor = new ScriptedExecutor(["hang"]);
     const running = new Promise<void>((resolve) => {
       executor.onRun = resolve;
@@ -85,7 +85,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     expect(texts((await team.run()).messages)).toEqual(["ok\n"]);
   });
 
-  it("ends in the middle of a streamed answer, with the model's stream", async () => {
+  it("stops in the middle of a streamed answer, and closes the model's stream", async () => {
     const controller = new AbortController();
     let ended = false;
     const modelClient = new ScriptedModel(["again"]);
@@ -110,7 +110,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     expect(await team.saveState()).toMatchObject({ messages: [{ content: "go" }], manager: { nextSpeaker: 0 } });
   });
 
-  it("passes an abort to every agent", async () => {
+  it("passes agents a signal, and leaves no abort listener behind", async () => {
     const signals: (AbortSignal | undefined)[] = [];
     class Listener extends BaseChatAgent {
       override async *onMessagesStream(

@@ -31,7 +31,7 @@ describe("RoundRobinGroupChat's state", () => {
     ]);
   });
 
-  it("is taken over whole or not at all", async () => {
+  it("is loaded completely or not at all", async () => {
     const make = (): { team: RoundRobinGroupChat; modelClient: ScriptedModel } => {
       const modelClient = new ScriptedModel(["one", "two"]);
       const participants = ["x", "y"].map((name) => new AssistantAgent({ name, modelClient, systemMessage: "" }));
@@ -48,7 +48,7 @@ describe("RoundRobinGroupChat's state", () => {
     expect(await team.saveState()).toEqual(before);
   });
 
-  it("is refused if it is another team's, or none", async () => {
+  it("is rejected if it is malformed or from another team", async () => {
     const { team } = counters(1);
     const other = new RoundRobinGroupChat({ participants: [new Counter("x"), new Counter("y")] });
     await expect(team.loadState(await other.saveState())).rejects.toThrow("belongs to a team of x, y");

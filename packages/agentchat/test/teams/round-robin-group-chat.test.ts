@@ -65,7 +65,7 @@ describe("RoundRobinGroupChat", () => {
     await expect(team.run({ task: [] })).rejects.toSatisfy(InvalidInputError.isInstance);
   });
 
-  it("ends with the task if that meets the condition", async () => {
+  it("stops right away if the task meets the condition", async () => {
     const team = new RoundRobinGroupChat({
       participants: [new Counter("a")],
       terminationCondition: new MaxMessageTermination(1),
@@ -92,7 +92,7 @@ describe("RoundRobinGroupChat", () => {
     expect(items.at(-1)).toMatchObject({ messages: [{ source: "user" }, { source: "coder" }] });
   });
 
-  it("goes on where it stopped", async () => {
+  it("continues where it stopped", async () => {
     const { team, a } = counters(1);
     await team.run({ task: "go" });
     expect(texts((await team.run()).messages)).toEqual(["b 2"]);
@@ -115,7 +115,7 @@ describe("RoundRobinGroupChat", () => {
     expect(second.messages).toHaveLength(4);
   });
 
-  it("begins again after a reset", async () => {
+  it("starts over after a reset", async () => {
     const { team, a, b } = counters(1);
     await team.run({ task: "go" });
     await team.reset();
@@ -123,14 +123,14 @@ describe("RoundRobinGroupChat", () => {
     expect(texts((await team.run({ task: "again" })).messages)).toEqual(["again", "a 1"]);
   });
 
-  it("rejects teams that cannot work", () => {
+  it("rejects an empty team, duplicate names and zero turns", () => {
     expect(() => new RoundRobinGroupChat({ participants: [] })).toThrow('"participants" is empty');
     const twins = [new Counter("a"), new Counter("a")];
     expect(() => new RoundRobinGroupChat({ participants: twins })).toThrow('Two participants are named "a"');
     expect(() => counters(0)).toThrow('"maxTurns" is 0');
   });
 
-  it("does not run twice at once", async () => {
+  it("cannot be run, reset, saved or loaded during a run", async () => {
     const { team } = counters(1);
     const stream = team.runStream({ task: "go" });
     await stream.next();
@@ -142,7 +142,7 @@ describe("RoundRobinGroupChat", () => {
     expect(texts((await team.run()).messages)).toEqual(["b 2"]);
   });
 
-  it("ends with the very error that an agent threw, and keeps what was said", async () => {
+  it("rejects with the error that an agent threw, and keeps the messages so far", async () => {
     const { team, b } = counters(4);
     b.fail = new Error("broken");
     await expect(team.run({ task: "go" })).rejects.toBe(b.fail);
@@ -157,7 +157,7 @@ describe("RoundRobinGroupChat", () => {
     expect(texts((await team.run({ task: "again" })).messages)).toEqual(["again", "a 1", "b 2", "a 1", "b 1"]);
   });
 
-  it("says so if an agent never answers", async () => {
+  it("rejects if an agent's turn ends without an answer", async () => {
     class Silent extends BaseChatAgent {
       override async *onMessagesStream(): AsyncGenerator<AgentResponse> {}
     }
@@ -167,8 +167,8 @@ describe("RoundRobinGroupChat", () => {
 
   it.each([
     ["twice", [textMessage({ source: "s", content: "2" })]],
-    ["and goes on", []],
-  ])("says so if an agent answers %s, and takes the first answer", async (_, more) => {
+    ["and says more", []],
+  ])("rejects if an agent answers %s, but keeps the first answer", async (_, more) => {
     class Talkative extends BaseChatAgent {
       override async *onMessagesStream(): AsyncGenerator<AgentMessage | AgentResponse> {
         yield { chatMessage: textMessage({ source: "s", content: "1" }), innerMessages: [] };
@@ -186,7 +186,7 @@ describe("RoundRobinGroupChat", () => {
 });
 
 describe("RoundRobinGroupChat's condition", () => {
-  it("sees the task, then what is new, and nothing before there is something", async () => {
+  it("is checked with the task, then with the new messages of each turn", async () => {
     const seen: string[][] = [];
     const condition = new FunctionalTermination((messages) => {
       seen.push(texts(messages));
@@ -199,7 +199,7 @@ describe("RoundRobinGroupChat's condition", () => {
     expect(seen).toEqual([["go"], ["a 1"], ["b 2"], ["a 1"], ["b 1"]]);
   });
 
-  it("may throw: the turn has happened, and the next run goes on after it", async () => {
+  it("can throw without undoing the turn, and the next run continues after it", async () => {
     const error = new Error("broken");
     let broken = true;
     const condition = new FunctionalTermination((messages) => {

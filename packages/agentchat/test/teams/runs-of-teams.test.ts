@@ -14,7 +14,7 @@ import { Echo, sources } from "../support/echo.ts";
 import { untyped } from "../support/untyped.ts";
 
 describe("a team's run", () => {
-  it("leaves the task's messages out on demand", async () => {
+  it("omits the task's messages if outputTaskMessages is false", async () => {
     const { team, a } = counters(2);
     const items = await collect(team.runStream({ task: "go", outputTaskMessages: false }));
     expect(items.find(isTaskResult)?.messages).toEqual(items.slice(0, -1));
@@ -24,7 +24,7 @@ describe("a team's run", () => {
     expect(() => team.runStream({ task: "go", outputTaskMessages: untyped("no") })).toThrow("outputTaskMessages");
   });
 
-  it("takes a list of messages, and refuses what are none", async () => {
+  it("accepts a list of messages, and rejects an empty or invalid one", async () => {
     const participants = [new Echo("a"), new Echo("b")];
     const team = new RoundRobinGroupChat({ participants, terminationCondition: new MaxMessageTermination(4) });
     const task = ["1", "2", "3"].map((content) => textMessage({ source: "user", content }));
@@ -35,7 +35,7 @@ describe("a team's run", () => {
     await expect(team.run({ task: [] })).rejects.toThrow("empty list");
   });
 
-  it("can be cancelled and gone on with", async () => {
+  it("can be cancelled and resumed", async () => {
     const participants = ["a", "b", "c", "d"].map((name) => new Echo(name));
     const team = new RoundRobinGroupChat({ participants, maxTurns: 1000 });
     const controller = new AbortController();
@@ -45,7 +45,7 @@ describe("a team's run", () => {
     expect((await team.run()).stopReason).toBe("The limit of 1000 turns is reached.");
   });
 
-  it("shows who was chosen, on demand", async () => {
+  it("emits a SelectSpeakerEvent for each turn if emitTeamEvents is set", async () => {
     const participants = [new Echo("a"), new Echo("b")];
     const team = new RoundRobinGroupChat({ participants, maxTurns: 2, emitTeamEvents: true, name: "pair" });
     const { messages } = await team.run({ task: "go" });
@@ -60,7 +60,7 @@ describe("a team's run", () => {
   });
 });
 
-/** Counts in the background of its turn. */
+/** Records when it is paused and resumed. */
 class Busy extends BaseChatAgent {
   calls: string[] = [];
   override async *onMessagesStream(): AsyncGenerator<AgentResponse> {
@@ -75,7 +75,7 @@ class Busy extends BaseChatAgent {
 }
 
 describe("a paused team", () => {
-  it("begins no turn until it goes on, and tells its agents, also those of teams in it", async () => {
+  it("starts no turn until it is resumed, and notifies its agents, also those of nested teams", async () => {
     const busy = new Busy({ name: "busy", description: "" });
     const inner = new RoundRobinGroupChat({ participants: [busy], maxTurns: 1, name: "inner" });
     const echo = new Echo("echo");

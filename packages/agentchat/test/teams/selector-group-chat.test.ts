@@ -76,11 +76,11 @@ describe("SelectorGroupChat", () => {
     const second = make(["go on", "TERMINATE"]);
     await second.loadState(state);
     expect(await second.saveState()).toEqual(state);
-    // The last speaker was loaded, too: it is the other one's turn.
+    // The last speaker was restored as well, so it is the other agent's turn.
     expect(sources((await second.run()).messages)[0]).toBe("agent1");
   });
 
-  it("asks no model when two take turns", async () => {
+  it("asks the model only once if two agents take turns", async () => {
     const { team, model } = chat([new Echo("agent1", { stopAt: 2 }), new Echo("agent2")], ["agent2"], {
       terminationCondition: new TextMentionTermination("TERMINATE"),
     });
@@ -88,7 +88,7 @@ describe("SelectorGroupChat", () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it("lets one speak twice where that is allowed", async () => {
+  it("lets an agent speak twice in a row with allowRepeatedSpeaker", async () => {
     const { team } = chat([new Echo("agent1", { stopAt: 1 }), new Echo("agent2")], ["agent2", "agent2", "agent1"], {
       terminationCondition: new TextMentionTermination("TERMINATE"),
       allowRepeatedSpeaker: true,
@@ -110,20 +110,20 @@ describe("SelectorGroupChat", () => {
     ]);
   });
 
-  it("begins with the first participant after three wrong answers", async () => {
+  it("falls back to the first participant after three wrong answers", async () => {
     const answers = ["agent2, agent3", "agent5", "agent3, agent1"];
     const { team } = chat(echoes("agent1", "agent2", "agent3"), answers, { maxTurns: 1 });
     expect(sources((await team.run({ task })).messages)).toEqual(["user", "agent1"]);
   });
 
-  it("goes on with the last speaker after three wrong answers", async () => {
+  it("falls back to the last speaker after three wrong answers", async () => {
     const answers = ["agent2", "agent2", "agent2", "agent2"];
     const { team, model } = chat(echoes("agent1", "agent2", "agent3"), answers, { maxTurns: 2 });
     expect(sources((await team.run({ task })).messages)).toEqual(["user", "agent2", "agent2"]);
     expect(model.requests[2]?.messages.at(-1)?.content).toContain("may not speak again");
   });
 
-  it("asks as often as configured", async () => {
+  it("asks up to maxSelectorAttempts times", async () => {
     const { team, model } = chat(echoes("agent1", "agent2"), ["nobody"], { maxSelectorAttempts: 1, maxTurns: 1 });
     expect(sources((await team.run({ task })).messages)).toEqual(["user", "agent1"]);
     expect(model.requests).toHaveLength(1);
@@ -137,7 +137,7 @@ describe("SelectorGroupChat", () => {
     },
   );
 
-  it("asks a function first, and the model where that does not say", async () => {
+  it("calls selectorFunc first, and asks the model if that returns nothing", async () => {
     const next: Readonly<Record<string, string | undefined>> = { agent1: "agent2", agent3: "agent4" };
     const { team } = chat(echoes("agent1", "agent2", "agent3", "agent4"), ["agent3"], {
       selectorFunc: async (history) => {
@@ -150,7 +150,7 @@ describe("SelectorGroupChat", () => {
     expect(sources((await team.run({ task })).messages)).toEqual(expected);
   });
 
-  it("chooses among the candidates of a function", async () => {
+  it("chooses among the candidates from candidateFunc", async () => {
     const next: Readonly<Record<string, string[]>> = {
       agent1: ["agent2"],
       agent2: ["agent2", "agent3"],
@@ -169,7 +169,7 @@ describe("SelectorGroupChat", () => {
     ["selectorFunc", { selectorFunc: () => "nobody" }],
     ["candidateFunc", { candidateFunc: () => ["agent1", "nobody"] }],
     ["candidateFunc", { candidateFunc: () => [] }],
-  ])("refuses a %s that names nobody", async (name, options) => {
+  ])("rejects a %s that names no participant", async (name, options) => {
     const { team } = chat(echoes("agent1", "agent2"), [], options);
     await expect(team.run({ task })).rejects.toThrow(name);
   });
@@ -178,7 +178,7 @@ describe("SelectorGroupChat", () => {
     expect(() => chat(echoes("agent1"), [])).toThrow(InvalidInputError);
   });
 
-  it("shows the model no more than its context has", async () => {
+  it("shows the model only the messages in modelContext", async () => {
     const { team, model } = chat(echoes("agent1", "agent2", "agent3"), ["agent2", "agent3", "agent1"], {
       modelContext: new BufferedChatCompletionContext(1),
       selectorPrompt: "{roles} {participants} {history}",
@@ -188,7 +188,7 @@ describe("SelectorGroupChat", () => {
     expect(model.requests[2]?.messages[0]?.content).toMatch(/\] agent3: say \{roles\} \$&$/);
   });
 
-  it("shows how it chose, on demand", async () => {
+  it("emits its selection events if emitTeamEvents is set", async () => {
     const { team } = chat(echoes("agent1", "agent2"), ["agent2, I think"], {
       emitTeamEvents: true,
       modelClientStream: true,

@@ -20,7 +20,7 @@ import { call, ScriptedModel } from "../support/scripted-model.ts";
 import { throughJson } from "../support/through-json.ts";
 import { untyped } from "../support/untyped.ts";
 
-/** Three who hand the chat to each other: second -> third -> first -> second. */
+/** Three agents that hand the chat to each other: second -> third -> first -> second. */
 function three(options: Partial<SwarmOptions> = {}, thirdTarget = "first"): Swarm {
   const participants = [
     new HandingOff("second", "third"),
@@ -31,7 +31,7 @@ function three(options: Partial<SwarmOptions> = {}, thirdTarget = "first"): Swar
 }
 
 describe("Swarm", () => {
-  it("goes where the chat is handed, from the first participant on", async () => {
+  it("starts with the first participant and follows handoffs", async () => {
     const team = three({ terminationCondition: new MaxMessageTermination(6) });
     const items = await collect(team.runStream({ task: "task" }));
     const result = items.find(isTaskResult);
@@ -52,7 +52,7 @@ describe("Swarm", () => {
     expect(sources((await second.run({ task: "again" })).messages)).toEqual(["user", "second"]);
   });
 
-  it("takes handoffs that a model makes as tool calls", async () => {
+  it("follows handoffs that a model makes as tool calls", async () => {
     const modelClient = new ScriptedModel([[call("handoff_to_agent2")], "Hello", "TERMINATE"]);
     const agent1 = new AssistantAgent({
       name: "agent1",
@@ -76,7 +76,7 @@ describe("Swarm", () => {
     expect(texts(messages).slice(3)).toEqual(["handoff to agent2", "Transferred to agent1.", "Hello", "TERMINATE"]);
   });
 
-  it("gives the target what the other tools of the turn found out", async () => {
+  it("gives the target the results of the turn's other tool calls", async () => {
     const calls = [call("tool1", {}, "1"), call("tool2", {}, "2"), call("transfer_to_agent2", {}, "3")];
     const modelClient = new ScriptedModel([calls, "Hello", "TERMINATE"]);
     const tools = ["tool1", "tool2"].map((name) =>
@@ -98,21 +98,21 @@ describe("Swarm", () => {
     ]);
   });
 
-  it("pauses after a turn and goes on, with a new task or without", async () => {
+  it("pauses after a turn and resumes, with or without a new task", async () => {
     const team = three({ maxTurns: 1 });
     expect(texts((await team.run({ task: "task" })).messages)).toEqual(["task", "Transferred to third."]);
     expect(texts((await team.run({ task: "new" })).messages)).toEqual(["new", "Transferred to first."]);
     expect(texts((await team.run()).messages)).toEqual(["Transferred to second."]);
   });
 
-  it("ends when the chat is handed to somebody, and goes on with that one", async () => {
+  it("stops at a handoff, and resumes with its target", async () => {
     const team = three({ terminationCondition: new HandoffTermination("third") });
     expect(sources((await team.run({ task: "task" })).messages)).toEqual(["user", "second"]);
     expect(sources((await team.run()).messages)).toEqual(["third", "first", "second"]);
     expect(sources((await team.run({ task: "new" })).messages)).toEqual(["user", "third", "first", "second"]);
   });
 
-  it("goes on after a handoff to somebody outside only with a handoff of theirs", async () => {
+  it("resumes after a handoff to an outsider only with a handoff message", async () => {
     const team = three({ terminationCondition: new HandoffTermination("user") }, "user");
     const { messages, stopReason } = await team.run({ task: "task" });
     expect(sources(messages)).toEqual(["user", "second", "third"]);
@@ -125,11 +125,11 @@ describe("Swarm", () => {
     expect(sources((await team.run({ task })).messages)).toEqual(["user", "first", "second", "third"]);
   });
 
-  it("fails where the chat is handed to nobody and nothing ends it", async () => {
+  it("fails if the target is unknown and no condition ends the run", async () => {
     await expect(three({}, "nobody").run({ task: "task" })).rejects.toThrow('new HandoffTermination("nobody")');
   });
 
-  it("has no teams as participants", () => {
+  it("rejects teams as participants", () => {
     const inner = new RoundRobinGroupChat({ participants: [new Counter("a")] });
     expect(() => new Swarm({ participants: [untyped(inner)] })).toThrow("must be an agent");
   });

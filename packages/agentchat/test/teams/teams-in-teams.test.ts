@@ -20,7 +20,7 @@ import { throughJson } from "../support/through-json.ts";
 
 const done = (): TextMentionTermination => new TextMentionTermination("TERMINATE");
 
-/** A coder and a runner, and one who reviews what they did. */
+/** A coder and a runner, and a reviewer of their work. */
 function coders(modelClient: ScriptedModel): { inner: RoundRobinGroupChat; reviewer: AssistantAgent } {
   const runner = new CodeExecutorAgent({ name: "runner", codeExecutor: new ScriptedExecutor() });
   const inner = new RoundRobinGroupChat({
@@ -32,8 +32,8 @@ function coders(modelClient: ScriptedModel): { inner: RoundRobinGroupChat; revie
   return { inner, reviewer: new AssistantAgent({ name: "reviewer", modelClient }) };
 }
 
-describe("a team in a team", () => {
-  it("works on what it hears until it stops, and the others hear it all", async () => {
+describe("a nested team", () => {
+  it("runs until its own condition stops it, and shares all its messages", async () => {
     const modelClient = new ScriptedModel([python("print(7)"), "It is TERMINATED", "Good job. APPROVED"]);
     const { inner, reviewer } = coders(modelClient);
     const terminationCondition = new TextMentionTermination("APPROVED");
@@ -46,7 +46,7 @@ describe("a team in a team", () => {
     expect(heard).toEqual(["go", python("print(7)"), "ok\n", "It is TERMINATED"]);
   });
 
-  it("can be chosen by a selector, by its name", async () => {
+  it("can be chosen by name in a SelectorGroupChat", async () => {
     const modelClient = new ScriptedModel(["coders", "TERMINATE now", "reviewer is next", "fine"]);
     const { inner, reviewer } = coders(modelClient);
     const participants = [inner, reviewer, new Echo("other")];
@@ -63,14 +63,14 @@ describe("a team in a team", () => {
     expect(texts((await team.run({ task: "go" })).messages)).toEqual(["go", "a 1", "b 2", "go"]);
   });
 
-  it("remembers what it has heard and said from turn to turn", async () => {
+  it("remembers messages from turn to turn", async () => {
     const { team: pair, a } = counters(1);
     const team = new RoundRobinGroupChat({ participants: [pair, new Counter("c")], maxTurns: 3 });
     expect(texts((await team.run({ task: "go" })).messages)).toEqual(["go", "a 1", "c 2", "b 3"]);
     expect(a.received.map(texts)).toEqual([["go"]]);
   });
 
-  it("undoes a turn that fails", async () => {
+  it("rolls back a turn that fails", async () => {
     const { team: pair, b } = counters(2);
     const team = new RoundRobinGroupChat({ participants: [pair, new Counter("c")], maxTurns: 2 });
     b.fail = new Error("broken");
@@ -94,7 +94,7 @@ describe("a team in a team", () => {
     expect(sources((await second.run()).messages)).toEqual(["b"]);
   });
 
-  it("is saved and loaded with a selector that chose it", async () => {
+  it("is saved and loaded with the SelectorGroupChat that chose it", async () => {
     const make = (...answers: string[]): SelectorGroupChat => {
       const inner = new RoundRobinGroupChat({ participants: [new Echo("a"), new Echo("b")], maxTurns: 1, name: "in" });
       const participants = [inner, new Echo("c"), new Echo("d")];
@@ -103,7 +103,7 @@ describe("a team in a team", () => {
     const first = make("in");
     await first.run({ task: "go" });
     const state = throughJson(await first.saveState());
-    // The one that spoke last is no candidate: a model that names it is asked again.
+    // The last speaker is not a candidate: a model that names it is asked again.
     const second = make("in", "c", "in");
     await second.loadState(state);
     expect(await second.saveState()).toEqual(state);
@@ -120,7 +120,7 @@ describe("a team in a team", () => {
     expect(texts((await team.run({ task: "again" })).messages)).toEqual(["again", "a 1"]);
   });
 
-  it("ends with the outer run's abort", async () => {
+  it("is stopped when the outer run is aborted", async () => {
     const executor = new ScriptedExecutor(["hang"]);
     const running = new Promise<void>((resolve) => {
       executor.onRun = resolve;
@@ -136,7 +136,7 @@ describe("a team in a team", () => {
     expect(executor.running).toBe(0);
   });
 
-  it("says nothing if its condition is met at once", async () => {
+  it("adds no messages if its condition is met at once", async () => {
     const inner = new RoundRobinGroupChat({
       participants: [new Echo("a")],
       terminationCondition: new MaxMessageTermination(1),

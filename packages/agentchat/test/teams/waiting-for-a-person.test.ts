@@ -24,7 +24,7 @@ function person(answer?: string): UserProxyAgent {
 }
 
 describe("a run that waits for a person", () => {
-  it("ends as data, and goes on in another team that has the answer", async () => {
+  it("returns waitingFor, and resumes in another team that has the answer", async () => {
     const make = (answer?: string): RoundRobinGroupChat =>
       new RoundRobinGroupChat({ participants: [new Echo("a"), person(answer), new Echo("b")], maxTurns: 3 });
     const first = make();
@@ -45,7 +45,7 @@ describe("a run that waits for a person", () => {
     expect(texts(messages)).toEqual(["", "yes", "go", "yes"]);
   });
 
-  it("is not asked for the next speaker again", async () => {
+  it("does not select the speaker again when it resumes", async () => {
     const modelClient = new ScriptedModel(["person", "a"]);
     const answers: string[] = [];
     const asked = new UserProxyAgent({ name: "person", inputFunc: async () => answers[0] });
@@ -60,7 +60,7 @@ describe("a run that waits for a person", () => {
     expect(modelClient.requests).toHaveLength(2);
   });
 
-  it("waits for a person in a team in the team", async () => {
+  it("can wait for a person in a nested team", async () => {
     const answers: string[] = [];
     const asked = new UserProxyAgent({ name: "person", inputFunc: () => answers[0] });
     const inner = new RoundRobinGroupChat({ participants: [new Echo("a"), asked], maxTurns: 2, name: "inner" });
@@ -73,7 +73,7 @@ describe("a run that waits for a person", () => {
     expect(sources((await team.run()).messages)).toEqual(["person", "person", "a", "b"]);
   });
 
-  it("tells a selector all that a team in the team has said, before and after", async () => {
+  it("shows the selector everything that a nested team said before and after the wait", async () => {
     const answers: string[] = [];
     const asked = new UserProxyAgent({ name: "person", inputFunc: () => answers[0] });
     const inner = new RoundRobinGroupChat({ participants: [new Echo("a"), asked], maxTurns: 2, name: "inner" });
@@ -86,7 +86,7 @@ describe("a run that waits for a person", () => {
     expect(modelClient.requests[1]?.messages[0]?.content).toContain("user: go\n\na: go\n\nperson: yes");
   });
 
-  it("waits for an approval, runs nothing before it, and goes on from a saved state", async () => {
+  it("waits for an approval before it runs code, and resumes from a saved state", async () => {
     const executor = new ScriptedExecutor();
     const decisions: { approved: boolean; reason: string }[] = [];
     const make = (): RoundRobinGroupChat => {
@@ -105,7 +105,7 @@ describe("a run that waits for a person", () => {
     expect(executor.runs).toHaveLength(1);
   });
 
-  it("waits for an approval of code that an agent wrote, and goes on with that code from a saved state", async () => {
+  it("waits for an approval of code that an agent wrote, and resumes with that code from a saved state", async () => {
     const executor = new ScriptedExecutor([codeResult({ exitCode: 1, output: "no\n" }), codeResult({ output: "7\n" })]);
     const modelClient = new ScriptedModel([
       python("print(x)"),
@@ -138,12 +138,12 @@ describe("a run that waits for a person", () => {
     expect(seen).toEqual(["print(x)", "print(x)", "print(x)", "print(7)"]);
     expect(texts(messages).at(-1)).toBe("There are seven.");
     expect(executor.runs).toHaveLength(2);
-    // The messages of the turn are there once.
+    // Each message of the turn is there once: the task and its echo.
     const told = modelClient.requests[1]?.messages.filter(({ content }) => content === "How many?");
     expect(told).toHaveLength(2);
   });
 
-  it("waits for an agent without a team, too, even after further messages", async () => {
+  it("waits for an approval without a team, and resumes with further messages", async () => {
     const executor = new ScriptedExecutor([codeResult({ output: "7\n" })]);
     const modelClient = new ScriptedModel([python("print(7)"), "Seven, quickly."]);
     const make = (answer: ApprovalResponse | undefined): CodeExecutorAgent =>
@@ -161,7 +161,7 @@ describe("a run that waits for a person", () => {
     expect(Object.keys(await first.saveState())).toEqual(["modelContext"]);
   });
 
-  it("is the same with a single agent", async () => {
+  it("returns waitingFor from an agent without a team, whose onMessages rejects", async () => {
     expect(await person().run({ task: "go" })).toMatchObject({ waitingFor, stopReason: waitingFor[0]?.reason });
     await expect(person().onMessages([])).rejects.toSatisfy(WaitingForPersonError.isInstance);
   });

@@ -12,7 +12,7 @@ import {
 import { types } from "../support/collect.ts";
 import { ScriptedModel } from "../support/scripted-model.ts";
 
-/** Lets another one answer, and tells what happened on the way only along with the answer. */
+/** Lets another agent answer, and reports its events only along with the answer. */
 class Delegate extends BaseChatAgent {
   readonly #inner: AssistantAgent;
 
@@ -29,7 +29,7 @@ class Delegate extends BaseChatAgent {
   }
 }
 
-it("A team may be saved, reset and used again by whoever has just read its result", async () => {
+it("A team can be saved, reset and run again as soon as its result is read", async () => {
   const agent = new AssistantAgent({ name: "helper", modelClient: new ScriptedModel(["one", "two"]) });
   const team = new RoundRobinGroupChat({ participants: [agent], maxTurns: 1 });
   for await (const item of team.runStream({ task: "go" })) {
@@ -40,7 +40,7 @@ it("A team may be saved, reset and used again by whoever has just read its resul
   }
 });
 
-it("A team keeps the events that an agent tells only along with its answer", async () => {
+it("A team keeps events that an agent reports only along with its answer", async () => {
   const modelClient = new ScriptedModel([{ content: "seven", thought: "three and four" }]);
   const participants = [new Delegate(new AssistantAgent({ name: "helper", modelClient }))];
   const seen: string[] = [];

@@ -22,7 +22,7 @@ beforeEach(() => {
   recorder = recordTelemetry();
 });
 
-describe("turns", () => {
+describe("spans of turns", () => {
   it("end when an agent throws before it answers", async () => {
     class Hasty extends BaseChatAgent {
       override onMessagesStream(): AsyncGenerator<AgentResponse> {
@@ -36,7 +36,7 @@ describe("turns", () => {
   });
 });
 
-describe("model calls", () => {
+describe("spans of model calls", () => {
   it("end when the run is aborted", async () => {
     const abort = new AbortController();
     const modelClient = new ScriptedModel([never(() => abort.abort())], { family: "unknown" });
@@ -47,7 +47,7 @@ describe("model calls", () => {
     expect(recorder.span("chat").attributes).not.toHaveProperty("gen_ai.request.model");
   });
 
-  it("end when the consumer leaves, which is no failure", async () => {
+  it("end without an error when the consumer leaves early", async () => {
     const agent = new AssistantAgent({
       name: "coder",
       modelClient: new ScriptedModel(["one two three"]),
@@ -61,7 +61,7 @@ describe("model calls", () => {
     for (const { attributes } of recorder.spans) expect(attributes).toMatchObject({ "fenced.left_early": true });
   });
 
-  it("do not take a consumer that leaves with the result for one that leaves early", async () => {
+  it("are not marked as left early if the consumer leaves with the result", async () => {
     const agent = new AssistantAgent({ name: "coder", modelClient: new ScriptedModel(["one"]) });
     const team = new RoundRobinGroupChat({ name: "team", participants: [agent], maxTurns: 1 });
     for await (const item of team.runStream({ task: "Count." })) {
@@ -70,7 +70,7 @@ describe("model calls", () => {
     expect(recorder.span("invoke_workflow team").attributes).not.toHaveProperty("fenced.left_early");
   });
 
-  it("say no tokens when the service does not, and that JSON was asked for", async () => {
+  it("omit token counts that the service did not report, and name the JSON output type", async () => {
     const answer = { content: '{"n":1}', usage: { promptTokens: 0, completionTokens: 0 } };
     const outputSchema = z.object({ n: z.number() });
     const agent = new AssistantAgent({ name: "counter", modelClient: new ScriptedModel([answer]), outputSchema });
@@ -83,10 +83,10 @@ describe("model calls", () => {
   });
 });
 
-describe("tool executions", () => {
+describe("spans of tool calls", () => {
   const parameters = z.object({ secret: z.string() });
 
-  it("have spans beside the model call, failed or not", async () => {
+  it("are siblings of the model call's span, failed or not", async () => {
     const good = tool({ name: "good", description: "Works.", parameters, execute: ({ secret }) => `got ${secret}` });
     const bad = tool({
       name: "bad",
@@ -124,7 +124,7 @@ describe("tool executions", () => {
     expect((await recorder.histograms()).get("gen_ai.execute_tool.duration")).toHaveLength(3);
   });
 
-  it("carry arguments and results if asked for, and the model's messages name their images", async () => {
+  it("carry arguments and results if the content of messages is captured", async () => {
     vi.stubEnv(captureVariable, "true");
     const good = tool({ name: "good", description: "Works.", parameters, execute: ({ secret }) => `got ${secret}` });
     const modelClient = new ScriptedModel([{ content: [call("good", { secret: "x" })], thought: "I call." }, "Done."]);
@@ -149,7 +149,7 @@ describe("tool executions", () => {
     ]);
   });
 
-  it("have the runs of an executor under them", needs("bash"), async () => {
+  it("are parents of an executor's runs", needs("bash"), async () => {
     await using executor = new LocalCommandLineCodeExecutor();
     const modelClient = new ScriptedModel([[call("execute_code", { language: "sh", code: ":" })]]);
     await new AssistantAgent({ name: "caller", modelClient, tools: [new CodeExecutorTool(executor)] }).run();

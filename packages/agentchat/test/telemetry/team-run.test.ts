@@ -12,7 +12,7 @@ import { temporaryDirectory } from "../support/temporary-directory.ts";
 const directory = temporaryDirectory();
 const program = "```sh\necho SECRET-4711\n```";
 
-/** A client that answers from a record of these answers. */
+/** A client that replays a recording of these answers. */
 async function replay(answers: readonly string[]): Promise<ReplayChatCompletionClient> {
   const file = join(directory.path, "session.jsonl");
   const model = new ScriptedModel(answers, { family: "gpt-4o", provider: "openai" });
@@ -27,7 +27,7 @@ beforeEach(() => {
   recorder = recordTelemetry();
 });
 
-describe("a team run", needs("bash"), () => {
+describe("telemetry of a team run", needs("bash"), () => {
   async function runTeam(answers: readonly string[] = [program, "It works. TERMINATE"]): Promise<void> {
     const modelClient = await replay(answers);
     await using codeExecutor = new LocalCommandLineCodeExecutor();
@@ -54,7 +54,7 @@ describe("a team run", needs("bash"), () => {
     ]);
   });
 
-  it("speaks the words of the conventions", async () => {
+  it("follows the GenAI conventions of OpenTelemetry", async () => {
     await runTeam();
     expect(recorder.span("invoke_workflow pair")).toMatchObject({
       kind: 0,
@@ -96,13 +96,13 @@ describe("a team run", needs("bash"), () => {
     });
   });
 
-  it("carries nothing of what was said, written or printed", async () => {
+  it("contains no messages, code or output", async () => {
     await runTeam();
     expect(recorder.spans).toHaveLength(10);
     expect(recorder.text()).not.toMatch(/SECRET|echo|works/);
   });
 
-  it("carries it if asked for", async () => {
+  it("contains messages, code and output if content is captured", async () => {
     vi.stubEnv(captureVariable, "SPAN_ONLY");
     await runTeam();
     const [first, last] = recorder.spans.filter(({ name }) => name === "chat gpt-4o");
@@ -118,7 +118,7 @@ describe("a team run", needs("bash"), () => {
     expect(recorder.span("fenced.block sh").attributes["fenced.block.output"]).toBe("SECRET-4711\n");
   });
 
-  it("counts and times in metrics", async () => {
+  it("records durations and token counts as metrics", async () => {
     await recorder.histograms();
     await runTeam();
     const histograms = await recorder.histograms();
@@ -143,7 +143,7 @@ describe("a team run", needs("bash"), () => {
     ]);
   });
 
-  it("ends with the error of a model, all the way up", async () => {
+  it("marks every span up to the team with a model's error", async () => {
     await expect(runTeam([program])).rejects.toThrow("The recording");
     expect(recorder.tree()).toEqual([
       "invoke_workflow pair !model_failed",

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { CodeExecutorTool } from "../../src/index.ts";
 import { codeResult, ScriptedExecutor } from "../support/scripted-executor.ts";
 
-it("CodeExecutorTool tells of the images that a text cannot show", async () => {
+it("CodeExecutorTool mentions images that text cannot show", async () => {
   const plot = { data: { "image/png": Uint8Array.of(1, 2, 3) }, files: ["/work/plot.png"] };
   const tool = new CodeExecutorTool(new ScriptedExecutor([codeResult({ output: "done\n", displays: [plot, plot] })]));
   expect(await tool.execute({ language: "python", code: "plot()" }, {})).toBe(

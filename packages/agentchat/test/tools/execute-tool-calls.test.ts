@@ -49,28 +49,28 @@ describe("executeToolCalls", () => {
     expect(all).toEqual([{ callId: "x", name: "echo", content: "{}", isError: false }]);
   });
 
-  it("applies what the zod schema says", async () => {
+  it("applies defaults from the zod schema", async () => {
     expect(await results(call("divide", { a: 4 }))).toEqual([["2", false]]);
   });
 
   it.each([
     ["a tool that throws", call("divide", { a: 1, b: 0 }), /^b is zero$/],
-    ["arguments of another shape", call("divide", { a: "1" }), /The arguments are not valid.*a/s],
+    ["arguments of the wrong shape", call("divide", { a: "1" }), /The arguments are not valid.*a/s],
     ["malformed JSON", call("echo", '{"a": '), /The arguments are not valid JSON/],
-    ["JSON that is no object", call("echo", "[1]"), /must be a JSON object/],
+    ["JSON that is not an object", call("echo", "[1]"), /must be a JSON object/],
     ["an unknown tool", call("dance"), /There is no tool "dance". The tools are: echo, divide\./],
-  ])("makes a result of %s", async (_, bad, message) => {
+  ])("returns an error result for %s", async (_, bad, message) => {
     const [[content, isError] = ["", false], next] = await results(bad, call("echo"));
     expect(content).toMatch(message);
     expect(isError).toBe(true);
     expect(next).toEqual(["{}", false]);
   });
 
-  it("accepts an empty text as no arguments", async () => {
+  it("accepts an empty string as no arguments", async () => {
     expect(await results(call("echo", ""))).toEqual([["{}", false]]);
   });
 
-  it("runs side by side and keeps the order", async () => {
+  it("runs calls in parallel and keeps their order", async () => {
     const log: number[] = [];
     const wait: Tool = {
       ...echo,

@@ -21,7 +21,7 @@ function pair(): RoundRobinGroupChat {
 }
 
 describe("AgentTool", () => {
-  it("has the agent's name and description, and returns what it says", async () => {
+  it("has the agent's name and description, and returns its messages", async () => {
     const asTool = new AgentTool(new Echo("echo"));
     expect([asTool.name, asTool.description]).toEqual(["echo", "echo echo"]);
     expect(await asTool.execute({ task: "Test task" })).toBe("echo: Test task");
@@ -41,7 +41,7 @@ describe("AgentTool", () => {
     expect(await second.saveState()).toEqual({ last: "", turns: 1 });
   });
 
-  it("shows in the agent's stream what it says and does", async () => {
+  it("emits the inner agent's messages and events in the outer agent's stream", async () => {
     const query = tool({ name: "query", description: "", parameters: z.object({}), execute: () => "found" });
     const inner = new AssistantAgent({
       name: "helper",
@@ -90,7 +90,7 @@ describe("AgentTool", () => {
     expect(texts(messages)[6]).toBe("helper: Summary from helper");
   });
 
-  it("runs calls of one turn one after another", async () => {
+  it("runs the calls of one turn one after another", async () => {
     const calls = [call("echo", { task: "first" }, "1"), call("echo", { task: "second" }, "2")];
     const modelClient = new ScriptedModel([calls]);
     const main = new AssistantAgent({ name: "main", modelClient, tools: [new AgentTool(new Echo("echo"))] });
@@ -98,7 +98,7 @@ describe("AgentTool", () => {
     expect(texts(messages).at(-1)).toBe("echo: first\necho: second");
   });
 
-  it("is part of the state of the agent that has it", async () => {
+  it("is part of the state of the agent that uses it", async () => {
     const make = (answers: readonly Parameters<typeof call>[1][]): AssistantAgent => {
       const modelClient = new ScriptedModel(answers.map((args) => [call("echo", args)]));
       return new AssistantAgent({ name: "main", modelClient, tools: [new AgentTool(new Echo("echo"))] });
@@ -113,18 +113,18 @@ describe("AgentTool", () => {
     expect(await second.saveState()).toMatchObject({ tools: { echo: { last: "" } } });
   });
 
-  it("ends with the turn that is aborted", async () => {
+  it("is aborted with the turn that called it", async () => {
     const controller = new AbortController();
     const started = never(() => controller.abort(new Error("enough")));
     const inner = new AssistantAgent({ name: "helper", modelClient: new ScriptedModel([started, "again"]) });
     const modelClient = new ScriptedModel([[call("helper", { task: "go" })]]);
     const main = new AssistantAgent({ name: "main", modelClient, tools: [new AgentTool(inner)] });
     await expect(main.run({ task: "go", signal: controller.signal })).rejects.toThrow("enough");
-    // It is free again: nothing of its turn is left.
+    // The inner agent can run again: nothing of its turn is left.
     expect(texts((await inner.run({ task: "next" })).messages)).toEqual(["next", "again"]);
   });
 
-  it("ends when the stream is left", async () => {
+  it("stops when the consumer leaves the stream", async () => {
     const inner = new AssistantAgent({ name: "helper", modelClient: new ScriptedModel(["same", "same"]) });
     const modelClient = new ScriptedModel([[call("helper", { task: "inner task" })]]);
     const main = new AssistantAgent({ name: "main", modelClient, tools: [new AgentTool(inner)] });
@@ -135,19 +135,19 @@ describe("AgentTool", () => {
     expect(texts((await inner.run({ task: "next" })).messages)).toEqual(["next", "same"]);
   });
 
-  it("fails where a person is waited for", async () => {
+  it("fails if the agent waits for a person", async () => {
     const asTool = new AgentTool(new UserProxyAgent({ name: "person", inputFunc: () => undefined }));
     await expect(asTool.execute({ task: "go" })).rejects.toThrow('"person" has not answered yet.');
   });
 
-  it("refuses a value that is not an agent", () => {
+  it("rejects a value that is not an agent, and unknown options", () => {
     expect(() => new AgentTool(untyped(pair()))).toThrow("must be an agent");
     expect(() => new AgentTool(new Echo("a"), untyped({ name: "b" }))).toThrow("name");
   });
 });
 
 describe("TeamTool", () => {
-  it("returns what the team says, and saves and loads its state", async () => {
+  it("returns the team's messages, and saves and loads its state", async () => {
     const asTool = new TeamTool(pair(), { name: "team_tool", description: "A team." });
     expect([asTool.name, asTool.description]).toEqual(["team_tool", "A team."]);
     expect(await asTool.execute({ task: "Test task" })).toBe("one: Test task\n\ntwo: Test task");
@@ -158,7 +158,7 @@ describe("TeamTool", () => {
     expect(await second.saveState()).toEqual(state);
   });
 
-  it("shows in the agent's stream what the team says", async () => {
+  it("emits the team's messages in the agent's stream", async () => {
     const modelClient = new ScriptedModel([[call("pair", { task: "from main" })], "Summary"]);
     const tools = [new TeamTool(pair(), { returnValueAsLastMessage: true })];
     const main = new AssistantAgent({ name: "main", modelClient, tools, reflectOnToolUse: true });
@@ -167,7 +167,7 @@ describe("TeamTool", () => {
     expect(texts(messages)[5]).toBe("from main");
   });
 
-  it("refuses a value that is not a team", () => {
+  it("rejects a value that is not a team", () => {
     expect(() => new TeamTool(untyped({}))).toThrow("must be a team");
   });
 });

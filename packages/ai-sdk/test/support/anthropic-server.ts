@@ -7,7 +7,7 @@ export interface AnthropicServer extends AsyncDisposable {
   readonly requests: readonly unknown[];
 }
 
-/** Speaks as much of Anthropic's messages protocol as it takes to answer with these content blocks, one list a request. */
+/** Speaks just enough of Anthropic's messages protocol to answer each request with one list of content blocks. */
 export async function startAnthropicServer(answers: readonly (readonly object[])[]): Promise<AnthropicServer> {
   const requests: unknown[] = [];
   const server = createServer((request, response) => {

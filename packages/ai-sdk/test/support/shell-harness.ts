@@ -6,7 +6,7 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 };
 
-/** An agent runtime of the AI SDK's harnesses: it runs each prompt as a command line, and answers with what that prints. */
+/** A harness for the AI SDK that runs each prompt as a command line and answers with its output. */
 export const shellHarness: HarnessV1 = {
   specificationVersion: "harness-v1",
   harnessId: "shell",

@@ -22,7 +22,7 @@ describe("untilAborted", () => {
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
-  it("rejects with the signal's reason, whatever the promise does then", async () => {
+  it("rejects with the signal's reason, whatever the promise does afterwards", async () => {
     const controller = new AbortController();
     const work = pending();
     const waiting = untilAborted(work.promise, controller.signal);
@@ -43,7 +43,7 @@ describe("within", () => {
     await expect(within(60_000, Promise.reject(reason))).rejects.toBe(reason);
   });
 
-  it("does not end the process when the promise fails late", async () => {
+  it("does not crash the process if the promise rejects late", async () => {
     const work = pending();
     expect(await within(1, work.promise)).toBeUndefined();
     work.reject(new Error("too late, and heard by nobody"));
@@ -52,7 +52,7 @@ describe("within", () => {
 });
 
 describe("afterMs", () => {
-  it("waits as long as a timer can, and for ever where that is asked for", () => {
+  it("handles infinite, overlong and negative delays", () => {
     vi.useFakeTimers();
     try {
       const action = vi.fn<() => void>();
@@ -73,7 +73,7 @@ describe("afterMs", () => {
 });
 
 describe("signals", () => {
-  it("are followed until they are unlinked", () => {
+  it("can be followed until they are unlinked, and joined", () => {
     const [first, second, follower] = [new AbortController(), new AbortController(), new AbortController()];
     const unlink = followSignals(follower, [first.signal, undefined, second.signal]);
     unlink();
@@ -86,7 +86,7 @@ describe("signals", () => {
     expect(joinSignals(undefined, first.signal).reason).toBe(reason);
   });
 
-  it("abort some time after another, with its reason", async () => {
+  it("can abort some time after another, with its reason", async () => {
     const controller = new AbortController();
     using late = lateSignal(controller.signal, 1);
     controller.abort(reason);

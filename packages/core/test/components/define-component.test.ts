@@ -48,13 +48,13 @@ describe("defineComponent", () => {
   it.each([
     ["another version", { version: 1 }, /supports version 2/],
     ["another type", { componentType: "agent" }, /supports componentType "counter"/],
-    ["a config of another shape", { config: { count: "3" } }, /config of @fenced\/x:Counter is not valid: count/],
+    ["a config of the wrong shape", { config: { count: "3" } }, /config of @fenced\/x:Counter is not valid: count/],
     ["an unknown setting", { config: { count: 3, conut: 4 } }, /conut/],
-  ])("refuses %s", async (_, change, message) => {
+  ])("rejects %s", async (_, change, message) => {
     await expect(load({ ...new Counter(3).dumpComponent(), ...change })).rejects.toThrow(message);
   });
 
-  it("refuses to dump secrets and what is not JSON", () => {
+  it("refuses to dump secrets and values that are not JSON", () => {
     const dump = (): ComponentModel => new Counter(3).dumpComponent({ token: "x", call: () => 1 });
     expect(dump).toThrow(/token is a secret; call is a function/);
     expect(dump).toThrow(ComponentError);

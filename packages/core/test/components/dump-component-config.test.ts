@@ -36,7 +36,7 @@ describe("what can be dumped", () => {
     expect(config).toStrictEqual({ b: { d: 1 } });
   });
 
-  test("an object with toJSON becomes what that returns", () => {
+  test("an object with toJSON is replaced by what it returns", () => {
     const definition = FunctionWithRequirements.fromString("def f(): pass");
     const config = dumpComponentConfig(provider, {
       date: new Date(0),
@@ -56,7 +56,7 @@ describe("what can be dumped", () => {
     expect(dumpComponentConfig(provider, { bare, foreign })).toEqual({ bare: { a: 1 }, foreign: { b: [2] } });
   });
 
-  test("the same object may stand in two places", () => {
+  test("the same object may occur in several places", () => {
     const shared = { a: 1 };
     expect(dumpComponentConfig(provider, { b: shared, c: [shared, shared] })).toEqual({
       b: { a: 1 },
@@ -70,11 +70,11 @@ describe("what can be dumped", () => {
   });
 });
 
-describe("what would be lost is an error", () => {
+describe("what cannot be dumped", () => {
   class Options {
     readonly a = 1;
   }
-  // A class keeps the name of the first variable that it is assigned to, so this one comes out of a list.
+  // A class takes the name of the first variable that it is assigned to; taken out of an array, it has none.
   const [nameless] = [
     class {
       readonly a = 1;
@@ -103,7 +103,7 @@ describe("what would be lost is an error", () => {
     ["an ArrayBuffer", new ArrayBuffer(1), "key is an instance of ArrayBuffer"],
     ["a promise", Promise.resolve(1), "key is an instance of Promise"],
     ["undefined in a list", [undefined], "key[0] is undefined"],
-    ["a hole in a list", Array.from({ length: 1 }), "key[0] is undefined"],
+    ["undefined in a list from Array.from", Array.from({ length: 1 }), "key[0] is undefined"],
     ["a cycle", cyclic, "key.self contains itself"],
     ["a symbol as a key", { [Symbol("s")]: 1 }, "key has the key Symbol(s)"],
     ["a toJSON that returns a function", { toJSON: () => () => 1 }, "key is a function"],
@@ -114,24 +114,24 @@ describe("what would be lost is an error", () => {
     expect(error.message.endsWith(error.remedy)).toBe(true);
   });
 
-  test("every loss is named", () => {
+  test("each of them is named in one error", () => {
     const { message } = dumpError({ a: () => 1, fine: 1, b: { c: 2n }, token: "t0p" }, ["token"]);
     expect(message).toContain("a is a function; b.c is a bigint; token is a secret");
     expect(message).not.toContain("t0p");
     expect(message).not.toContain("fine");
   });
 
-  test("a symbol as a key of the settings themselves", () => {
+  test("a symbol as a key of the config itself", () => {
     expect(dumpError(Object.assign({}, { [Symbol("s")]: 1 })).message).toContain("the config has the key Symbol(s)");
   });
 });
 
 describe("secrets", () => {
-  test.each([["text"], [""], [0], [false], [{ a: 1 }], [(): string => "t"]])("%j is one", (value) => {
+  test.each([["text"], [""], [0], [false], [{ a: 1 }], [(): string => "t"]])("cannot be dumped as %j", (value) => {
     expect(dumpError({ token: value }, ["token"]).message).toContain("token is a secret");
   });
 
-  test("one that is not set may be listed", () => {
+  test("may be listed although they are not set", () => {
     expect(
       dumpComponentConfig(provider, { token: undefined, key: null }, { secrets: ["token", "key", "other"] }),
     ).toEqual({
@@ -139,7 +139,7 @@ describe("secrets", () => {
     });
   });
 
-  test("inside another setting", () => {
+  test("are found inside another setting", () => {
     const settings = { server: { baseUrl: "http://localhost", token: "t" }, token: "not this one" };
     expect(dumpError(settings, ["server.token"]).message).toContain("without loss: server.token is a secret. ");
   });

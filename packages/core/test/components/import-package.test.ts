@@ -27,7 +27,7 @@ async function install(application: string, name: string, manifest: object, code
   await write(`${folder}/index.js`, code);
 }
 
-/** Loads a component in a program of its own, and returns what it printed. */
+/** Loads a component in a separate program, and returns its output. */
 async function loadInProgram(
   main: string,
   cwd: string,
@@ -61,7 +61,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 describe("a program that loads a component", { timeout: 120_000 }, () => {
   const file = (name: string): string => pathToFileURL(join(root, "app/node_modules", name, "index.js")).href;
 
-  test("finds them also where NODE_PATH leads require, but not import, to a package", async () => {
+  test("finds packages through NODE_PATH, which import ignores", async () => {
     const env = { ...process.env, NODE_PATH: join(root, "app/node_modules") };
     const printed = await loadInProgram("app/main.mjs", "elsewhere", "@fenced/plain:Made", [], env);
     expect(JSON.parse(printed)).toEqual({ from: file("@fenced/plain"), a: 1 });
@@ -70,7 +70,7 @@ describe("a program that loads a component", { timeout: 120_000 }, () => {
     );
   });
 
-  test("finds packages of its main script, wherever it was started", async () => {
+  test("finds packages of its main script from any working directory", async () => {
     const printed = await loadInProgram("app/main.mjs", "elsewhere", "@fenced/plain:Made");
     expect(JSON.parse(printed)).toEqual({ from: file("@fenced/plain"), a: 1 });
   });
@@ -80,35 +80,35 @@ describe("a program that loads a component", { timeout: 120_000 }, () => {
     expect(JSON.parse(printed)).toEqual({ from: file("@fenced/plain"), a: 1 });
   });
 
-  test("finds packages that are made for import alone", async () => {
+  test("finds packages that can only be imported, not required", async () => {
     const printed = await loadInProgram("app/main.mjs", "elsewhere", "@fenced/import-only:Made");
     expect(JSON.parse(printed)).toEqual({ from: file("@fenced/import-only"), a: 1 });
   });
 
-  test("finds a part of an allowed package", async () => {
+  test("finds an allowed subpath of a package", async () => {
     const printed = await loadInProgram("app/main.mjs", "app", "third-party/deep:Made", ["third-party/deep"]);
     expect(JSON.parse(printed)).toEqual({ from: file("third-party"), a: 1 });
   });
 
-  test("learns what to install", async () => {
+  test("is told what to install", async () => {
     const printed = await loadInProgram("app/main.mjs", "app", "@fenced/not-there:Made");
     expect(printed).toMatch(
       /^component_invalid The package @fenced\/not-there is not installed. .*npm install @fenced\/not-there$/,
     );
   });
 
-  test("does not take a package for missing because it misses another one", async () => {
+  test("is told which dependency of a package is missing", async () => {
     const printed = await loadInProgram("app/main.mjs", "app", "@fenced/needs-another:Made");
     expect(printed).toContain("component_invalid The package @fenced/needs-another cannot be imported: ");
     expect(printed).toContain("not-there-either");
   });
 
-  test("learns why a package cannot be loaded", async () => {
+  test("is told why a package cannot be loaded", async () => {
     const printed = await loadInProgram("app/main.mjs", "app", "@fenced/broken:Made");
     expect(printed).toContain("@fenced/broken cannot be imported: broken inside");
   });
 
-  test("does not import what is not allowed", async () => {
+  test("does not import a package that is not allowed", async () => {
     await install("app", "evil", { exports: "./index.js" }, `console.log("evil was here");\n${component}`);
     const printed = await loadInProgram("app/main.mjs", "app", "evil:Made");
     expect(printed).toMatch(/^component_invalid .* not allowed/);
@@ -117,11 +117,11 @@ describe("a program that loads a component", { timeout: 120_000 }, () => {
 });
 
 describe("importPackage", () => {
-  test("uses the function that it is given", async () => {
+  test("uses the given function", async () => {
     await expect(importPackage("a", async (specifier) => ({ specifier }))).resolves.toEqual({ specifier: "a" });
   });
 
-  test("wraps what that function throws", async () => {
+  test("wraps an error thrown by the given function", async () => {
     const reason = new Error("no network");
     const error: unknown = await importPackage("a", () => Promise.reject(reason)).catch((thrown: unknown) => thrown);
     expect(error).toSatisfy(ComponentError.isInstance);
@@ -133,19 +133,19 @@ describe("importPackage", () => {
 });
 
 describe("resolvePackage", () => {
-  test("gives the file that import would load", () => {
+  test("returns the file that import would load", () => {
     expect(resolvePackage("@fenced/plain", join(root, "app/main.js"))).toBe(
       pathToFileURL(join(root, "app/node_modules/@fenced/plain/index.js")).href,
     );
   });
 
-  test("gives nothing for a package or part that is not there", () => {
+  test("returns undefined for a missing package or subpath", () => {
     expect(resolvePackage("@fenced/plain", join(root, "elsewhere/main.js"))).toBeUndefined();
     expect(resolvePackage("@fenced/plain/part", join(root, "app/main.js"))).toBeUndefined();
     expect(resolvePackage("third-party", join(root, "app/main.js"))).toBeUndefined();
   });
 
-  test("takes the first condition that holds, in the manifest's order", async () => {
+  test("takes the first matching condition, in the manifest's order", async () => {
     const exports = { browser: "./no.js", require: null, node: { import: "./index.js" }, import: "./no.js" };
     await install("app", "conditions", { exports: { ".": [exports] } });
     expect(fileURLToPath(resolvePackage("conditions", join(root, "app/main.js")) ?? "")).toBe(
@@ -158,7 +158,7 @@ describe("resolvePackage", () => {
     ["a/b/c", "a"],
     ["@a/b", "@a/b"],
     ["@a/b/c", "@a/b"],
-  ])("%s belongs to %s", (specifier, name) => {
+  ])("%s is in the package %s", (specifier, name) => {
     expect(packageOf(specifier)).toBe(name);
   });
 });

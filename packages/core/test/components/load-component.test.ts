@@ -77,14 +77,14 @@ async function loadError(model: ComponentModel): Promise<ComponentError> {
   throw new Error(`not a ComponentError: ${String(error)}`);
 }
 
-describe("a component that fits", () => {
-  test("is made by the provider's fromConfig", async () => {
+describe("a valid component", () => {
+  test("is created by the provider's fromConfig", async () => {
     const made = await loadComponent<Leaf>(leaf(), { importModule: async () => exports });
     expect(made).toBeInstanceOf(Leaf);
     expect(made.name).toBe("a");
   });
 
-  test("may hold others, which are loaded with the same options", async () => {
+  test("can contain others, which are loaded with the same options", async () => {
     const importModule = vi.fn<ImportModule>(async () => exports);
     const model = tree(leaf(), leaf({ provider: "my-leaves:Leaf", config: { name: "b" } }));
     const made = await loadComponent<Tree>(model, { allow: ["my-leaves"], importModule });
@@ -92,12 +92,12 @@ describe("a component that fits", () => {
     expect(importModule.mock.calls).toEqual([["@fenced/x"], ["@fenced/x"], ["my-leaves"]]);
   });
 
-  test("may have any type and version if its class declares none", async () => {
+  test("can have any type and version if its class declares none", async () => {
     await expect(load({ ...tree(), componentType: "anything", version: 7 })).resolves.toBeInstanceOf(Tree);
   });
 });
 
-describe("a package that may not be imported", () => {
+describe("a package that is not allowed", () => {
   test.each([
     "left-pad:Leaf",
     "fenced:Leaf",
@@ -140,7 +140,7 @@ describe("a package that may not be imported", () => {
     "@fenced/x\n:Leaf",
     "@fenced/x:Leaf.prototype",
     "@fenced/x:Le af",
-  ])("%j is not", async (provider) => {
+  ])("is not imported: %j", async (provider) => {
     const importModule = vi.fn<ImportModule>(async () => exports);
     const loading = loadComponent(leaf({ provider }), {
       importModule,
@@ -150,31 +150,31 @@ describe("a package that may not be imported", () => {
     expect(importModule).not.toHaveBeenCalled();
   });
 
-  test("nor inside another component", async () => {
+  test("is not imported for a nested component", async () => {
     const importModule = vi.fn<ImportModule>(async () => exports);
     const loading = loadComponent(tree(leaf({ provider: "evil:Leaf" })), { importModule });
     await expect(loading).rejects.toThrow('At leaves[0] of @fenced/x:Tree: The provider "evil:Leaf" is outside');
     expect(importModule.mock.calls).toEqual([["@fenced/x"]]);
   });
 
-  test("its code does not run", async () => {
+  test("does not run its code", async () => {
     const evil = `data:text/javascript,${encodeURIComponent("globalThis.evilWasHere = true; export class Leaf {}")}`;
     await expect(loadComponent(leaf({ provider: `${evil}:Leaf` }))).rejects.toThrow("not allowed");
     expect(globalThis).not.toHaveProperty("evilWasHere");
   });
 
-  test("the message says how to allow it", async () => {
+  test("is reported with how to allow it", async () => {
     const { message } = await loadError(leaf({ provider: "@mine/leaves:Leaf" }));
     expect(message).toContain('{ allow: ["@mine/leaves"] }');
   });
 
-  test("a name in allow is not a prefix", async () => {
+  test("is not covered by a prefix in allow", async () => {
     await expect(load(leaf({ provider: "mine/sub:Leaf" }), ["mine"])).rejects.toThrow("not allowed");
     await expect(load(leaf({ provider: "mine-too:Leaf" }), ["mine"])).rejects.toThrow("not allowed");
     await expect(load(leaf({ provider: "mine/sub:Leaf" }), ["mine/sub"])).resolves.toBeInstanceOf(Leaf);
   });
 
-  test("a relative path cannot be allowed, because nobody knows where it starts", async () => {
+  test("cannot be allowed if it is a relative path", async () => {
     await expect(load(leaf({ provider: "./leaves.js:Leaf" }), ["./leaves.js"])).rejects.toThrow("relative path");
   });
 });
@@ -186,25 +186,25 @@ describe("options in JavaScript", () => {
     [{ allow: [5] }, '"allow[0]" is 5. It must be a string.'],
     [{ importModule: "x" }, '"importModule" is not valid. It must be a function.'],
     [null, "loadComponent: the options are null."],
-  ])("%j is refused before anything is imported", async (options, message) => {
+  ])("are rejected before anything is imported: %j", async (options, message) => {
     const attempt = async (): Promise<unknown> => Reflect.apply(loadComponent, undefined, [leaf(), options]);
     await expect(attempt()).rejects.toThrow(InvalidInputError);
     await expect(attempt()).rejects.toThrow(message);
   });
 });
 
-describe("a model that does not fit", () => {
+describe("an invalid model", () => {
   test.each<[string, unknown, string]>([
-    ["no object", null, "not a component"],
+    ["not an object", null, "not a component"],
     ["an array", [], "not a component"],
     ["no provider", { ...leaf(), provider: undefined }, "provider: "],
-    ["a provider that is no text", { ...leaf(), provider: 1 }, "provider: "],
+    ["a provider that is not a string", { ...leaf(), provider: 1 }, "provider: "],
     ["no version", { ...leaf(), version: undefined }, "version: "],
     ["a version of zero", { ...leaf(), version: 0 }, "version: "],
-    ["a config that is no object", { ...leaf(), config: "a" }, "config: "],
-    ["a config that is no JSON", { ...leaf(), config: { a: { b: () => 1 } } }, "config.a"],
+    ["a config that is not an object", { ...leaf(), config: "a" }, "config: "],
+    ["a config that is not JSON", { ...leaf(), config: { a: { b: () => 1 } } }, "config.a"],
     ["an unknown key", { ...leaf(), extra: 1 }, '"extra"'],
-  ])("%s", async (_what, model, expected) => {
+  ])("is rejected: %s", async (_what, model, expected) => {
     expect((await loadError(model as ComponentModel)).message).toContain(expected);
   });
 
@@ -216,58 +216,58 @@ describe("a model that does not fit", () => {
     ["toString", "does not exist"],
     ["constructor", "does not exist"],
     ["__proto__", "does not exist"],
-  ])("the export %s", async (name, expected) => {
+  ])("is rejected for the export %s", async (name, expected) => {
     const { message } = await loadError(leaf({ provider: `@fenced/x:${name}` }));
     expect(message).toContain(`@fenced/x:${name}`);
     expect(message).toContain(expected);
   });
 
-  test("a module that is no object", async () => {
+  test("is rejected if its module is not an object", async () => {
     const loading = loadComponent(leaf(), { importModule: async () => undefined });
     await expect(loading).rejects.toThrow("does not exist");
   });
 
-  test("another type than the class declares", async () => {
+  test("is rejected if its type is not the one its class declares", async () => {
     const { message } = await loadError(leaf({ componentType: "tree" }));
     expect(message).toContain('@fenced/x:Leaf supports componentType "leaf", but the component says "tree"');
   });
 
-  test("another version than the class declares", async () => {
+  test("is rejected if its version is not the one its class declares", async () => {
     expect((await loadError(leaf({ version: 1 }))).message).toContain("supports version 2, but the component says 1");
   });
 });
 
-describe("a config that does not fit", () => {
-  test("parseComponentConfig names the path", async () => {
+describe("a config that cannot be loaded", () => {
+  test("is reported with the path by parseComponentConfig", async () => {
     expect((await loadError(leaf({ config: { name: 1 } }))).message).toContain("@fenced/x:Leaf is not valid: name: ");
   });
 
-  test("so does a schema that the class applies itself", async () => {
+  test("is reported with the path by a schema of the class itself", async () => {
     const error = await loadError({ ...tree(), config: { leaves: "none" } });
     expect(error.message).toContain("@fenced/x:Tree is not valid: leaves: ");
     expect(error.cause).toBeInstanceOf(z.ZodError);
   });
 
-  test("inside another component, with the path to it", async () => {
+  test("is reported with the path to a nested component", async () => {
     const { message, remedy } = await loadError(tree(leaf(), leaf({ config: {} })));
     expect(message).toContain("At leaves[1] of @fenced/x:Tree: The config of @fenced/x:Leaf is not valid: name: ");
     expect(message.endsWith(remedy)).toBe(true);
     expect(message.split(remedy)).toHaveLength(2);
   });
 
-  test("the constructor refuses it", async () => {
+  test("is reported with the error of the constructor", async () => {
     const error = await loadError(leaf({ config: { name: "" } }));
     expect(error.message).toContain("@fenced/x:Leaf is not valid: The name is empty");
     expect(error.cause).toSatisfy(InvalidInputError.isInstance);
   });
 
-  test("any other failure keeps its reason", async () => {
+  test("is reported with the reason of any other failure", async () => {
     const model = leaf({ provider: "@fenced/x:Failing" });
     expect((await loadError(model)).message).toContain("something is undefined");
     expect((await loadError({ ...model, config: { how: "string" } })).message).toContain("just words");
   });
 
-  test("an error of another kind of the family passes", async () => {
+  test("keeps an error of another kind, such as a ModelClientError", async () => {
     const model = leaf({ provider: "@fenced/x:Failing", config: { how: "model" } });
     await expect(load(model)).rejects.toSatisfy(ModelClientError.isInstance);
   });

@@ -14,7 +14,7 @@ function issuesOf(config: Parameters<typeof parseComponentConfig>[1]): string {
   throw new Error("the config was accepted");
 }
 
-test("a config that fits comes back typed", () => {
+test("a valid config is returned with its type", () => {
   const config = parseComponentConfig(schema, { name: "a", limits: { turns: [1] } }, "@fenced/x:X");
   expect(config.limits?.turns).toEqual([1]);
 });
@@ -27,12 +27,12 @@ test("all issues are listed, each with its path", () => {
   expect(message).toContain("limits.turns[2]: ");
 });
 
-test("a key that the schema does not know is an issue", () => {
+test("an unknown key is an issue", () => {
   expect(issuesOf({ name: "a", nmae: "b" })).toContain('"nmae"');
   expect(issuesOf({ name: "a", limits: { turns: [], more: 1 } })).toMatch(/limits: .*"more"/);
 });
 
-test("componentModelSchema takes what dumpComponent returns, and nothing else", () => {
+test("componentModelSchema accepts what dumpComponent returns, and rejects anything else", () => {
   const model = { provider: "@fenced/x:X", componentType: "agent", version: 1, config: { a: [null, { b: 1 }] } };
   expect(componentModelSchema.parse(model)).toEqual(model);
   expect(componentModelSchema.safeParse({ ...model, label: "a", description: "b" }).success).toBe(true);

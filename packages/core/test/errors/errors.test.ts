@@ -32,7 +32,7 @@ test("every error class that is exported is tested here", () => {
   expect(exported.map(([, value]) => value)).toEqual(classes.map(([ErrorClass]) => ErrorClass));
 });
 
-test("a message cannot control the terminal that shows it", () => {
+test("a message contains no control characters for a terminal", () => {
   const said = "Welcome\u001B]52;c;ZXZpbA==\u0007 \u202Eback\u2066 \u001B[2Jend";
   const error = new BackendUnavailableError(`The host says: ${said}`, { remedy: `Ask ${said}.` });
   expect(error.message).toBe("The host says: Welcome back end. Ask Welcome back end.");
@@ -42,7 +42,7 @@ test("a message cannot control the terminal that shows it", () => {
 describe.each(classes)("%o", (ErrorClass, code) => {
   const error = new ErrorClass("It is wrong", { remedy, cause: 1 });
 
-  test("is an Error of its name with a code", () => {
+  test("is an Error with its own name and code", () => {
     expect(error).toBeInstanceOf(Error);
     expect(error).toBeInstanceOf(FencedError);
     expect(error.name).toBe(ErrorClass.name);
@@ -55,19 +55,19 @@ describe.each(classes)("%o", (ErrorClass, code) => {
     expect(error.remedy).toBe(remedy);
   });
 
-  test("is told from the others", () => {
+  test("is distinguished from the others by isInstance", () => {
     const others = classes.filter(([Other]) => Other !== ErrorClass).map(([Other]) => new Other("No", { remedy }));
     expect(ErrorClass.isInstance(error)).toBe(true);
     expect(FencedError.isInstance(error)).toBe(true);
     expect(others.filter((other) => ErrorClass.isInstance(other))).toEqual([]);
   });
 
-  test("does not show its marks when it is printed or copied", () => {
+  test("does not show its markers when it is printed or copied", () => {
     expect(Object.keys(error).toSorted()).toEqual(["code", "name", "remedy"]);
     expect(Object.getOwnPropertySymbols(Object.assign({}, error))).toEqual([]);
   });
 
-  test.each([undefined, null, "text", 1, {}, new Error("plain"), { code }, ErrorClass])("%j is none", (value) => {
+  test.each([undefined, null, "text", 1, {}, new Error("plain"), { code }, ErrorClass])("is not %j", (value) => {
     expect(ErrorClass.isInstance(value)).toBe(false);
     expect(FencedError.isInstance(value)).toBe(false);
   });
@@ -80,7 +80,7 @@ describe("the message", () => {
     ["It is wrong!  ", "It is wrong! Do it otherwise."],
     ["Is it wrong?", "Is it wrong? Do it otherwise."],
     ["These are wrong:", "These are wrong: Do it otherwise."],
-  ])("of %j", (problem, message) => {
+  ])("for %j is %j", (problem, message) => {
     expect(new InvalidInputError(problem, { remedy }).message).toBe(message);
   });
 });
@@ -91,14 +91,14 @@ describe("the cause", () => {
     expect(new InvalidInputError("No", { remedy, cause }).cause).toBe(cause);
   });
 
-  test("is not there if none was given", () => {
+  test("is absent if none was given", () => {
     expect("cause" in new InvalidInputError("No", { remedy })).toBe(false);
     expect("cause" in new InvalidInputError("No", { remedy, cause: undefined })).toBe(true);
   });
 });
 
 describe("two copies of the package", () => {
-  test("know each other's errors by isInstance, where instanceof does not", async () => {
+  test("recognise each other's errors by isInstance, where instanceof fails", async () => {
     vi.resetModules();
     const other = await import("../../src/index.ts");
     const error = new other.InvalidInputError("No", { remedy });

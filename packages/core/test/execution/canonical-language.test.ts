@@ -19,6 +19,6 @@ test.each([
   ["", ""],
   ["constructor", "constructor"],
   ["__proto__", "__proto__"],
-])("%j is %j", (written, canonical) => {
+])("the canonical name of the language %j is %j", (written, canonical) => {
   expect(canonicalLanguage(written)).toBe(canonical);
 });

@@ -19,7 +19,7 @@ describe("codeBlockSchema", () => {
     expect(codeBlockSchema().parse({ language: "ruby", code: "1" })).toEqual({ language: "ruby", code: "1" });
   });
 
-  it("refuses to offer nothing", () => {
+  it("rejects an empty list of languages", () => {
     expect(() => codeBlockSchema([])).toThrow(InvalidInputError);
   });
 });

@@ -10,7 +10,7 @@ describe("codeResultForModel", () => {
     expect(codeResultForModel(result, 1)).toEqual({ text: "42\n", output: "42\n", truncated: false, images: [] });
   });
 
-  it("keeps head and tail of long output, and says so", () => {
+  it("keeps the head and tail of long output, and says that it was cut", () => {
     const output = `head ${"x".repeat(100)} tail`;
     const forModel = codeResultForModel(codeResult({ exitCode: 3, output }), 1, { maxOutputCharacters: 10 });
     expect(forModel.output).toBe("head \n[... 100 characters left out ...]\n tail");
@@ -21,7 +21,7 @@ describe("codeResultForModel", () => {
     );
   });
 
-  it("cuts between characters, and can leave out everything", () => {
+  it("does not split characters, and can leave out the whole output", () => {
     const result = codeResult({ output: "a😀😀😀b" });
     expect(codeResultForModel(result, 1, { maxOutputCharacters: 4 }).output).toBe(
       "a\n[... 6 characters left out ...]\nb",
@@ -31,11 +31,11 @@ describe("codeResultForModel", () => {
     );
   });
 
-  it("says that the executor cut the output", () => {
+  it("reports that the executor truncated the output", () => {
     expect(codeResultForModel(codeResult({ output: "long\n", truncated: true }), 1).truncated).toBe(true);
   });
 
-  it("returns the last images that are small enough, and the number of those left out", () => {
+  it("returns the last images that are small enough, and counts those left out", () => {
     const result = codeResult({ output: "ok\n", displays: [png(1), png(2), png(3), png(11), png(4)] });
     const { images, text } = codeResultForModel(result, 1, { maxImages: 2, maxImageBytes: 10 });
     expect(images.map(({ bytes }) => bytes.length)).toEqual([3, 4]);

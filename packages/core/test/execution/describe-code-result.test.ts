@@ -12,7 +12,7 @@ const refusal = (host: string) => {
 
 describe("describeCodeResult", () => {
   it.each([
-    ["output as it is", codeResult({ output: " 42\n" }), 1, " 42\n"],
+    ["output unchanged", codeResult({ output: " 42\n" }), 1, " 42\n"],
     ["no output", codeResult({ output: " \n" }), 1, "The code ran and printed nothing (exit code 0)."],
     [
       "a failure",
@@ -21,7 +21,7 @@ describe("describeCodeResult", () => {
       "The code failed with exit code 2. Its output:\nno\n",
     ],
     [
-      "what the network policy refused",
+      "requests that the network policy refused",
       codeResult({ output: "42\n", network: Array.from({ length: 12 }, (_, index) => refusal(`host-${index % 11}`)) }),
       1,
       `42\n\nRequests were refused:\n${Array.from({ length: 10 }, (_, index) => refusal(`host-${index}`).reason).join("\n")}`,
@@ -40,7 +40,7 @@ describe("describeCodeResult", () => {
       "The code timed out after 0.0 s and was ended (exit code 124). Its output:\nso far\n",
     ],
     [
-      "a cut",
+      "truncated output",
       codeResult({ output: "long\n", truncated: true }),
       1,
       "long\n\nThe output was longer than the limit: its middle is left out.",
@@ -53,12 +53,12 @@ describe("describeCodeResult", () => {
         "The session was restarted: variables and imports of earlier code are gone.",
     ],
     [
-      "files",
+      "saved files",
       codeResult({ output: "ok\n", displays: [{ data: {}, files: ["/a.png", "/a.svg"] }] }),
       1,
       "ok\n\nSaved files:\n/a.png\n/a.svg",
     ],
-  ])("says %s", (_, result, blockCount, text) => {
+  ])("reports %s", (_, result, blockCount, text) => {
     expect(describeCodeResult(result, blockCount)).toBe(text);
   });
 });

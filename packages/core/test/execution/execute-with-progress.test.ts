@@ -22,7 +22,7 @@ describe("executeWithProgress in JavaScript", () => {
     [executor, { onProgress() {}, timeoutMs: "5" }, '"timeoutMs" is not valid.'],
     [executor, { onProgress() {}, maxCharacters: -1 }, '"maxCharacters" is -1.'],
     [{}, { onProgress() {} }, '"executor" is an object. It must be a code executor.'],
-  ])("refuses %o with %o before anything runs", async (given, options, message) => {
+  ])("rejects %o with %o before anything runs", async (given, options, message) => {
     const run = async (): Promise<unknown> => Reflect.apply(executeWithProgress, undefined, [given, blocks, options]);
     await expect(run()).rejects.toThrow(InvalidInputError);
     await expect(run()).rejects.toThrow(message);

@@ -23,26 +23,26 @@ const result = (): CodeResult =>
   makeCodeResult({ ...ended, displays: [], stateLost: false, blocks: [mixed, cut, plain] });
 
 describe("makeBlockResult", () => {
-  it("cuts both streams out of the output", () => {
+  it("splits the output into stdout and stderr", () => {
     expect([mixed.stdout, mixed.stderr]).toEqual(["out1 out2", "err1 "]);
     expect([plain.stdout, plain.stderr]).toEqual(["plain", ""]);
   });
 
-  it("names each stream's own part of a cut", () => {
+  it("counts the omitted bytes of each stream separately", () => {
     expect(cut.stdout).toBe("a\n[... 4 bytes of output left out ...]\nyz");
     expect(cut.stderr).toBe("b\n[... 5 bytes of output left out ...]\n");
   });
 });
 
 describe("makeCodeResult", () => {
-  it("joins what its blocks have", () => {
+  it("joins the texts of its blocks", () => {
     const { output, stdout, stderr } = result();
     expect(output).toBe(mixed.output + cut.output + plain.output);
     expect(stdout).toBe(mixed.stdout + cut.stdout + plain.stdout);
     expect(stderr).toBe(mixed.stderr + cut.stderr);
   });
 
-  it("is a plain object with all texts when it is spread, cloned or shown", () => {
+  it("is a plain object with all texts when it is spread, cloned or inspected", () => {
     for (const copy of [{ ...result() }, structuredClone(result())]) {
       expect(Object.getOwnPropertyDescriptor(copy, "stdout")).toMatchObject({ value: result().stdout });
       expect(copy).toEqual(result());
@@ -51,7 +51,7 @@ describe("makeCodeResult", () => {
     expect(inspect(result(), { depth: 5 })).not.toContain("[Getter]");
   });
 
-  it("has each character of output once in its JSON, and is made again from it", () => {
+  it("stores each character of output once in its JSON, and is restored from it", () => {
     const large = makeBlockResult({ ...ended, output: "x".repeat(100_000) });
     const json = JSON.stringify(makeCodeResult({ ...ended, displays: [], stateLost: false, blocks: [large, large] }));
     expect(json.length).toBeLessThan(200_500);
@@ -64,7 +64,7 @@ describe("makeCodeResult", () => {
     expect(JSON.stringify(again)).toBe(JSON.stringify(result()));
   });
 
-  it("keeps a result as it is that was made or changed by hand", () => {
+  it("keeps a result unchanged if it was made or changed by hand", () => {
     const changed = { ...result(), output: "shorter" };
     expect(expandCodeResult(compactCodeResult(changed))).toEqual(changed);
     const blocks = [{ ...ended, output: "a b", stdout: "a ", stderr: "b" }];

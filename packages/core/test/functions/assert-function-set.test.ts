@@ -8,17 +8,17 @@ function javaScript(source: string): FunctionWithRequirements {
   return FunctionWithRequirements.fromJSON({ language: "javascript", source });
 }
 
-test("functions of different names go together", () => {
+test("functions with different names are accepted", () => {
   expect(() => assertFunctionSet([], "functions")).not.toThrow();
   expect(() => assertFunctionSet([load, save], "functions")).not.toThrow();
 });
 
-test("two of one name do not", () => {
+test("functions with the same name are rejected", () => {
   expect(() => assertFunctionSet([load, save, load], "functions")).toThrow(InvalidInputError);
   expect(() => assertFunctionSet([load, save, load], "functions")).toThrow('Two python functions have the name "load"');
 });
 
-test("unless they are of different languages", () => {
+test("functions with the same name in different languages are accepted", () => {
   const inJavaScript = javaScript("function load() {}");
   expect(() => assertFunctionSet([load, inJavaScript], "functions")).not.toThrow();
   expect(() => assertFunctionSet([load, inJavaScript, inJavaScript], "functions")).toThrow("javascript");

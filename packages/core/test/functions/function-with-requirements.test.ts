@@ -23,36 +23,36 @@ function double(value: number): number {
   return value * 2;
 }
 
-describe("making one", () => {
-  test("from Python source", () => {
+describe("FunctionWithRequirements", () => {
+  test("is made from Python source", () => {
     const made = FunctionWithRequirements.fromString(`\n  ${python}\n`, requirements);
     expect(made).toMatchObject({ language: "python", name: "load", source: python, signature: "def load(path):" });
     expect(made.docstring).toBeUndefined();
     expect(made.requirements).toEqual(requirements);
   });
 
-  test("from a JavaScript function", () => {
+  test("is made from a JavaScript function", () => {
     const made = FunctionWithRequirements.fromCallable(double, { npmPackages: ["lodash@^4"] });
     expect(made).toMatchObject({ language: "javascript", name: "double", signature: "function double(value)" });
     expect(made.requirements).toEqual({ npmPackages: ["lodash@^4"] });
   });
 
-  test("without requirements", () => {
+  test("has no requirements by default", () => {
     expect(FunctionWithRequirements.fromString(python).requirements).toEqual({});
     expect(FunctionWithRequirements.fromCallable(double).requirements).toEqual({});
   });
 
-  test("with withRequirements, from either", () => {
+  test("is made by withRequirements from either", () => {
     const make = withRequirements({ globalImports: ["os"] });
     expect(make(python)).toEqual(FunctionWithRequirements.fromString(python, { globalImports: ["os"] }));
     expect(make(double)).toEqual(FunctionWithRequirements.fromCallable(double, { globalImports: ["os"] }));
   });
 
-  test("broken source throws at once", () => {
+  test("throws on broken source at once", () => {
     expect(() => withRequirements({})("def f(:")).toThrow(InvalidInputError);
   });
 
-  test("it keeps nothing of the object that it was given", () => {
+  test("copies and freezes the given requirements", () => {
     const packages = ["pandas"];
     const given = { pythonPackages: packages };
     const made = FunctionWithRequirements.fromString(python, given);
@@ -63,7 +63,7 @@ describe("making one", () => {
   });
 });
 
-describe("requirements that do not fit are refused", () => {
+describe("requirements", () => {
   const pythonWith = (given: FunctionRequirements) => () => FunctionWithRequirements.fromString(python, given);
   const javaScriptWith = (given: FunctionRequirements) => () => FunctionWithRequirements.fromCallable(double, given);
 
@@ -77,7 +77,7 @@ describe("requirements that do not fit are refused", () => {
     "./wheels/a b.whl",
     "/opt/wheels/a.whl",
     "  pandas  ",
-  ])("but not the Python package %j", (name) => {
+  ])("accept the Python package %j", (name) => {
     expect(pythonWith({ pythonPackages: [name] })().requirements.pythonPackages).toEqual([name.trim()]);
   });
 
@@ -89,19 +89,19 @@ describe("requirements that do not fit are refused", () => {
     "github:a/b#main",
     "file:../a",
     "https://localhost/a.tgz",
-  ])("nor the npm package %j", (name) => {
+  ])("accept the npm package %j", (name) => {
     expect(javaScriptWith({ npmPackages: [name] })().requirements.npmPackages).toEqual([name]);
   });
 
   test.each(["", "   ", "-r", "--index-url=http://localhost", " -e .", "a\nb", "a\r-r b", "a\0", "a\u2028b", "\n-r b"])(
-    "%j is no package",
+    "reject %j as a package",
     (name) => {
       expect(pythonWith({ pythonPackages: ["pandas", name] })).toThrow(InvalidInputError);
       expect(javaScriptWith({ npmPackages: [name] })).toThrow(InvalidInputError);
     },
   );
 
-  test("packages of the other language", () => {
+  test("reject packages of the other language", () => {
     expect(pythonWith({ npmPackages: ["lodash"] })).toThrow("A python function cannot require npmPackages");
     expect(javaScriptWith({ pythonPackages: ["pandas"] })).toThrow(
       "A javascript function cannot require pythonPackages",
@@ -117,7 +117,7 @@ describe("requirements that do not fit are refused", () => {
     ["a hyphen", "scikit-learn"],
     ["code", "os; print(1)"],
     ["a line break", "os\nprint(1)"],
-    ["nothing", ""],
+    ["an empty name", ""],
     ["a keyword as alias", new Alias("numpy", "class")],
     ["a dollar sign", new Alias("numpy", "$")],
     ["a default export", new Alias("node:fs", "fs")],
@@ -125,7 +125,7 @@ describe("requirements that do not fit are refused", () => {
     ["a plain object with code in it", { name: "os", alias: "os\nprint(1)" }],
     ["a plain object with code in its module", { module: "os import path\n", imports: ["path"] }],
     ["a plain object with code in its names", { module: "os", imports: [{ name: "path", alias: "p; print(1)" }] }],
-  ])("a Python import with %s", (_what, entry) => {
+  ])("reject a Python import with %s", (_what, entry) => {
     expect(pythonWith({ globalImports: [entry] })).toThrow(InvalidInputError);
   });
 
@@ -133,16 +133,16 @@ describe("requirements that do not fit are refused", () => {
     ["a Python module", "os.path.join()"],
     ["a URL", "https://localhost/a.js"],
     ["a data: URL", "data:text/javascript,1"],
-    ["a path that climbs", "../a.js"],
-    ["a path that climbs later", "./a/../../b.js"],
+    ["a path to a parent directory", "../a.js"],
+    ["a path that leads to a parent directory later", "./a/../../b.js"],
     ["a quote", 'fs"; process.exit(); "'],
     ["a reserved word as alias", new Alias("lodash", "delete")],
     ["a reserved word to import", new ImportFromModule("lodash", ["default"])],
-  ])("a JavaScript import with %s", (_what, entry) => {
+  ])("reject a JavaScript import with %s", (_what, entry) => {
     expect(javaScriptWith({ globalImports: [entry] })).toThrow(InvalidInputError);
   });
 
-  test("but not those that JavaScript has", () => {
+  test("accept JavaScript imports", () => {
     const globalImports = [
       "lodash",
       "node:fs/promises",
@@ -156,7 +156,7 @@ describe("requirements that do not fit are refused", () => {
 });
 
 describe("JSON", () => {
-  test("there and back", () => {
+  test("restores an equal function", () => {
     for (const made of [
       FunctionWithRequirements.fromString(`@cache\n${python}`, requirements),
       FunctionWithRequirements.fromString(python, {}),
@@ -168,7 +168,7 @@ describe("JSON", () => {
     }
   });
 
-  test("has only what cannot be found out from the source", () => {
+  test("omits what can be derived from the source", () => {
     expect(FunctionWithRequirements.fromString(python, requirements).toJSON()).toEqual({
       language: "python",
       source: python,
@@ -183,25 +183,25 @@ describe("JSON", () => {
     });
   });
 
-  test("imports come back as what they were", () => {
+  test("restores imports as instances of their classes", () => {
     const json = FunctionWithRequirements.fromString(python, requirements).toJSON();
     const [, alias, from] = FunctionWithRequirements.fromJSON(json).requirements.globalImports ?? [];
     expect(alias).toBeInstanceOf(Alias);
     expect(from).toBeInstanceOf(ImportFromModule);
   });
 
-  test("may leave the requirements out", () => {
+  test("may omit the requirements", () => {
     expect(FunctionWithRequirements.fromJSON({ language: "python", source: python }).requirements).toEqual({});
   });
 
   test.each<[string, JsonValue, string]>([
-    ["no object", "text", "expected object"],
+    ["a text", "text", "expected object"],
     ["another language", { language: "ruby", source: "" }, "language: "],
     ["no source", { language: "python" }, "source: "],
     ["broken source", { language: "python", source: "def f(:" }, "line 1, column 6"],
     ["an unknown key", { language: "python", source: python, name: "load" }, '"name"'],
     [
-      "packages that are no list",
+      "packages that are not a list",
       { language: "python", source: python, requirements: { pythonPackages: "a" } },
       "pythonPackages: ",
     ],
@@ -215,22 +215,22 @@ describe("JSON", () => {
       { language: "python", source: python, requirements: { globalImports: [{ module: "os", imports: ["x()"] }] } },
       "cannot be",
     ],
-  ])("with %s is refused", (_what, json, expected) => {
+  ])("with %s is rejected", (_what, json, expected) => {
     expect(() => FunctionWithRequirements.fromJSON(json)).toThrow(InvalidInputError);
     expect(() => FunctionWithRequirements.fromJSON(json)).toThrow(expected);
   });
 });
 
-describe("what JavaScript may pass", () => {
+describe("an invalid argument from JavaScript", () => {
   const { fromString, fromCallable } = FunctionWithRequirements;
   test.each<[string, (...parameters: never[]) => unknown, readonly unknown[], string]>([
     ["no source", fromString, [5], '"source" is 5. It must be a string.'],
     ["no function", fromCallable, ["double"], '"callable" is not valid. It must be a function.'],
-    ["another language's style", fromString, [python, { python_packages: ["x"] }], 'Did you mean "pythonPackages"?'],
-    ["a name alone", fromString, [python, { pythonPackages: "pandas" }], '"pythonPackages" is a string.'],
-    ["an import that is none", fromString, [python, { globalImports: [{ name: "numpy" }] }], '"globalImports[0]"'],
-    ["no object", fromString, [python, null], "the options are null"],
-  ])("is refused: %s", (_what, make, parameters, message) => {
+    ["an option in snake_case", fromString, [python, { python_packages: ["x"] }], 'Did you mean "pythonPackages"?'],
+    ["a string instead of a list", fromString, [python, { pythonPackages: "pandas" }], '"pythonPackages" is a string.'],
+    ["an invalid import", fromString, [python, { globalImports: [{ name: "numpy" }] }], '"globalImports[0]"'],
+    ["null options", fromString, [python, null], "the options are null"],
+  ])("is rejected: %s", (_what, make, parameters, message) => {
     const call = (): unknown => Reflect.apply(make, FunctionWithRequirements, parameters);
     expect(call).toThrow(InvalidInputError);
     expect(call).toThrow(message);
@@ -244,7 +244,7 @@ describe("what JavaScript may pass", () => {
     [ImportFromModule, [{}, ["Path"]]],
     [ImportFromModule, ["pathlib", [5]]],
     [ImportFromModule, ["pathlib", [null]]],
-  ])("is refused: new %o(%j)", (Class, parameters) => {
+  ])("is rejected: new %o(%j)", (Class, parameters) => {
     const make = (): unknown => Reflect.construct(Class, parameters);
     expect(make).toThrow(InvalidInputError);
   });

@@ -31,18 +31,18 @@ describe("Alias", () => {
     expect(Object.isFrozen(new Alias("numpy", "np"))).toBe(true);
   });
 
-  test.each(injections)("refuses %j", (name) => {
+  test.each(injections)("rejects %j", (name) => {
     expect(() => new Alias(name, "a")).toThrow(InvalidInputError);
     expect(() => new Alias("a", name)).toThrow(InvalidInputError);
   });
 
-  test.each(["a.b", "a-b", "@a/b", "node:fs"])("refuses the alias %j, which is only a module's name", (alias) => {
+  test.each(["a.b", "a-b", "@a/b", "node:fs"])("rejects the alias %j, which only a module can have", (alias) => {
     expect(() => new Alias("a", alias)).toThrow(InvalidInputError);
   });
 });
 
 describe("ImportFromModule", () => {
-  test("keeps its names, in a list of its own", () => {
+  test("keeps its names in a list of its own", () => {
     const names = ["Path", new Alias("PurePath", "P")];
     const made = new ImportFromModule("pathlib", names);
     names.push("more");
@@ -52,18 +52,18 @@ describe("ImportFromModule", () => {
     expect(Object.isFrozen(made.imports)).toBe(true);
   });
 
-  test("refuses an empty list", () => {
+  test("rejects an empty list", () => {
     expect(() => new ImportFromModule("pathlib", [])).toThrow("Nothing is imported");
   });
 
-  test.each(injections)("refuses %j", (name) => {
+  test.each(injections)("rejects %j", (name) => {
     expect(() => new ImportFromModule(name, ["a"])).toThrow(InvalidInputError);
     expect(() => new ImportFromModule("a", ["b", name])).toThrow(InvalidInputError);
     expect(() => new ImportFromModule("a", [{ name, alias: "b" }])).toThrow(InvalidInputError);
     expect(() => new ImportFromModule("a", [{ name: "b", alias: name }])).toThrow(InvalidInputError);
   });
 
-  test.each(["a.b", "@a/b", "node:fs"])("refuses to take %j from a module", (name) => {
+  test.each(["a.b", "@a/b", "node:fs"])("rejects %j as a name to import", (name) => {
     expect(() => new ImportFromModule("a", [name])).toThrow(InvalidInputError);
     expect(() => new ImportFromModule("a", [new Alias(name, "b")])).toThrow(InvalidInputError);
   });

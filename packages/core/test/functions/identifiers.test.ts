@@ -28,13 +28,13 @@ test.each([
   ["a\n", false, false],
   ["#a", false, false],
   ["½", false, false],
-])("%j: in Python %s, in JavaScript %s", (name, python, javaScript) => {
+])("%j is an identifier in Python: %s, in JavaScript: %s", (name, python, javaScript) => {
   expect(isPythonIdentifier(name)).toBe(python);
   expect(isJavaScriptIdentifier(name)).toBe(javaScript);
 });
 
-describe("keywords", needs("python3"), () => {
-  test("are those of Python", () => {
+describe("Python's keywords", needs("python3"), () => {
+  test("are not identifiers", () => {
     const printed = execFileSync("python3", ["-c", "import keyword; print(*keyword.kwlist)"], { encoding: "utf8" });
     expect(printed.trim().split(" ").filter(isPythonIdentifier)).toEqual([]);
   });

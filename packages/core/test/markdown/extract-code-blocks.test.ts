@@ -11,18 +11,18 @@ function language(info: string, fence = "```"): string | undefined {
   return extractCodeBlocks(`${fence}${info}\nx\n${fence}\n`)[0]?.language;
 }
 
-describe("fences, as CommonMark has them", () => {
+describe("fences as in CommonMark", () => {
   test.each([
     ["backticks", ["```", "<", " >", "```"], ["<\n >"]],
     ["tildes", ["~~~", "<", " >", "~~~"], ["<\n >"]],
-    ["two backticks are no fence", ["``", "a", "``"], []],
-    ["two tildes are no fence", ["~~", "a", "~~"], []],
+    ["two backticks are not a fence", ["``", "a", "``"], []],
+    ["two tildes are not a fence", ["~~", "a", "~~"], []],
     ["tildes do not close backticks", ["```", "a", "~~~", "```"], ["a\n~~~"]],
     ["backticks do not close tildes", ["~~~", "a", "```", "~~~"], ["a\n```"]],
     ["a shorter fence does not close", ["````", "```", "a", "```", "````"], ["```\na\n```"]],
-    ["a longer fence does close", ["```", "a", "``````"], ["a"]],
+    ["a longer fence closes", ["```", "a", "``````"], ["a"]],
     ["a shorter tilde fence does not close", ["~~~~", "a", "~~~", "~~~~"], ["a\n~~~"]],
-    ["blank lines alone", ["```", "", "  ", "```"], ["\n  "]],
+    ["only blank lines inside", ["```", "", "  ", "```"], ["\n  "]],
     ["nothing inside", ["```", "```"], [""]],
     ["blank lines at the end are kept", ["```", "a", "", "", "```"], ["a\n\n"]],
     ["one space of indentation", [" ```", " a", "a", "```"], ["a\na"]],
@@ -30,24 +30,24 @@ describe("fences, as CommonMark has them", () => {
     ["three spaces of indentation", ["   ```", "   a", "    a", "  a", "   ```"], ["a\n a\na"]],
     ["two spaces of indentation before tildes", ["  ~~~", "   a", "~~~"], [" a"]],
     ["a tab counts as the columns it fills", ["  ```", "\ta", "```"], ["  a"]],
-    ["four spaces make no fence", ["    ```", "    a", "    ```"], []],
+    ["four spaces of indentation do not make a fence", ["    ```", "    a", "    ```"], []],
     ["the closing fence may be indented by three", ["```", "a", "   ```"], ["a"]],
-    ["and otherwise than the opening one", ["   ```", "a", " ```"], ["a"]],
-    ["but not by four", ["```", "a", "    ```", "```"], ["a\n    ```"]],
+    ["the closing fence may be indented differently from the opening one", ["   ```", "a", " ```"], ["a"]],
+    ["the closing fence may not be indented by four", ["```", "a", "    ```", "```"], ["a\n    ```"]],
     ["spaces and tabs may follow the closing fence", ["```", "a", "``` \t "], ["a"]],
     ["no space inside the opening fence", ["``` ```", "a"], []],
     ["no space inside the closing fence", ["~~~~~~", "a", "~~~ ~~~", "~~~~~~"], ["a\n~~~ ~~~"]],
-    ["no info string behind the closing fence", ["```", "``` a", "```"], ["``` a"]],
+    ["no info string after the closing fence", ["```", "``` a", "```"], ["``` a"]],
     ["no backticks in the info string of backticks", ["``` a ```", "b"], []],
     ["backticks in the info string of tildes", ["~~~ a ``` ~~~", "b", "~~~"], ["b"]],
     ["between lines of a paragraph", ["a", "```", "b", "```", "c"], ["b"]],
-    ["between a heading and a heading", ["a", "---", "~~~", "b", "~~~", "# c"], ["b"]],
+    ["between two headings", ["a", "---", "~~~", "b", "~~~", "# c"], ["b"]],
     ["Markdown inside is text", ["```", "# a", "> b", "- c", "[d]: e", "```"], ["# a\n> b\n- c\n[d]: e"]],
   ])("%s", (_rule, lines, expected) => {
     expect(codes(...lines)).toEqual(expected);
   });
 
-  test("several fences come in order of appearance", () => {
+  test("several blocks are returned in order of appearance", () => {
     expect(extractCodeBlocks("```py\n1\n```\n- ~~~sh\n  2\n  ~~~\n> ```js\n> 3\n> ```\n````py\n4\n````")).toEqual([
       { language: "py", code: "1" },
       { language: "sh", code: "2" },
@@ -56,7 +56,7 @@ describe("fences, as CommonMark has them", () => {
     ]);
   });
 
-  test("no text, no blocks", () => {
+  test("text without fences has no blocks", () => {
     expect(codes("")).toEqual([]);
     expect(codes("Just words and `inline` code.")).toEqual([]);
   });
@@ -83,38 +83,38 @@ describe("a fence that never closes is not a block", () => {
     expect(codes(...lines)).toEqual([]);
   });
 
-  test("the blocks before it are", () => {
+  test("blocks before it are found", () => {
     expect(codes("```", "a", "```", "```", "b")).toEqual(["a"]);
   });
 
-  test("the blocks after it are, if it ended with its container", () => {
+  test("blocks after it are found if it ended with its container", () => {
     expect(codes("> ```", "> a", "", "```", "b", "```")).toEqual(["b"]);
   });
 });
 
 describe("a fence at the end of the last line of code", () => {
   test.each([
-    ["closes it", ["```python", "print(1)```"], ["print(1)"]],
-    ["behind a space", ["```python", "print(1) ```  "], ["print(1)"]],
-    ["with text below", ["```python", "print(1)```", "", "It prints 1."], ["print(1)"]],
-    ["in a list", ["1. Run:", "   ```python", "   if x:", "       y()```", "2. Look."], ["if x:\n    y()"]],
-    ["in a quote", ["> ```python", "> print(1)```", "", "words"], ["print(1)"]],
-    ["twice", ["```python", "a()```", "and", "```python", "b()```"], ["a()", "b()"]],
-    ["before a fence that is closed", ["```python", "a()```", "and", "```sh", "b", "```"], ["a()", "b"]],
-    ["before a fence that never closes", ["```python", "a()```", "and", "```sh", "b"], ["a()"]],
+    ["closes the block", ["```python", "print(1)```"], ["print(1)"]],
+    ["closes it after a space", ["```python", "print(1) ```  "], ["print(1)"]],
+    ["closes it with text below", ["```python", "print(1)```", "", "It prints 1."], ["print(1)"]],
+    ["closes it in a list", ["1. Run:", "   ```python", "   if x:", "       y()```", "2. Look."], ["if x:\n    y()"]],
+    ["closes it in a quote", ["> ```python", "> print(1)```", "", "words"], ["print(1)"]],
+    ["closes two blocks", ["```python", "a()```", "and", "```python", "b()```"], ["a()", "b()"]],
+    ["closes it before a fence that is closed", ["```python", "a()```", "and", "```sh", "b", "```"], ["a()", "b"]],
+    ["closes it before a fence that never closes", ["```python", "a()```", "and", "```sh", "b"], ["a()"]],
     ["is code if a closing fence follows", ["```python", 's = """', "a```", '"""', "```"], ['s = """\na```\n"""']],
     ["is code on a line with another fence", ["```python", "# write ```x```"], []],
     ["is code on the opening line", ["```python print(1)```"], []],
-    ["is code with nothing but marks before it", ["```python", "- ```"], []],
-    ["is code between tildes", ["~~~python", "print(1)~~~"], []],
+    ["is code with only marks before it", ["```python", "- ```"], []],
+    ["is code in a tilde fence", ["~~~python", "print(1)~~~"], []],
     ["is code if it is shorter than the opening fence", ["````python", "print(1)```"], []],
   ])("%s", (_case, lines, expected) => {
     expect(codes(...lines)).toEqual(expected);
   });
 });
 
-describe("all fences", () => {
-  test("come with those that never close", () => {
+describe("findFences", () => {
+  test("includes fences that never close", () => {
     expect(findFences("```py\n1\n```\n> ~~~ sh\n> 2\n\n```js\n3\n")).toEqual([
       { language: "py", code: "1", closed: true },
       { language: "sh", code: "2", closed: false },
@@ -126,10 +126,10 @@ describe("all fences", () => {
 describe("lists and quotes", () => {
   test.each([
     ["in a bullet item", ["- text", "", "  ```", "  if x:", "      y", "  ```"], ["if x:\n    y"]],
-    ["right behind the bullet", ["* ```", "  a", "  ```"], ["a"]],
+    ["right after the bullet", ["* ```", "  a", "  ```"], ["a"]],
     ["in a numbered item", ["10. text", "    ```", "    a", "      b", "    ```"], ["a\n  b"]],
     ["in an item of an item", ["1. a", "   - b", "     ~~~", "     c", "     ~~~"], ["c"]],
-    ["behind a tab", ["-\ttext", "", "\t```", "\ta", "\t```"], ["a"]],
+    ["after a tab", ["-\ttext", "", "\t```", "\ta", "\t```"], ["a"]],
     ["in each item", ["- ```", "  a", "  ```", "- ```", "  b", "  ```"], ["a", "b"]],
     ["at the margin, which ends the list", ["- text", "```", "a", "```"], ["a"]],
     ["four spaces too deep in an item", ["- text", "", "      ```", "      a", "      ```"], []],
@@ -152,15 +152,15 @@ describe("text that is not a fence, and text that must not hide one", () => {
     ["indented code at the start", ["    print(1)"], []],
     ["inline code over several lines", ["a `b", "```c` d"], []],
     ["an HTML block swallows fences until its blank line", ["<div>", "```", "a", "```", "</div>"], []],
-    ["and no longer", ["<div>", "", "```", "a", "```", "", "</div>"], ["a"]],
+    ["an HTML block ends at its blank line", ["<div>", "", "```", "a", "```", "", "</div>"], ["a"]],
     ["a <pre> swallows fences over blank lines", ["<pre>", "", "```", "a", "```", "</pre>"], []],
     ["a comment swallows fences", ["<!--", "```", "a", "```", "", "-->"], []],
-    ["a comment that ends on its line does not", ["<!-- x -->", "```", "a", "```"], ["a"]],
-    ["inline HTML does not", ["some <b>", "```", "a", "```"], ["a"]],
+    ["a comment that ends on its line does not swallow fences", ["<!-- x -->", "```", "a", "```"], ["a"]],
+    ["inline HTML does not swallow fences", ["some <b>", "```", "a", "```"], ["a"]],
     ["HTML inside a fence stays code", ["```", "<!--", "```", "-->"], ["<!--"]],
-    ["a table before it", ["| a | b |", "|---|---|", "| 1 | 2 |", "```", "c", "```"], ["c"]],
-    ["a fence as a table's cell", ["| a |", "|---|", "| ``` |", "| b |", "| ``` |"], []],
-    ["a link definition before it", ["[a]: /b", "```", "c", "```"], ["c"]],
+    ["a table before a fence", ["| a | b |", "|---|---|", "| 1 | 2 |", "```", "c", "```"], ["c"]],
+    ["a fence in a table cell", ["| a |", "|---|", "| ``` |", "| b |", "| ``` |"], []],
+    ["a link definition before a fence", ["[a]: /b", "```", "c", "```"], ["c"]],
     ["an escaped fence", ["\\```", "a", "\\```"], []],
     ["a tilde fence in a backtick fence", ["```", "~~~", "a", "~~~", "```"], ["~~~\na\n~~~"]],
   ])("%s", (_case, lines, expected) => {
@@ -178,7 +178,7 @@ describe("line ends", () => {
     expect(extractCodeBlocks("```py\r\na\nb\r\n```")).toEqual([{ language: "py", code: "a\nb" }]);
   });
 
-  test("a fence without a last line break", () => {
+  test("no line break after the last fence", () => {
     expect(codes("```", "a", "```")).toEqual(["a"]);
   });
 });
@@ -238,17 +238,17 @@ describe("hostile text", { timeout: 120_000 }, () => {
     ["code with backticks in it", `\`\`\`\n${"` ".repeat(size / 2)}`],
     ["code with fences in it", `\`\`\`\n${"a```\n".repeat(size / 5)}`],
     ["braces in an info string", `\`\`\`{${" ".repeat(size)}\n\`\`\``],
-  ])("a megabyte of %s comes back", (_what, text) => {
+  ])("a megabyte of %s is parsed", (_what, text) => {
     expect(extractCodeBlocks(text).every((block) => typeof block.code === "string")).toBe(true);
   });
 
-  test("a fence under a thousand quotes is found", () => {
+  test("a fence in a thousand nested quotes is found", () => {
     const deep = "> ".repeat(1000);
     expect(codes(`${deep}\`\`\`py`, `${deep}a`, `${deep}\`\`\``)).toEqual(["a"]);
   });
 });
 
-test.each([[undefined], [5], [["```"]], [null]])("what is no text is refused: %j", (markdown) => {
+test.each([[undefined], [5], [["```"]], [null]])("a value that is not a string is rejected: %j", (markdown) => {
   const untyped: { extract(text: unknown): unknown; find(text: unknown): unknown } = {
     extract: extractCodeBlocks,
     find: findFences,

@@ -80,7 +80,7 @@ function generate(random: (below: number) => number): string {
   return Array.from({ length: 1 + random(10) }, line).join("\n");
 }
 
-/** The same numbers for the same seed. */
+/** A random generator that gives the same numbers for the same seed. */
 function randomOf(seed: number): (below: number) => number {
   let state = seed * 2654435761;
   return (below) => {
@@ -98,7 +98,7 @@ function fencesOf(markdown: string): Found[] {
   return findFences(markdown).map(({ code, closed }) => ({ code, closed }));
 }
 
-/** What the reference implementation finds; it tells where a block ends, from which follows whether it was closed. */
+/** What the reference implementation finds; where a block ends tells whether it was closed. */
 function referenceFences(markdown: string): Found[] {
   const walker = new Parser().parse(markdown).walker();
   const found: Found[] = [];

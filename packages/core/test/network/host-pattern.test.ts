@@ -19,7 +19,7 @@ describe("canonicalHost", () => {
     ["[::FFFF:7F00:1]", "127.0.0.1"],
     ["0:0:0:0:0:0:0:1", "::1"],
     ["[2001:DB8::0:1]", "2001:db8::1"],
-  ])("gives %s its one spelling", (text, spelling) => {
+  ])("normalises %s", (text, spelling) => {
     expect(canonicalHost(text)).toBe(spelling);
   });
 
@@ -44,11 +44,11 @@ describe("canonicalHost", () => {
     "a".repeat(64),
     `${"a.".repeat(127)}aa`,
     "\u0000",
-  ])("takes %j for no host", (text) => {
+  ])("rejects %j", (text) => {
     expect(canonicalHost(text)).toBeUndefined();
   });
 
-  it("tells addresses from names", () => {
+  it("isAddress distinguishes addresses from names", () => {
     expect(["127.0.0.1", "::1"].every(isAddress)).toBe(true);
     expect(["a.127.0.0.1.example", "localhost"].some(isAddress)).toBe(false);
   });
@@ -64,7 +64,7 @@ describe("parseHostPattern", () => {
     ["::1", { host: "::1", below: false, port: undefined }],
     ["[::1]:8080", { host: "::1", below: false, port: 8080 }],
     ["10.0.0.5:22", { host: "10.0.0.5", below: false, port: 22 }],
-  ])("reads %s", (entry, pattern) => {
+  ])("parses %s", (entry, pattern) => {
     expect(parseHostPattern(entry)).toEqual(pattern);
   });
 
@@ -79,11 +79,11 @@ describe("parseHostPattern", () => {
     "a:0",
     "a:65536",
     "a:b",
-  ])("says what is wrong with %j", (entry) => {
+  ])("rejects %j with a reason", (entry) => {
     expect(parseHostPattern(entry)).toHaveProperty("problem", expect.stringMatching(/^must /));
   });
 
-  it("matches names below a star, not beside it, and no address", () => {
+  it("matches subdomains of a wildcard, but no other names or addresses", () => {
     const pattern = parseHostPattern("*.example.com");
     const matches = (host: string): boolean => "host" in pattern && matchesHost(pattern, host, 443);
     expect(["a.example.com", "a.b.example.com"].every(matches)).toBe(true);
@@ -94,7 +94,7 @@ describe("parseHostPattern", () => {
 describe("networkPolicyOption", () => {
   const check = (policy: unknown): unknown => checkOptions(networkPolicyOption(), policy, "policy");
 
-  it("takes the words, and lists", () => {
+  it("accepts the keywords and lists of hosts", () => {
     for (const policy of ["none", "open", { allow: [] }, { allow: [...packageIndexes, "*.example.com"] }]) {
       expect(check(policy)).toEqual(policy);
     }
@@ -108,7 +108,7 @@ describe("networkPolicyOption", () => {
       { allow: ["a.example"], credentials: [{ host: "b.example", header: "authorization", value: () => "secret" }] },
       /"credentials\[0\]\.host".*must be covered by `allow`/,
     ],
-  ])("refuses %j", (policy, message) => {
+  ])("rejects %j", (policy, message) => {
     expect(() => check(policy)).toThrow(message);
   });
 });

@@ -62,7 +62,7 @@ describe("checkOptions", () => {
     ],
     [{ docker: { host: "x", cert: "y" } }, 'Place: unknown option "docker.cert". The options are host, certPath.'],
     [JSON.parse('{"__proto__": {"network": "none"}}'), /^Place: unknown option "__proto__"\./],
-  ])("names the nearest option of %j", (options, message) => {
+  ])("rejects unknown options with the nearest known one: %j", (options, message) => {
     expect(refusal(options)).toMatch(message);
   });
 
@@ -83,7 +83,7 @@ describe("checkOptions", () => {
     [{ workDir: 5, timeoutMs: 0 }, '"timeoutMs" must be a positive number'],
     ["python", "Place: the options are a string. They must be an object."],
     [null, "Place: the options are null. They must be an object."],
-  ])("says what is wrong with %j, and what it must be", (options, message) => {
+  ])("says what is wrong with %j and what it must be", (options, message) => {
     expect(refusal(options)).toContain(message);
   });
 
@@ -92,13 +92,13 @@ describe("checkOptions", () => {
     expect(refusal({ docker: { host: "x", certPath: ["secret-text"] } })).not.toContain("secret-text");
   });
 
-  it("keeps the values out of all that is printed of an error", () => {
+  it("keeps values out of everything that is printed of an error", () => {
     const options = { docker: { host: "secret-text" }, env: { KEY: "secret-text" }, timeout: "secret-text" };
     const make = () => checkOptions(schema, options, "Place");
     expect(make).toThrow(expect.toSatisfy((error) => !inspect(error, { depth: 9 }).includes("secret-text")));
   });
 
-  it("takes an option that is undefined for one that is not given, and inherited options for given ones", () => {
+  it("ignores undefined options and accepts inherited ones", () => {
     expect(checkOptions(schema, { network: undefined, docker: { host: "x", certPath: undefined } }, "Place")).toEqual({
       docker: { host: "x" },
     });
@@ -106,14 +106,14 @@ describe("checkOptions", () => {
     expect(refusal(Object.create({ nework: "none" }))).toContain("network");
   });
 
-  it("returns a copy that later changes do not reach", () => {
+  it("returns a copy that later changes do not affect", () => {
     const given = { env: { A: "1" } };
     const checked = checkOptions(schema, given, "Place");
     given.env.A = "2";
     expect(checked).toEqual({ env: { A: "1" } });
   });
 
-  it("does not compile with an option that has no schema, or one of another type", () => {
+  it("does not compile if an option has no schema or one of the wrong type", () => {
     const { network, ...others } = {
       network: z.enum(["none", "open"]).exactOptional(),
       timeoutMs: timeLimitOption.exactOptional(),
@@ -124,7 +124,7 @@ describe("checkOptions", () => {
     const incomplete = others satisfies OptionSchemas<Options>;
     // @ts-expect-error `network` may be left out
     const required = { ...others, network: z.enum(["none", "open"]) } satisfies OptionSchemas<Options>;
-    // @ts-expect-error `network` is no number
+    // @ts-expect-error `network` is not a number
     const mistaken = { ...others, network: z.number().exactOptional() } satisfies OptionSchemas<Options>;
     expect([complete, incomplete, required, mistaken]).toHaveLength(4);
   });
@@ -146,11 +146,11 @@ describe("checkExecuteArguments", () => {
     ],
     [blocks, { signal: new AbortController() }, 'executeCodeBlocks: "signal" is an object. It must be an AbortSignal.'],
     [blocks, 5000, "executeCodeBlocks: the options are 5000. They must be an object."],
-  ])("refuses %j with %j", (given, options, message) => {
+  ])("rejects %j with %j", (given, options, message) => {
     expect(() => checkExecuteArguments(given, options)).toThrow(message);
   });
 
-  it("passes on what is right", () => {
+  it("returns valid blocks and options", () => {
     const { signal } = new AbortController();
     const options = { signal, timeoutMs: Infinity, env: { A: "1" }, stdin: "" };
     expect(checkExecuteArguments(blocks, options)).toEqual({ blocks, options });

@@ -40,32 +40,32 @@ describe("checkCreateArguments", () => {
     [[], { jsonSchema: "object" }, "It must be an object: JSON Schema."],
     [[], { signal: new AbortController() }, '"signal" is an object. It must be an AbortSignal.'],
     [[], null, "the options are null"],
-  ])("refuses %j with %j", (given, options, message) => {
+  ])("rejects %j with %j", (given, options, message) => {
     const check = () => checkCreateArguments(given, options, "Client");
     expect(check).toThrow(InvalidInputError);
     expect(check).toThrow(message);
   });
 
-  it("passes on what is right", () => {
+  it("returns valid options", () => {
     const { signal } = new AbortController();
     const options = { tools: [tool], jsonSchema: { type: "object" }, signal };
     expect(checkCreateArguments(messages, { ...options, maxTokens: undefined }, "Client")).toEqual(options);
     expect(checkCreateArguments(messages, {}, "Client")).toEqual({});
   });
 
-  it("says nothing of the text of messages", () => {
+  it("does not show the text of messages", () => {
     const given = [{ role: "user", content: "secret-text", souce: "secret-text" }];
     expect(() => checkCreateArguments(given, {}, "Client")).toThrow(expect.not.stringContaining("secret-text"));
   });
 });
 
 describe("checkModelMessage", () => {
-  it.each(messages)("takes %j", (message) => {
+  it.each(messages)("accepts %j", (message) => {
     expect(() => checkModelMessage(message, "addMessage")).not.toThrow();
     expect(() => checkModelMessage({ ...message, source: undefined }, "addMessage")).not.toThrow(TypeError);
   });
 
-  it("refuses a value that is not a message", () => {
+  it("rejects a value that is not a message", () => {
     expect(() => checkModelMessage("Hello", "addMessage")).toThrow('addMessage: "message" is a string.');
   });
 });

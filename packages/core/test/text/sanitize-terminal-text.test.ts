@@ -6,27 +6,27 @@ describe("sanitizeTerminalText", () => {
     ["colours", "\u001B[31mred\u001B[0m", "red"],
     ["cursor moves and erasure", "a\u001B[2J\u001B[1;1H\u001B[Kb", "ab"],
     ["window titles", "a\u001B]0;owned\u0007b", "ab"],
-    ["the clipboard", "a\u001B]52;c;ZXZpbA==\u0007b", "ab"],
+    ["clipboard writes", "a\u001B]52;c;ZXZpbA==\u0007b", "ab"],
     ["C1 controls", "a\u009B31mb", "ab"],
     ["backspaces", "safe\b\b\b\bevil", "safeevil"],
     ["bells and nulls", "a\u0007\u0000b", "ab"],
-    ["overrides of the writing direction", "a\u202Eb\u2066c", "abc"],
-  ])("takes out %s", (_, text, expected) => {
+    ["overrides of the text direction", "a\u202Eb\u2066c", "abc"],
+  ])("removes %s", (_, text, expected) => {
     expect(sanitizeTerminalText(text)).toBe(expected);
   });
 
-  it("leaves no escape character in what it does not know", () => {
+  it("leaves no control character of unknown sequences", () => {
     for (const text of ["\u001B", "\u001B[", "\u001B]8;;http://x", "\u001BPq", "\u001B_x", "\u001B\u001B[31m"]) {
       // oxlint-disable-next-line no-control-regex
       expect(sanitizeTerminalText(text)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
     }
   });
 
-  it("keeps newlines, tabs and all languages", () => {
+  it("keeps newlines, tabs and text in any language", () => {
     expect(sanitizeTerminalText("a\tb\nc é 漢字 עברית 👩‍💻")).toBe("a\tb\nc é 漢字 עברית 👩‍💻");
   });
 
-  it("makes lines of what would overwrite a line", () => {
+  it("turns carriage returns into line breaks", () => {
     expect(sanitizeTerminalText("10%\r20%\r\nend")).toBe("10%\n20%\nend");
   });
 });

@@ -7,12 +7,12 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { InvalidInputError, QuotaExceededError } from "../../src/index.ts";
 import { eventStreamResponse, readEventStream } from "../../src/web/index.ts";
 
-/** Serves what `answer` gives over real HTTP; @returns the URL. */
+/** Serves the responses of `answer` over real HTTP; @returns the URL. */
 async function serve(answer: () => Response): Promise<string> {
   const server = createServer((_, reply) => {
     const response = answer();
     reply.writeHead(response.status, Object.fromEntries(response.headers));
-    if (response.body === null) throw new TypeError("There is always a body.");
+    if (response.body === null) throw new TypeError("The response has no body.");
     pipeline(Readable.fromWeb(response.body), reply).catch(() => {});
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -30,7 +30,7 @@ async function read(url: string): Promise<object[]> {
   return events;
 }
 
-/** Events without end, and whether the stream was left. */
+/** An endless stream of events, and whether its consumer has left it. */
 function endless(text: string) {
   const state = { sent: 0, left: false };
   const stream = async function* (): AsyncGenerator<object> {
@@ -70,7 +70,7 @@ describe("eventStreamResponse", () => {
     ]);
   });
 
-  it("ends with what the stream threw: for the client what it may know, for the server all of it", async () => {
+  it("ends with the stream's error: its public parts for the client, all of it for onError", async () => {
     const error = new QuotaExceededError("Too many runs", { remedy: "Wait.", cause: new Error("secret") });
     const onError = vi.fn<(reason: unknown) => void>();
     const fails = async function* (): AsyncGenerator<object> {
@@ -85,7 +85,7 @@ describe("eventStreamResponse", () => {
     expect(onError).toHaveBeenCalledWith(error);
   });
 
-  it("leaves a stream with something that is not JSON", async () => {
+  it("closes a stream that yields something other than JSON", async () => {
     const { state, stream } = endless("tick\n");
     const odd = async function* (): AsyncGenerator<object> {
       yield { count: 7n };
@@ -104,7 +104,7 @@ describe("eventStreamResponse", () => {
     expect(state.left).toBe(false);
   });
 
-  it("leaves the stream when the client leaves", async () => {
+  it("closes the stream when the client leaves", async () => {
     const { state, stream } = endless("tick\n");
     const url = await serve(() => eventStreamResponse(stream()));
     for await (const event of readEventStream(await fetch(url))) {
@@ -114,7 +114,7 @@ describe("eventStreamResponse", () => {
     await vi.waitFor(() => expect(state.left).toBe(true));
   });
 
-  it("aborts the signal that a function gets when the client leaves, though the stream waits", async () => {
+  it("aborts the signal of a waiting stream function when the client leaves", async () => {
     let signal: AbortSignal | undefined;
     const waits = async function* (given: AbortSignal): AsyncGenerator<object> {
       signal = given;
@@ -126,12 +126,12 @@ describe("eventStreamResponse", () => {
     await vi.waitFor(() => expect(signal?.aborted).toBe(true));
   });
 
-  it("makes the stream wait for a client that does not read", async () => {
+  it("pauses the stream for a client that does not read", async () => {
     const { state, stream } = endless("x".repeat(100_000));
     const url = await serve(() => eventStreamResponse(stream()));
     const response = await fetch(url);
     let sent = -1;
-    // Buffers of both sides fill up first.
+    // The buffers of both sides fill up first.
     while (sent !== state.sent) {
       sent = state.sent;
       await sleep(300);
@@ -143,7 +143,7 @@ describe("eventStreamResponse", () => {
     await vi.waitFor(() => expect(state.left).toBe(true));
   });
 
-  it("sends comments while nothing happens", async () => {
+  it("sends comments while the stream is silent", async () => {
     const quiet = async function* (signal: AbortSignal): AsyncGenerator<object> {
       await once(signal, "abort");
       yield {};
@@ -156,7 +156,7 @@ describe("eventStreamResponse", () => {
     await reader?.cancel();
   });
 
-  it("ends when its signal is aborted, and says so", async () => {
+  it("ends with an error when its signal is aborted", async () => {
     const stopping = new AbortController();
     const { state, stream } = endless("tick\n");
     const url = await serve(() => eventStreamResponse(stream(), { signal: stopping.signal }));
@@ -173,14 +173,14 @@ describe("eventStreamResponse", () => {
     await expect.poll(() => state.left).toBe(true);
   });
 
-  it("names an option that it does not know", () => {
+  it("rejects an unknown option", () => {
     const options: object = { heartbeat: 5 };
     expect(() => eventStreamResponse(Readable.from([]), options)).toThrow('Did you mean "heartbeatMs"');
   });
 });
 
 describe("readEventStream", () => {
-  it("throws the error that came instead of a stream", async () => {
+  it("throws the error that was sent instead of a stream", async () => {
     const error = JSON.stringify({
       type: "error",
       code: "invalid_input",

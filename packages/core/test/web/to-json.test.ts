@@ -42,13 +42,13 @@ function overTheWire(value: object): unknown {
 }
 
 describe("toJson of a result", () => {
-  it("writes bytes as base64, as long as base64 is", () => {
+  it("writes bytes as base64", () => {
     const [display] = toJson(result).displays;
     expect(display?.data["image/png"]).toBe(Buffer.from(bytes).toString("base64"));
     expect(display?.base64).toEqual(["image/png"]);
   });
 
-  it("leaves paths of the host out, and keeps them for readers on the same machine", () => {
+  it("omits the host's paths unless hostPaths is set", () => {
     expect(JSON.stringify(toJson(result))).not.toContain("/home/me");
     const kept = toJson(result, { hostPaths: true });
     expect(kept.codeFile).toBe("/home/me/work/code.py");
@@ -56,7 +56,7 @@ describe("toJson of a result", () => {
     expect(JSON.stringify(toJson(kept))).not.toContain("/home/me");
   });
 
-  it("has each character of output once", () => {
+  it("stores each character of output once", () => {
     const output = "x".repeat(100_000);
     const blocks = [makeBlockResult({ ...block, output, layout: { parts: [60_000, -40_000] } })];
     const one = makeCodeResult({ ...block, displays: [], stateLost: false, blocks });
@@ -70,13 +70,13 @@ describe("toJson of a result", () => {
     expect(overTheWire(end)).toMatchObject({ result: { output, stderr: output.slice(60_000) } });
   });
 
-  it("comes back whole, the blocks' texts too", () => {
+  it("is restored completely, with the texts of its blocks", () => {
     const { codeFile: _, ...visible } = result;
     const displays = visible.displays.map((display) => ({ ...display, files: [] }));
     expect(overTheWire(result)).toEqual({ ...visible, displays });
   });
 
-  it("says what a program showed that is no JSON, and survives a key named __proto__", () => {
+  it("replaces display data that is not JSON, and keeps a key named __proto__", () => {
     const data = Object.fromEntries([
       ["__proto__", "own"],
       ["application/json", Number.NaN],
@@ -89,7 +89,7 @@ describe("toJson of a result", () => {
 });
 
 describe("toJson of an event", () => {
-  it("comes back as it was", () => {
+  it("survives a round trip through JSON", () => {
     const display = { data: { "image/png": bytes }, files: [] };
     for (const event of [
       { type: "stdout", index: 0, text: "hi\n" },
@@ -101,7 +101,7 @@ describe("toJson of an event", () => {
     }
   });
 
-  it("leaves the paths out of what agents and teams yield", () => {
+  it("omits the host's paths from what agents and teams yield", () => {
     const message = {
       type: "MultiModalMessage",
       content: [
@@ -132,7 +132,7 @@ describe("errors over the wire", () => {
     [new ModelClientError("The model failed", { remedy }), 500],
   ] as const;
 
-  it.each(errors)("%s has its status and its class", (error, status) => {
+  it.each(errors)("%s keeps its class and has its HTTP status", (error, status) => {
     expect(httpStatus(error)).toBe(status);
     const back = overTheWire(error);
     expect(back).toBeInstanceOf(error.constructor);
@@ -140,7 +140,7 @@ describe("errors over the wire", () => {
     expect(JSON.stringify(toJson(error))).not.toContain("secret");
   });
 
-  it("tells of others only what they are", () => {
+  it("reveal nothing about other errors but their kind", () => {
     expect(toJson(new TypeError("read /etc/passwd"))).toMatchObject({ code: "internal", message: /server's log/ });
     expect(JSON.stringify(toJson(new TypeError("read /etc/passwd")))).not.toContain("passwd");
     expect(toJson(new DOMException("x", "AbortError"))).toMatchObject({ code: "aborted" });
@@ -151,7 +151,7 @@ describe("errors over the wire", () => {
 });
 
 describe("fromJson", () => {
-  it("returns unknown values unchanged, and reports a result with missing parts", () => {
+  it("returns unknown values unchanged, and rejects a result with missing parts", () => {
     const message = { type: "TextMessage", content: "hello" };
     expect(fromJson(message)).toBe(message);
     expect(fromJson("text")).toBe("text");

@@ -6,7 +6,7 @@ import { portOf } from "@fenced/test-support/loopback-hosts";
 import { onTestFinished } from "vitest";
 import { EgressProxy, type EgressProxyOptions } from "../../src/index.ts";
 
-/** A proxy for the time of the test, with what it decided. */
+/** A proxy for the duration of the test, with its decisions. */
 export interface TestProxy {
   readonly proxy: EgressProxy;
   readonly url: string;
@@ -15,11 +15,11 @@ export interface TestProxy {
   readonly decisions: NetworkDecision[];
   /** The names that were looked up, in order. */
   readonly lookups: string[];
-  /** A connection that needs no password, as one out of a sandbox. */
+  /** A connection that needs no password, like one from a sandbox. */
   readonly connect: () => Promise<Socket>;
 }
 
-/** Every name leads to 127.0.0.1, unless the options say otherwise. */
+/** Every name resolves to 127.0.0.1, unless the options say otherwise. */
 export async function startProxy(options: EgressProxyOptions): Promise<TestProxy> {
   const decisions: NetworkDecision[] = [];
   const lookups: string[] = [];
@@ -43,14 +43,14 @@ export async function startProxy(options: EgressProxyOptions): Promise<TestProxy
   return { proxy, ...(await proxy.listen()), decisions, lookups, connect: open };
 }
 
-/** Sends bytes to the proxy, and gives everything that comes back until it ends. */
+/** Sends bytes to the proxy, and returns everything that it answers until it ends. */
 export async function exchange({ connect: open }: TestProxy, bytes: string | Buffer): Promise<string> {
   const socket = await open();
   socket.write(bytes);
   return everything(socket);
 }
 
-/** What comes until the other side ends or breaks off. */
+/** Everything received until the other side ends or breaks the connection. */
 export async function everything(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -64,7 +64,7 @@ export async function everything(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString("latin1");
 }
 
-/** A plain request for an address, of which nothing is corrected on the way. */
+/** A plain request for a target, which is sent exactly as given. */
 export function get(target: string, headers = ""): string {
   return `GET ${target} HTTP/1.1\r\nHost: any\r\n${headers}Connection: close\r\n\r\n`;
 }

@@ -12,12 +12,12 @@ export async function call(
   return CallToolResultSchema.parse(await client.callTool({ name, arguments: args }, undefined, options));
 }
 
-/** The text that a tool gave. */
+/** The text of a tool's result. */
 export function textOf({ content }: CallToolResult): string {
   return content.map((part) => (part.type === "text" ? part.text : `<${part.type}>`)).join("");
 }
 
-/** Runs Python and gives what it printed. */
+/** Runs Python and returns what it printed. */
 export async function python(client: Client, code: string): Promise<string> {
   return textOf(await call(client, "run_code", { language: "python", code }));
 }

@@ -14,10 +14,10 @@ import { type McpHttpServer, type McpHttpServerOptions, startMcpHttpServer } fro
 process.removeAllListeners("warning");
 
 const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
-// Its own path, and not the name on the PATH: some tests take the PATH away.
+// The full path instead of a name on the PATH, because some tests replace the PATH.
 const tsx = import.meta.resolve("tsx");
 
-/** Has something done when the test has ended, or what else it is given. */
+/** Registers a clean-up for the end of the test, or of another scope. */
 type Finally = (clean: () => Promise<void>) => void;
 
 /** The arguments with which Node runs the command line on the sources of the workspace. */
@@ -56,7 +56,7 @@ export async function startHttp(
   return server;
 }
 
-/** A client of a server over HTTP, in a session of its own. */
+/** A client of a server over HTTP, in its own session. */
 export async function connectHttp(
   { url, token }: Pick<McpHttpServer, "url" | "token">,
   atEnd: Finally = onTestFinished,
@@ -80,7 +80,7 @@ function newClient(atEnd: Finally): Client {
   return client;
 }
 
-/** Variables of a machine on which there is Node, and neither a daemon of Docker or Podman nor any other program. */
+/** Variables of a machine with Node, but without a daemon of Docker or Podman or any other program. */
 export async function nodeAlone(): Promise<Record<string, string>> {
   const directory = await mkdtemp(join(tmpdir(), "fenced-path-"));
   onTestFinished(() => rm(directory, { recursive: true }));
@@ -88,11 +88,11 @@ export async function nodeAlone(): Promise<Record<string, string>> {
   return { DOCKER_HOST: "tcp://127.0.0.1:9", PATH: directory };
 }
 
-/** The command line under way. */
+/** The running command line. */
 export interface StartedCli {
   readonly child: ChildProcessWithoutNullStreams;
   readonly outcome: Promise<{ exitCode: number | null; stdout: string; stderr: string }>;
-  /** Waits until standard error has what is looked for. */
+  /** Waits until standard error matches the pattern. */
   readonly told: (pattern: RegExp) => Promise<RegExpExecArray>;
 }
 

@@ -21,7 +21,7 @@ async function docker(...args: readonly string[]): Promise<string> {
 
 const containersOf = (label: string) => docker("ps", "--all", "--quiet", "--filter", `label=${label}`);
 
-/** A pool of containers with a label of their own, which have a file in `/tmp` when they are warm. */
+/** A pool of containers with their own label; a container that is warm has a file in `/tmp`. */
 function dockerPool({ min, max }: { readonly min: number; readonly max: number }) {
   const label = `fenced-test-${randomUUID()}`;
   const pool = new ExecutorPool({
@@ -36,7 +36,7 @@ function dockerPool({ min, max }: { readonly min: number; readonly max: number }
 }
 
 describe("a pool of containers", { ...needs("docker"), timeout: 120_000 }, () => {
-  it("replaces one that is killed while it waits, so that no caller gets it", async () => {
+  it("replaces an idle container that is killed, so that no caller gets it", async () => {
     const { pool, label } = dockerPool({ min: 1, max: 2 });
     await pool.start();
     const killed = await containersOf(label);
@@ -48,7 +48,7 @@ describe("a pool of containers", { ...needs("docker"), timeout: 120_000 }, () =>
     expect(output).not.toContain(killed);
   });
 
-  it("says to the caller that its container was killed, and gives the next one another", async () => {
+  it("tells the caller that its container was killed, and gives the next caller another", async () => {
     const { pool, label } = dockerPool({ min: 0, max: 1 });
     const lease = await pool.acquire();
     const run = lease.executor.executeCodeBlocks(sh("echo $$; sleep 600"));

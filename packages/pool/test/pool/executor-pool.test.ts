@@ -14,7 +14,7 @@ async function workspaceOf(executor: CodeExecutor): Promise<string> {
 }
 
 describe("a pool", needs("bash"), () => {
-  it("starts nothing before it is asked, and then keeps executors ready", async () => {
+  it("starts nothing until it is asked, and then keeps executors ready", async () => {
     const create = vi.fn<Create>(localExecutor);
     const pool = localPool({ create, min: 2, max: 4 });
     expect(pool.counts).toEqual(nothing);
@@ -28,7 +28,7 @@ describe("a pool", needs("bash"), () => {
     expect(create).toHaveBeenCalledTimes(3);
   });
 
-  it("gives each caller a new executor, and deletes what the last one had", async () => {
+  it("gives each caller a new executor, and deletes the last one's workspace", async () => {
     const pool = localPool({ max: 1 });
     const first = await pool.acquire();
     const workspace = await workspaceOf(first.executor);
@@ -40,7 +40,7 @@ describe("a pool", needs("bash"), () => {
     expect(await second.executor.files.list()).toEqual([]);
   });
 
-  it("warms executors up before anybody gets them, and again before each further use", async () => {
+  it("warms executors up before their first use and before each further use", async () => {
     const warmUp = vi.fn<NonNullable<ExecutorPoolOptions["warmUp"]>>(async ({ files }) => files.write("warm", "yes"));
     const pool = localPool({ max: 1, maxUses: 2, warmUp });
     const workspaces = new Set<string>();
@@ -54,7 +54,7 @@ describe("a pool", needs("bash"), () => {
     expect(warmUp).toHaveBeenCalledTimes(4);
   });
 
-  it("serves those who wait in their order, and refuses at once one too many", async () => {
+  it("serves waiting callers in order, and rejects one too many at once", async () => {
     const pool = localPool({ max: 1, maxWaiting: 2 });
     const order: number[] = [];
     const lease = await pool.acquire();
@@ -72,14 +72,14 @@ describe("a pool", needs("bash"), () => {
     expect(order).toEqual([1, 2]);
   });
 
-  it("refuses nobody for whom an executor can be started, even if nobody may wait", async () => {
+  it("rejects no caller for whom it can start an executor, even if maxWaiting is 0", async () => {
     const pool = localPool({ max: 2, maxWaiting: 0 });
     const leases = await Promise.all([pool.acquire(), pool.acquire()]);
     await expect(pool.acquire()).rejects.toThrow(QuotaExceededError);
     await Promise.all(leases.map((lease) => lease.release()));
   });
 
-  it("never has more than max, those that end included", async () => {
+  it("never has more than max executors, including those that are stopping", async () => {
     let alive = 0;
     let most = 0;
     const create: Create = (context) => {
@@ -101,7 +101,7 @@ describe("a pool", needs("bash"), () => {
     expect({ alive, most }).toEqual({ alive: 0, most: 3 });
   });
 
-  it("ends executors that are not needed, down to min", async () => {
+  it("stops idle executors down to min", async () => {
     const pool = localPool({ min: 1, max: 3, maxUses: 2, idleTimeoutMs: 150 });
     const leases = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()]);
     await Promise.all(leases.map((lease) => lease.release()));
@@ -111,7 +111,7 @@ describe("a pool", needs("bash"), () => {
 });
 
 describe("a lease", needs("bash"), () => {
-  it("is a code executor with all that it can do", async () => {
+  it("is a complete code executor", async () => {
     const pool = localPool();
     await using lease = await pool.acquire();
     const { executor } = lease;
@@ -131,7 +131,7 @@ describe("a lease", needs("bash"), () => {
     );
   });
 
-  it("ends with its executor's stop(), after which nothing of that is left", async () => {
+  it("ends with its executor's stop(), which deletes the workspace", async () => {
     const pool = localPool({ maxUses: 5 });
     const { executor } = await pool.acquire();
     const workspace = await workspaceOf(executor);
@@ -159,7 +159,7 @@ describe("a lease", needs("bash"), () => {
 });
 
 describe("drain", needs("bash"), () => {
-  it("lets leases continue within the grace period, refuses the others, and leaves nothing", async () => {
+  it("lets leases continue within the grace period, rejects other callers, and leaves nothing", async () => {
     const pool = localPool({ min: 1, max: 2 });
     const lease = await pool.acquire();
     const other = await pool.acquire();
@@ -177,7 +177,7 @@ describe("drain", needs("bash"), () => {
     expect(pool.counts).toEqual(nothing);
   });
 
-  it("kills what is not over by then; a second call shortens the grace", async () => {
+  it("kills what still runs after the grace period, which a second call can shorten", async () => {
     const pool = localPool();
     const { executor } = await pool.acquire();
     const workspace = await workspaceOf(executor);
@@ -191,7 +191,7 @@ describe("drain", needs("bash"), () => {
   });
 });
 
-it("reports to telemetry how many executors there are, and how long callers wait", needs("bash"), async () => {
+it("reports the number of executors and how long callers wait to telemetry", needs("bash"), async () => {
   await using recorder = new TelemetryRecorder();
   const made = later<CodeExecutor>();
   const pool = localPool({ max: 1, name: "tests", create: () => made.promise });

@@ -23,7 +23,7 @@ describe("a lease", needs("bash"), () => {
     await next.release();
   });
 
-  it("is of no use after its release: what runs is killed, and nothing reaches the next caller", async () => {
+  it("is unusable after its release: its runs are killed, and nothing reaches the next caller", async () => {
     const pool = localPool({ max: 1, maxUses: 9 });
     const lease = await pool.acquire();
     const { executor } = lease;
@@ -56,7 +56,7 @@ describe("a lease", needs("bash"), () => {
     expect(await other.executor.files.list()).toEqual([]);
   });
 
-  it("that is released during a restart does not hand its executor on", async () => {
+  it("does not pass its executor on if it is released during a restart", async () => {
     const restarts = later<string>();
     const create = vi.fn<Create>((context) => {
       const executor = localExecutor(context);
@@ -84,7 +84,7 @@ describe("a lease", needs("bash"), () => {
     await (await pool.acquire()).release();
   });
 
-  it("that is forgotten is taken back, and one in use is not", async () => {
+  it("is taken back if it is forgotten, but not while it is in use", async () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const onError = vi.fn<OnError>();
@@ -93,7 +93,7 @@ describe("a lease", needs("bash"), () => {
       const { executor } = await pool.acquire();
       await executor.executeCodeBlocks(sh("true"));
     };
-    // Nothing but the run itself is kept of this one.
+    // Only the run itself keeps this lease alive.
     const use = async () =>
       (await pool.acquire()).executor.executeCodeBlocks(sh("until [ -e go ]; do sleep 0.02; done; pwd"));
     await forget();
@@ -113,7 +113,7 @@ describe("a lease", needs("bash"), () => {
   });
 });
 
-it("a caller that leaves while it waits loses its place, and nothing is lost", needs("bash"), async () => {
+it("a caller that leaves while it waits gives up only its own place", needs("bash"), async () => {
   const pool = localPool({ max: 1 });
   const lease = await pool.acquire();
   const leave = new AbortController();

@@ -12,7 +12,7 @@ type OnError = NonNullable<ExecutorPoolOptions["onError"]>;
 
 const gone = () => new BackendUnavailableError("The daemon is gone", { remedy: "Start it." });
 
-/** A `create` that fails so often, and notes when it was called. */
+/** A `create` that fails this many times, and records when it was called. */
 function failing(failures: number, error: () => Error) {
   const calls: number[] = [];
   const left = { failures };
@@ -26,9 +26,9 @@ function failing(failures: number, error: () => Error) {
 }
 
 describe("create", needs("bash"), () => {
-  it("that never answers is an error of those who wait; what it makes later is disposed of", async () => {
+  it("that never answers rejects waiting callers, and its late executor is stopped", async () => {
     const made = later<CodeExecutor>();
-    // Both have started, so that a slow machine is no reason.
+    // Both are started already, so that a slow machine cannot cause the timeout.
     const [late, well] = [new LocalCommandLineCodeExecutor(), new LocalCommandLineCodeExecutor()];
     await Promise.all([late.start(), well.start()]);
     const create = vi.fn<Create>(() => well).mockImplementationOnce(() => made.promise);
@@ -42,7 +42,7 @@ describe("create", needs("bash"), () => {
     await eventually(() => expect(late.start()).rejects.toThrow(ExecutorStoppedError));
   });
 
-  it("that fails is tried again before anybody hears of it", async () => {
+  it("that fails is retried before callers get an error", async () => {
     const { create, calls } = failing(2, gone);
     const pool = localPool({ create });
     await using lease = await pool.acquire();
@@ -50,7 +50,7 @@ describe("create", needs("bash"), () => {
     expect(calls).toHaveLength(3);
   });
 
-  it("that fails for ever is an error of all who wait, and is called more and more rarely", async () => {
+  it("that keeps failing rejects all waiting callers, and is called less and less often", async () => {
     const { create, calls, left } = failing(Infinity, gone);
     const pool = localPool({ create, min: 2 });
     const failures = await Promise.all([failure(pool.acquire()), failure(pool.acquire()), failure(pool.start())]);
@@ -59,13 +59,13 @@ describe("create", needs("bash"), () => {
     expect(calls).toHaveLength(4 + 1 + 1);
     await expect(pool.acquire()).rejects.toThrow("The daemon is gone");
     expect((calls[6] ?? 0) - (calls[5] ?? 0)).toBeGreaterThan(380);
-    // It recovers by itself.
+    // The pool recovers by itself.
     left.failures = 0;
     await (await pool.acquire()).release();
     expect((calls[7] ?? 0) - (calls[6] ?? 0)).toBeGreaterThan(780);
   });
 
-  it("that makes a mistake is an error at once", async () => {
+  it("that throws a TypeError rejects the caller at once", async () => {
     const { create, calls } = failing(1, () => new TypeError("no such thing"));
     const pool = localPool({ create });
     await expect(pool.acquire()).rejects.toThrow("no such thing");
@@ -73,7 +73,7 @@ describe("create", needs("bash"), () => {
     await (await pool.acquire()).release();
   });
 
-  it("that returns an executor twice, or none at all, is refused", async () => {
+  it("that returns an executor twice, or none at all, is rejected", async () => {
     const executor = new LocalCommandLineCodeExecutor();
     const pool = localPool({ create: () => executor, max: 2 });
     await using lease = await pool.acquire();
@@ -83,7 +83,7 @@ describe("create", needs("bash"), () => {
     await expect(wrong.acquire()).rejects.toThrow("must be a code executor");
   });
 
-  it("is reported once to onError, and not to waiting callers", async () => {
+  it("that fails when no caller waits is reported to onError once", async () => {
     const onError = vi.fn<OnError>();
     const { create, calls } = failing(3, gone);
     const pool = localPool({ create, min: 1, onError });
@@ -99,7 +99,7 @@ describe("create", needs("bash"), () => {
     expect(String(onError.mock.calls[0]?.[0])).toContain("The daemon is gone");
   });
 
-  it("is followed by a warm-up whose failure is the caller's, and leaves nothing", async () => {
+  it("is followed by a warm-up whose failure rejects the caller and stops the executor", async () => {
     const made: LocalCommandLineCodeExecutor[] = [];
     const create: Create = (context) => {
       const executor = localExecutor(context);
@@ -114,7 +114,7 @@ describe("create", needs("bash"), () => {
 });
 
 describe("an executor", needs("bash"), () => {
-  it("whose stop hangs gives its place up after a while, and is reported", async () => {
+  it("whose stop hangs gives up its place after stopTimeoutMs, and is reported", async () => {
     const onError = vi.fn<OnError>();
     const stuck = later<string>();
     const create = vi.fn<Create>(localExecutor).mockImplementationOnce((context) => {
@@ -131,7 +131,7 @@ describe("an executor", needs("bash"), () => {
     await pool.drain();
   });
 
-  it("that is lost while it waits is replaced at once", async () => {
+  it("that is lost while it is idle is replaced at once", async () => {
     const lose: (() => void)[] = [];
     const create: Create = ({ onSessionLost }) => {
       lose.push(() => onSessionLost("The container was removed."));
@@ -145,7 +145,7 @@ describe("an executor", needs("bash"), () => {
     expect(lose).toHaveLength(2);
   });
 
-  it("that is lost again and again as soon as it has started is replaced more and more rarely", async () => {
+  it("that is lost again and again right after its start is replaced less and less often", async () => {
     const calls: number[] = [];
     const create: Create = ({ onSessionLost }) => {
       calls.push(performance.now());
@@ -159,7 +159,7 @@ describe("an executor", needs("bash"), () => {
     expect((calls[3] ?? 0) - (calls[2] ?? 0)).toBeGreaterThan(190);
   });
 
-  it("that does not answer any more is found and replaced", async () => {
+  it("that stops answering is detected and replaced", async () => {
     const breaking: Breaking = { broken: "no" };
     const create = vi
       .fn<Create>(localExecutor)
@@ -171,7 +171,7 @@ describe("an executor", needs("bash"), () => {
     await eventually(() => expect(pool.counts).toEqual({ ...nothing, ready: 1 }));
   });
 
-  it("that broke down in a lease is not used again", async () => {
+  it("that broke down during a lease is not used again", async () => {
     const breaking: Breaking = { broken: "no" };
     const create = vi.fn<Create>((context) => breakable(localExecutor(context), breaking));
     const pool = localPool({ create, max: 1, maxUses: 9 });

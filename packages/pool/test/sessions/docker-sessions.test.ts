@@ -11,14 +11,14 @@ async function docker(...words: readonly string[]): Promise<string> {
 }
 
 describe("sessions in Docker", needs("docker"), () => {
-  it("survive a container that is removed, and say that the state is lost", async () => {
+  it("survive the removal of a container, and report that the state is lost", async () => {
     await using sessions = new ExecutorSessions({
       create: () => new DockerCommandLineCodeExecutor({ image: "fenced-test:python", network: "none" }),
     });
     const id = (await sessions.run("a", sh("echo 1 > /tmp/state; hostname"))).output.trim();
     await docker("rm", "--force", id);
     const run = () => sessions.run("a", sh("ls /tmp/state; hostname"));
-    // The run during which it is noticed may fail; the session goes on after it.
+    // The first run after the removal may fail; the session continues with the next.
     const { output, stateLost } = await run().catch(run);
     expect(output).not.toContain(id);
     expect(stateLost).toBe(true);

@@ -8,7 +8,7 @@ import { localSessions, untilGo } from "../support/local-sessions.ts";
 import { eventually, later, sh } from "../support/runs.ts";
 
 describe("sessions", needs("bash"), () => {
-  it("are one for each key: state stays, and is not shared", async () => {
+  it("keep the state of each key, and do not share it", async () => {
     const sessions = localSessions();
     await sessions.run("ann", sh("echo hers > note"));
     await sessions.run("bob", sh("echo his > note"));
@@ -17,7 +17,7 @@ describe("sessions", needs("bash"), () => {
     expect(sessions.counts).toEqual({ open: 2, starting: 0, ending: 0, running: 0, waiting: 0 });
   });
 
-  it("share one start among runs that come together", async () => {
+  it("start once for concurrent runs of one key", async () => {
     const create = vi.fn<() => CodeExecutor>(() => new LocalCommandLineCodeExecutor());
     const sessions = localSessions({ create, maxRunningPerKey: 4 });
     const runs = [1, 2, 3, 4].map((number) => sessions.run("a", sh(`echo ${number}`)));
@@ -25,7 +25,7 @@ describe("sessions", needs("bash"), () => {
     expect(create).toHaveBeenCalledOnce();
   });
 
-  it("let runs of one key wait their turn, first come, first served, and others go on", async () => {
+  it("queue the runs of one key in order, without blocking other keys", async () => {
     const sessions = localSessions();
     const order: string[] = [];
     const first = sessions.run("a", untilGo).then(() => order.push("first"));
@@ -38,7 +38,7 @@ describe("sessions", needs("bash"), () => {
     expect(order).toEqual(["other", "first", "second", "third"]);
   });
 
-  it("stream, and a consumer that leaves while it waits gives its place up", async () => {
+  it("can be streamed, and a waiting consumer that leaves gives up its place", async () => {
     const sessions = localSessions({ maxWaiting: 1 });
     const first = sessions.runStream("a", untilGo);
     expect((await first.next()).value).toMatchObject({ type: "block-start" });
@@ -54,7 +54,7 @@ describe("sessions", needs("bash"), () => {
 });
 
 describe("quotas", needs("bash"), () => {
-  it("refuse at once a session too many, and let it in when there is room", async () => {
+  it("reject one session too many at once, and accept it when there is room", async () => {
     const sessions = localSessions({ maxSessions: 1 });
     await sessions.run("a", sh("true"));
     await expect(sessions.run("b", sh("true"))).rejects.toThrow(QuotaExceededError);
@@ -64,7 +64,7 @@ describe("quotas", needs("bash"), () => {
     expect((await sessions.run("b", sh("echo in"))).output).toBe("in\n");
   });
 
-  it("refuse at once a run too many, and files are no runs", async () => {
+  it("reject one run too many at once, but do not count access to files", async () => {
     const sessions = localSessions({ maxWaiting: 1 });
     const runs = [sessions.run("a", untilGo), sessions.run("a", sh("true"))];
     await eventually(() => expect(sessions.counts).toMatchObject({ running: 1, waiting: 1 }));
@@ -74,7 +74,7 @@ describe("quotas", needs("bash"), () => {
     await Promise.all(runs);
   });
 
-  it("count a session that starts", async () => {
+  it("count a session that is still starting", async () => {
     const made = later<CodeExecutor>();
     const sessions = localSessions({ maxSessions: 1, create: () => made.promise });
     const run = sessions.run("a", sh("echo up"));
@@ -85,7 +85,7 @@ describe("quotas", needs("bash"), () => {
   });
 });
 
-it("reports to telemetry how many sessions are open, starting and running", needs("bash"), async () => {
+it("reports the numbers of open, starting and running sessions to telemetry", needs("bash"), async () => {
   await using recorder = new TelemetryRecorder();
   const sessions = localSessions();
   const run = sessions.run("a", untilGo);

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { localSessions } from "../support/local-sessions.ts";
 import { sh } from "../support/runs.ts";
 
-it("a key's session is an executor, and the same session", needs("bash"), async () => {
+it("the executor of a key is a complete executor that shares the key's session", needs("bash"), async () => {
   const sessions = localSessions();
   const executor = sessions.executor("ann");
   expect(sessions.counts.open).toBe(0);

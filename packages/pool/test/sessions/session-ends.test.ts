@@ -8,7 +8,7 @@ import { forever, localSessions, untilGo, workspaceOf } from "../support/local-s
 import { eventually, failure, later, sh } from "../support/runs.ts";
 
 describe("the end of a session", needs("bash"), () => {
-  it("deletes all of it, kills what runs, and says so to the run", async () => {
+  it("deletes its workspace, kills its run, and rejects the run with the reason", async () => {
     const sessions = localSessions();
     const workspace = await workspaceOf(sessions, "a");
     const run = sessions.run("a", forever);
@@ -21,7 +21,7 @@ describe("the end of a session", needs("bash"), () => {
     await sessions.end("a");
   });
 
-  it("works during its start, too, and leaves nothing", async () => {
+  it("also works during its start, and leaves nothing behind", async () => {
     const made = later<CodeExecutor>();
     const sessions = localSessions({ create: () => made.promise });
     const run = sessions.run("a", sh("true"));
@@ -33,11 +33,11 @@ describe("the end of a session", needs("bash"), () => {
     made.give(executor);
     await ended;
     expect(sessions.counts.starting).toBe(0);
-    // It was disposed of for good.
+    // The executor was disposed of for good.
     await expect(executor.start()).rejects.toThrow(ExecutorStoppedError);
   });
 
-  it("is final for files that were there before: an upload that comes late begins no new session", async () => {
+  it("is final for its files: a late upload does not start a new session", async () => {
     const create = vi.fn<() => CodeExecutor>(() => new LocalCommandLineCodeExecutor());
     const sessions = localSessions({ create });
     const files = sessions.files("a");
@@ -52,7 +52,7 @@ describe("the end of a session", needs("bash"), () => {
     expect(await sessions.files("a").list()).toEqual([]);
   });
 
-  it("comes when it is idle, not while it is used, and the next result says that the state is lost", async () => {
+  it("comes when it is idle, not while it is used, and the next result reports that the state is lost", async () => {
     const onSessionLost = vi.fn<(key: string, reason: string) => void>();
     const sessions = localSessions({ idleTimeoutMs: 300, onSessionLost });
     const workspace = await workspaceOf(sessions, "a");
@@ -68,14 +68,11 @@ describe("the end of a session", needs("bash"), () => {
   });
 });
 
-describe("a session that is idle", needs("bash"), () => {
+describe("an idle session", needs("bash"), () => {
   it.each([
-    [
-      "an upload that failed",
-      (files: WorkspaceFiles) => files.writeStream("../outside").getWriter().write(Buffer.from("a")),
-    ],
-    ["a download that failed", (files: WorkspaceFiles) => new Response(files.readStream("missing")).text()],
-  ])("ends also after %s", async (_, use) => {
+    ["a failed upload", (files: WorkspaceFiles) => files.writeStream("../outside").getWriter().write(Buffer.from("a"))],
+    ["a failed download", (files: WorkspaceFiles) => new Response(files.readStream("missing")).text()],
+  ])("also ends after %s", async (_, use) => {
     const sessions = localSessions({ idleTimeoutMs: 100 });
     await expect(use(sessions.files("a"))).rejects.toSatisfy(FencedError.isInstance);
     await eventually(() => expect(sessions.counts).toMatchObject({ open: 0, starting: 0, ending: 0 }));
@@ -92,7 +89,7 @@ describe("onSessionLost", needs("bash"), () => {
   it.each([
     ["throws", throwing],
     ["rejects", rejecting],
-  ])("that %s neither keeps the session nor ends the program, and is reported", async (_, onSessionLost) => {
+  ])("that %s is reported, and neither keeps the session nor ends the program", async (_, onSessionLost) => {
     const onError = vi.fn<(error: unknown) => void>();
     const sessions = localSessions({ idleTimeoutMs: 100, onSessionLost, onError });
     await sessions.run("a", sh("true"));
@@ -102,7 +99,7 @@ describe("onSessionLost", needs("bash"), () => {
 });
 
 describe("an executor that breaks down", needs("bash"), () => {
-  it("is replaced if it is dead, and said", async () => {
+  it("is replaced if it is dead, and reported as lost", async () => {
     const breaking: Breaking = { broken: "no" };
     const made: CodeExecutor[] = [];
     const onSessionLost = vi.fn<(key: string, reason: string) => void>();
@@ -122,7 +119,7 @@ describe("an executor that breaks down", needs("bash"), () => {
     expect(onSessionLost).toHaveBeenCalledExactlyOnceWith("a", "The executor broke down.");
   });
 
-  it("keeps its state if it is well again", async () => {
+  it("keeps its state if it recovers", async () => {
     const breaking: Breaking = { broken: "no" };
     const sessions = localSessions({ create: () => breakable(new LocalCommandLineCodeExecutor(), breaking) });
     await sessions.run("a", sh("echo kept > note"));
@@ -131,7 +128,7 @@ describe("an executor that breaks down", needs("bash"), () => {
     expect(await sessions.run("a", sh("cat note"))).toMatchObject({ output: "kept\n", stateLost: false });
   });
 
-  it("that does not start is an error of those who waited, and leaves the place free", async () => {
+  it("rejects the waiting runs if it does not start, and frees its place", async () => {
     const create = vi.fn<() => CodeExecutor>(() => new LocalCommandLineCodeExecutor());
     create.mockImplementationOnce(() => {
       throw new TypeError("no image");
@@ -142,7 +139,7 @@ describe("an executor that breaks down", needs("bash"), () => {
     expect((await sessions.run("b", sh("echo in"))).output).toBe("in\n");
   });
 
-  it("that starts too slowly is stopped when it comes", async () => {
+  it("is stopped if it starts too late", async () => {
     const executor = new LocalCommandLineCodeExecutor();
     const start = executor.start({});
     const made = later<CodeExecutor>();
@@ -156,7 +153,7 @@ describe("an executor that breaks down", needs("bash"), () => {
 });
 
 describe("drain", needs("bash"), () => {
-  it("lets runs end within the grace period, refuses the others, and leaves nothing", async () => {
+  it("lets runs end within the grace period, rejects others, and leaves nothing", async () => {
     const sessions = localSessions();
     const workspace = await workspaceOf(sessions, "a");
     const running = sessions.run("a", untilGo);
@@ -176,7 +173,7 @@ describe("drain", needs("bash"), () => {
     expect(sessions.counts.open).toBe(0);
   });
 
-  it("kills what is not over by then; a second call shortens the grace", async () => {
+  it("kills what still runs after the grace period, which a second call can shorten", async () => {
     const sessions = localSessions();
     const workspace = await workspaceOf(sessions, "a");
     const running = failure(sessions.run("a", forever));

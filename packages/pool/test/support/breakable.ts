@@ -2,11 +2,11 @@ import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
 
 /** A switch that breaks an executor's backend. */
 export interface Breaking {
-  /** `once`: the next run fails, and then all is well; `for good`: nothing works any more. */
+  /** `once`: the next run fails, later ones work; `for good`: nothing works any more. */
   broken: "no" | "once" | "for good";
 }
 
-/** The same executor, whose backend can break down. */
+/** The same executor, with a backend that can break down. */
 export function breakable(executor: CodeExecutor, breaking: Breaking): CodeExecutor {
   const gone = async (): Promise<never> => {
     if (breaking.broken === "once") breaking.broken = "no";

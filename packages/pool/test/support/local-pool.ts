@@ -12,5 +12,5 @@ export function localPool(options: Partial<ExecutorPoolOptions> = {}): ExecutorP
   return pool;
 }
 
-/** Nothing is left of a pool. */
+/** The counts of a pool of which nothing is left. */
 export const nothing = { ready: 0, starting: 0, leased: 0, ending: 0, waiting: 0 };

@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { ExecutorSessions, type ExecutorSessionsOptions } from "../../src/index.ts";
 import { sh } from "./runs.ts";
 
-/** Runs until the file `go` is there. */
+/** Runs until the file `go` exists. */
 export const untilGo = sh("echo ready; until [ -e go ]; do sleep 0.02; done");
 export const forever = sh("echo $$; sleep 600");
 

@@ -3,7 +3,7 @@ import { vi } from "vitest";
 
 export const sh = (code: string): CodeBlock[] => [{ language: "sh", code }];
 
-/** Waits until what `check` expects is so. */
+/** Waits until `check` passes. */
 export const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 });
 
 /** What a promise is rejected with. */
@@ -13,7 +13,7 @@ export const failure = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-/** Something that comes when the test says so. */
+/** A promise that the test resolves. */
 export function later<T>(): { readonly promise: Promise<T>; readonly give: (value: T) => void } {
   let give: (value: T) => void = () => {};
   const promise = new Promise<T>((resolve) => {

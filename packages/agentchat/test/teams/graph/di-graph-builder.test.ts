@@ -16,7 +16,7 @@ async function said(made: DiGraphBuilder, task: string): Promise<string[]> {
 }
 
 describe("DiGraphBuilder", () => {
-  it("makes plain data", () => {
+  it("builds plain data", () => {
     const made = builder()
       .addEdge(a, "B", { activationGroup: "g", activationCondition: "any" })
       .addConditionalEdges("B", { loop: a, exit: c })
@@ -39,7 +39,7 @@ describe("DiGraphBuilder", () => {
     });
   });
 
-  it("makes what runs", async () => {
+  it("builds graphs that run", async () => {
     expect(await said(builder().addEdge(a, b).addEdge(b, c), "go")).toEqual(["user", "A", "B", "C"]);
     expect(await said(builder().addEdge(a, b).addEdge(a, c), "go")).toEqual(["user", "A", "B", "C"]);
     const branches = builder().addConditionalEdges(a, { yes: b, no: c });
@@ -50,20 +50,20 @@ describe("DiGraphBuilder", () => {
     expect(await said(functions, "odd")).toEqual(["user", "A", "C"]);
   });
 
-  it("takes a node's activation for the edges that name none", async () => {
+  it("applies a node's activation to edges without one of their own", async () => {
     const made = new DiGraphBuilder().addNode(a).addNode(b).addNode(c, { activation: "any" });
     made.addConditionalEdges(a, { yes: c, no: b }).addEdge(b, c);
     expect(await said(made, "yes")).toEqual(["user", "A", "C"]);
   });
 
-  it("does not change what it has built", () => {
+  it("does not change a graph that is already built", () => {
     const made = builder().addEdge(a, b);
     const graph = made.build();
     made.addEdge(b, c);
     expect(graph.nodes["B"]?.edges).toEqual([]);
   });
 
-  it("says what is wrong", () => {
+  it("rejects invalid nodes, edges and entry points", () => {
     expect(() => builder().addNode(new Echo("A"))).toThrow('already has a node "A"');
     expect(() => builder().addEdge(a, "X")).toThrow('no node "X"');
     expect(() => builder().setEntryPoint("X")).toThrow(InvalidInputError);

@@ -10,7 +10,7 @@ import {
 } from "../../../src/index.ts";
 import { flow, graphOf, said } from "../../support/graphs.ts";
 
-/** Speaks once it is released. */
+/** An agent that answers once it is released. */
 class Slow extends BaseChatAgent {
   running = false;
   release: () => void = () => {};
@@ -57,7 +57,7 @@ describe("GraphFlow's parallel agents", () => {
     return { team: flow(graphOf({ A: ["B", "C"], B: ["D"], C: ["D"], D: [] }), {}, [b, c]), b, c, started };
   }
 
-  it("work at the same time", async () => {
+  it("run at the same time", async () => {
     const { team, b, c, started } = pair();
     const run = said(team, "go");
     await started;
@@ -67,7 +67,7 @@ describe("GraphFlow's parallel agents", () => {
     expect(await run).toBe("A C B D");
   });
 
-  it("are ended if one of them fails, and those without an answer repeat their turn", async () => {
+  it("are stopped if one of them fails, and repeat their turns in the next run", async () => {
     const { team, b, c, started } = pair();
     b.fail = new Error("broken");
     const run = team.run({ task: "go" });
@@ -87,7 +87,7 @@ describe("GraphFlow's parallel agents", () => {
     expect(await again).toBe("B C D");
   });
 
-  it("keep what one of them has said if the other fails", async () => {
+  it("keep the answer of one agent if the other fails", async () => {
     const { team, b, c, started } = pair();
     c.fail = new Error("broken");
     const items = team.runStream({ task: "go" });
@@ -108,7 +108,7 @@ describe("GraphFlow's parallel agents", () => {
     expect(await again).toBe("C D");
   });
 
-  it("are all ended by an abort", async () => {
+  it("are all stopped by an abort", async () => {
     const { team, b, c, started } = pair();
     const controller = new AbortController();
     const run = team.run({ task: "go", signal: controller.signal });

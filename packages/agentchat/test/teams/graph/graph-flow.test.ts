@@ -21,13 +21,13 @@ function decider(name: string, answers: readonly string[] | ScriptedModel): Assi
 describe("GraphFlow", () => {
   it.each<[string, DiGraph, string]>([
     ["one after another", graphOf({ A: ["B"], B: ["C"], C: [] }), "A B C"],
-    ["side by side where a way forks", graphOf({ A: ["B", "C"], B: [], C: [] }), "A B C"],
-    ["once all have spoken where ways join", graphOf({ A: ["C"], B: ["C"], C: [] }), "A B C"],
-    ["once any has spoken where the node says so", graphOf({ A: ["C"], B: ["C"], C: [] }, {}, ["C"]), "A B C"],
-    ["from several beginnings", graphOf({ A: [], B: [] }), "A B"],
-    ["in parts that have nothing to do with each other", graphOf({ A: ["B"], B: [], C: ["D"], D: [] }), "A C B D"],
+    ["in parallel after a fork", graphOf({ A: ["B", "C"], B: [], C: [] }), "A B C"],
+    ["after all their predecessors by default", graphOf({ A: ["C"], B: ["C"], C: [] }), "A B C"],
+    ["after any of their predecessors with activation any", graphOf({ A: ["C"], B: ["C"], C: [] }, {}, ["C"]), "A B C"],
+    ["from several start nodes", graphOf({ A: [], B: [] }), "A B"],
+    ["in disconnected parts of the graph", graphOf({ A: ["B"], B: [], C: ["D"], D: [] }), "A C B D"],
     [
-      "once where any of several ways arrive together",
+      "only once if several predecessors finish together",
       graphOf({ A: ["B", "C"], B: ["D"], C: ["D"], D: ["E"], E: [] }, {}, ["D", "E"]),
       "A B C D E",
     ],
@@ -42,7 +42,7 @@ describe("GraphFlow", () => {
   it.each<[string, DiGraphEdge["condition"][]]>([
     ["texts", ["apple", "banana", "cherry"]],
     ["functions", ["apple", "banana", "cherry"].map((word) => (message) => messageToText(message).includes(word))],
-  ])("takes the edges whose %s are met", async (_, [apple, banana, cherry]) => {
+  ])("follows the edges whose conditions are met: %s", async (_, [apple, banana, cherry]) => {
     const edges = [
       { target: "B", condition: apple },
       { target: "C", condition: banana },
@@ -56,7 +56,7 @@ describe("GraphFlow", () => {
     expect(await said(team, "nothing of it")).toBe("A");
   });
 
-  it("goes back until a condition lets it out", async () => {
+  it("loops until an exit condition is met", async () => {
     const edges = [
       { target: "C", condition: "exit" },
       { target: "A", condition: "loop" },
@@ -74,7 +74,7 @@ describe("GraphFlow", () => {
     expect(await said(flow(graph, {}, [decider("B", ["loop", "loop", "exit"])]), "go")).toBe("A B B B C");
   });
 
-  it("keeps two loops through one agent apart by their activation groups", async () => {
+  it("separates two loops through one agent by their activation groups", async () => {
     const model = new ScriptedModel(["to_x", "to_o", "to_y", "to_o", "exit"]);
     const back = (group: string): DiGraphEdge => ({ target: "O", condition: "to_o", activationGroup: group });
     const ways = ["X", "Y", "E"].map((target) => ({
@@ -95,7 +95,7 @@ describe("GraphFlow", () => {
     expect(heard).toEqual(["user", "A", "B"]);
   });
 
-  it("goes on where a condition stopped it, also from a saved state", async () => {
+  it("resumes from a saved state where a condition stopped it", async () => {
     const graph = graphOf({ A: ["B", "C"], B: ["D"], C: ["D"], D: [] });
     const first = flow(graph, { terminationCondition: new SourceMatchTermination("A") });
     const { messages, stopReason } = await first.run({ task: "go" });
@@ -108,14 +108,14 @@ describe("GraphFlow", () => {
     expect(await said(second, "again")).toBe("A");
   });
 
-  it("begins anew with the next task once it has come to its end", async () => {
+  it("starts over with the next task after it has reached its end", async () => {
     const agents = ["A", "B", "C"].map((name) => new Echo(name));
     const team = flow(graphOf({ A: ["B"], B: ["C"], C: [] }), {}, agents);
     expect([await said(team, "one"), await said(team, "two")]).toEqual(["A B C", "A B C"]);
     expect(agents.map(({ turns }) => turns)).toEqual([2, 2, 2]);
   });
 
-  it("refuses the state of another graph", async () => {
+  it("rejects the state of another graph", async () => {
     const state = await flow(graphOf({ A: [], B: [] })).saveState();
     const other = flow(graphOf({ A: ["B"], B: [] }));
     await expect(other.loadState({ ...state, manager: { ready: ["X"], running: [], taken: [] } })).rejects.toThrow(
@@ -131,24 +131,28 @@ describe("GraphFlow's graph", () => {
 
   it.each<[string, DiGraph, string]>([
     ["nodes", graphOf({}), "The graph has no nodes"],
-    ["a start", graphOf({ A: ["B"], B: ["A"] }), "no start node"],
-    ["an end", graphOf({ A: ["B"], B: ["C"], C: ["B"] }), "no leaf node"],
+    ["a start node", graphOf({ A: ["B"], B: ["A"] }), "no start node"],
+    ["a leaf node", graphOf({ A: ["B"], B: ["C"], C: ["B"] }), "no leaf node"],
     ["known targets", graphOf({ A: ["X"] }), 'no node "X"'],
-    ["a known start", graphOf({ A: [] }, { defaultStartNode: "X" }), 'no node "X"'],
+    ["a known start node", graphOf({ A: [] }, { defaultStartNode: "X" }), 'no node "X"'],
     [
       "conditions on all edges of a node or on none",
       graphOf({ A: [conditional("B"), "C"], B: [], C: [] }),
       "both conditional and unconditional",
     ],
-    ["one activation a group", graphOf({ A: ["B", "C"], B: [all], C: [any], D: [] }), '"all" from "B", "any" from "C"'],
-    ["a way out of each cycle", graphOf({ A: ["B"], B: ["C"], C: ["A"], D: ["E"], E: [] }), "A -> B -> C -> A"],
-    ["nodes that carry their names", { nodes: { A: { name: "B", edges: [] } } }, 'The node "A" is named "B"'],
+    [
+      "one activation condition per group",
+      graphOf({ A: ["B", "C"], B: [all], C: [any], D: [] }),
+      '"all" from "B", "any" from "C"',
+    ],
+    ["an exit from each cycle", graphOf({ A: ["B"], B: ["C"], C: ["A"], D: ["E"], E: [] }), "A -> B -> C -> A"],
+    ["nodes named like their keys", { nodes: { A: { name: "B", edges: [] } } }, 'The node "A" is named "B"'],
   ])("needs %s", (_, graph, message) => {
     const participants = ["A", "B", "C", "D", "E"].map((name) => new Echo(name));
     expect(() => new GraphFlow({ participants, graph, maxTurns: 1 })).toThrow(message);
   });
 
-  it("needs an end of its own where it has cycles", () => {
+  it("needs a termination condition or maxTurns if it has cycles", () => {
     const graph = graphOf(
       { A: ["B"], B: [conditional("A"), { target: "C", condition: "y" }], C: [] },
       { defaultStartNode: "A" },
@@ -157,7 +161,7 @@ describe("GraphFlow's graph", () => {
     expect(() => flow(graph, { terminationCondition: undefined, maxTurns: 3 })).not.toThrow();
   });
 
-  it("has a node for each participant, and a participant for each node", () => {
+  it("needs a node for each participant, and a participant for each node", () => {
     const graph = graphOf({ A: ["B"], B: [] });
     const make = (...names: string[]) => new GraphFlow({ participants: names.map((name) => new Echo(name)), graph });
     expect(() => make("A")).toThrow('No participant is named "B"');

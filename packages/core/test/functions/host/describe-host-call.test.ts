@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { describeHostCall, describeHostInput } from "../../../src/index.ts";
 
-test("a call is described with nothing hidden on a screen, and what is left out is said", () => {
+test("describes a call with invisible characters escaped, and counts omitted characters", () => {
   expect(describeHostCall({ name: "remove", input: { id: 1 } })).toBe('remove({"id":1})');
   expect(describeHostCall({ name: "pay", input: "\u202e\u001b[2Jto me" })).toBe('pay("\\u202e\\u001b[2Jto me")');
   const input = { cmd: "ls \u009b;reboot;\u009c\u200b\u{e0041}" };

@@ -19,7 +19,7 @@ describe("a host function", () => {
     expect(weather.outputSchema).toMatchObject({ properties: { celsius: { type: "number" } } });
   });
 
-  test("checks arguments, fills defaults in, and keeps to its output", async () => {
+  test("checks arguments, fills in defaults, and strips fields outside its output schema", async () => {
     const checked = await weather.checkInput({ city: "Oslo" });
     expect(checked).toEqual({ value: { city: "Oslo", days: 1 } });
     await expect(weather.execute("value" in checked ? checked.value : undefined, context)).resolves.toEqual({
@@ -27,12 +27,12 @@ describe("a host function", () => {
     });
   });
 
-  test("names each field that is wrong", async () => {
+  test("names each invalid field", async () => {
     const checked = await weather.checkInput({ city: 7, days: "two" });
     expect(checked).toEqual({ problem: expect.stringMatching(/"city": .*; "days": /) });
   });
 
-  test("that returns what its output does not allow throws", async () => {
+  test("throws if it returns a value that its output schema does not allow", async () => {
     const wrong = hostFunction({
       name: "wrong",
       description: "",
@@ -45,7 +45,7 @@ describe("a host function", () => {
     );
   });
 
-  test("takes a schema of any library of Standard Schema", async () => {
+  test("accepts a schema of any Standard Schema library", async () => {
     const input = {
       "~standard": {
         version: 1 as const,
@@ -62,7 +62,7 @@ describe("a host function", () => {
     expect(await own.checkInput({})).toEqual({ problem: '"n": is missing' });
   });
 
-  test("takes a JSON schema with definitions of both drafts", async () => {
+  test("accepts a JSON schema with $defs or definitions", async () => {
     for (const key of ["$defs", "definitions"]) {
       const input = {
         type: "object",
@@ -76,7 +76,7 @@ describe("a host function", () => {
   });
 
   test.each(["get-weather", "class", "1st", "", "await", "__init__", "HostFunctionError"])(
-    "cannot be called %j",
+    "cannot be named %j",
     (name) => {
       const make = () => hostFunction({ name, description: "", input: { type: "object" }, execute: () => 1 });
       expect(make).toThrow(InvalidInputError);
@@ -84,14 +84,14 @@ describe("a host function", () => {
     },
   );
 
-  test("accepts only an object whose keywords can all be checked", () => {
+  test("accepts only a schema of an object whose keywords can all be checked", () => {
     const make = (input: object) => () =>
       hostFunction({ name: "made", description: "", input: { ...input }, execute: () => 1 });
     expect(make({ type: "string" })).toThrow(/the input schema of made has the type "string"/);
     expect(make({ type: "object", if: {}, else: {} })).toThrow(/The JSON schema of made's arguments cannot be checked/);
   });
 
-  test("knows no other options", () => {
+  test("rejects unknown options", () => {
     const definition = { name: "a", description: "", input: { type: "object" }, execute: () => 1, timeout: 5 };
     expect(() => hostFunction(definition)).toThrow(/unknown option "timeout"/);
   });

@@ -4,7 +4,7 @@ import { type HostCallContext, hostFunctionsFrom, InvalidInputError, toFunctionN
 
 const context: HostCallContext = { callId: "call-1", signal: new AbortController().signal };
 
-test("tools become functions, with identifiers for names", async () => {
+test("tools become functions whose names are identifiers", async () => {
   const seen: unknown[] = [];
   const [made] = hostFunctionsFrom({
     "get-weather": {
@@ -22,7 +22,7 @@ test("tools become functions, with identifiers for names", async () => {
   expect(seen).toEqual([{ toolCallId: "call-1", messages: [], abortSignal: context.signal }]);
 });
 
-test("schemas may be what the SDK's jsonSchema() makes, with a validator or without, or come late", async () => {
+test("schemas may come from the SDK's jsonSchema(), with or without a validator, or from a function", async () => {
   const json = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
   const validate = (value: unknown) =>
     value === "good" ? { success: true, value: "better" } : { success: false, error: new Error("not good") };
@@ -39,7 +39,7 @@ test("schemas may be what the SDK's jsonSchema() makes, with a validator or with
   expect(await validated?.checkInput("bad")).toEqual({ problem: "not good" });
 });
 
-test("a JSON schema with conditions is left to the tool", async () => {
+test("a JSON schema with conditions is not checked beyond its type", async () => {
   const jsonSchema: object = JSON.parse(
     '{ "type": "object", "if": { "required": ["a"] }, "then": { "required": ["b"] } }',
   );
@@ -50,7 +50,7 @@ test("a JSON schema with conditions is left to the tool", async () => {
   expect(await made?.checkInput("text")).toEqual({ problem: expect.any(String) });
 });
 
-test("of results that stream the last one counts, and of MCP's what a program can use", async () => {
+test("a streamed result becomes its last value, and an MCP result its content", async () => {
   const content = [{ type: "text", text: "4 degrees" }];
   const tools = hostFunctionsFrom({
     streamed: {
@@ -72,7 +72,7 @@ test("of results that stream the last one counts, and of MCP's what a program ca
   await expect(failed).rejects.toThrow("no such city");
 });
 
-test("tools that need approval say so, by their arguments too, and know the call that the code belongs to", async () => {
+test("needsApproval may depend on the arguments, and gets the options of the call that the code belongs to", async () => {
   const seen: unknown[] = [];
   const execute = (_: unknown, options: unknown) => seen.push(options);
   const needsApproval = (input: unknown, options: unknown) => {
@@ -86,7 +86,7 @@ test("tools that need approval say so, by their arguments too, and know the call
     { approve, callOptions },
   );
   expect([always?.needsApproval, always?.approve, byInput?.approve]).toEqual([true, approve, approve]);
-  if (typeof byInput?.needsApproval !== "function") throw new TypeError("It says the same of all calls.");
+  if (typeof byInput?.needsApproval !== "function") throw new TypeError("needsApproval is not a function.");
   expect(await byInput.needsApproval("harmless", context)).toBe(false);
   expect(await byInput.needsApproval("dangerous", context)).toBe(true);
   await byInput.execute({}, context);
@@ -94,7 +94,7 @@ test("tools that need approval say so, by their arguments too, and know the call
   expect(seen).toEqual(["harmless", options, "dangerous", options, { ...options, abortSignal: context.signal }]);
 });
 
-test("names become what both languages can import", () => {
+test("names become identifiers that both languages can import", () => {
   const names = ["get-weather", "1st", "__init__", "class", "HostFunctionError", "", "read.file", "ﬁnd", "then"];
   expect(names.map(toFunctionName)).toEqual([
     "get_weather",
@@ -109,14 +109,14 @@ test("names become what both languages can import", () => {
   ]);
 });
 
-test("what cannot run here, or would have another's name, is an error that names it", () => {
+test("tools without execute, with clashing names or with a promised schema are rejected", () => {
   const execute = () => 1;
   expect(() => hostFunctionsFrom({ client_side: {} })).toThrow(/client_side has no `execute`/);
   expect(() => hostFunctionsFrom({ "a-b": { execute }, a_b: { execute } })).toThrow(/a-b and a_b would both be/);
   expect(() => hostFunctionsFrom({ late: { execute, inputSchema: Promise.resolve({}) } })).toThrow(InvalidInputError);
 });
 
-test("a schema that is nested too deeply does not hide the other tools", async () => {
+test("a schema that is nested too deeply is omitted, and lone surrogates are replaced", async () => {
   let schema: object = { type: "string" };
   for (let depth = 0; depth < 5000; depth += 1) schema = { type: "array", items: schema };
   const inputSchema = { type: "object", properties: { a: schema } };

@@ -2,7 +2,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { FunctionWithRequirements, InvalidInputError, type JavaScriptFunction } from "../../../src/index.ts";
 
-/** A function whose text is exactly what is written here: what compiles the tests does not touch it. */
+/** A function with exactly this source text: the compiler of the tests does not touch it. */
 function evaluated(expression: string): JavaScriptFunction {
   return runInNewContext(expression) as JavaScriptFunction;
 }
@@ -61,28 +61,28 @@ describe("the source is a definition that a module can export", () => {
     expect(made.language).toBe("javascript");
   });
 
-  test("a function of this very file", () => {
+  test("a function of this file becomes a definition that runs", () => {
     const add = (first: number, second = 1): number => first + second;
     const made = parse(add);
     expect(made.name).toBe("add");
     expect(runInNewContext(`${made.source}\nadd(2)`)).toBe(3);
   });
 
-  test("lines move to the left margin, but not the text of the program", () => {
+  test("lines are dedented, but not the text of template literals", () => {
     const source = "function f() {\r\n      // deep\r\n      return `\r\n        kept\r\n  ${[\r\n    1]}`;\r\n    }";
     expect(parse(evaluated(`(${source})`)).source).toBe(
       "function f() {\n  // deep\n  return `\n        kept\n  ${[\n    1]}`;\n}",
     );
   });
 
-  test("also where lezer cannot read the parameters as a whole", () => {
+  test("lines are dedented even if lezer cannot parse the parameters as a whole", () => {
     const source = "async ({ a } = {}, [b] = `\n        kept`) => {\n      return `\n        kept`;\n    }";
     expect(parse(assigned(source)).source).toBe(
       "const f = async ({ a } = {}, [b] = `\n        kept`) => {\n  return `\n        kept`;\n};",
     );
   });
 
-  test("what esbuild adds to keep names is taken out", () => {
+  test("calls that esbuild adds to keep names are removed", () => {
     const source = `function f() {
   const g = /* @__PURE__ */ __name(() => __name((a) => a, "h"), "g");
   function i() {}
@@ -139,7 +139,7 @@ describe("the docstring is the comment at the start of the body", () => {
     expect(parse(evaluated(expression)).docstring).toBe(docstring);
   });
 
-  test("or at the start of what an arrow returns", () => {
+  test("or at the start of an arrow function's result", () => {
     expect(parse(assigned("(a) => /* Adds. */ a")).docstring).toBe("Adds.");
     expect(parse(assigned("(a) => // Adds.\n a")).docstring).toBe("Adds.");
     expect(parse(assigned("(a) => { /** Adds. */ }")).docstring).toBe("Adds.");
@@ -147,7 +147,7 @@ describe("the docstring is the comment at the start of the body", () => {
   });
 });
 
-describe("functions that are not self-contained are refused", () => {
+describe("functions that are not self-contained are rejected", () => {
   test.each<[string, JavaScriptFunction, string]>([
     ["a built-in function", Math.max, "has no source text"],
     ["a bound function", evaluated("(function f() {}).bind(1)"), "has no source text"],
@@ -158,14 +158,14 @@ describe("functions that are not self-contained are refused", () => {
     ["a getter", evaluated("Object.getOwnPropertyDescriptor({ get f() { return 1; } }, 'f').get"), '"get f"'],
     ["a private method", evaluated("new (class { #f() {} g() { return this.#f; } })().g()"), '"#f"'],
     ["a reserved name", evaluated("({ delete() {} }).delete"), '"delete"'],
-    ["a name that is no identifier", evaluated("({ 'a-b'() {} })['a-b']"), '"a-b"'],
+    ["a name that is not an identifier", evaluated("({ 'a-b'() {} })['a-b']"), '"a-b"'],
     [
       "a symbol as name",
       evaluated("({ [Symbol('f')]() {} })[Object.getOwnPropertySymbols({})[0]] ?? (() => 1)"),
       "no name",
     ],
     ["a method that uses super", evaluated("({ f() { return super.f; } }).f"), "super"],
-    ["a sloppy function", evaluated("(function f() { return 010; })"), "strict mode"],
+    ["a function that strict mode rejects", evaluated("(function f() { return 010; })"), "strict mode"],
   ])("%s", (_what, callable, reason) => {
     expect(refusal(callable)).toContain(reason);
   });
@@ -184,11 +184,11 @@ describe("the source from JSON", () => {
     ["const f = function g() {};"],
     ["const f = async ({ a, b: [c] = [] } = {}, [d] = [1]) => ({ a });"],
     ["const f = async => async;"],
-  ])("%j comes back as it is", (source) => {
+  ])("%j is kept as it is", (source) => {
     expect(parseSource(source)).toMatchObject({ name: "f", source });
   });
 
-  test("may lack the semicolon and have blank lines around it", () => {
+  test("may lack a semicolon and have blank lines around it", () => {
     expect(parseSource("\nconst f = (a) => a\n").source).toBe("const f = (a) => a;");
   });
 
@@ -221,7 +221,7 @@ describe("the source from JSON", () => {
     ["function f() { await 1; }"],
     ["(function f() {})"],
     ["def f(): pass"],
-  ])("%j is refused", (source) => {
+  ])("%j is rejected", (source) => {
     expect(() => parseSource(source)).toThrow(InvalidInputError);
   });
 });

@@ -18,7 +18,7 @@ describe("hostile source", () => {
     ["f-strings in fields, closed", `def f(): return ${"f'{".repeat(2000)}1${"}'".repeat(2000)}`],
     ["fields in specifications", `def f(a): return f'${"{a:".repeat(2000)}${"}".repeat(2000)}'`],
     ["brackets", `def f(): return ${"(".repeat(5000)}${")".repeat(5000)}`],
-  ])("is refused in words: %s", (_what, source) => {
+  ])("is rejected with a message: %s", (_what, source) => {
     expect(refusal(source)).toContain("This is not the source of a Python function");
   });
 });
@@ -95,7 +95,7 @@ describe("the docstring", () => {
     expect(of(body)).toBe(docstring);
   });
 
-  test("on the line of the def", () => {
+  test("is found on the line of the def", () => {
     expect(parsePythonFunction("def f(): 'doc'").docstring).toBe("doc");
     expect(parsePythonFunction("def f(): 'doc'; pass").docstring).toBe("doc");
   });
@@ -115,7 +115,7 @@ describe("the docstring", () => {
     ['pass\n    "not this"'],
     ['return "not this"'],
     ["# not this"],
-  ])("is not there in %s", (body) => {
+  ])("is absent in %s", (body) => {
     expect(of(body.startsWith("#") ? `${body}\n    pass` : body)).toBeUndefined();
   });
 });
@@ -123,7 +123,7 @@ describe("the docstring", () => {
 describe("the source", () => {
   const of = (text: string): string => parsePythonFunction(text).source;
 
-  test("of a template literal moves to the left margin", () => {
+  test("of a template literal is dedented", () => {
     expect(
       of(`
         @cache
@@ -139,11 +139,11 @@ describe("the source", () => {
     ).toBe('@cache\ndef f(a,\n      b):\n    """Doc.\n\n    More.\n    """\n    # comment\n    return a');
   });
 
-  test("keeps comments around the function, and no blank lines", () => {
+  test("keeps comments around the function, but no blank lines", () => {
     expect(of("\n\n  # before\n\n  def f(): pass\n  # behind\n\n")).toBe("# before\n\ndef f(): pass\n# behind");
   });
 
-  test("has one kind of line end", () => {
+  test("has uniform line ends", () => {
     expect(of("def f():\r\n    return '''a\r\nb'''\r")).toBe("def f():\n    return '''a\nb'''");
   });
 
@@ -151,19 +151,19 @@ describe("the source", () => {
     expect(of("\tdef f():\n\t\treturn 1")).toBe("def f():\n\treturn 1");
   });
 
-  test("leaves a string alone whose lines start left of the function", () => {
+  test("leaves a string unchanged if its lines start left of the function", () => {
     expect(of("    def f():\n        return '''\nleft\n      right\n'''")).toBe(
       "def f():\n    return '''\nleft\n      right\n'''",
     );
   });
 
-  test("moves a string along whose lines keep to the margin, as Python's textwrap.dedent does", () => {
+  test("dedents a string whose lines are indented too, as Python's textwrap.dedent does", () => {
     expect(of("    def f():\n        return '''\n    a\n\n      b\n    '''")).toBe(
       "def f():\n    return '''\na\n\n  b\n'''",
     );
   });
 
-  test("moves comments and continued lines as far as they go", () => {
+  test("dedents comments and continuation lines as far as possible", () => {
     expect(of("    def f(a,\n  b):\n  # comment\n        return a")).toBe("def f(a,\nb):\n# comment\n    return a");
   });
 
@@ -172,7 +172,7 @@ describe("the source", () => {
   });
 });
 
-describe("a source that is not one function is refused", () => {
+describe("a source that is not one function is rejected", () => {
   test.each([
     ["", "there is no function"],
     ["  \n\n", "there is no function"],
@@ -196,7 +196,7 @@ describe("a source that is not one function is refused", () => {
   });
 });
 
-describe("the place of a mistake", () => {
+describe("the position of a syntax error", () => {
   test.each([
     ["def f(:\n    pass", 'line 1, column 6: "def f(:"'],
     ["def f():\n    return (1 +\n", 'line 2, column 12: "return (1 +"'],
@@ -233,7 +233,7 @@ describe("hostile sources", { timeout: 120_000 }, () => {
     ["one long string", `def f(): return '''${"a\\n".repeat(300_000)}'''`],
     ["arguments", `def f(): g(${"a, ".repeat(50_000)})`],
     ["backslashes", `def f(): return '${"\\".repeat(500_000)}`],
-  ])("%s come back", (_what, source) => {
+  ])("do not hang or crash the parser: %s", (_what, source) => {
     const outcome = (): string => {
       try {
         return parsePythonFunction(source).name;

@@ -1,7 +1,7 @@
 /** The Python version that a source needs, e.g. `[3, 12]`; older ones do not accept it. */
 export type PythonVersion = readonly [number, number];
 
-/** Sources that Python accepts and that are one function. */
+/** Sources that Python accepts and that define one function. */
 export const accepted: readonly (readonly [source: string, since?: PythonVersion])[] = [
   ["def f(): pass"],
   ["def f():\n    pass\n"],
@@ -81,7 +81,7 @@ export const accepted: readonly (readonly [source: string, since?: PythonVersion
   ],
 ];
 
-/** Sources that are refused at once: they are no function, or a string, bracket or block in them never ends. */
+/** Sources that are rejected at once: they are not a function, or a string, bracket or block in them never ends. */
 export const refusedAtOnce: readonly string[] = [
   "def f(:",
   "def f(: pass",
@@ -132,7 +132,7 @@ export const refusedAtOnce: readonly string[] = [
   "Here is the function:\ndef f(): pass",
 ];
 
-/** Sources that look like a function from outside. Python refuses them when the functions are set up. */
+/** Sources that look like a function from the outside; Python rejects them when the functions are set up. */
 export const refusedByPython: readonly string[] = [
   "def f(None): pass",
   "def f(yield): pass",

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { FunctionWithRequirements, InvalidInputError } from "../../../src/index.ts";
 import { accepted, docstrings, refusedAtOnce, refusedByPython } from "./python-sources.ts";
 
-/** Why the source is refused; `undefined` if it is not. */
+/** Why the source is rejected; `undefined` if it is not. */
 function refusal(source: string): string | undefined {
   try {
     FunctionWithRequirements.fromString(source);
@@ -15,17 +15,17 @@ function refusal(source: string): string | undefined {
   }
 }
 
-describe("what Python accepts is accepted", () => {
+describe("sources that Python accepts are accepted", () => {
   test.each(accepted.map(([source]) => source))("%j", (source) => {
     expect(refusal(source)).toBeUndefined();
   });
 
-  test("with Windows line ends, too", () => {
+  test("with Windows line ends", () => {
     const sources = accepted.map(([source]) => source.replaceAll("\n", "\r\n"));
     expect(sources.map(refusal).filter((reason) => reason !== undefined)).toEqual([]);
   });
 
-  test("indented as a whole, too", () => {
+  test("indented as a whole", () => {
     for (const indent of ["  ", "        ", "\t"]) {
       const sources = accepted.map(([source]) => `\n${source.replaceAll(/^(?!\f)/gm, indent)}\n  `);
       expect(sources.map(refusal).filter((reason) => reason !== undefined)).toEqual([]);
@@ -33,17 +33,17 @@ describe("what Python accepts is accepted", () => {
   });
 });
 
-describe("anything but one function is refused, with the position", () => {
+describe("anything but one function is rejected with the position", () => {
   test.each(refusedAtOnce)("%j", (source) => {
     expect(refusal(source)).toMatch(/, at line \d+, column \d+: "/);
   });
 });
 
-test("what only Python can judge is left to it", () => {
+test("errors that only Python can find are left to Python", () => {
   expect(refusedByPython.filter((source) => refusal(source) !== undefined)).toEqual([]);
 });
 
-describe("CPython says the same", needs("python3"), () => {
+describe("CPython agrees", needs("python3"), () => {
   const program = `
 import ast, json, sys, warnings
 warnings.simplefilter("ignore")
@@ -86,26 +86,26 @@ print(json.dumps({
       .map(([source]) => source);
   }
 
-  test("of what is accepted, as far as its version knows it", () => {
+  test("on accepted sources that its version supports", () => {
     const sources = known();
     const { verdicts } = ask({ judge: sources });
     expect(sources.length).toBeGreaterThan(30);
     expect(sources.filter((_, index) => verdicts[index] !== null)).toEqual([]);
   });
 
-  test("of what is refused", () => {
+  test("on rejected sources", () => {
     const rejected = [...refusedAtOnce, ...refusedByPython];
     const { verdicts } = ask({ judge: rejected });
     expect(rejected.filter((_, index) => verdicts[index] === null)).toEqual([]);
   });
 
-  test("of signatures", () => {
+  test("on signatures", () => {
     const pairs = known().map((source) => [source, FunctionWithRequirements.fromString(source).signature] as const);
     const { comparisons } = ask({ compare: pairs });
     expect(pairs.filter((_, index) => comparisons[index]?.[1] !== true)).toEqual([]);
   });
 
-  test("of docstrings", () => {
+  test("on docstrings", () => {
     const functions = docstrings.map((first) => FunctionWithRequirements.fromString(`def f():\n    ${first}\n`));
     const { comparisons } = ask({ compare: functions.map(({ source, signature }) => [source, signature]) });
     const expected = comparisons.map(([docstring]) => docstring?.trimEnd() ?? "");
