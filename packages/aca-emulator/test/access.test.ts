@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Client, current } from "./client.ts";
 import { exchange } from "./raw-request.ts";
 
-/** A web token that anyone can write: it names the right audience, and nobody signed it. */
+/** An unsigned web token for the right audience, which anyone can write. */
 function forgedToken(): string {
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
   const claims = { aud: "https://dynamicsessions.io", exp: Math.floor(Date.now() / 1000) + 7200 };
@@ -20,7 +20,7 @@ async function statusOf(client: Client, headers: Readonly<Record<string, string>
 }
 
 describe("access", needs("python3"), () => {
-  it("has no one whose token the emulator did not sign", async () => {
+  it("is denied to tokens that the emulator did not sign", async () => {
     await using client = await Client.open();
     const genuine = client.emulator.token();
     const otherClaims = `${genuine.split(".")[0] ?? ""}.${forgedToken().split(".")[1] ?? ""}.${genuine.split(".")[2] ?? ""}`;
@@ -32,7 +32,7 @@ describe("access", needs("python3"), () => {
     expect((await client.call("GET", "metadata")).status).toBe(200);
   });
 
-  it("has no page that reached it by another name, as DNS rebinding does", async () => {
+  it("is denied to requests for other host names, as in DNS rebinding", async () => {
     await using client = await Client.open();
     const { port } = new URL(client.emulator.endpoint);
     for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1.evil.example", "user@localhost", "[", ""]) {
@@ -43,7 +43,7 @@ describe("access", needs("python3"), () => {
     }
   });
 
-  it("has no page of another site", async () => {
+  it("is denied to pages of other sites", async () => {
     await using client = await Client.open();
     for (const origin of ["https://evil.example", "null", "http://localhost.evil.example"]) {
       expect([origin, await statusOf(client, { origin })]).toEqual([origin, "403"]);
@@ -51,13 +51,13 @@ describe("access", needs("python3"), () => {
     expect(await statusOf(client, { origin: "http://localhost:3000" })).toBe("200");
   });
 
-  it("is by the names that were allowed, too", async () => {
+  it("is granted to the names in allowedHosts", async () => {
     await using client = await Client.open({ allowedHosts: ["pool.test"] });
     expect(await statusOf(client, { host: "pool.test:8080", origin: "http://pool.test" })).toBe("200");
     expect(await statusOf(client, { host: "other.test" })).toBe("403");
   });
 
-  it("to the emulator's own calls needs the token, too", async () => {
+  it("to the emulator's own API requires the token, too", async () => {
     await using client = await Client.open();
     const own = (path: string): string => new URL(`/.emulator/${path}`, client.emulator.endpoint).href;
     expect((await fetch(own("sessions"))).status).toBe(401);

@@ -2,7 +2,7 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { Client, older, upload } from "./client.ts";
 
-/** Does what AutoGen's client for the service does, in its order, and reads the answers as it reads them. */
+/** Makes the calls of AutoGen's client for the service, in the same order, and parses the answers in the same way. */
 class AutoGenClient {
   readonly #client: Client;
   #inDirectory = false;
@@ -42,18 +42,18 @@ class AutoGenClient {
   }
 }
 
-// Named as AutoGen's own tests are, in test_aca_dynamic_sessions.py and test_aca_user_defined_functions.py.
+// Named after AutoGen's own tests, in test_aca_dynamic_sessions.py and test_aca_user_defined_functions.py.
 describe("AutoGen's client", needs("python3"), () => {
   it("get_available_packages: finds packages by their names", async ({ skip }) => {
     await using client = await Client.open();
     const { stderr } = (await client.executeOlder("import pkg_resources")).json.properties;
-    skip(String(stderr).includes("ModuleNotFoundError"), "this Python has no pkg_resources, which AutoGen asks");
+    skip(String(stderr).includes("ModuleNotFoundError"), "this Python has no pkg_resources, which AutoGen imports");
     const packages = await new AutoGenClient(client).availablePackages();
     expect(packages).toContain("pip");
     expect([...packages].filter((name) => !/^[A-Za-z0-9][\w.-]*$/.test(name))).toEqual([]);
   });
 
-  it("test_execute_code: gets what blocks print, and variables stay", async () => {
+  it("test_execute_code: returns what blocks print, and keeps variables", async () => {
     await using client = await Client.open();
     const autogen = new AutoGenClient(client);
     const first = await autogen.run("import sys; print('hello world!'); a = 100 + 100");
@@ -62,7 +62,7 @@ describe("AutoGen's client", needs("python3"), () => {
     expect((await autogen.run("print(a)")).output).toContain("200");
   });
 
-  it("test_upload_files: lists what it uploaded, and code reads it", async () => {
+  it("test_upload_files: lists uploaded files, which code can read", async () => {
     await using client = await Client.open();
     const autogen = new AutoGenClient(client);
     for (const [name, content] of [
@@ -77,7 +77,7 @@ describe("AutoGen's client", needs("python3"), () => {
     expect(output).toContain("test file 1 test file 2");
   });
 
-  it("test_download_files: lists what code wrote, and downloads it", async () => {
+  it("test_download_files: lists and downloads files that code wrote", async () => {
     await using client = await Client.open();
     const autogen = new AutoGenClient(client);
     await autogen.run("with open('test1.txt', 'w') as f:\n    f.write('azure test file 1')");
@@ -85,7 +85,7 @@ describe("AutoGen's client", needs("python3"), () => {
     expect((await client.call("GET", "files/content/test1.txt", { version: older })).text).toBe("azure test file 1");
   });
 
-  it("test_azure_can_load_function, test_azure_cant_run_broken_str_function_with_reqs: functions are code like any other", async () => {
+  it("test_azure_can_load_function, test_azure_cant_run_broken_str_function_with_reqs: runs functions like any other code", async () => {
     await using client = await Client.open();
     const autogen = new AutoGenClient(client);
     await autogen.run("def add_two_numbers(a: int, b: int) -> int:\n    return a + b");
@@ -95,7 +95,7 @@ describe("AutoGen's client", needs("python3"), () => {
     expect(output).toContain("TypeError: unsupported operand type(s) for +:");
   });
 
-  it("test_azure_fails_for_function_incorrect_import: a module that is not there is a failure", async () => {
+  it("test_azure_fails_for_function_incorrect_import: reports a missing module as a failure", async () => {
     await using client = await Client.open();
     const { exitCode, output } = await new AutoGenClient(client).run("import NOT_A_REAL_PACKAGE");
     expect(exitCode).toBe(1);

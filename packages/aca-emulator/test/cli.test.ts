@@ -16,7 +16,7 @@ const [program, ...words] = await bundledCommand(join(import.meta.dirname, "../s
 
 describe.skipIf(process.platform !== "linux")("the command", needs("python3"), () => {
   it.for(["SIGTERM", "SIGINT", "SIGKILL"] as const)(
-    "serves, and leaves nothing behind when it ends by %s",
+    "serves requests, and leaves nothing behind after %s",
     { timeout: 120_000 },
     async (signal) => {
       const before = await directories();
@@ -30,7 +30,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
         said.set(word, value);
         if (said.has("token")) break;
       }
-      // Arguments are what is still seen of a process without an environment, in whatever namespace.
+      // Even without an environment, a process can be recognized by its arguments, in any namespace.
       const seconds = String(randomInt(1_000_000, 9_000_000));
       const code = `import subprocess; subprocess.Popen(["sleep", "${seconds}"], start_new_session=True, env={}) and None`;
       const response = await fetch(
@@ -42,7 +42,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
         },
       );
       expect([response.status, await response.json()]).toMatchObject([200, { status: "Succeeded" }]);
-      // Its arguments stand in /proc a moment after it runs.
+      // Its arguments appear in /proc a moment after it starts.
       await expect.poll(() => processes(seconds)).toHaveLength(1);
 
       child.kill(signal);
@@ -51,7 +51,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
     },
   );
 
-  it("refuses what it does not understand", { timeout: 60_000 }, async () => {
+  it("exits with code 1 on invalid flags", { timeout: 60_000 }, async () => {
     for (const flags of [
       ["--port", "many"],
       ["--pool", "Ruby"],

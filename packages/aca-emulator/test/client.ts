@@ -3,7 +3,7 @@ import { startAcaEmulator, type AcaEmulator, type EmulatorOptions } from "../src
 export const current = "2025-10-02-preview";
 export const older = "2024-02-02-preview";
 
-/** The fields of answers of all kinds. What an answer does not have is undefined, and fails the test that looks at it. */
+/** The fields of all kinds of answers. A field that an answer lacks is undefined, and fails the test that reads it. */
 interface AnyAnswer {
   readonly id: string;
   readonly status: string;
@@ -23,7 +23,7 @@ interface AnyAnswer {
   readonly expireAt: string;
 }
 
-/** What `fetch` got, its body read. */
+/** A response to `fetch`, with its body read. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -39,7 +39,7 @@ export interface CallOptions {
   readonly version?: string;
 }
 
-/** A client that knows nothing but `fetch` and the service's documents. */
+/** A client built only on `fetch` and the service's documentation. */
 export class Client implements AsyncDisposable {
   readonly emulator: AcaEmulator;
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Client, older } from "./client.ts";
 
 describe("POST executions", needs("python3"), () => {
-  it("answers with the execution, its output apart and the last expression's value", async () => {
+  it("returns the execution with its stdout, its stderr and the last expression's value", async () => {
     await using client = await Client.open();
     const reply = await client.execute(
       "import sys\nprint('out'); print('err', file=sys.stderr)\n{'a': [1, None, 'ü']}",
@@ -21,7 +21,7 @@ describe("POST executions", needs("python3"), () => {
     expect(reply.headers.get("operation-location")).toContain(`/executions/${reply.json.id}?`);
   });
 
-  it("keeps variables from call to call, in each session its own", async () => {
+  it("keeps variables from call to call, separately for each session", async () => {
     await using client = await Client.open();
     await client.execute("x = 41");
     expect((await client.execute("x + 1")).json.result.executionResult).toBe(42);
@@ -29,7 +29,7 @@ describe("POST executions", needs("python3"), () => {
     expect((await client.execute("x", { useEmptyKernel: true })).json.status).toBe("Failed");
   });
 
-  it("says Failed, with the traceback, for an exception", async () => {
+  it("reports an exception as Failed, with the traceback", async () => {
     await using client = await Client.open();
     const { json, status } = await client.execute("def f():\n    return 1 / 0\nf()");
     expect(status).toBe(200);
@@ -39,7 +39,7 @@ describe("POST executions", needs("python3"), () => {
     expect((await client.execute("def f(:")).json.error.message).toMatch(/^SyntaxError/);
   });
 
-  it("captures what child processes write, and not beyond the limit that was asked for", async () => {
+  it("captures the output of child processes, up to the requested limit", async () => {
     await using client = await Client.open();
     expect((await client.execute("import os; os.system('echo child; echo problem >&2')")).json.result).toMatchObject({
       stdout: "child\n",
@@ -54,7 +54,7 @@ describe("POST executions", needs("python3"), () => {
     ).toHaveLength(10_001);
   });
 
-  it("gives pictures as base64", async () => {
+  it("returns pictures as base64", async () => {
     await using client = await Client.open();
     const code = "class Picture:\n    def _repr_png_(self): return b'bytes'\nPicture()";
     const picture = { type: "image", format: "png", base64_data: Buffer.from("bytes").toString("base64") };
@@ -64,7 +64,7 @@ describe("POST executions", needs("python3"), () => {
     expect((await client.execute(shown)).json.result).toMatchObject({ stdout: "after\n", executionResult: picture });
   });
 
-  it("gives matplotlib's figures as pictures, where it is installed", async ({ skip }) => {
+  it("returns matplotlib figures as pictures", async ({ skip }) => {
     const python = ["python3", "/usr/bin/python3"].find((each) => hasMatplotlib(each));
     if (python === undefined) skip("no Python here has matplotlib");
     await using client = await Client.open({ python: python ?? "python3" });
@@ -76,7 +76,7 @@ describe("POST executions", needs("python3"), () => {
     expect(Buffer.from(data, "base64").subarray(1, 4).toString()).toBe("PNG");
   });
 
-  it("runs with closed input, not in /mnt/data, without the host's variables", async () => {
+  it("runs code with closed input, outside /mnt/data and without the host's variables", async () => {
     process.env.FENCED_EMULATOR_SECRET = "secret";
     await using client = await Client.open();
     expect((await client.execute("input()")).json.error.message).toMatch(/^EOFError/);
@@ -85,7 +85,7 @@ describe("POST executions", needs("python3"), () => {
     delete process.env.FENCED_EMULATOR_SECRET;
   });
 
-  it("ends what takes longer than it may, and keeps the variables", async () => {
+  it("ends code at its time limit and keeps the variables", async () => {
     await using client = await Client.open();
     await client.execute("x = 1");
     const { json } = await client.execute("print('so far')\nwhile True: pass", { timeoutInSeconds: 1 });
@@ -112,7 +112,7 @@ describe("POST executions", needs("python3"), () => {
     expect((await client.execute("2 + 2")).json.result.executionResult).toBe(4);
   });
 
-  it("runs an asynchronous execution in the background, to be asked for", async () => {
+  it("runs an asynchronous execution in the background, and answers polls", async () => {
     await using client = await Client.open();
     const started = await client.execute("import time; time.sleep(0.5); 'done'", {
       executionType: "Asynchronous",
@@ -131,7 +131,7 @@ describe("POST executions", needs("python3"), () => {
     }
   });
 
-  it("keeps an execution under the operation-id that it was sent with, and does not run another one under it", async () => {
+  it("stores an execution under its operation-id, and rejects a second one with the same id", async () => {
     await using client = await Client.open();
     const headers = { "operation-id": "my-operation" };
     await client.execute("'once'", {}, { headers });
@@ -142,18 +142,18 @@ describe("POST executions", needs("python3"), () => {
   });
 
   it.for<[string, object]>([
-    ["a synchronous one that may take more than 220 seconds", { timeoutInSeconds: 221 }],
-    ["another type of execution", { executionType: "Sometimes" }],
-    ["another type of input", { codeInputType: "File" }],
-    ["no code", { code: null }],
-  ])("refuses %s", async ([, fields]) => {
+    ["a synchronous execution of more than 220 seconds", { timeoutInSeconds: 221 }],
+    ["an unknown execution type", { executionType: "Sometimes" }],
+    ["an unknown input type", { codeInputType: "File" }],
+    ["missing code", { code: null }],
+  ])("rejects %s", async ([, fields]) => {
     await using client = await Client.open();
     const reply = await client.execute("1", fields);
     expect(reply.status).toBe(400);
     expect(reply.json.error).toEqual({ code: expect.any(String), message: expect.any(String) });
   });
 
-  it("wants bodies wrapped in a pool that does", async () => {
+  it("requires wrapped bodies in a pool that is configured for them", async () => {
     await using client = await Client.open({ wrappedBodies: true });
     expect(await client.execute("1")).toMatchObject({
       status: 400,
@@ -166,7 +166,7 @@ describe("POST executions", needs("python3"), () => {
 });
 
 describe("the older API", needs("python3"), () => {
-  it("executes, with everything in properties", async () => {
+  it("nests requests and results in `properties`", async () => {
     await using client = await Client.open();
     expect((await client.executeOlder("print('out')\n6 * 7")).json.properties).toMatchObject({
       status: "Success",
@@ -180,7 +180,7 @@ describe("the older API", needs("python3"), () => {
     });
   });
 
-  it("has its own paths, and the current API's are not among them", async () => {
+  it("shares no execution paths with the current API", async () => {
     await using client = await Client.open();
     expect((await client.execute("1", {}, { version: older })).status).toBe(404);
     expect((await client.executeOlder("1", { version: "2025-02-02-preview" })).status).toBe(404);
@@ -188,7 +188,7 @@ describe("the older API", needs("python3"), () => {
 });
 
 describe("other pools", needs("python3", "bash"), () => {
-  it("Shell: the exit code is the status, as text", async () => {
+  it("Shell: returns the exit code as the status text", async () => {
     await using client = await Client.open({ poolType: "Shell" });
     const shell = (shellCommand: string) => client.call("POST", "executions", { body: { shellCommand } });
     expect((await shell("echo out; echo err >&2")).json).toMatchObject({
@@ -198,7 +198,7 @@ describe("other pools", needs("python3", "bash"), () => {
     expect((await shell("exit 7")).json.status).toBe("7");
   });
 
-  it("NodeLTS: JavaScript, with variables that stay", async () => {
+  it("NodeLTS: runs JavaScript and keeps variables", async () => {
     await using client = await Client.open({ poolType: "NodeLTS" });
     await client.execute("const x = await Promise.resolve(41)");
     expect((await client.execute("console.log('out'); x + 1")).json.result).toMatchObject({

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Client } from "./client.ts";
 
 describe("faults", needs("python3"), () => {
-  it("too-many-requests: 429 with Retry-After, as often as said, after as many as said", async () => {
+  it("too-many-requests: sends 429 with Retry-After, `times` times after `skip` calls", async () => {
     await using client = await Client.open({
       faults: [{ kind: "too-many-requests", retryAfterMs: 7000, skip: 1, times: 2 }],
     });
@@ -14,7 +14,7 @@ describe("faults", needs("python3"), () => {
     expect(statuses[1]?.json.error.code).toBe("TooManyRequests");
   });
 
-  it("server-error: before or after the request is carried out", async () => {
+  it("server-error: fails before or after the request is carried out", async () => {
     await using client = await Client.open();
     await client.execute("x = 0");
     for (const afterwards of [false, true]) {
@@ -25,7 +25,7 @@ describe("faults", needs("python3"), () => {
     }
   });
 
-  it("drop: no answer, before or after the request is carried out", async () => {
+  it("drop: drops the connection before or after the request is carried out", async () => {
     await using client = await Client.open();
     await client.execute("x = 0");
     for (const afterwards of [false, true]) {
@@ -36,7 +36,7 @@ describe("faults", needs("python3"), () => {
     }
   });
 
-  it("latency, expired-token, forbidden, expired-session", async () => {
+  it("latency, expired-token, forbidden and expired-session take effect", async () => {
     await using client = await Client.open();
     await client.execute("1");
     client.emulator.setFaults([{ kind: "latency", milliseconds: 300 }]);
@@ -51,7 +51,7 @@ describe("faults", needs("python3"), () => {
     expect((await client.execute("1")).json.error.code).toBe("SessionWithIdentifierNotFound");
   });
 
-  it("are set over HTTP, too, and checked", async () => {
+  it("can be set over HTTP, too, which rejects invalid ones", async () => {
     await using client = await Client.open();
     const url = new URL("/.emulator/faults", client.emulator.endpoint);
     const headers = { authorization: `Bearer ${client.emulator.token()}` };

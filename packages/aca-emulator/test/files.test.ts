@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Client, older, upload } from "./client.ts";
 
 describe("files", needs("python3"), () => {
-  it("are uploaded, described, listed, read and deleted", async () => {
+  it("can be uploaded, described, listed, read and deleted", async () => {
     await using client = await Client.open();
     const body = upload('ü "quoted".txt', "content");
     const uploaded = await client.call("POST", "files", { body, query: { path: "a/b" } });
@@ -23,7 +23,7 @@ describe("files", needs("python3"), () => {
     expect((await client.call("GET", `files/${name}`, { query: { path: "a/b" } })).status).toBe(404);
   });
 
-  it("are seen by code in /mnt/data, and those of the code are seen here", async () => {
+  it("are shared with code in /mnt/data, in both directions", async () => {
     await using client = await Client.open();
     await client.call("POST", "files", { body: upload("in.txt", "from outside") });
     const code = "open('/mnt/data/out.txt', 'w').write(open('/mnt/data/in.txt').read().upper()) and None";
@@ -31,7 +31,7 @@ describe("files", needs("python3"), () => {
     expect((await client.call("GET", "files/out.txt/content")).text).toBe("FROM OUTSIDE");
   });
 
-  it("come in pages", async () => {
+  it("are listed in pages", async () => {
     await using client = await Client.open({ pageSize: 2 });
     for (const name of ["a", "b", "c"]) await client.call("POST", "files", { body: upload(name, "") });
     const first = await client.call("GET", "files");
@@ -40,7 +40,7 @@ describe("files", needs("python3"), () => {
     expect(await next.json()).toEqual({ value: [expect.objectContaining({ name: "c" })] });
   });
 
-  it("stay inside, whatever path or link is named", async () => {
+  it("outside the workspace cannot be reached, whatever path or link a request names", async () => {
     await using client = await Client.open();
     await client.execute(
       "import os; os.chdir('/mnt/data'); os.symlink('/etc', 'out'); os.symlink('/etc/passwd', 'file'); os.symlink('.', 'loop')",
@@ -63,7 +63,7 @@ describe("files", needs("python3"), () => {
   it.for<[string, string]>([
     ["nobody reads", "1"],
     ["code reads", "reader = os.open('/mnt/data/pipe', os.O_RDONLY | os.O_NONBLOCK)"],
-  ])("are not uploaded onto a named pipe that %s", async ([, read]) => {
+  ])("cannot be uploaded onto a named pipe that %s", async ([, read]) => {
     await using client = await Client.open();
     await client.execute(`import os; os.mkfifo('/mnt/data/pipe')\n${read}`);
     const reply = await client.call("POST", "files", { body: upload("pipe", "content") });
@@ -72,7 +72,7 @@ describe("files", needs("python3"), () => {
     expect(isStillPipe.json.result.executionResult).toBe("True");
   });
 
-  it("may have 128 MB", async () => {
+  it("may not be larger than 128 MB", async () => {
     await using client = await Client.open();
     const form = new FormData();
     form.append("file", new Blob([new Uint8Array(128 * 1024 * 1024 + 100_000)]), "large");
@@ -81,7 +81,7 @@ describe("files", needs("python3"), () => {
     expect((await client.call("GET", "files")).json.value).toEqual([]);
   });
 
-  it("have another shape in the older API", async () => {
+  it("have a different shape in the older API", async () => {
     await using client = await Client.open();
     const uploaded = await client.call("POST", "files/upload", { body: upload("a.txt", "content"), version: older });
     expect(uploaded.json.value).toMatchObject([{ properties: { filename: "a.txt", size: 7 } }]);

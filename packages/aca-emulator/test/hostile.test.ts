@@ -29,7 +29,7 @@ threading.Thread(target=swap, daemon=True).start()
 
 describe.skipIf(process.platform !== "linux")("code that swaps a directory for a link", needs("python3"), () => {
   // Without namespaces the link leads to the same place for the code and for the emulator.
-  it("makes the emulator delete, read or write nothing outside", { timeout: 120_000 }, async () => {
+  it("cannot make the emulator delete, read or write files outside", { timeout: 120_000 }, async () => {
     const target = await outside();
     await using client = await Client.open({ namespaces: false });
     expect((await client.execute(exchanger(target))).json.status).toBe("Succeeded");
@@ -49,7 +49,7 @@ describe.skipIf(process.platform !== "linux")("code that swaps a directory for a
 });
 
 describe("what code leaves behind", needs("python3"), () => {
-  it("may be deep: the session is deleted with all of it", { timeout: 120_000 }, async () => {
+  it("may be a deep tree: the session can still be deleted", { timeout: 120_000 }, async () => {
     await using client = await Client.open();
     const dig = "import os; os.chdir('/mnt/data')\nfor _ in range(1500): os.mkdir('d' * 10); os.chdir('d' * 10)";
     expect((await client.execute(dig)).json.status).toBe("Succeeded");
@@ -60,14 +60,14 @@ describe("what code leaves behind", needs("python3"), () => {
     expect((await client.call("DELETE", "session")).status).toBe(204);
   });
 
-  it("may be wide: a list has an end", { timeout: 120_000 }, async () => {
+  it("may be too many files to list: the list is an error", { timeout: 120_000 }, async () => {
     await using client = await Client.open();
     const litter = "import os\nfor n in range(20001): os.close(os.open(f'/mnt/data/{n}', os.O_CREAT))";
     expect((await client.execute(litter, { timeoutInSeconds: 100 })).json.status).toBe("Succeeded");
     expect(await client.call("GET", "files")).toMatchObject({ status: 400, json: { error: { code: "TooManyFiles" } } });
   });
 
-  it("may be a value of any size: the session says so and goes on", async () => {
+  it("may be a huge value: it is cut, and the session continues", async () => {
     await using client = await Client.open();
     const { json } = await client.execute("x = 1\n'x' * 200_000_000", { timeoutInSeconds: 100 });
     expect(json.status).toBe("Succeeded");
@@ -75,7 +75,7 @@ describe("what code leaves behind", needs("python3"), () => {
     expect((await client.execute("x")).json.result.executionResult).toBe(1);
   });
 
-  it("may be lies on the channel to the emulator, which stays up", async ({ skip }) => {
+  it("may be forged messages to the emulator, which stays up", async ({ skip }) => {
     await using client = await Client.open({ namespaces: false });
     // The supervisor's standard output, by pidfd_open and pidfd_getfd.
     const take = `import ctypes, os
@@ -92,7 +92,7 @@ out`;
   });
 
   it(
-    "may be a supervisor that stands still: the execution and the session end all the same",
+    "may be a stopped supervisor: the execution still ends and the session can be deleted",
     { timeout: 60_000 },
     async () => {
       await using client = await Client.open({ namespaces: false });
@@ -105,7 +105,7 @@ out`;
 });
 
 describe.skipIf(process.getuid?.() !== 0)("a session of an emulator that runs as root", needs("python3"), () => {
-  it("cannot take what covers its files away, or make devices", async ({ skip }) => {
+  it("cannot unmount /tmp or create devices", async ({ skip }) => {
     await using client = await Client.open();
     skip(client.emulator.fence === "none", "there are no namespaces here");
     const umount = "import os, subprocess; subprocess.run(['umount', '/tmp']).returncode";
@@ -117,7 +117,7 @@ describe.skipIf(process.getuid?.() !== 0)("a session of an emulator that runs as
 });
 
 describe("an upload", needs("python3"), () => {
-  it("that breaks off leaves the file that was there, and is never seen in part", async () => {
+  it("that is interrupted leaves the old file, and never shows a partial one", async () => {
     await using client = await Client.open();
     await client.call("POST", "files", { body: upload("data.txt", "the whole file") });
     const { emulator } = client;
@@ -138,7 +138,7 @@ describe("an upload", needs("python3"), () => {
     expect((await client.execute(look)).json.result.stdout).toBe("the whole file ['data.txt']\n");
   });
 
-  it("whose last boundary is missing is refused", async () => {
+  it("without its last boundary is rejected", async () => {
     await using client = await Client.open();
     const body = '--edge\r\nContent-Disposition: form-data; name="file"; filename="data.txt"\r\n\r\nhalf';
     const { pathname, host } = new URL(client.emulator.endpoint);
@@ -154,12 +154,12 @@ describe("an upload", needs("python3"), () => {
 });
 
 describe("paths", needs("python3"), () => {
-  it.for(["files/%", "files/%E0%A4%A/content", "executions/%"])("that are not encoded get 400: %s", async (path) => {
+  it.for(["files/%", "files/%E0%A4%A/content", "executions/%"])("with invalid percent-encoding get 400: %s", async (path) => {
     await using client = await Client.open();
     expect(await client.call("GET", path)).toMatchObject({ status: 400, json: { error: { code: "InvalidPath" } } });
   });
 
-  it("lead through links inside, and not to what a link outside names", async () => {
+  it("follow links within the workspace, but not links that lead outside", async () => {
     const target = await outside();
     await using client = await Client.open({ namespaces: false });
     await client.call("POST", "files", { body: upload("a.txt", "inside"), query: { path: "dir/sub" } });

@@ -12,12 +12,12 @@ describe("the value of the last expression", needs("python3"), () => {
     ["float('nan')", "nan"],
     ["{'b': 1, 'a': None}", "{'b': 1, 'a': None}"],
     ["['%02d-name-of-a-package' % n for n in range(4)]", expect.stringMatching(/^\['00-.*',\n '01-.*'\]$/s)],
-  ])("is what IPython prints: %s", async ([code, value]) => {
+  ])("is formatted as IPython prints it: %s", async ([code, value]) => {
     await using client = await Client.open();
     expect((await client.execute(code)).json.result.executionResult).toEqual(value);
   });
 
-  it("gives AutoGen the names of packages, one a line", async () => {
+  it("lists package names one per line, as AutoGen parses them", async () => {
     await using client = await Client.open();
     const { result } = (await client.executeOlder("[f'package-{n}' for n in range(50)]")).json.properties;
     // As AutoGen's get_available_packages reads it.
@@ -30,7 +30,7 @@ describe("the value of the last expression", needs("python3"), () => {
 });
 
 describe("!commands and %magics", needs("python3"), () => {
-  it("run between Python and in it", async () => {
+  it("run between lines of Python and inside blocks", async () => {
     await using client = await Client.open();
     const code = String.raw`word = 'there'
 !echo hello $word {1 + 1}
@@ -53,7 +53,7 @@ print(lines, text.count('not'), 7 % 4)`;
     expect((await client.execute("%cd /tmp\n%pwd")).json.result.executionResult).toBe("'/tmp'");
   });
 
-  it("that are not known or not right fail with a reason", async () => {
+  it("that are unknown or invalid fail with a reason", async () => {
     await using client = await Client.open();
     expect((await client.execute("x = 1\n%nonsense here")).json.error.message).toContain("`%nonsense` not found");
     expect((await client.execute("x = 1\n%%nonsense")).json.error.message).toMatch(/SyntaxError/);

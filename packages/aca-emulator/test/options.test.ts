@@ -6,7 +6,7 @@ it.each([
   [{ port: "8080" }, /"port" must be a whole number from 0 to 65535\./],
   [{ poolType: "Python" }, /"poolType" must be PythonLTS, NodeLTS or Shell\./],
   [{ maxSessions: 0 }, /"maxSessions" must be a whole number from 1/],
-])("options that are unknown or wrong are refused: %j", async (options, message) => {
+])("startAcaEmulator rejects unknown or invalid options: %j", async (options, message) => {
   const start: (given: object) => Promise<unknown> = startAcaEmulator;
   await expect(start(options)).rejects.toThrow(message);
 });

@@ -7,7 +7,7 @@ import { exchange } from "./raw-request.ts";
 describe("requests", needs("python3"), () => {
   it.for<[string, string]>([
     ["no token", ""],
-    ["a token that is none", "Bearer nonsense"],
+    ["an invalid token", "Bearer nonsense"],
     ["another scheme", "Basic abc"],
   ])("with %s get 401, a challenge and no body", async ([, authorization]) => {
     await using client = await Client.open();
@@ -16,7 +16,7 @@ describe("requests", needs("python3"), () => {
     expect(reply.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token"/);
   });
 
-  it("with a token for another audience, or one that has expired, get 401 with the reason", async () => {
+  it("with a token that is expired or for another audience get 401 with the reason", async () => {
     await using client = await Client.open();
     const wrong = client.emulator.token({ audience: "https://management.azure.com" });
     const old = client.emulator.token({ expiresInMs: -1000 });
@@ -35,7 +35,7 @@ describe("requests", needs("python3"), () => {
     expect((await client.call("GET", "metadata", { headers: { authorization: "Bearer fixed" } })).status).toBe(200);
   });
 
-  it("to an address without the pool's path get 401 and no body", async () => {
+  it("to a URL without the pool's path get 401 and no body", async () => {
     await using client = await Client.open();
     const response = await fetch(
       new URL(`/executions?api-version=${current}&identifier=abcd`, client.emulator.endpoint),
@@ -44,7 +44,7 @@ describe("requests", needs("python3"), () => {
     expect(await response.text()).toBe("");
   });
 
-  it.for(["//", "http://[/"])("to %s, which is no address, get 400", async (target) => {
+  it.for(["//", "http://[/"])("to the invalid URL %s get 400", async (target) => {
     await using client = await Client.open();
     const answer = await exchange(
       client.emulator,
@@ -70,7 +70,7 @@ describe("requests", needs("python3"), () => {
 });
 
 describe("sessions", needs("python3"), () => {
-  it("are described, and deleted with all that runs in them", async () => {
+  it("can be described, and deleted while processes run in them", async () => {
     await using client = await Client.open();
     await client.execute(
       "import subprocess; subprocess.Popen(['sleep', '1000'], start_new_session=True, env={}) and None",
@@ -96,7 +96,7 @@ describe("sessions", needs("python3"), () => {
     expect((await client.execute("1", {}, { identifier: "third" })).status).toBe(200);
   });
 
-  it("expire after the cooldown, and are gone then", async () => {
+  it("expire after the cooldown, but not while code runs", async () => {
     await using client = await Client.open({ cooldownMs: 1000 });
     // A running execution keeps its session, however long the cooldown.
     expect((await client.execute("import time; time.sleep(1.5); 1")).json.result.executionResult).toBe(1);
@@ -104,14 +104,14 @@ describe("sessions", needs("python3"), () => {
     expect((await client.execute("1")).json.error.code).toBe("SessionWithIdentifierNotFound");
   });
 
-  it("answer what waited for its turn when they end", async () => {
+  it("answer waiting executions when they are deleted", async () => {
     await using client = await Client.open();
     const waiting = await executeInLine(client);
     expect((await client.call("DELETE", "session")).status).toBe(204);
     expect((await waiting.reply).json).toMatchObject({ status: "Failed", error: { code: "SessionEnded" } });
   });
 
-  it("answer when their process has died by itself", async () => {
+  it("answer with SessionEnded after their process has died", async () => {
     // Without namespaces, because code cannot kill the first process of its own namespace.
     await using client = await Client.open({ namespaces: false });
     const ended = { status: "Failed", error: { code: "SessionEnded" } };
@@ -119,7 +119,7 @@ describe("sessions", needs("python3"), () => {
     expect((await client.execute("1")).json).toMatchObject(ended);
   });
 
-  it("do not end with the cooldown of an earlier one of their identifier", async () => {
+  it("outlive the cooldown of an earlier session with the same identifier", async () => {
     await using client = await Client.open({ cooldownMs: 1000 });
     const waiting = await executeInLine(client);
     await client.call("DELETE", "session");
@@ -138,7 +138,7 @@ describe("sessions", needs("python3"), () => {
     expect(Array.isArray((await other.call("GET", "metadata")).json.preInstalledPackages)).toBe(true);
   });
 
-  it("work without namespaces, /mnt/data being replaced in the code", async () => {
+  it("work without namespaces, with /mnt/data replaced in the code", async () => {
     await using client = await Client.open({ namespaces: false });
     expect(client.emulator.fence).toBe("none");
     await client.execute("open('/mnt/data/a.txt', 'w').write('a') and None");
@@ -152,7 +152,7 @@ describe("sessions", needs("python3"), () => {
   });
 });
 
-/** Has code run that does not end, and other code wait behind it, which has arrived when this resolves. */
+/** Runs endless code and queues other code behind it; resolves once that code has arrived. */
 async function executeInLine(client: Client): Promise<{ readonly reply: Promise<Reply> }> {
   await client.execute("import time; time.sleep(1000)", { executionType: "Asynchronous", timeoutInSeconds: 2000 });
   const reply = client.execute("1", {}, { headers: { "operation-id": "waiting" } });

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Client, current } from "./client.ts";
 import { connectTo } from "./raw-request.ts";
 
-/** What stands between the start and the stop of an emulator in a program that has to end by itself then. */
+/** A program that starts an emulator, runs `between` and stops the emulator, and must then end by itself. */
 const program = (between: string): string => `
   import { Client } from ${JSON.stringify(join(import.meta.dirname, "client.ts"))};
   const client = await Client.open();
@@ -30,7 +30,7 @@ describe("stop", needs("python3"), () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  it("lets no request make a session that looks for one afterwards", async () => {
+  it("keeps a request that is still waiting from creating a session", async () => {
     await using client = await Client.open({ faults: [{ kind: "latency", milliseconds: 500 }] });
     const { emulator } = client;
     const { pathname } = new URL(emulator.endpoint);
@@ -40,7 +40,7 @@ describe("stop", needs("python3"), () => {
       `GET ${pathname}/files?api-version=${current}&identifier=session-1 HTTP/1.1\r\nHost: localhost\r\n` +
         `Authorization: Bearer ${emulator.token()}\r\nExpect: 100-continue\r\n\r\n`,
     );
-    // The emulator says "Continue" as it takes the request up, which then waits for as long as the fault says.
+    // The emulator sends "Continue" when it takes the request, which then waits for as long as the fault says.
     await once(socket, "data");
     await emulator.stop();
     await sleep(1000);
@@ -48,7 +48,7 @@ describe("stop", needs("python3"), () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it("of a session is final: an upload that goes on does not make its directory again", async () => {
+  it("of a session is final: an unfinished upload does not recreate its directory", async () => {
     await using client = await Client.open();
     const { emulator } = client;
     const parts = new TransformStream<string, string>();
@@ -69,7 +69,7 @@ describe("stop", needs("python3"), () => {
     expect(await readdir(join(directory, own), { recursive: true })).not.toContain("late");
   });
 
-  it("leaves no timer that would keep the program from its end", { timeout: 120_000 }, async () => {
+  it("leaves no timer that keeps the program alive", { timeout: 120_000 }, async () => {
     const between = `
       const background = { executionType: "Asynchronous", timeoutInSeconds: 80_000 };
       await client.execute("import time; time.sleep(1000)", background);

@@ -18,7 +18,7 @@ async function temporaryDirectory(): Promise<string> {
   return directory;
 }
 
-// AutoGen's own cases for its executor of this name, by its tests' names, and what is different here in words.
+// AutoGen's own cases for its executor of this name, under the names of its tests. Words after them say what differs.
 describe("AutoGen's cases for dynamic sessions", needs("python3"), () => {
   it("test_execute_code", async () => {
     await using setting = await Setting.open();
@@ -33,7 +33,7 @@ describe("AutoGen's cases for dynamic sessions", needs("python3"), () => {
     expect(unknown).toMatchObject({ exitCode: 1, output: expect.stringMatching(/klingon/) });
   });
 
-  it("test_azure_container_code_executor_timeout: a result, where AutoGen throws", async () => {
+  it("test_azure_container_code_executor_timeout: returns a result where AutoGen throws", async () => {
     await using setting = await Setting.open();
     const result = await run(setting.executor(), "import time; time.sleep(10); print('hello')", { timeoutMs: 1000 });
     expect(result).toMatchObject({ exitCode: 124, timedOut: true, stdout: "" });
@@ -61,7 +61,7 @@ describe("AutoGen's cases for dynamic sessions", needs("python3"), () => {
     expect(await readFile(copy, "utf8")).toBe("test file 2");
   });
 
-  it("test_azure_can_load_function, test_azure_can_load_str_function_with_reqs: as a global, without an import", async () => {
+  it("test_azure_can_load_function, test_azure_can_load_str_function_with_reqs: works as a global, without an import", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ functions: [add] });
     expect(await run(executor, "print(add_two_numbers(1, 2))")).toMatchObject({ exitCode: 0, output: "3\n" });

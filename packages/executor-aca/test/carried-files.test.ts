@@ -6,14 +6,14 @@ const warnings: string[] = [];
 const note = (warning: Error) => void warnings.push(warning.message);
 const ended = { exitCode: 124, timedOut: true, stateLost: true };
 
-describe("files that are carried into the next session", needs("python3"), () => {
+describe("files carried over into a new session", needs("python3"), () => {
   beforeEach(() => {
     warnings.length = 0;
     process.on("warning", note);
   });
   afterEach(() => void process.off("warning", note));
 
-  it("leave behind what the service does not take, with a warning", async () => {
+  it("leave out files that the service refuses, with a warning", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     const code = `for name in ("good.txt", "x\\\\"): open(name, "w").close()
@@ -27,18 +27,18 @@ while True: pass`;
     ]);
   });
 
-  it("are all that can be fetched, with a warning for each other one", async () => {
+  it("include every file that can be fetched, with a warning for each other one", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ retryForMs: 0 });
     for (const name of ["a.txt", "b.txt"]) await executor.files.write(name, name);
-    // The list is the first call, then come the log and the files, one by one.
+    // The first call is the list; then come the log and the files, one by one.
     setting.emulator.provoke({ kind: "server-error", on: "files", skip: 2, times: 1 });
     expect(await run(executor, "while True: pass", { timeoutMs: 1500 })).toMatchObject(ended);
     expect(await executor.getFileList()).toEqual(["b.txt"]);
     expect(warnings).toEqual([expect.stringMatching(/The file a\.txt could not be fetched/)]);
   });
 
-  it("are given up where the service does not give any of them", async () => {
+  it("are given up after several files could not be fetched", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ retryForMs: 0 });
     for (let file = 0; file < 9; file += 1) await executor.files.write(`${file}.txt`, "");
@@ -48,11 +48,11 @@ while True: pass`;
     expect(warnings.at(-1)).toMatch(/session's other files were not fetched/);
   });
 
-  it("are taken along when the session goes before they were stored", async () => {
+  it("survive if the session is lost before they were stored", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ retryForMs: 0 });
     await executor.files.write("given.txt", "given");
-    // The list, the log and the file are fetched; then the file is not taken for the moment.
+    // The list, the log and the file are fetched; then storing the file fails once.
     setting.emulator.provoke({ kind: "server-error", on: "files", skip: 3, times: 1 });
     expect(await run(executor, "while True: pass", { timeoutMs: 1500 })).toMatchObject({ exitCode: 124 });
     await setting.expire(executor.sessionId);
@@ -62,7 +62,7 @@ while True: pass`;
     });
   });
 
-  it("are taken along by restart(), too, if they were not stored yet", async () => {
+  it("survive restart() if they were not stored yet", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ retryForMs: 0 });
     await executor.files.write("given.txt", "given");

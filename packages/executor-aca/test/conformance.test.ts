@@ -20,7 +20,7 @@ afterAll(async () => {
   await emulator[Symbol.asyncDispose]();
 });
 
-/** What the suite has to know about the executor with a transport. */
+/** Describes the executor with a transport to the suite. */
 const subject = (transport?: "request"): ExecutorSubject => ({
   name: `ACADynamicSessionsCodeExecutor${transport === undefined ? "" : ` (${transport})`}`,
   create: ({ cleanupTempFiles: _, workDir: __, ...options }) =>

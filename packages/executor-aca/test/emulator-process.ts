@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
 
-/** An emulator in a process of its own, as its users run it: what it holds in memory does not count for the executor. */
+/** An emulator in its own process, as users run it, so that its memory does not count as the executor's. */
 export interface EmulatorProcess extends AsyncDisposable {
   readonly endpoint: string;
   readonly token: string;
   readonly pid: number;
   sessions(): Promise<string[]>;
   setFaults(faults: readonly object[]): Promise<void>;
-  /** Ends a session as its cooldown does: its identifier is refused from then on. */
+  /** Ends a session as its cooldown does: its identifier is rejected from then on. */
   expire(identifier: string): Promise<void>;
 }
 

@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import { ACADynamicSessionsCodeExecutor, staticToken, type ACAExecutorOptions } from "../src/index.ts";
 import { run, Setting } from "./support.ts";
 
-/** What `start()` rejects with. */
+/** The error with which `start()` rejects. */
 async function startError(
   options: Partial<ACAExecutorOptions> & { emulator?: EmulatorOptions; fault?: Fault } = {},
 ): Promise<unknown> {
@@ -30,8 +30,8 @@ function unavailable(error: unknown): string {
   return String(error);
 }
 
-describe("what the service refuses", needs("python3"), () => {
-  it("a token for another audience: names the scope", async () => {
+describe("the error", needs("python3"), () => {
+  it("for a token of another audience names the scope", async () => {
     await using setting = await Setting.open();
     const token = setting.emulator.token({ audience: "https://management.azure.com" });
     const executor = setting.executor({ credential: staticToken(token) });
@@ -40,11 +40,11 @@ describe("what the service refuses", needs("python3"), () => {
     expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain(token);
   });
 
-  it("an expired token", async () => {
+  it("for an expired token says so", async () => {
     expect(unavailable(await startError({ fault: { kind: "expired-token" } }))).toMatch(/expired/);
   });
 
-  it("a wrong address: says where to find the right one", async () => {
+  it("for a wrong URL names poolManagementEndpoint", async () => {
     await using setting = await Setting.open();
     const poolManagementEndpoint = new URL("/elsewhere", setting.emulator.endpoint).href;
     const error = await setting
@@ -54,13 +54,13 @@ describe("what the service refuses", needs("python3"), () => {
     expect(unavailable(error)).toMatch(/poolManagementEndpoint/);
   });
 
-  it("a caller without the role: names the role", async () => {
+  it("for a caller without the role names the role", async () => {
     expect(unavailable(await startError({ fault: { kind: "forbidden" } }))).toMatch(
       /Azure ContainerApps Session Executor/,
     );
   });
 
-  it("a session in a full pool: says how to get room", async () => {
+  it("for a full pool says how to get room", async () => {
     await using setting = await Setting.open({ maxSessions: 1 });
     await setting.executor().start();
     const error = await setting
@@ -70,7 +70,7 @@ describe("what the service refuses", needs("python3"), () => {
     expect(unavailable(error)).toMatch(/pool is full.*maximum of concurrent sessions/s);
   });
 
-  it("a session in a pool that becomes free: waits", async () => {
+  it("for a full pool does not occur if a session ends in time", async () => {
     await using setting = await Setting.open({ maxSessions: 1 });
     const first = setting.executor();
     await first.start();
@@ -79,11 +79,11 @@ describe("what the service refuses", needs("python3"), () => {
     await expect(second).resolves.toBeUndefined();
   });
 
-  it("an API version that it does not know", async () => {
+  it("for an unknown API version names it", async () => {
     expect(unavailable(await startError({ apiVersion: "2020-01-01" }))).toMatch(/UnsupportedApiVersion.*2020-01-01/s);
   });
 
-  it("everything, because it is not there", async () => {
+  it("for an unreachable service says that it did not answer", async () => {
     const executor = new ACADynamicSessionsCodeExecutor({
       poolManagementEndpoint: "http://127.0.0.1:9/pool",
       credential: staticToken("secret-token"),
@@ -95,7 +95,7 @@ describe("what the service refuses", needs("python3"), () => {
   });
 
   it.for<Fault>([{ kind: "server-error" }, { kind: "server-error", status: 502 }, { kind: "drop" }])(
-    "every execution: gives up after retryForMs, with pauses between the attempts (%o)",
+    "for failing executions is thrown after retryForMs, with pauses between the attempts (%o)",
     async (fault) => {
       await using setting = await Setting.open();
       let calls = 0;
@@ -119,7 +119,7 @@ describe("what the service refuses", needs("python3"), () => {
     },
   );
 
-  it("a body larger than it takes (413)", async () => {
+  it("for a file of more than 128 MB is an InvalidInputError", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await expect(executor.files.write("large.bin", new Uint8Array(128 * 1024 * 1024 + 1))).rejects.toSatisfy((error) =>
@@ -127,7 +127,7 @@ describe("what the service refuses", needs("python3"), () => {
     );
   });
 
-  it("a file that is not there", async () => {
+  it("for a missing file is a FileNotFoundError", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await expect(executor.downloadFiles(["no.txt"])).rejects.toSatisfy(FileNotFoundError.isInstance);
@@ -137,20 +137,20 @@ describe("what the service refuses", needs("python3"), () => {
 
 describe("options", () => {
   it.for<[string, Partial<ACAExecutorOptions>]>([
-    ["no address", { poolManagementEndpoint: "nowhere" }],
-    ["a token in the clear", { poolManagementEndpoint: "http://example.com/pool" }],
+    ["an invalid URL", { poolManagementEndpoint: "nowhere" }],
+    ["a token over plain HTTP", { poolManagementEndpoint: "http://example.com/pool" }],
     ["a session id of 3 characters", { sessionId: "abc" }],
     ["a session id of 129 characters", { sessionId: "a".repeat(129) }],
     ["two sources of tokens", { credential: staticToken("a"), tokenVariable: "B" }],
-    ["no patience", { retryForMs: -1 }],
+    ["a negative retryForMs", { retryForMs: -1 }],
     ["a misspelt option", Object.assign({ retryForMs: 1 }, { retryMs: 1 })],
-  ])("refuse %s", ([, options]) => {
+  ])("reject %s", ([, options]) => {
     const make = () =>
       new ACADynamicSessionsCodeExecutor({ poolManagementEndpoint: "https://x.dynamicsessions.io/p", ...options });
     expect(make).toThrow(expect.toSatisfy((error: unknown) => InvalidInputError.isInstance(error)));
   });
 
-  it("are dumped without a credential, and not at all with one", () => {
+  it("can be dumped without a credential, but not with one", () => {
     const options = { poolManagementEndpoint: "https://x.dynamicsessions.io/p", tokenVariable: "MY_TOKEN" };
     expect(new ACADynamicSessionsCodeExecutor(options).dumpComponent().config).toEqual(options);
     const { tokenVariable: _, ...secret } = { ...options, credential: staticToken("s") };
@@ -160,7 +160,7 @@ describe("options", () => {
 });
 
 describe("tokens", needs("python3"), () => {
-  it("are asked for at each call, for the service's scope", async () => {
+  it("are requested at each call, for the service's scope", async () => {
     await using setting = await Setting.open();
     const scopes: string[] = [];
     const credential = {
@@ -177,7 +177,7 @@ describe("tokens", needs("python3"), () => {
     expect(new Set(scopes)).toEqual(new Set(["https://dynamicsessions.io/.default"]));
   });
 
-  it("come from an environment variable as it is at the time of the call", async () => {
+  it("are read from an environment variable at the time of the call", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ tokenVariable: "FENCED_ACA_TEST_TOKEN" });
     await expect(executor.start()).rejects.toThrow(/FENCED_ACA_TEST_TOKEN does not contain a token/);
@@ -190,7 +190,7 @@ describe("tokens", needs("python3"), () => {
     }
   });
 
-  it("that a credential cannot give are an error that says so", async () => {
+  it("that a credential cannot provide cause an error that says so", async () => {
     const failing = { getToken: () => Promise.reject(new Error("not signed in")) };
     expect(unavailable(await startError({ credential: failing }))).toMatch(/returned no token: not signed in/);
     expect(unavailable(await startError({ credential: { getToken: async () => null } }))).toMatch(/returned no token/);
@@ -198,7 +198,7 @@ describe("tokens", needs("python3"), () => {
 });
 
 describe("packages that functions need", needs("python3"), () => {
-  it("and that the session does not have are named, with what is like them", async () => {
+  it("are named in the error if the session lacks them, with similar names", async () => {
     await using setting = await Setting.open({ packages: ["numpy", "pandas", "scikit-learn"] });
     const load = withRequirements({ pythonPackages: ["panda>=2"] })("def load():\n    return 1\n");
     const executor = setting.executor({ functions: [load] });

@@ -6,7 +6,7 @@ import { run, Setting } from "./support.ts";
 
 const note = `with open("ran.txt", "a") as file: file.write("x")`;
 
-/** A started executor, then one fault for the calls that run the block, then how often the block ran. */
+/** Starts an executor, provokes a fault for the calls that run a block, and returns how often the block ran. */
 async function runUnder(
   fault: Fault,
 ): Promise<{ exitCode: number; stateLost: boolean; ran: string; durationMs: number }> {
@@ -22,7 +22,7 @@ async function runUnder(
 const ranOnce = { exitCode: 0, stateLost: false, ran: "x" };
 
 describe("a block under one fault", needs("python3"), () => {
-  // Two calls make a block: the first prepares the session. `times: 2` hits the second as well, or the first's repetition.
+  // A block takes two calls: the first prepares the session. `times: 2` also hits the second one, or the first one's retry.
   for (const times of [1, 2, 3]) {
     const faults: readonly Fault[] = [
       { kind: "too-many-requests", retryAfterMs: 0 },
@@ -52,16 +52,16 @@ describe("a block under one fault", needs("python3"), () => {
     expect(result.durationMs).toBeGreaterThanOrEqual(2000);
   });
 
-  it("runs once when a token has expired on the way", async () => {
+  it("runs once when a token expires in transit", async () => {
     expect(await runUnder({ kind: "expired-token", on: "executions", times: 1 })).toMatchObject(ranOnce);
   });
 
-  it("runs once in a fresh session when its own has expired, and says so", async () => {
+  it("runs once in a fresh session when its own has expired, and reports it", async () => {
     const result = await runUnder({ kind: "expired-session", on: "executions", times: 1 });
     expect(result).toMatchObject({ exitCode: 0, stateLost: true, ran: "x" });
   });
 
-  it("finds its answer even if the calls that ask for it fail, too", async () => {
+  it("gets its answer even if polling for it fails, too", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.start();
@@ -70,7 +70,7 @@ describe("a block under one fault", needs("python3"), () => {
     expect(await run(executor, "print('one answer')")).toMatchObject({ output: "one answer\n" });
   });
 
-  it("throws when it cannot be known whether it ran, and does not send it again", async () => {
+  it("rejects and is not sent again when it is unknown whether it ran", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ retryForMs: 500 });
     await executor.start();
@@ -89,12 +89,12 @@ describe("a block under one fault", needs("python3"), () => {
 });
 
 describe("a block that the service has accepted", needs("python3"), () => {
-  it("is not run again when its session goes while it is asked about", async () => {
+  it("is not run again when its session expires while it is polled", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.start();
     setting.emulator.provoke({ kind: "expired-session", on: "poll", times: 1 });
-    // So long a time makes it asynchronous: it is accepted at once, and then polled.
+    // Such a long limit makes it asynchronous: it is accepted at once, and then polled.
     const block = run(executor, `${note}\nimport time; time.sleep(1)`, { timeoutMs: 300_000 });
     await expect(block).rejects.toSatisfy(
       (error) => BackendUnavailableError.isInstance(error) && /may or may not have run/.test(error.message),

@@ -7,7 +7,7 @@ import { ACADynamicSessionsCodeExecutor, staticToken } from "../src/index.ts";
 
 const token = "a-very-secret-token-of-some-length";
 
-/** An executor whose pool is whatever answers here: a proxy, a captive portal, a pool of someone hostile. */
+/** An executor whose pool is another server: a proxy, a captive portal, someone hostile. */
 async function executorOf(answer: RequestListener): Promise<ACADynamicSessionsCodeExecutor> {
   const server = createServer(answer);
   server.listen(0, "127.0.0.1");
@@ -27,7 +27,7 @@ async function executorOf(answer: RequestListener): Promise<ACADynamicSessionsCo
   return executor;
 }
 
-/** A pool of shells, but for what `files` does. */
+/** A Shell pool whose file requests `files` answers. */
 function shellPool(files: RequestListener): RequestListener {
   return (request, response) => {
     const { pathname } = new URL(request.url ?? "", "http://pool");
@@ -56,9 +56,9 @@ function dump(error: unknown): string {
 }
 
 describe("an answer that is not the service's", () => {
-  it.for([200, 401, 500])("does not put the token into the error, though it repeats it (%i)", async (status) => {
+  it.for([200, 401, 500])("does not leak the token into the error when it repeats it (%i)", async (status) => {
     const executor = await executorOf((request, response) => {
-      // Also where the text is cut: the end of it is a part of the token.
+      // Also where the text is cut, so that it ends within the token.
       const text = `${"x".repeat(15_990)}${String(request.headers.authorization)}`;
       response.writeHead(status).end(status === 200 ? String(request.headers.authorization) : text);
     });
@@ -67,7 +67,7 @@ describe("an answer that is not the service's", () => {
     expect(error.message).toMatch(status === 200 ? /poolManagementEndpoint/ : /HTTP/);
   });
 
-  it("does not reach a terminal with its control characters", async () => {
+  it("is quoted in the error without control characters", async () => {
     const hostile = "\u001b]52;c;cm0gLXJm\u0007\u001b[2J\u202e";
     const executor = await executorOf((_, response) => {
       response.writeHead(400).end(JSON.stringify({ error: { code: `Bad${hostile}`, message: `no${hostile}pe` } }));
@@ -78,7 +78,7 @@ describe("an answer that is not the service's", () => {
     expect(message).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
   });
 
-  it("is not read without end", { timeout: 60_000 }, async () => {
+  it("is not read without limit", { timeout: 60_000 }, async () => {
     let sent = 0;
     const executor = await executorOf((_, response) => {
       const piece = Buffer.alloc(1_048_576, " ");
@@ -93,14 +93,14 @@ describe("an answer that is not the service's", () => {
     expect(sent).toBeLessThan(128 * 1_048_576);
   });
 
-  it("that asks to come back in a year is an error at once", async () => {
+  it("that asks to retry in a year is an error at once", async () => {
     const executor = await executorOf((_, response) => {
       response.writeHead(429, { "retry-after": "31536000" }).end();
     });
     expect((await errorOf(executor.start())).message).toMatch(/pool is full/);
   });
 
-  it("is a list that has an end, though each page names a next one", { timeout: 120_000 }, async () => {
+  it("is an error if every page of a list names another one", { timeout: 120_000 }, async () => {
     const executor = await executorOf(
       shellPool((request, response) => {
         response.end(JSON.stringify({ value: [], nextLink: `http://elsewhere.test/?skip=${Math.random()}` }));
@@ -110,7 +110,7 @@ describe("an answer that is not the service's", () => {
     expect((await errorOf(executor.files.list())).message).toMatch(/does not end/);
   });
 
-  it("names no file outside the workspace", async () => {
+  it("cannot list files outside the workspace", async () => {
     const names = ["../up", "..", "", "a/b", "good"];
     const executor = await executorOf(
       shellPool((_, response) => {
@@ -120,7 +120,7 @@ describe("an answer that is not the service's", () => {
     expect(await executor.files.list()).toEqual([{ path: "good", size: 1 }]);
   });
 
-  it("says that a file was not stored whole", async () => {
+  it("is an error if it says that a file was stored only in part", async () => {
     const executor = await executorOf(
       shellPool((request, response) => {
         request.resume().on("end", () => response.end(JSON.stringify({ name: "a.txt", sizeInBytes: 3 })));
@@ -133,7 +133,7 @@ describe("an answer that is not the service's", () => {
     expect((await errorOf(block)).message).toMatch(/stored 3 of the/);
   });
 
-  it("gives a file whose connection breaks whole or not at all", async () => {
+  it("completes a file after a broken connection, unless the file has changed", async () => {
     const whole = Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251));
     let requests = 0;
     let other = false;

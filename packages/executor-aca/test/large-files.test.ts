@@ -22,8 +22,8 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-describe("a file of 100 MB", needs("python3"), () => {
-  it("is uploaded and downloaded with bounded memory", { timeout: 300_000 }, async () => {
+describe("a large file", needs("python3"), () => {
+  it("of 100 MB is uploaded and downloaded with bounded memory", { timeout: 300_000 }, async () => {
     await using emulator = await startEmulatorProcess();
     await using executor = new ACADynamicSessionsCodeExecutor({
       poolManagementEndpoint: emulator.endpoint,
@@ -41,7 +41,7 @@ describe("a file of 100 MB", needs("python3"), () => {
     expect(held).toBeLessThan(32);
   });
 
-  it("is refused before the wire when it is larger than 128 MB, and after it when the service says so", async () => {
+  it("of more than 128 MB is rejected, and leaves nothing in the session", async () => {
     await using emulator = await startEmulatorProcess();
     await using executor = new ACADynamicSessionsCodeExecutor({
       poolManagementEndpoint: emulator.endpoint,

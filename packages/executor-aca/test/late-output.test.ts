@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { run, Setting } from "./support.ts";
 
 describe("a block that ended in time", needs("python3"), () => {
-  it("is no time-out, and whole, however late its output is read", async () => {
+  it("does not time out and loses no output, however late the output is read", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ maxOutputBytes: 64_000_000 });
     await executor.start();
@@ -24,7 +24,7 @@ describe("a block that ended in time", needs("python3"), () => {
     expect(length).toBe(256 * 65_536);
   });
 
-  it("is no time-out if its log comes late, and keeps its variables", async () => {
+  it("does not time out if its log arrives late, and keeps its variables", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.start();
@@ -35,7 +35,7 @@ describe("a block that ended in time", needs("python3"), () => {
     expect((await run(executor, "print(kept)")).output).toBe("1\n");
   });
 
-  it("has what the answer has if its log never comes", async () => {
+  it("returns the answer's output if its log never arrives", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.start();
@@ -45,7 +45,7 @@ describe("a block that ended in time", needs("python3"), () => {
     expect(result).toMatchObject({ exitCode: 0, timedOut: false, stdout: "a\nc\n", stderr: "b\n" });
   });
 
-  it("keeps its session if the caller leaves while its log is read", async () => {
+  it("keeps its session if the caller aborts while its log is read", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await run(executor, "kept = 1");

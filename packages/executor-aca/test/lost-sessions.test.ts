@@ -6,7 +6,7 @@ import { run, Setting } from "./support.ts";
 const double = FunctionWithRequirements.fromString("def double(number):\n    return number * 2\n");
 
 describe("a session that expired", needs("python3"), () => {
-  it("is replaced by whatever file call comes first, and the next result says so", async () => {
+  it("is replaced by the next file call, and the next result reports it", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ functions: [double] });
     await run(executor, "value = 1");
@@ -18,7 +18,7 @@ describe("a session that expired", needs("python3"), () => {
     expect(setting.emulator.sessions()).toEqual([executor.sessionId]);
   });
 
-  it("has no files for lists, reads and removals", async () => {
+  it("has no files to list, read or remove", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.files.write("given.txt", "given");
@@ -44,7 +44,7 @@ describe("a session that expired", needs("python3"), () => {
     },
   );
 
-  it("between a block's file and the block has the file, too", async () => {
+  it("just before a block runs is replaced with one that has the block's file", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.start();
@@ -55,14 +55,14 @@ describe("a session that expired", needs("python3"), () => {
 });
 
 describe("a block with a file name", needs("python3"), () => {
-  it("is over when its time is up, also while its file is being written", async () => {
+  it("times out even while its file is being written", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.start();
     setting.emulator.provoke({ kind: "too-many-requests", on: "files" });
     const result = await run(executor, "# filename: named.py\nprint(1)", { timeoutMs: 1000 });
     expect(result).toMatchObject({ exitCode: 124, timedOut: true });
-    // Its own patience with the service, 30 seconds, would be longer than this test may take.
+    // The executor's own retries, for 30 seconds, would take longer than this test may.
     setting.emulator.setFaults([]);
     expect((await run(executor, "print(2)", { timeoutMs: 20_000 })).output).toBe("2\n");
   });
@@ -82,7 +82,7 @@ describe("a session whose interpreter died", needs("python3"), () => {
     expect(setting.emulator.sessions()).toEqual([]);
   });
 
-  it("keeps them in a NodeLTS pool, too", async () => {
+  it("keeps its files and its slot in a NodeLTS pool, too", async () => {
     await using setting = await Setting.open({ maxSessions: 1, poolType: "NodeLTS" });
     const executor = setting.executor({ poolType: "NodeLTS", retryForMs: 500 });
     const javascript = { language: "javascript" };
@@ -95,8 +95,8 @@ describe("a session whose interpreter died", needs("python3"), () => {
   });
 });
 
-describe("blocks side by side in a Shell pool", needs("python3", "bash"), () => {
-  it("that all find the session expired share one new one", async () => {
+describe("concurrent blocks in a Shell pool", needs("python3", "bash"), () => {
+  it("share one new session if they all find it expired", async () => {
     await using setting = await Setting.open({ poolType: "Shell" });
     const executor = setting.executor();
     await run(executor, "true", { language: "bash" });
@@ -111,7 +111,7 @@ describe("blocks side by side in a Shell pool", needs("python3", "bash"), () => 
     expect(setting.emulator.sessions()).toEqual([]);
   });
 
-  it("lose it when one of them has to be ended, and their results say so", async () => {
+  it("all lose the session when one of them times out, and report it", async () => {
     await using setting = await Setting.open({ poolType: "Shell" });
     const executor = setting.executor();
     await executor.start();
@@ -125,7 +125,7 @@ describe("blocks side by side in a Shell pool", needs("python3", "bash"), () => 
     ]);
   });
 
-  it("whose time is up together give it up once, with its files", async () => {
+  it("that time out together replace the session once and keep its files", async () => {
     await using setting = await Setting.open({ poolType: "Shell" });
     const executor = setting.executor();
     await executor.files.write("given.txt", "given");

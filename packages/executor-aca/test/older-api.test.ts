@@ -36,7 +36,7 @@ describe("API version 2024-02-02-preview", needs("python3"), () => {
     expect(await files.list()).toEqual([]);
   });
 
-  it("ends a block by giving the session up, and carries the files", async () => {
+  it("ends a block by replacing the session, and carries the files over", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ apiVersion });
     await executor.files.write("kept.txt", "kept");
@@ -47,7 +47,7 @@ describe("API version 2024-02-02-preview", needs("python3"), () => {
     expect(setting.emulator.sessions()).toHaveLength(1);
   });
 
-  it("notices that its session is another one", async () => {
+  it("notices that its session was replaced", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ apiVersion });
     await run(executor, "x = 1");
@@ -59,7 +59,7 @@ describe("API version 2024-02-02-preview", needs("python3"), () => {
     { kind: "drop", afterwards: true },
     { kind: "server-error", afterwards: true },
     { kind: "server-error", status: 503, afterwards: true },
-  ])("does not send a block again whose answer was lost: it has no call to ask for it (%o)", async (fault) => {
+  ])("does not resend a block whose answer was lost, since it cannot poll for the answer (%o)", async (fault) => {
     await using setting = await Setting.open();
     const executor = setting.executor({ apiVersion });
     const note = `with open("ran.txt", "a") as file: file.write("x")`;
@@ -72,7 +72,7 @@ describe("API version 2024-02-02-preview", needs("python3"), () => {
     expect(await executor.files.read("ran.txt")).toHaveLength(2);
   });
 
-  it("lists packages by code", async () => {
+  it("lists packages by running code", async () => {
     await using setting = await Setting.open();
     expect(Array.isArray(await setting.executor({ apiVersion }).getAvailablePackages())).toBe(true);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { run, Setting } from "./support.ts";
 
 describe("a NodeLTS pool", needs("python3"), () => {
-  it("is told by its metadata, and runs JavaScript with variables that stay", async () => {
+  it("is recognized by its metadata, and runs JavaScript that keeps variables", async () => {
     await using setting = await Setting.open({ poolType: "NodeLTS" });
     const executor = setting.executor({ env: { FENCED_A: "executor" } });
     await executor.start();
@@ -35,7 +35,7 @@ describe("a NodeLTS pool", needs("python3"), () => {
 });
 
 describe("a Shell pool", needs("python3", "bash"), () => {
-  it("runs bash, tells exit codes, and keeps files but no variables", async () => {
+  it("runs bash, reports exit codes, and keeps files but no variables", async () => {
     await using setting = await Setting.open({ poolType: "Shell" });
     const executor = setting.executor({ env: { FENCED_A: "it's $HOME" } });
     await executor.start();

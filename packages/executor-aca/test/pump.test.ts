@@ -37,8 +37,8 @@ function counter() {
   return { count, seen };
 }
 
-describe("a block that is pumped", needs("python3"), () => {
-  it("is seen to print while it runs, its children too, in order", async () => {
+describe("a pumped block", needs("python3"), () => {
+  it("streams its own and its children's output in order while it runs", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(pumped);
     const code = `import os, subprocess, time
@@ -54,7 +54,7 @@ print("six")`;
     expect(result).toMatchObject({ exitCode: 0, stdout: "onetwo\nfour\nfive\nsix\n", stderr: "three\n" });
   });
 
-  it("is a cell: magics, `await`, values, `exit`", async () => {
+  it("supports magics, `await`, values and `exit`, like a cell", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(pumped);
     const code = "import asyncio\n!echo shell\nawait asyncio.sleep(0, 41) + 1";
@@ -68,9 +68,9 @@ print("six")`;
     expect(failed.stderr).not.toContain("<fenced>");
   });
 
-  // The limit holds for the executor's own requests, too, of which the longest may take 65 seconds.
+  // The limit also applies to the executor's own requests, the longest of which may take 65 seconds.
   it("may run longer than the service's limit for one request", { timeout: 120_000 }, async ({ skip }) => {
-    skip(process.env.FENCED_SUITE !== "full", "it takes more than a minute; FENCED_SUITE=full has it");
+    skip(process.env.FENCED_SUITE !== "full", "takes more than a minute; runs with FENCED_SUITE=full");
     await using setting = await Setting.open({ syncLimitMs: 66_000 });
     const executor = setting.executor(pumped);
     const code = "import time\nfor second in range(14):\n    time.sleep(5)\n    print(second)";
@@ -78,7 +78,7 @@ print("six")`;
     expect(result.output).toBe(Array.from({ length: 14 }, (_, second) => `${second}\n`).join(""));
   });
 
-  it("can handle signals, although only the interpreter's first thread may", async () => {
+  it("can handle signals, although Python allows that only in its main thread", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(pumped);
     const code = `import os, signal, time
@@ -97,7 +97,7 @@ except ValueError:
     expect(await run(executor, code)).toMatchObject({ exitCode: 0, output: "True\nlate\nrefused\n" });
   });
 
-  it("that is aborted keeps its session, and its children end", async () => {
+  it("that is aborted ends its children and keeps its session", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(pumped);
     await run(executor, "value = 42; import subprocess; earlier = subprocess.Popen(['sleep', '100'])");
@@ -117,11 +117,11 @@ print(value, earlier.poll(), *[os.path.exists(f"/proc/{pid}/exe") for pid in (ch
     expect(executor.sessionId).toBe(sessionId);
   });
 
-  it("that cannot be interrupted costs its session, but nothing that it printed", async () => {
+  it("that cannot be interrupted loses its session, but no output", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(pumped);
     await run(executor, "value = 42");
-    // Native code that keeps Python's lock: no thread of the interpreter runs meanwhile.
+    // Native code that holds Python's lock, so that no other thread of the interpreter runs.
     const code = "import ctypes\nprint('printed')\nctypes.PyDLL(None).sleep(100)";
     const result = await run(executor, code, { timeoutMs: 3000 });
     expect(result).toMatchObject({ timedOut: true, exitCode: 124, stdout: "printed\n", stateLost: true });
@@ -129,7 +129,7 @@ print(value, earlier.poll(), *[os.path.exists(f"/proc/{pid}/exe") for pid in (ch
   });
 
   it.for(["import os; os._exit(3)", "import os; os.kill(os.getpid(), 9)"])(
-    "loses nothing that it printed when its interpreter ends (%s)",
+    "loses no output when its interpreter ends (%s)",
     async (end) => {
       await using setting = await Setting.open();
       const executor = setting.executor(pumped);
@@ -144,7 +144,7 @@ print(value, earlier.poll(), *[os.path.exists(f"/proc/{pid}/exe") for pid in (ch
     },
   );
 
-  it("rejects when its session disappears, after what was printed", async () => {
+  it("rejects after the output so far when its session disappears", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(pumped);
     const code = "import time\nprint('seen')\ntime.sleep(60)";
@@ -160,7 +160,7 @@ print(value, earlier.poll(), *[os.path.exists(f"/proc/{pid}/exe") for pid in (ch
 });
 
 describe("a pump under faults", needs("python3"), () => {
-  it("prints and calls everything exactly once", { timeout: 120_000 }, async () => {
+  it("transfers all output and host calls exactly once", { timeout: 120_000 }, async () => {
     await using setting = await Setting.open();
     const { count, seen } = counter();
     const executor = setting.executor({ ...pumped, functions: [count], retryForMs: 120_000 });
@@ -182,7 +182,7 @@ for number in range(40):
     expect(result).toMatchObject({ exitCode: 0, output: seen.map((number) => `${number} ${number + 1}\n`).join("") });
   });
 
-  it("gives up when the service stays away, and ends the block when it is back", async () => {
+  it("gives up when the service stays away, and ends the block once it is back", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ ...pumped, retryForMs: 500 });
     const code = "import time\nprint('on')\nwhile True: time.sleep(0.01); open('beat', 'w').close()";
@@ -202,21 +202,21 @@ pump = sys.modules["__fenced__"].pump
 
   const attacks = [
     ["an offset ahead", "pump.step = lambda text: 'fenced %s 9 999999 0 fine ' % pump.secret"],
-    ["no answer of a pump", "pump.step = lambda text: {'type': 'other'}"],
+    ["an answer of another type", "pump.step = lambda text: {'type': 'other'}"],
     ["forged frames", "pump.exchange = lambda *a, **b: (0, 0, b'\\xff' * 1000)"],
   ] as const;
   /** More of the same kinds. */
   const moreAttacks = [
     ["a forged secret", "pump.step = lambda text: 'fenced ' + '0' * 64 + ' 9 0 0 fine '"],
-    ["bytes taken that were not sent", "pump.step = lambda text: 'fenced %s 9 0 999999 fine ' % pump.secret"],
+    ["acknowledged bytes that were not sent", "pump.step = lambda text: 'fenced %s 9 0 999999 fine ' % pump.secret"],
     ["a frame that does not end", "pump.exchange = lambda *a, **b: (0, 0, struct.pack('>IBI', 2**31, 19, 1))"],
     [
-      "an end that is none",
+      "an invalid end of a block",
       "pump.exchange = lambda *a, **b: (0, 0, struct.pack('>IBI', 6, 19, pump.block.number) + b'x')",
     ],
   ] as const;
 
-  it("gains nothing but the end of its call", { timeout: 240_000 }, async () => {
+  it("achieves nothing but the end of its own call", { timeout: 240_000 }, async () => {
     await using setting = await Setting.open();
     const { count, seen } = counter();
     const executor = setting.executor({ ...pumped, functions: [count] });
@@ -232,7 +232,7 @@ pump = sys.modules["__fenced__"].pump
     expect(seen).toEqual(tried.map(() => 5));
   });
 
-  it("loses its session with what it damages, but neither output nor files", { timeout: 120_000 }, async () => {
+  it("that damages it loses its session, but neither output nor files", { timeout: 120_000 }, async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(pumped);
     const damages = {
@@ -241,7 +241,7 @@ pump = sys.modules["__fenced__"].pump
       "no pump": "del sys.modules['__fenced__']",
     };
     for (const [index, [what, damage]] of Object.entries(damages).entries()) {
-      // A name of its own for each: code that takes a file away while it is being written makes the write fail.
+      // Each has its own name, because code that removes a file while it is being written makes the write fail.
       const signal = `go-${index}`;
       const code = `${pump}import os, time
 print("printed")
@@ -257,7 +257,7 @@ time.sleep(60)`;
     }
   });
 
-  it("costs no block when its scribe ended between two", async () => {
+  it("does not fail the next block if it killed the scribe between two", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(pumped);
     const code = `${pump}import os, threading, time
@@ -268,7 +268,7 @@ def end():
     open("done", "w").close()
 threading.Thread(target=end).start()`;
     expect((await run(executor, code)).exitCode).toBe(0);
-    // Not when the block has ended there: the scribe still has to tell.
+    // Not as soon as the block has ended there, because the scribe still has to report that.
     await executor.files.write("over", "");
     await expect.poll(() => executor.files.list().then((files) => files.length), { timeout: 20_000 }).toBe(2);
     expect(await run(executor, "print(1)")).toMatchObject({ exitCode: 0, output: "1\n", stateLost: true });
@@ -288,8 +288,8 @@ threading.Thread(target=end).start()`;
   });
 });
 
-describe("figures of a block that is pumped", needs("jupyter"), () => {
-  it("are shown when it has ended, and not by the steps in between", async () => {
+describe("figures of a pumped block", needs("jupyter"), () => {
+  it("are shown when it ends, and not by the steps in between", async () => {
     await using setting = await Setting.open({ python: jupyterPythons.jupyter });
     const executor = setting.executor(pumped);
     const code = `import time

@@ -9,7 +9,7 @@ import { run, Setting } from "./support.ts";
 const double = FunctionWithRequirements.fromString("def double(number):\n    return number * 2\n");
 
 describe("a session", needs("python3"), () => {
-  it("has the given identifier, and another one after restart()", async () => {
+  it("has the given identifier, and a new one after restart()", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ sessionId: "my-own-session" });
     expect(executor.sessionId).toBe("my-own-session");
@@ -21,7 +21,7 @@ describe("a session", needs("python3"), () => {
     expect((await run(executor, "kept")).exitCode).toBe(1);
   });
 
-  it("is deleted by stop(), and kept if told so", async () => {
+  it("is deleted by stop(), unless keepSession is set", async () => {
     await using setting = await Setting.open();
     const [ended, kept] = [setting.executor(), setting.executor({ sessionId: "kept-session", keepSession: true })];
     await run(kept, "value = 41");
@@ -31,7 +31,7 @@ describe("a session", needs("python3"), () => {
     expect((await run(setting.executor({ sessionId: "kept-session" }), "print(value + 1)")).output).toBe("42\n");
   });
 
-  it("that expired between two calls is replaced, with the functions, and the result says so", async () => {
+  it("that expired between two calls is replaced, with the functions, and the result reports it", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ functions: [double] });
     await run(executor, "value = 1");
@@ -41,7 +41,7 @@ describe("a session", needs("python3"), () => {
     expect((await run(executor, "print(double(1))")).stateLost).toBe(false);
   });
 
-  it("that was silently begun anew is noticed, too", async () => {
+  it("that was silently replaced by the service is noticed, too", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ functions: [double], sessionId: "same-name" });
     await run(executor, "value = 1");
@@ -52,7 +52,7 @@ describe("a session", needs("python3"), () => {
     expect(result).toMatchObject({ exitCode: 0, output: "42\n", stateLost: true });
   });
 
-  it("takes its files along when a block has to be ended, also in a pool of one", async () => {
+  it("carries its files over when a block times out, even in a pool of one", async () => {
     await using setting = await Setting.open({ maxSessions: 1 });
     const executor = setting.executor({ functions: [double] });
     await executor.files.write("dir/given.txt", "given");
@@ -63,7 +63,7 @@ describe("a session", needs("python3"), () => {
     expect((await run(executor, "from functions import double\nprint(double(4))")).output).toBe("8\n");
   });
 
-  it("has the functions as globals, too, until a block gives their names to something else", async () => {
+  it("defines the functions as globals, until a block reassigns their names", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor({ functions: [double], functionsModule: "tools" });
     expect((await run(executor, "print(double(21))")).output).toBe("42\n");
@@ -73,7 +73,7 @@ describe("a session", needs("python3"), () => {
     expect(await run(executor, "print(double(4))")).toMatchObject({ output: "8\n", stateLost: true });
   });
 
-  it("that was given up in a call which nobody heard of is reported by the next result", async () => {
+  it("that was lost in an aborted call is reported by the next result", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await run(executor, "value = 1");
@@ -92,14 +92,14 @@ describe("a session", needs("python3"), () => {
     expect(endless.output).toBe("no limit\n");
   });
 
-  it("is asked in wrapped bodies once the pool has said that it wants them", async () => {
+  it("sends wrapped bodies to a pool that requires them", async () => {
     await using setting = await Setting.open({ wrappedBodies: true });
     const executor = setting.executor();
     expect((await run(executor, "print(1)")).output).toBe("1\n");
     expect((await run(executor, "print(2)")).output).toBe("2\n");
   });
 
-  it("finds a file list of many pages", async () => {
+  it("lists files over many pages", async () => {
     await using setting = await Setting.open({ pageSize: 3 });
     const executor = setting.executor();
     await run(executor, "for name in range(10): open(f'{name}.txt', 'w').close()");
@@ -108,7 +108,7 @@ describe("a session", needs("python3"), () => {
 });
 
 describe("output", needs("python3"), () => {
-  it("is whole although the service cuts it, and in order", async () => {
+  it("is complete and in order, although the service cuts it", async () => {
     await using setting = await Setting.open({ outputLimit: 100 });
     const code = "import sys\nfor line in range(3000):\n    print(line, file=sys.stderr if line % 2 else sys.stdout)";
     const result = await run(setting.executor(), code);
@@ -116,7 +116,7 @@ describe("output", needs("python3"), () => {
     expect(result.output).toBe(Array.from({ length: 3000 }, (_, line) => `${line}\n`).join(""));
   });
 
-  it("of child processes is cut where the service cuts it, and the result says so", async () => {
+  it("of child processes is cut at the limit, and the result says so", async () => {
     await using setting = await Setting.open();
     const code = "import subprocess\nsubprocess.run(['sh', '-c', 'yes | head -c 3000000']) and None";
     const executor = setting.executor({ maxOutputBytes: 1000 });
@@ -139,35 +139,35 @@ describe("output", needs("python3"), () => {
     ],
     ["of the block itself", "for _ in range(30000): print('x' * 99)", false],
     ["of the block itself, with a traceback", "for _ in range(30000): print('x' * 99)\n1 / 0", false],
-  ])("of a megabyte and more is whole or says that it is not: %s", async ([, code, truncated]) => {
+  ])("of more than a megabyte is complete or marked as truncated: %s", async ([, code, truncated]) => {
     await using setting = await Setting.open();
     const result = await run(setting.executor({ maxOutputBytes: 8_000_000 }), code);
     expect(result.truncated).toBe(truncated);
     expect(result.stdout.length > 2_000_000).toBe(!truncated);
   });
 
-  it("shows the last expression's value, unless told not to", async () => {
+  it("ends with the last expression's value, unless suppressResultOutput is set", async () => {
     await using setting = await Setting.open();
     const code = "print('text', end='')\n{'a': [1, 2.5, None]}";
     expect((await run(setting.executor(), code)).output).toBe("text\n{'a': [1, 2.5, None]}\n");
     expect((await run(setting.executor({ suppressResultOutput: true }), code)).output).toBe("text");
   });
 
-  it("has the traceback with the block's own lines, and exit code 1", async () => {
+  it("contains the traceback with the block's own lines, with exit code 1", async () => {
     await using setting = await Setting.open();
     const result = await run(setting.executor(), "from __future__ import annotations\nvalue = 1\nvalue.missing");
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });
     expect(result.stderr).toMatch(/line 3.*value\.missing.*AttributeError/s);
   });
 
-  it("has the code of sys.exit()", async () => {
+  it("comes with the exit code of sys.exit()", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     expect((await run(executor, "import sys; sys.exit(3)")).exitCode).toBe(3);
     expect((await run(executor, "sys.exit()")).exitCode).toBe(0);
   });
 
-  it("has pictures as displays and files", async () => {
+  it("includes pictures as displays and files", async () => {
     await using setting = await Setting.open();
     const directory = await mkdtemp(join(tmpdir(), "fenced-aca-test-"));
     try {

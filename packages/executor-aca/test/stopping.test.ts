@@ -6,7 +6,7 @@ import { run, Setting } from "./support.ts";
 
 const kept = { sessionId: "kept-session", keepSession: true };
 
-describe("a session that is to be kept", needs("python3"), () => {
+describe("a session with keepSession", needs("python3"), () => {
   it("outlives an executor that could not start with it", async () => {
     await using setting = await Setting.open();
     const first = setting.executor(kept);
@@ -35,8 +35,8 @@ describe("a session that is to be kept", needs("python3"), () => {
   });
 });
 
-describe("a kept session that is used again", needs("python3"), () => {
-  it("shows no files of the executors, and has none of those that left it", async () => {
+describe("a kept session that is reused", needs("python3"), () => {
+  it("hides the executors' own files, and keeps none of a stopped executor", async () => {
     await using setting = await Setting.open();
     const first = setting.executor(kept);
     await run(first, "open('users.txt', 'w').close(); open('.fenced-users', 'w').close()");
@@ -51,7 +51,7 @@ describe("a kept session that is used again", needs("python3"), () => {
     expect(printed.output).toBe("2\n");
   });
 
-  it("prints through one recorder, however many executors it has seen", async () => {
+  it("wraps its output in one recorder, however many executors have used it", async () => {
     await using setting = await Setting.open();
     for (let executor = 0; executor < 3; executor += 1) {
       const each = setting.executor(kept);
@@ -65,7 +65,7 @@ describe("a kept session that is used again", needs("python3"), () => {
     { poolType: "PythonLTS", language: "python", code: "import os; print(os.environ.get('FENCED_A', 'unset'))" },
     { poolType: "NodeLTS", language: "javascript", code: "console.log(process.env.FENCED_A ?? 'unset')" },
   ] as const)(
-    "has no environment variables of the executor before ($poolType)",
+    "has no environment variables of the previous executor ($poolType)",
     async ({ poolType, language, code }) => {
       await using setting = await Setting.open({ poolType });
       const first = setting.executor({ ...kept, env: { FENCED_A: "secret" } });
@@ -78,7 +78,7 @@ describe("a kept session that is used again", needs("python3"), () => {
     },
   );
 
-  it("can be left although the service does not answer", async () => {
+  it("can be left even if the service fails", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor(kept);
     await run(executor, "1");
@@ -89,7 +89,7 @@ describe("a kept session that is used again", needs("python3"), () => {
 });
 
 describe("stop() during a file call", needs("python3"), () => {
-  it("waits for what is under way, so that it does not make the session anew", async () => {
+  it("waits for the call, so that it does not recreate the session", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.start();
@@ -101,7 +101,7 @@ describe("stop() during a file call", needs("python3"), () => {
     expect(setting.emulator.sessions()).toEqual([]);
   });
 
-  it("sends nothing any more once it has waited for long enough", async () => {
+  it("prevents later requests once it has waited long enough", async () => {
     await using setting = await Setting.open();
     let slow: Promise<void> | undefined;
     const getToken = async () => {
@@ -124,7 +124,7 @@ describe("stop() during a file call", needs("python3"), () => {
     expect(setting.emulator.sessions()).toEqual([]);
   });
 
-  it("ends its repetitions, and the calls that would follow", async () => {
+  it("ends the call's retries, and calls that wait behind it", async () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await executor.start();

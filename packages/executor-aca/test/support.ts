@@ -2,7 +2,7 @@ import { startAcaEmulator, type AcaEmulator, type EmulatorOptions } from "@fence
 import type { CodeResult } from "@fenced/core";
 import { ACADynamicSessionsCodeExecutor, type ACAExecutorOptions } from "../src/index.ts";
 
-/** An emulator, and the executors that a test makes for it; all of them end with the test. */
+/** An emulator and the executors that a test creates for it; all of them end with the test. */
 export class Setting implements AsyncDisposable {
   readonly emulator: AcaEmulator;
   readonly #executors: ACADynamicSessionsCodeExecutor[] = [];
@@ -29,7 +29,7 @@ export class Setting implements AsyncDisposable {
     return executor;
   }
 
-  /** Ends a session as its cooldown does: its identifier is refused from then on. */
+  /** Ends a session as its cooldown does: its identifier is rejected from then on. */
   async expire(identifier = ""): Promise<void> {
     this.emulator.provoke({ kind: "expired-session", on: "session", times: 1 });
     const query = new URLSearchParams({ "api-version": "2025-10-02-preview", identifier });

@@ -6,7 +6,7 @@ import { dockerSubject } from "./support/docker-subject.ts";
 import { pythonImage } from "./support/images.ts";
 import { WarmExecutor } from "./support/warm-executor.ts";
 
-// Blocks of Python are forked from an interpreter that waits; all else is as in the suite without it.
+// Python blocks are forked from a waiting interpreter; everything else is the same as in the suite without it.
 describe("Docker Engine", needs("docker"), () => {
   const image = `${pythonImage}-${randomUUID()}`;
   testCodeExecutor(
@@ -17,8 +17,8 @@ describe("Docker Engine", needs("docker"), () => {
     },
     variant("standard input", "environment", "encoding", "python functions", "abort", "background processes", "leaks"),
   );
-  // Otherwise the suite has shown nothing.
+  // Otherwise the suite would prove nothing.
   afterAll(() => {
-    if (WarmExecutor.sessions <= 20) throw new Error("Hardly a session had an interpreter that waits.");
+    if (WarmExecutor.sessions <= 20) throw new Error("Too few sessions had a waiting interpreter.");
   });
 });

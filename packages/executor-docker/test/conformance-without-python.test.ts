@@ -4,7 +4,7 @@ import { afterAll, describe, it } from "vitest";
 import { dockerSubject } from "./support/docker-subject.ts";
 import { nodeImage } from "./support/images.ts";
 
-// Where there is no Python for a supervisor, the daemon starts each block, and another program ends it.
+// Without Python for a supervisor, the daemon starts each block, and another program ends it.
 describe("Docker Engine", needs("docker"), () => {
   testCodeExecutor(
     { describe, it, afterAll },

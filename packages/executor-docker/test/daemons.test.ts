@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 
 describe("a daemon that does not answer", () => {
-  it("is named with what it said, and no other one is used in its place", async () => {
+  it("is named in the error with its reason, and no other daemon replaces it", async () => {
     const given = await startFailure({ docker: `unix://${environment.directory}/none.sock` });
     expect(given).toMatch(/the option `docker`: .*none\.sock: there is none/);
     expect(given).not.toMatch(/default socket/);
@@ -26,7 +26,7 @@ describe("a daemon that does not answer", () => {
     expect(host).toMatch(/option `docker` or DOCKER_HOST to its address\.$/);
   });
 
-  it("of the current context is named too", async () => {
+  it("of the current context is named, too", async () => {
     await environment.useContext("elsewhere", "tcp://127.0.0.1:9");
     expect(await startFailure()).toMatch(
       /DOCKER_HOST: not set\n.*the current Docker context: tcp:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/,
@@ -35,7 +35,7 @@ describe("a daemon that does not answer", () => {
     expect(await startFailure()).toMatch(/the current Docker context: there is no context "missing"/);
   });
 
-  it("but hangs is given up", { timeout: 30_000 }, async () => {
+  it("is given up after 5 s if it hangs", { timeout: 30_000 }, async () => {
     const server = createServer(() => {});
     const address = await listen(server);
     expect(await startFailure({ docker: address })).toMatch(/did not answer within 5 s/);
@@ -44,10 +44,10 @@ describe("a daemon that does not answer", () => {
   });
 });
 
-describe("daemons that are found", needs("docker"), () => {
+describe("a daemon is found", needs("docker"), () => {
   const socket = "/var/run/docker.sock";
 
-  it("by the option, whatever the variables say", async () => {
+  it("by the option, whatever the environment variables say", async () => {
     process.env["DOCKER_HOST"] = "tcp://127.0.0.1:9";
     process.env["DOCKER_TLS_VERIFY"] = "1";
     process.env["DOCKER_CERT_PATH"] = "/nowhere";
@@ -55,7 +55,7 @@ describe("daemons that are found", needs("docker"), () => {
     expect(await printed(executor, "python", "print(42)")).toBe("42");
   });
 
-  it("by DOCKER_HOST, by a context, by default, and over TCP", async () => {
+  it("by DOCKER_HOST, by a context, by default and over TCP", async () => {
     const relay = await relayDaemon(socket);
     const { address } = relay;
     const seen = async () => {

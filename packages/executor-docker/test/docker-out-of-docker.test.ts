@@ -36,8 +36,8 @@ async function inside(options: DockerExecutorOptions, calls: readonly unknown[],
 
 const containers = async (): Promise<string> => docker("ps", "--all", "--quiet", "--filter", `name=${innerName}`);
 
-describe("a program that runs in a container itself", { ...needs("docker"), timeout: 60_000 }, () => {
-  it("shares its workDir with the executor's container by bindDir", async () => {
+describe("a program that itself runs in a container", { ...needs("docker"), timeout: 60_000 }, () => {
+  it("shares its workDir with the executor's container through bindDir", async () => {
     const calls = [
       [
         {
@@ -62,7 +62,7 @@ describe("a program that runs in a container itself", { ...needs("docker"), time
     expect(await containers()).toBe("");
   });
 
-  it("is told if bindDir is another directory", async () => {
+  it("gets an error if bindDir is another directory", async () => {
     const options = { workDir: "/coding", bindDir: directory };
     await expect(inside(options, [[{ language: "sh", code: "echo" }]], "--rm")).rejects.toThrow(
       /`bindDir` .* is not \/coding on the daemon's host/,
@@ -77,7 +77,7 @@ describe("a program that runs in a container itself", { ...needs("docker"), time
     expect(await readFile(join(work, "made.txt"), "utf8")).toBe("made\n");
   });
 
-  it("leaves nothing if its container is killed", async () => {
+  it("leaves no other container behind if its own is killed", async () => {
     const calls = [[{ language: "bash", code: "touch started; sleep 1000" }]];
     await inside({ workDir: "/coding", bindDir: work }, calls, "--detach");
     await expect.poll(async () => readdir(work), { timeout: 30_000 }).toContain("started");

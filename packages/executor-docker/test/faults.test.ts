@@ -11,7 +11,7 @@ const lost = (reason: RegExp) => (error: unknown) =>
 const patient = { timeout: 120_000 };
 
 describe("faults", { ...needs("docker"), ...patient }, () => {
-  it("a block that uses up the memory ends with 137 and a sentence", async () => {
+  it("a block that runs out of memory ends with 137 and an explanation", async () => {
     await using executor = createExecutor({ memoryBytes: 67_108_864 });
     const other = run(executor, "python", "import time; time.sleep(5); print('lives on')");
     for (const [language, code] of [
@@ -26,13 +26,13 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     expect(await printed(executor, "python", "print('next')")).toBe("next");
   });
 
-  it("a block that is killed by itself gets 137 without that sentence", async () => {
+  it("a block that kills itself ends with 137 and no explanation", async () => {
     await using executor = createExecutor();
     const result = await run(executor, "bash", "kill -9 $$");
     expect([result.exitCode, result.output]).toEqual([137, ""]);
   });
 
-  it("a fork bomb is ended by its timeout, and the container is usable before and after", async () => {
+  it("a fork bomb ends at its timeout, and the container stays usable", async () => {
     await using executor = createExecutor({ pidsLimit: 120 });
     const bomb = executor.executeCodeBlocks(
       [{ language: "bash", code: "b() { b | b & b | b & }; b; while :; do :; done" }],
@@ -47,7 +47,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     expect(Number(await printed(executor, "python", alive))).toBeLessThan(8);
   });
 
-  it("a block that no process is left for is a clear error, and restart() helps", async () => {
+  it("a block for which no process is left causes a clear error, and restart() helps", async () => {
     await using executor = createExecutor({ pidsLimit: 30 });
     await run(executor, "bash", "for each in $(seq 1 40); do sleep 100 & done");
     await expect(run(executor, "python", "print(1)")).rejects.toSatisfy(lost(/No process could be started.*pidsLimit/));
@@ -55,7 +55,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     expect(await printed(executor, "python", "print('next')")).toBe("next");
   });
 
-  it("a full disk is the program's to report, and the next block runs", async () => {
+  it("a full disk is reported by the program, and the next block runs", async () => {
     const volume = `fenced-test-${process.pid}-small`;
     await docker("volume", "create", "-o", "type=tmpfs", "-o", "device=tmpfs", "-o", "o=size=1m,mode=1777", volume);
     try {
@@ -74,7 +74,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     ["removed", (name: string) => docker("rm", "--force", name), /ended with exit code 137/],
     ["stopped", (name: string) => docker("stop", name), /ended with exit code/],
   ])(
-    "a container that is %s under a block is a clear error, and the next call uses a new one",
+    "a container that is %s under a block causes a clear error, and the next call uses a new one",
     async (_, end, reason) => {
       await using executor = createExecutor();
       await executor.files.write("kept.txt", "kept");
@@ -85,7 +85,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     },
   );
 
-  it("a container that is killed while it starts is told as that", async () => {
+  it("a container that is killed while it starts causes a clear error", async () => {
     for (;;) {
       await using executor = createExecutor();
       const starting = executor.start().catch((error: unknown) => error);
@@ -93,27 +93,27 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
       const error = await starting;
       // The kill may have come too late for this start.
       if (error === undefined) continue;
-      // It may also have come when the supervisor had answered, and the start was not over.
+      // It may also have come after the supervisor had answered, but before the start was over.
       expect(error).toSatisfy(lost(/(was killed while it started|is lost): it ended.*call again/is));
       expect(await printed(executor, "bash", "echo next")).toBe("next");
       return;
     }
   });
 
-  it("a block that kills everything in the container, supervisor included, is a clear error", async () => {
+  it("a block that kills everything in the container, even the supervisor, causes a clear error", async () => {
     await using executor = createExecutor();
     await expect(run(executor, "bash", "kill -9 -1; sleep 100")).rejects.toSatisfy(lost(/is lost/));
     expect(await printed(executor, "python", "print('next')")).toBe("next");
   });
 
-  it("a block that kills its shepherd is ended, with all it started", async () => {
+  it("a block that kills its shepherd ends along with everything that it started", async () => {
     await using executor = createExecutor();
     const code = "sleep 100 & kill -9 $PPID; sleep 100";
     expect(await run(executor, "bash", code)).toMatchObject({ exitCode: 137, timedOut: false });
     expect(await printed(executor, "bash", "cat /proc/[0-9]*/comm | grep -c sleep || true")).toBe("0");
   });
 
-  it("a supervisor that does not answer is left behind with its container", async () => {
+  it("a supervisor that does not answer is abandoned along with its container", async () => {
     await using executor = createExecutor();
     const result = await executor.executeCodeBlocks([{ language: "bash", code: "kill -STOP -1; sleep 1000" }], {
       timeoutMs: 1000,
@@ -122,7 +122,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     expect(await printed(executor, "python", "print('next')")).toBe("next");
   });
 
-  it("sets functions up again in a new container", async () => {
+  it("functions are set up again in a new container", async () => {
     const { FunctionWithRequirements } = await import("@fenced/core");
     const double = FunctionWithRequirements.fromString("def double(n):\n    return 2 * n\n");
     await using executor = createExecutor({ functions: [double] });

@@ -41,7 +41,7 @@ describe("functions that need a package", { ...needs("docker"), timeout: 60_000 
     ],
   });
 
-  it("have it installed, and blocks use both", async () => {
+  it("have it installed, and blocks can use both", async () => {
     await using executor = createExecutor(options(">=1.0"));
     expect(await printed(executor, "python", "from functions import quadruple; print(quadruple(10))")).toBe("40");
     const imported = "import fenced_probe; print(fenced_probe.double(4), fenced_probe.__file__.startswith('/tmp/'))";
@@ -51,7 +51,7 @@ describe("functions that need a package", { ...needs("docker"), timeout: 60_000 
     expect(await executor.files.list()).toEqual([]);
   });
 
-  it("say why it cannot be had", async () => {
+  it("name the package if it cannot be installed", async () => {
     await using executor = createExecutor(options("==2.0"));
     await expect(printed(executor, "python", "print()")).rejects.toSatisfy(
       (error: unknown) => FunctionSetupError.isInstance(error) && /fenced-probe==2\.0/.test(error.message),

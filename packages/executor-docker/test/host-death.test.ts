@@ -30,14 +30,14 @@ describe("a host that is killed", { ...needs("docker"), timeout: 60_000 }, () =>
       (kill) => ({ before: ({ url = "" }) => (url.includes("/containers/create") ? kill() : undefined) }),
     ],
     [
-      "when its container is created and not started",
+      "when its container is created but not started",
       (kill) => ({ answered: ({ url = "" }) => (url.includes("/containers/create") ? kill() : undefined) }),
     ],
     [
       "while its container starts",
       (kill) => ({ before: ({ url = "" }) => (url.endsWith("/start") ? kill() : undefined) }),
     ],
-  ])("%s leaves nothing", async (_, hooks) => {
+  ])("%s leaves no container behind", async (_, hooks) => {
     const label = randomUUID();
     let asked = false;
     await using relay = await relayDaemon(
@@ -50,16 +50,16 @@ describe("a host that is killed", { ...needs("docker"), timeout: 60_000 }, () =>
     const host = startHost(relay.address, label);
     await once(host, "exit");
     expect(asked).toBe(true);
-    // What the daemon was asked for before may still be on its way.
+    // Earlier requests to the daemon may still be under way.
     await sleep(1000);
     await untilNoneOf(label);
   });
 
-  it("leaves nothing though its code has stopped the supervisor", async () => {
+  it("leaves no container behind, even if its code has stopped the supervisor", async () => {
     const host = startHost(`unix://${socket}`, randomUUID(), "kill -STOP -1; sleep 1000");
     if (!host.stdout) throw new Error("no output");
     const [name] = (await once(createInterface(host.stdout), "line")) as [string];
-    // Not by `docker exec`, whose own start the code would stop as well.
+    // Not with `docker exec`, whose own start the code would stop as well.
     while (!/^T/m.test(await docker("top", name, "-eo", "stat,pid"))) await sleep(100);
     host.kill("SIGKILL");
     const left = () => docker("ps", "--all", "--quiet", "--filter", `name=${name}`);

@@ -12,14 +12,14 @@ const answer = hostFunction({
   execute: () => 42,
 });
 
-describe("functions of the host", { ...needs("docker"), timeout: 60_000 }, () => {
-  it("are called from a container without network, in which there is a command for shells", async () => {
+describe("host functions", { ...needs("docker"), timeout: 60_000 }, () => {
+  it("can be called from a container without a network, also by a shell command", async () => {
     await using executor = createExecutor({ network: "none", functions: [answer], env: { PATH: "/usr/bin:/bin" } });
     expect(await printed(executor, "sh", "functions answer")).toBe("42");
     expect(await printed(executor, "python", "from functions import answer\nprint(answer())")).toBe("42");
   });
 
-  it("are set up again in the container that replaces one", async () => {
+  it("are set up again in the container that replaces a killed one", async () => {
     let lost = (): void => {};
     const known = new Promise<void>((resolve) => {
       lost = resolve;

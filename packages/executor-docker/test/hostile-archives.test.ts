@@ -15,7 +15,7 @@ async function openFiles(): Promise<(string | undefined)[]> {
   return Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => undefined)));
 }
 
-// A container of somebody else's does not have `workDir` bound, so that files travel as archives.
+// A container that somebody else created does not bind `workDir`, so files travel as archives.
 describe("files as archives", { ...needs("docker"), timeout: 300_000 }, () => {
   const containerName = `fenced-test-archives-${process.pid}`;
   let workDir: string;
@@ -30,7 +30,7 @@ describe("files as archives", { ...needs("docker"), timeout: 300_000 }, () => {
   });
   const create = () => createExecutor({ containerName, reuse: true, workDir });
 
-  it("of any size do not grow this process, take none of the block's time, and are named if they do not fit", async () => {
+  it("take little memory and none of the block's time, and are named if they do not fit", async () => {
     await using executor = create();
     await executor.start();
     using memory = new MemoryWatch();
@@ -45,7 +45,7 @@ describe("files as archives", { ...needs("docker"), timeout: 300_000 }, () => {
     expect([stderr, await readdir(workDir)]).toEqual(["", ["small"]]);
   });
 
-  it("that cannot be written to this host's directory do not cost the result", async () => {
+  it("that cannot be written to this host's directory do not fail the block", async () => {
     await using executor = create();
     await run(executor, "bash", "mkdir both; touch both/inside");
     const result = await run(executor, "bash", "rm -r both; echo file > both; echo done");
@@ -53,7 +53,7 @@ describe("files as archives", { ...needs("docker"), timeout: 300_000 }, () => {
     expect(result.stderr).toMatch(/not up to date/);
   });
 
-  it("that shrink while they are copied are a clear error, and small ones are copied as they are by then", async () => {
+  it("that shrink while they are copied cause a clear error, unless they are small", async () => {
     await using executor = create();
     await executor.start();
     const outside = join(workDir, "..", `${basename(workDir)}-uploads`);
@@ -87,13 +87,13 @@ describe("files as archives", { ...needs("docker"), timeout: 300_000 }, () => {
     }
   });
 
-  it("are not removed without end when the code has stopped the supervisor", async () => {
+  it("do not make remove() hang when the code has stopped the supervisor", async () => {
     await using executor = create();
     await executor.files.write("given.txt", "given");
     // The shepherd's parent is the supervisor; stopped once this block has ended.
     const code = '(sleep 1; kill -STOP "$(cut -d" " -f4 /proc/$SHEPHERD/stat)") &';
     await run(executor, "bash", `SHEPHERD=$PPID\n${code}\nsleep 0.1`);
-    // Not by `docker exec`, whose own start the code could stop as well.
+    // Not with `docker exec`, whose own start the code could stop as well.
     while (!/^T/m.test(await docker("top", containerName, "-eo", "stat,pid"))) await sleep(100);
     await expect(executor.files.remove("given.txt")).rejects.toSatisfy(BackendUnavailableError.isInstance);
     expect((await executor.files.list()).map(({ path }) => path)).toEqual(["given.txt"]);

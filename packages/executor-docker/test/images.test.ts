@@ -10,21 +10,21 @@ const unavailable = (reason: RegExp) => (error: unknown) =>
   BackendUnavailableError.isInstance(error) && reason.test(error.message);
 
 describe("images", { ...needs("docker"), timeout: 120_000 }, () => {
-  it("that are missing and may not be pulled are a clear error", async () => {
+  it("that are missing and must not be pulled cause a clear error", async () => {
     const executor = createExecutor({ image: "fenced-test:no-such-image", pull: "never" });
     await expect(executor.start()).rejects.toSatisfy(
       unavailable(/no image "fenced-test:no-such-image".*docker pull fenced-test:no-such-image/),
     );
   });
 
-  it("that cannot be pulled are a clear error with the daemon's reason", async () => {
+  it("that cannot be pulled cause a clear error with the daemon's reason", async () => {
     const executor = createExecutor({ image: "127.0.0.1:9/nothing:here" });
     await expect(executor.start()).rejects.toSatisfy(
       unavailable(/"127\.0\.0\.1:9\/nothing:here" could not be pulled: .*refused/),
     );
   });
 
-  it("that are missing are pulled, with progress; that are there, only if asked", async () => {
+  it("are pulled, with progress, if they are missing; others only with `pull: always`", async () => {
     await using registry = await startRegistry();
     const image = `${registry.address}/fenced/shell:test`;
     const progress: PullProgress[] = [];
@@ -48,7 +48,7 @@ describe("images", { ...needs("docker"), timeout: 120_000 }, () => {
     }
   });
 
-  it("that break off in the middle of a pull are a clear error", async () => {
+  it("whose pull breaks off cause a clear error", async () => {
     await using registry = await startRegistry({ breakLayers: true });
     const executor = createExecutor({ image: `${registry.address}/fenced/shell:broken` });
     await expect(executor.start()).rejects.toSatisfy(unavailable(/could not be pulled/));

@@ -31,8 +31,8 @@ afterEach(async () => {
 const state = async () => docker("inspect", "--format", "{{.State.Status}}", containerName);
 const sleeping = "cat /proc/[0-9]*/comm | grep -c sleep || true";
 
-describe("containers that are kept", needs("docker"), () => {
-  it("autoRemove: false keeps the container, ended, and says its name", async () => {
+describe("kept containers", needs("docker"), () => {
+  it("autoRemove: false keeps the stopped container, and a warning names it", async () => {
     const executor = createExecutor({ containerName, autoRemove: false });
     await printed(executor, "bash", "echo in the container > /tmp/left.txt");
     await executor.stop();
@@ -44,7 +44,7 @@ describe("containers that are kept", needs("docker"), () => {
     expect(await printed(again, "bash", "cat /tmp/left.txt")).toBe("in the container");
   });
 
-  it("stopContainer: false lets it run on, without what the blocks left running", async () => {
+  it("stopContainer: false keeps the container running, without processes that blocks left", async () => {
     const executor = createExecutor({ containerName, stopContainer: false, workDir: directory });
     await printed(executor, "bash", "sleep 1000 & echo left > /tmp/left.txt");
     await executor.stop();
@@ -62,7 +62,7 @@ describe("containers that are kept", needs("docker"), () => {
     expect(await docker("ps", "--all", "--quiet", "--filter", `name=${containerName}`)).toBe("");
   });
 
-  it("keeps the files of a container without a workDir in a volume of its own", async () => {
+  it("a container without a workDir keeps its files in its own volume", async () => {
     const executor = createExecutor({ containerName, stopContainer: false });
     await executor.files.write("data/kept.txt", "kept");
     expect(await printed(executor, "bash", "cat data/kept.txt; echo more >> data/kept.txt")).toBe("kept");
@@ -71,7 +71,7 @@ describe("containers that are kept", needs("docker"), () => {
     expect(await printed(again, "bash", "cat data/kept.txt")).toBe("keptmore");
   });
 
-  it("restart() ends the blocks' processes and leaves the container", async () => {
+  it("restart() ends the blocks' processes and keeps the container", async () => {
     const executor = createExecutor({ containerName, stopContainer: false, workDir: directory });
     await printed(executor, "bash", "sleep 1000 & setsid sleep 1000 & echo");
     const id = await inspect(executor, ".Id");
@@ -81,7 +81,7 @@ describe("containers that are kept", needs("docker"), () => {
     await executor.stop();
   });
 
-  it("a container that somebody else made is used, and neither ended nor removed", async () => {
+  it("a container that somebody else created is used, but neither stopped nor removed", async () => {
     await docker(
       "run",
       "--detach",
@@ -104,14 +104,14 @@ describe("containers that are kept", needs("docker"), () => {
     expect(await docker("exec", containerName, "sh", "-c", "ls /tmp; ls /workspace")).toBe("made.txt");
   });
 
-  it("a container whose Python is another program does not lead the executor to a socket of this host", async () => {
+  it("a container with a fake Python cannot make the executor connect to a socket of this host", async () => {
     const hello = "uid 0\ngid 0\nprobe none\nsocket trap.sock";
     const frame = (type: number, text: string) =>
       Buffer.concat([Buffer.from([0, 0, 0, text.length + 5, type, 0, 0, 0, 0]), Buffer.from(text)]);
     const greeting = Buffer.concat([Buffer.from("FENCED1\n"), frame(16, hello), frame(16, hello)]);
     await writeFile(join(directory, "greeting"), greeting);
     await writeFile(join(directory, "done"), frame(20, ""));
-    // 21 bytes: what comes before the first frame, and the frame that stop() waits for an answer to.
+    // 21 bytes: the greeting before the first frame, and the frame whose answer stop() awaits.
     const program = "#!/bin/sh\ncd /workspace; cat greeting; head -c 21 >/dev/null; cat done; cat >/dev/null\n";
     await writeFile(join(directory, "python3"), program, { mode: 0o755 });
     const volumes = [`${directory}:/workspace`, `${directory}/python3:/usr/local/bin/python3:ro`];
@@ -133,7 +133,7 @@ describe("containers that are kept", needs("docker"), () => {
     }
   });
 
-  it("reuse makes the container if there is none", async () => {
+  it("reuse creates the container if there is none", async () => {
     await using executor = createExecutor({ containerName, reuse: true });
     expect(await printed(executor, "python", "print(1)")).toBe("1");
     expect(await inspect(executor, ".Name")).toBe(`/${containerName}`);

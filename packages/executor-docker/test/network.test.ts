@@ -14,7 +14,7 @@ const fetchProgram = (url: string): string =>
   `import urllib.request\nprint(urllib.request.urlopen(${JSON.stringify(url)}).read().decode())`;
 
 describe("a network policy", { ...needs("docker"), timeout: 60_000 }, () => {
-  it("lets code talk to the hosts that are listed, and says what else it asked for", async () => {
+  it("lets code talk to the listed hosts, and reports what else it requested", async () => {
     const port = await playHost();
     const decisions: NetworkDecision[] = [];
     const network = policy({ allow: [`good.example:${port}`], onRequest: (decision) => void decisions.push(decision) });
@@ -35,7 +35,7 @@ describe("a network policy", { ...needs("docker"), timeout: 60_000 }, () => {
     ]);
   });
 
-  it("leaves no way around the proxy, which a block finds by its variables", async () => {
+  it("leaves no way around the proxy, which a block finds through its variables", async () => {
     await using executor = createExecutor({
       network: policy({ allow: [...packageIndexes] }),
       env: { NO_PROXY: "mine" },
@@ -58,7 +58,7 @@ for address in [("192.0.2.1", 80), ("172.17.0.1", 80), ("8.8.8.8", 53)]:
     expect(await inspect(executor, ".HostConfig.NetworkMode")).toBe("none");
   });
 
-  it("carries SOCKS, and an answer that comes after the program has said everything", async () => {
+  it("carries SOCKS, and an answer that comes after the program has closed its side", async () => {
     const port = await playTcp((socket) => {
       const hash = createHash("sha256");
       socket.on("data", (bytes) => hash.update(bytes));
@@ -80,7 +80,7 @@ print(relay.makefile().read() == hashlib.sha256(sent).hexdigest())
     expect(await printed(executor, "python", code)).toBe("True");
   });
 
-  it("is in force in the container that replaces one", async () => {
+  it("still works in the container that replaces a killed one", async () => {
     const port = await playHost();
     let lost = (): void => {};
     const known = new Promise<void>((resolve) => {
@@ -97,11 +97,11 @@ print(relay.makefile().read() == hashlib.sha256(sent).hexdigest())
     expect(await printed(executor, "python", code)).toContain("GET /");
   });
 
-  it("is one for package indexes by default, where the container is hardened and its image has Python", async () => {
+  it("is in force by default, if the container is hardened and its image has Python", async () => {
     await using executor = createExecutor();
     const code = `import os\nprint(os.listdir("/sys/class/net"), flush=True)\n${fetchProgram("http://pypi.org/")}`;
     const refused = await run(executor, "python", code);
-    // Its indexes speak TLS only.
+    // Package indexes are allowed over TLS only.
     expect(refused.output).toMatch(/^\['lo'\]\n.*HTTP Error 403/s);
     expect(refused.network).toMatchObject([{ allowed: false, host: "pypi.org", port: 80 }]);
     expect(await inspect(executor, ".HostConfig.NetworkMode")).toBe("none");
@@ -119,7 +119,7 @@ print(relay.makefile().read() == hashlib.sha256(sent).hexdigest())
     expect(await printed(executor, "sh", "ls /sys/class/net; env | grep -ci proxy || true")).toBe("eth0\nlo\n0");
   });
 
-  it("needs Python in the image, and says so; no network at all does not", async () => {
+  it("needs Python in the image, and says so; `network: none` does not", async () => {
     const executor = createExecutor({ image: nodeImage, network: policy({ allow: ["good.example"] }) });
     await expect(executor.start()).rejects.toThrow(
       'A network policy needs Python in the container, and this one has none. Use an image that has Python 3.8 or later, or set `network` to "none" or "open".',
@@ -129,7 +129,7 @@ print(relay.makefile().read() == hashlib.sha256(sent).hexdigest())
     expect(await printed(closed, "sh", "ls /sys/class/net")).toBe("lo");
   });
 
-  it("is refused where a container that is used again has a network", async () => {
+  it("is rejected if a reused container has a network", async () => {
     const containerName = `fenced-test-${process.pid}-network`;
     onTestFinished(async () => void (await docker("rm", "--force", containerName)));
     await docker("run", "--detach", "--name", containerName, pythonImage, "sleep", "1000");
@@ -143,7 +143,7 @@ print(relay.makefile().read() == hashlib.sha256(sent).hexdigest())
 });
 
 describe("hostile code", { ...needs("docker"), timeout: 60_000 }, () => {
-  it("gets so many connections at a time, is told why not more, and has them back later", async () => {
+  it("gets 200 connections at a time, is told why not more, and can open new ones later", async () => {
     const port = await playHost();
     await using executor = createExecutor({ network: policy({ allow: ["good.example"] }) });
     const code = `
@@ -170,7 +170,7 @@ print(len(waiting), select.select(list(waiting), [], [], 0)[0], b"HTTP/1.1 503 m
     await expect.poll(async () => (await run(executor, "python", again)).exitCode, { timeout: 20_000 }).toBe(0);
   });
 
-  it("that does not read makes the host that it asked wait, and nothing else", async () => {
+  it("that does not read makes only the host that it called wait", async () => {
     let written = 0;
     const endless = await playTcp((socket) => {
       const piece = Buffer.alloc(65_536);
@@ -212,7 +212,7 @@ time.sleep(1000)
       )
       .toBe(true);
     await expect.poll(() => said).toBe("200\n");
-    // What the windows, and the kernel's buffers on the way, take: of endless streams.
+    // TCP windows and the kernel's buffers hold this much of the endless streams.
     expect(written).toBeLessThan(40 * 12_000_000);
     stop.abort();
     await expect(ended).rejects.toThrow(/abort/i);
@@ -220,7 +220,7 @@ time.sleep(1000)
   });
 });
 
-describe("options of the network", () => {
+describe("network options", () => {
   const make = (options: object) => () => Reflect.construct(DockerCommandLineCodeExecutor, [options]) as unknown;
 
   it("are checked", () => {
@@ -235,7 +235,7 @@ describe("options of the network", () => {
     expect(make({ dockerNetwork: "mine", network: "open" })).not.toThrow();
   });
 
-  it("dockerNetwork is the container's", needs("docker"), async () => {
+  it("dockerNetwork sets the container's network mode", needs("docker"), async () => {
     await using executor = createExecutor({ dockerNetwork: "bridge" });
     await executor.start();
     expect(await inspect(executor, ".HostConfig.NetworkMode")).toBe("bridge");

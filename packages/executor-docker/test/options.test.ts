@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 describe("options in the container", needs("docker"), () => {
-  it("is hardened by default", async () => {
+  it("the container is hardened by default", async () => {
     await using executor = createExecutor();
     await executor.start();
     expect(await inspect(executor, ".HostConfig")).toMatchObject({
@@ -46,7 +46,7 @@ describe("options in the container", needs("docker"), () => {
     expect(await printed(executor, "bash", "cat /proc/1/comm")).toMatch(/init|tini/);
   });
 
-  it("has a default that the README shows as the daemon does", async () => {
+  it("the README shows the defaults as the daemon reports them", async () => {
     await using executor = createExecutor();
     await executor.start();
     const rows = await readmeRows();
@@ -58,7 +58,7 @@ describe("options in the container", needs("docker"), () => {
     }
   });
 
-  it("hardened: false leaves capabilities and limits as the daemon has them", async () => {
+  it("hardened: false keeps the daemon's default capabilities and limits", async () => {
     await using executor = createExecutor({ hardened: false });
     expect(await printed(executor, "bash", "grep NoNewPrivs /proc/self/status")).toBe("NoNewPrivs:\t0");
     expect(await inspect(executor, ".HostConfig")).toMatchObject({ CapDrop: null, SecurityOpt: null, Memory: 0 });
@@ -76,12 +76,12 @@ describe("options in the container", needs("docker"), () => {
     );
   });
 
-  it("memoryBytes, cpus and pidsLimit limit", async () => {
+  it("memoryBytes, cpus and pidsLimit limit the container", async () => {
     await using executor = createExecutor({ memoryBytes: 67_108_864, cpus: 0.5, pidsLimit: 40 });
     await executor.start();
     const limits = { Memory: 67_108_864, MemorySwap: 67_108_864, NanoCpus: 500_000_000, PidsLimit: 40 };
     expect(await inspect(executor, ".HostConfig")).toMatchObject(limits);
-    // Version 2 of control groups, and version 1. What the other two limit, see the test of faults.
+    // Control groups of version 2, else of version 1. The fault tests cover the other two limits.
     const quota =
       "cat /sys/fs/cgroup/cpu.max 2>/dev/null || (cd /sys/fs/cgroup/cpu && cat cpu.cfs_quota_us cpu.cfs_period_us)";
     const [most, period] = (await printed(executor, "bash", quota)).split(/\s/).map(Number);
@@ -93,7 +93,7 @@ describe("options in the container", needs("docker"), () => {
     expect(await printed(executor, "python", "import os; print(os.listdir('/sys/class/net'))")).toBe("['lo']");
   });
 
-  it("labels are on the container, and Fenced's own stay", async () => {
+  it("labels are set on the container", async () => {
     await using executor = createExecutor({ labels: { tenant: "42", "io.fenced.executor": "mine" } });
     await executor.start();
     const labels = await inspect(executor, ".Config.Labels");
@@ -103,13 +103,13 @@ describe("options in the container", needs("docker"), () => {
     ).not.toBe("");
   });
 
-  it("extraHosts are known", async () => {
+  it("extraHosts can be resolved", async () => {
     await using executor = createExecutor({ extraHosts: { "model.test": "192.0.2.7" } });
     const code = "import socket; print(socket.gethostbyname('model.test'))";
     expect(await printed(executor, "python", code)).toBe("192.0.2.7");
   });
 
-  it("extraVolumes are mounted, read-only if asked", async () => {
+  it("extraVolumes are mounted, read-only on request", async () => {
     await writeFile(join(directory, "data.txt"), "of the host");
     const volume = `fenced-test-${process.pid}`;
     try {
@@ -127,7 +127,7 @@ describe("options in the container", needs("docker"), () => {
     }
   });
 
-  it("deviceRequests and runtime reach the daemon, which says what it lacks", async () => {
+  it("deviceRequests and runtime reach the daemon, whose error names what it lacks", async () => {
     const unavailable = (reason: RegExp) => (error: unknown) =>
       BackendUnavailableError.isInstance(error) && reason.test(error.message);
     const gpu = createExecutor({ deviceRequests: [{ driver: "no-such-gpu", count: -1, capabilities: [["gpu"]] }] });
@@ -149,12 +149,12 @@ describe("options in the container", needs("docker"), () => {
     expect([result.exitCode, result.output]).toEqual([3, "not ready\n"]);
   });
 
-  it("user is who the code runs as", async () => {
+  it("user sets the user that runs the code", async () => {
     await using executor = createExecutor({ user: "1234:2345" });
     expect(await printed(executor, "bash", "id -u; id -g; touch made")).toBe("1234\n2345");
   });
 
-  it("readOnlyRootFilesystem leaves the workspace and /tmp to write to", async () => {
+  it("readOnlyRootFilesystem keeps the workspace and /tmp writable", async () => {
     await using executor = createExecutor({ readOnlyRootFilesystem: true, user: "0:0" });
     const code =
       'for place in /etc/made made /tmp/made "$HOME/made"; do (: >"$place") 2>/dev/null && echo "$place"; done';
@@ -185,7 +185,7 @@ describe("options in the container", needs("docker"), () => {
     expect(await printed(executor, "python", "not run")).toBe("not run");
   });
 
-  it("says which language the image lacks", async () => {
+  it("a block in a language that the image lacks fails with an explanation", async () => {
     await using executor = createExecutor();
     const result = await run(executor, "javascript", "1");
     expect([result.exitCode, result.output]).toEqual([
@@ -194,12 +194,12 @@ describe("options in the container", needs("docker"), () => {
     ]);
   });
 
-  it("workDir may have a path that is too long for the address of a socket", async () => {
+  it("workDir may have a path that is too long for a socket address", async () => {
     await using executor = createExecutor({ workDir: join(directory, "long".repeat(50)) });
     expect(await printed(executor, "python", "print('here')")).toBe("here");
   });
 
-  it("workDir holds what blocks write, as the owner's", async () => {
+  it("workDir holds what blocks write, which belongs to the directory's owner", async () => {
     await using executor = createExecutor({ workDir: join(directory, "work") });
     await printed(executor, "bash", "mkdir sub; echo made > sub/made.txt");
     const { uid, gid } = await stat(join(directory, "work"));
@@ -207,13 +207,13 @@ describe("options in the container", needs("docker"), () => {
   });
 });
 
-/** The README's table of what `docker inspect` says. */
+/** The rows of the README's table of what `docker inspect` shows. */
 async function readmeRows(): Promise<(string | undefined)[][]> {
   const readme = await readFile(join(import.meta.dirname, "../README.md"), "utf8");
   return [...readme.matchAll(/^\| `(\.[\w.]+)` +\| `([^`]+)` +\|/gm)].map(([, template, value]) => [template, value]);
 }
 
-describe("options that make no sense", () => {
+describe("invalid options", () => {
   it.each([
     [{ image: "" }],
     [{ memoryBytes: 1024 }],
@@ -226,13 +226,13 @@ describe("options that make no sense", () => {
     [{ docker: { host: "tcp://127.0.0.1:1", certPath: "/nowhere" } }],
     [{ extraVolumes: { data: { bind: "relative" } } }],
     [{ extraVolumes: { "/var/run/docker.sock": { bind: "/run/docker.sock" } } }],
-  ])("%j throws InvalidInputError", (options) => {
+  ])("throw InvalidInputError: %j", (options) => {
     expect(() => new DockerCommandLineCodeExecutor({ image: pythonImage, ...options })).toThrow(
       expect.objectContaining({ code: "invalid_input" }),
     );
   });
 
-  it("names the nearest option, and takes no network that it does not know", () => {
+  it("throw an error that names the option and what is wrong with it", () => {
     const make = (options: object) => () => Reflect.construct(DockerCommandLineCodeExecutor, [options]) as unknown;
     expect(make({ nework: "none" })).toThrow('unknown option "nework". Did you mean "network"?');
     expect(make({ network: "" })).toThrow('"network" is empty.');
@@ -242,14 +242,14 @@ describe("options that make no sense", () => {
     expect(make({ docker: { host: "tcp://x", cert: "/y" } })).toThrow('unknown option "docker.cert"');
   });
 
-  it("lets a container have the daemon's socket that is not hardened", () => {
+  it("do not include the daemon's socket for a container that is not hardened", () => {
     const extraVolumes = { "/var/run/docker.sock": { bind: "/run/docker.sock" } };
     expect(() => new DockerCommandLineCodeExecutor({ hardened: false, extraVolumes })).not.toThrow();
   });
 });
 
 describe("dump and load", () => {
-  it("keeps every option that is plain data", async () => {
+  it("keep every option that is plain data", async () => {
     const config = {
       image: "i",
       pull: "never",
@@ -284,7 +284,7 @@ describe("dump and load", () => {
     expect(loaded.dumpComponent()).toEqual(model);
   });
 
-  it("does not drop onPullProgress silently, and knows no other options", async () => {
+  it("reject onPullProgress and unknown options", async () => {
     const executor = new DockerCommandLineCodeExecutor({ onPullProgress: () => {} });
     expect(() => executor.dumpComponent()).toThrow(/onPullProgress/);
     const model = { ...new DockerCommandLineCodeExecutor().dumpComponent(), config: { privileged: true } };

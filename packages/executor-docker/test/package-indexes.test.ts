@@ -11,7 +11,7 @@ import { createExecutor, printed, run } from "./support/create-executor.ts";
 import { policy } from "./support/network-policy.ts";
 
 describe("package indexes", { ...needs("docker", "openssl", "root"), timeout: 120_000 }, () => {
-  it("are all that pip needs, under their own names", async () => {
+  it("are the only hosts that pip install needs", async () => {
     const wheel = await makeWheel();
     const address = "127.77.0.1";
     const { ca } = await playTlsHost(
@@ -30,7 +30,7 @@ describe("package indexes", { ...needs("docker", "openssl", "root"), timeout: 12
     const code = `cat > ca.pem <<'END'\n${ca}END\n${pip} --index-url https://pypi.org/simple tiny && PYTHONPATH=/tmp/site python3 -c 'import tiny; print(tiny.answer)'`;
     expect(await printed(executor, "sh", code)).toBe("42");
     const refused = await run(executor, "sh", `${pip} --index-url https://index.example/simple tiny`);
-    // Without another attempt, pip keeps the reason to itself.
+    // Without retries, pip does not show the reason.
     expect(refused.output).toContain("No matching distribution found for tiny");
     const reason = "index.example is not in this executor's network policy";
     expect(refused.network).toMatchObject([{ host: "index.example", port: 443, reason }]);
@@ -38,7 +38,7 @@ describe("package indexes", { ...needs("docker", "openssl", "root"), timeout: 12
 });
 
 describe("packages and credentials", { ...needs("docker", "openssl"), timeout: 120_000 }, () => {
-  it("pip installs from an index that wants a credential, which the code never sees", async () => {
+  it("pip installs from an index that requires a credential, which the code never sees", async () => {
     const secret = "Bearer s3cr3t-value";
     const wheel = await makeWheel();
     const { port, ca } = await playTlsHost("index.example", (request, response) => {
@@ -66,7 +66,7 @@ print(tiny.answer, requests.get("https://index.example:${port}/simple/").status_
     expect(await printed(executor, "python", requests)).toBe("42 200");
     const refused = await run(executor, "python", requests.replaceAll("index.example", "evil.example"));
     expect(refused.output).toContain("evil.example is not in this executor's network policy");
-    // However often requests tries.
+    // However often the requests library retries.
     expect(refused.network).toEqual([expect.objectContaining({ host: "evil.example", port, allowed: false })]);
     expect(() => executor.dumpComponent()).toThrow(/network\.credentials/);
   });

@@ -31,7 +31,7 @@ describe("Podman", needs("podman"), () => {
     variant("standard input", "stream", "abort", "files", "leaks"),
   );
 
-  it("carries a network policy", async () => {
+  it("enforces a network policy", async () => {
     const port = await playHost();
     const network = { allow: ["good.example", "127.0.0.1"], resolve: async () => ["127.0.0.1"] };
     await using executor = new DockerCommandLineCodeExecutor({ image: pythonImage, docker: podman.address, network });

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { DockerCommandLineCodeExecutor, type DockerExecutorOptions } from "../src/index.ts";
 import { pythonImage, nodeImage } from "./support/images.ts";
 
-/** Echoes what it is sent, and says so once it has all of it. */
+/** Echoes what it receives, and adds "all" once it has received everything. */
 const echo = `import socket
 server = socket.create_server(("127.0.0.1", 8000))
 print("listening", flush=True)
@@ -38,7 +38,7 @@ async function exchange(port: number, content: Buffer): Promise<Buffer> {
 }
 
 describe("dockerPorts", needs("docker"), () => {
-  it("lead to programs in a container without a network, many at a time, in both directions", async () => {
+  it("lead to programs in a container without a network, concurrently and in both directions", async () => {
     await using container = await withServer({ network: "none" });
     const port = container.port(8000);
     expect((await exchange(port, Buffer.from("hello "))).toString()).toBe("hello all");
@@ -52,7 +52,7 @@ describe("dockerPorts", needs("docker"), () => {
     expect(answers.map(String)).toEqual(Array.from({ length: 8 }, (_, index) => `${index} all`));
   });
 
-  it("end a connection to a port at which nothing listens, and all with stop()", async () => {
+  it("close a connection to a port where nothing listens, and all connections on stop()", async () => {
     const container = await withServer({ network: "none" });
     const refused = connect(container.port(8001), "127.0.0.1");
     refused.on("error", () => {});
@@ -68,7 +68,7 @@ describe("dockerPorts", needs("docker"), () => {
     await expect(text(late)).rejects.toThrow("ECONNREFUSED");
   });
 
-  it("are refused where the image has no Python, and if they are no ports", async () => {
+  it("are rejected if the image has no Python, or if they are not ports", async () => {
     await using executor = new DockerCommandLineCodeExecutor({ image: nodeImage, dockerPorts: [80] });
     await expect(executor.start()).rejects.toSatisfy((error) => InvalidInputError.isInstance(error));
     expect(() => new DockerCommandLineCodeExecutor({ dockerPorts: [0] })).toThrow(/dockerPorts/);

@@ -34,7 +34,7 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
     }
   };
 
-  it("gets the files of workDir, and what blocks change comes back", async () => {
+  it("gets the files of workDir, and returns what blocks change", async () => {
     const workDir = join(directory, "work");
     await using executor = create({ workDir });
     await executor.files.write("data/in.txt", "in");
@@ -61,12 +61,12 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
     expect(await printed(executor, "bash", "echo out > out.txt; cat in.txt out.txt")).toBe("inout");
   });
 
-  it("refuses a bindDir that it does not see", async () => {
+  it("rejects a bindDir that it cannot see", async () => {
     const executor = create({ workDir: directory, bindDir: directory });
     await expect(executor.start()).rejects.toThrow(/`bindDir`.*on the daemon's host:/);
   });
 
-  it("does not touch a block that runs in a shared directory when it hangs", async () => {
+  it("does not affect a block in a shared directory when it hangs", async () => {
     const workDir = await mkdtemp("/var/tmp/fenced-test-");
     try {
       await using executor = create({ workDir });
@@ -84,7 +84,7 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
   });
 
   it.each(["SIGTERM", "SIGSTOP"] as const)(
-    "that gets %s under a block is a clear error, and the next call works when it is back",
+    "that gets %s under a block causes a clear error, and the next call works once it is back",
     { timeout: 120_000 },
     async (signal) => {
       await using executor = create();
@@ -112,7 +112,7 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
     variant("files", "filename", "workspace", "leaks"),
   );
 
-  it("that is killed under a block is a clear error", { timeout: 120_000 }, async () => {
+  it("that is killed under a block causes a clear error", { timeout: 120_000 }, async () => {
     const executor = create();
     await executor.start();
     const { result } = await beginBlock(executor, { language: "bash", code: "echo started; sleep 1000" });

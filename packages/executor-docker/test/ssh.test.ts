@@ -33,7 +33,7 @@ describe("a daemon behind ssh", { ...needs("docker", "ssh"), timeout: 60_000 }, 
 
   const address = (): string => `ssh://127.0.0.1:${server.port}`;
 
-  it("runs blocks, and leaves no ssh and no container", async () => {
+  it("runs blocks, and leaves no ssh process and no container", async () => {
     process.env["DOCKER_HOST"] = address();
     const workDir = join(directory, "work");
     await mkdir(workDir, { recursive: true });
@@ -48,13 +48,13 @@ describe("a daemon behind ssh", { ...needs("docker", "ssh"), timeout: 60_000 }, 
     await expect.poll(async () => connections(server.port)).toBe("");
   });
 
-  it("of a user and a socket that the address names", async () => {
+  it("is reached as the user and at the socket that the address names", async () => {
     const there = `ssh://${userInfo().username}@127.0.0.1:${server.port}/var/run/docker.sock`;
     await using executor = createExecutor({ docker: there });
     expect(await printed(executor, "python", "print(42)")).toBe("42");
   });
 
-  it("that cannot be reached is a clear error, in the words of ssh", async () => {
+  it("that cannot be reached causes a clear error in the words of ssh", async () => {
     expect(await startFailure({ docker: "ssh://127.0.0.1:9" })).toMatch(
       /the option `docker`: ssh:.*Connection refused/,
     );

@@ -8,7 +8,7 @@ import { createExecutor, run } from "./support/create-executor.ts";
 import { dockerSubject } from "./support/docker-subject.ts";
 import { nodeImage } from "./support/images.ts";
 
-/** It has IPython. */
+/** An image with IPython. */
 const jupyterImage = "fenced-test:jupyter";
 
 describe("a stateful session in a container", needs("docker"), () => {
@@ -61,7 +61,7 @@ print("end")
     });
   });
 
-  it("runs initCommand once, imports in advance, and leaves other languages as they are", async () => {
+  it("runs initCommand once, preloads imports, and does not affect other languages", async () => {
     await using executor = createExecutor({
       stateful: true,
       initCommand: "export SET=here; echo x >> /workspace/count",
@@ -78,7 +78,7 @@ print("end")
     await expect(executor.start()).rejects.toThrow("A stateful session needs Python");
   });
 
-  it("forks: the fork has the variables, the files and the host functions, and calls of its own", async () => {
+  it("can be forked: the fork has the variables, files and host functions, and runs its own calls", async () => {
     const add = hostFunction({
       name: "add",
       description: "Adds.",
@@ -105,7 +105,7 @@ print("end")
     expect(() => fork.dumpComponent()).toThrow("Dump the executor that it was forked from");
   });
 
-  it("tells a fork that its variables are gone when the original restarts, and lets it end with the original", async () => {
+  it("tells a fork that its variables are lost when the original restarts, and ends it with the original", async () => {
     const executor = createExecutor({ stateful: true });
     await run(executor, "python", "x = 1");
     await using fork = await executor.fork();
@@ -117,7 +117,7 @@ print("end")
     await expect(run(fork, "python", "1")).rejects.toThrow("The executor is stopped");
   });
 
-  it("refuses to fork what is not stateful, and a fork that is aborted", async () => {
+  it("rejects a fork that is aborted, and any fork of a session that is not stateful", async () => {
     await using plain = createExecutor();
     await expect(plain.fork()).rejects.toThrow("Set `stateful: true`");
     await using executor = createExecutor({ stateful: true });

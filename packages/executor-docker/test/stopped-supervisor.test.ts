@@ -10,16 +10,16 @@ import { createExecutor, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
 import { pythonImage } from "./support/images.ts";
 
-/** Has code stop what starts and ends blocks, once its own block has ended. */
+/** Runs code that stops the supervisor once its own block has ended. */
 async function stopSupervisor(executor: DockerCommandLineCodeExecutor): Promise<void> {
   // The shepherd's parent is the supervisor.
   const code = '(sleep 1; kill -STOP "$(cut -d" " -f4 /proc/$SHEPHERD/stat)") &';
   await run(executor, "bash", `SHEPHERD=$PPID\n${code}\nsleep 0.1`);
-  // Not by `docker exec`, whose own start the code could stop as well.
+  // Not with `docker exec`, whose own start the code could stop as well.
   while (!/^T/m.test(await docker("top", executor.containerName, "-eo", "stat,pid"))) await sleep(100);
 }
 
-/** What a call comes to: its value, or that the place is said to be broken. One that hangs runs into the test's time limit. */
+/** The outcome of a call: its value, or that the backend is unavailable. A call that hangs runs into the time limit. */
 async function outcome<T>(call: () => Promise<T>): Promise<T | "unavailable"> {
   try {
     return await call();
@@ -36,7 +36,7 @@ let workDir: string;
 const places: readonly [string, () => DockerCommandLineCodeExecutor][] = [
   ["files in a volume", () => createExecutor()],
   ["a bound workDir", () => createExecutor({ workDir })],
-  // A container of somebody else's does not have `workDir` bound, so that files travel as archives.
+  // A container that somebody else created does not bind `workDir`, so files travel as archives.
   ["a workDir by archives", () => createExecutor({ containerName, reuse: true, workDir })],
 ];
 
@@ -45,7 +45,7 @@ describe.each(places)(
   { ...needs("docker"), timeout: 120_000 },
   (place, create) => {
     const foreign = place === "a workDir by archives";
-    // A container of somebody else's stays, and that something may be left in it is said.
+    // A container that somebody else created stays, and stop() says that something may be left in it.
     const stopped = foreign ? "unavailable" : undefined;
     /** A call that found the supervisor lost has already said so; stop() then need not say it again. */
     const expectStop = async (executor: DockerCommandLineCodeExecutor, before: string): Promise<void> => {
@@ -63,7 +63,7 @@ describe.each(places)(
       for (const directory of [host, workDir]) await rm(directory, { recursive: true });
     });
 
-    it("does not hold up upload", async () => {
+    it("does not make upload() hang", async () => {
       await writeFile(join(host, "up.txt"), "up");
       const executor = create();
       await executor.start();
@@ -76,7 +76,7 @@ describe.each(places)(
       await expectStop(executor, uploaded);
     });
 
-    it("does not hold up download", async () => {
+    it("does not make download() hang", async () => {
       const executor = create();
       await executor.files.write("given.txt", "given");
       await stopSupervisor(executor);
@@ -88,7 +88,7 @@ describe.each(places)(
       await expectStop(executor, downloaded);
     });
 
-    it("does not hold up stop, which leaves no container of the executor's", async () => {
+    it("does not make stop() hang, which removes the executor's own container", async () => {
       const executor = create();
       await executor.start();
       const { containerName: name } = executor;
@@ -101,10 +101,10 @@ describe.each(places)(
 );
 
 describe(
-  "a supervisor that code has stopped, in a container of somebody else's",
+  "a supervisor that code has stopped, in a container of somebody else",
   { ...needs("docker"), timeout: 120_000 },
   () => {
-    it("ends all that it started, and itself, should it go on after stop()", async () => {
+    it("ends everything that it started, and itself, if it continues after stop()", async () => {
       await docker(
         "run",
         "--detach",

@@ -10,9 +10,9 @@ const containerName = `fenced-test-${process.pid}-telemetry`;
 const requests = "http.client.request.start";
 
 describe("telemetry", needs("docker"), () => {
-  it("asks whether the daemon is there in nobody's span", async () => {
+  it("pings the daemon outside of any span", async () => {
     await using recorder = new TelemetryRecorder();
-    // Its work directory is in a volume: without a direct channel, the daemon is watched.
+    // Its work directory is in a volume, so there is no direct channel and the daemon is watched.
     const executor = createExecutor({ containerName, stopContainer: false });
     const pings: (string | undefined)[] = [];
     const listen = (message: unknown) => {

@@ -53,14 +53,14 @@ describe("a daemon behind TLS", needs("docker", "openssl"), () => {
     expect(await startFailure()).toMatch(/the current Docker context: tcp:.*its certificate is not trusted/);
   });
 
-  it("is found by the option, and its name is checked", async () => {
+  it("is found through the option, and its name is verified", async () => {
     expect(await answer({ docker: { host: address, certPath: good } })).toBe("42");
     const otherName = address.replace("127.0.0.1", "localhost");
     const failure = await startFailure({ docker: { host: otherName, certPath: good } });
     expect(failure).toMatch(/its certificate is not trusted \(Hostname\/IP does not match/);
   });
 
-  it("is not checked with tlsVerify: false, and checks who comes all the same", async () => {
+  it("is not verified with tlsVerify: false, but still verifies its clients", async () => {
     const mixed = join(directory, "mixed");
     await cp(good, mixed, { recursive: true });
     await cp(join(other, "ca.pem"), join(mixed, "ca.pem"));
@@ -70,7 +70,7 @@ describe("a daemon behind TLS", needs("docker", "openssl"), () => {
     expect(await startFailure({ docker: stranger })).toMatch(/it refused the TLS connection/);
   });
 
-  it("refuses who shows no certificate, and who does not speak TLS", async () => {
+  it("rejects clients that have no certificate or do not use TLS", async () => {
     const trusting = join(directory, "trusting");
     await cp(join(good, "ca.pem"), join(trusting, "ca.pem"), { recursive: true });
     expect(await startFailure({ docker: { host: address, certPath: trusting } })).toMatch(/refused the TLS connection/);

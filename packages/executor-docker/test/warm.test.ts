@@ -11,7 +11,7 @@ import { WarmExecutor } from "./support/warm-executor.ts";
 const create = (options: DockerExecutorOptions = {}): WarmExecutor =>
   new WarmExecutor({ image: pythonImage, network: "none", warm: {}, ...options });
 
-/** The interpreter that waits now; 0: none. */
+/** The process id of the waiting interpreter, or 0. */
 async function waiting(executor: WarmExecutor): Promise<number> {
   const [pid = "", isWarm] = (await printed(executor, "python", forkerCode)).split(" ");
   return isWarm === "True" ? Number(pid) : 0;
@@ -26,7 +26,7 @@ describe("warm Python in a container", needs("docker"), () => {
     expect(await docker("top", executor.containerName, "-eo", "pid,args")).not.toContain("waits for blocks");
   });
 
-  it("cannot be reached by hostile blocks: not its memory, its files, its variables or its control", async () => {
+  it("keeps its memory, files, variables and control out of reach of hostile blocks", async () => {
     await using executor = create();
     const template = await waiting(executor);
     expect(template).toBeGreaterThan(0);
@@ -105,7 +105,7 @@ print(*[bytes(reversed(each)) in found for each in (b"${reverse(first)}", b"${re
     expect(outputs).toEqual(["True False\n", "False True\n"]);
   });
 
-  it("is replaced after restart(), and a block finds nothing of what blocks before it have poisoned", async () => {
+  it("is replaced by restart()", async () => {
     await using executor = create();
     const first = await waiting(executor);
     expect(first).toBeGreaterThan(0);
@@ -116,7 +116,7 @@ print(*[bytes(reversed(each)) in found for each in (b"${reverse(first)}", b"${re
     expect(next).not.toBe(first);
   });
 
-  it("leaves functions that blocks import what they are", async () => {
+  it("does not break functions that blocks import", async () => {
     await using executor = create({
       functions: [FunctionWithRequirements.fromString("def twice(x: int) -> int:\n    return 2 * x\n")],
     });
@@ -126,20 +126,20 @@ print(*[bytes(reversed(each)) in found for each in (b"${reverse(first)}", b"${re
   });
 
   it.each([{ warm: true }, { warm: { preload: "numpy" } }, { warm: { preload: ["a b"] } }, { warm: { modules: [] } }])(
-    "is refused as %j",
+    "rejects %j",
     (options) => {
       expect((): unknown => Reflect.construct(WarmExecutor, [options])).toThrow(InvalidInputError);
     },
   );
 
-  it("survives in a component model", () => {
+  it("is kept in a component model", () => {
     const { config } = create({ warm: { preload: ["numpy"] } }).dumpComponent();
     expect(config).toMatchObject({ warm: { preload: ["numpy"] } });
   });
 });
 
 describe("warm Python with preloaded extensions", needs("docker", "analysisImage"), () => {
-  it("computes with threads of its own, draws other numbers each time, and is what it would be cold", async () => {
+  it("computes in threads, and draws different random numbers in each block", async () => {
     await using executor = create({ image: analysisImage, warm: { preload: ["numpy", "pandas"] } });
     expect(await printed(executor, "python", "import sys\nprint('pandas' in sys.modules)")).toBe("True");
     const code = `

@@ -12,7 +12,7 @@ async function temporaryDirectory(): Promise<string> {
   return directory;
 }
 
-// AutoGen's own cases for its executor of this name, by its tests' names, and what is different here in words.
+// AutoGen's own cases for its executor of this name, under the names of its tests. Words after them say what differs.
 describe("AutoGen's cases for Jupyter", { ...needs("jupyter"), timeout: 120_000 }, () => {
   const { executor: create } = sharedServer("jupyter");
 
@@ -31,7 +31,7 @@ describe("AutoGen's cases for Jupyter", { ...needs("jupyter"), timeout: 120_000 
     expect(result.output).toMatch(/NameError: name 'undefined_variable' is not defined/);
   });
 
-  it("test_execute_multiple_code_blocks: joined as they come, where AutoGen puts an empty line between", async () => {
+  it("test_execute_multiple_code_blocks: joins outputs directly, where AutoGen adds an empty line", async () => {
     await using executor = create();
     const blocks = [python("import sys; print('hello world!')"), python("a = 100 + 100; print(a)")];
     expect(await executor.executeCodeBlocks(blocks)).toMatchObject({ exitCode: 0, output: "hello world!\n200\n" });
@@ -59,7 +59,7 @@ describe("AutoGen's cases for Jupyter", { ...needs("jupyter"), timeout: 120_000 
     expect((await executor.executeCodeBlocks([python("print('hello world!')")])).output).toBe("hello world!\n");
   });
 
-  it("test_commandline_code_executor_timeout: a result, where AutoGen throws", async () => {
+  it("test_commandline_code_executor_timeout: returns a result where AutoGen throws", async () => {
     await using executor = create({ timeoutMs: 2000 });
     const result = await executor.executeCodeBlocks([python("import time; time.sleep(10); print('hello')")]);
     expect(result).toMatchObject({ exitCode: 124, timedOut: true, stdout: "" });
@@ -73,10 +73,10 @@ describe("AutoGen's cases for Jupyter", { ...needs("jupyter"), timeout: 120_000 
     await expect(call).rejects.toHaveProperty("name", "TimeoutError");
   });
 
-  it("test_execute_code_with_image_output: one file", async () => {
+  it("test_execute_code_with_image_output: saves one file", async () => {
     const outputDir = await temporaryDirectory();
     await using executor = create({ outputDir });
-    // PIL's images show themselves as a PNG, a JPEG and text; any class with these methods does.
+    // PIL's images have a PNG, a JPEG and a text form, like any class with these methods.
     const code = `
 import base64
 class Picture:
@@ -92,7 +92,7 @@ display(Picture())`;
     expect(await readdir(outputDir)).toHaveLength(1);
   });
 
-  it("test_execute_code_with_html_output: one file", async () => {
+  it("test_execute_code_with_html_output: saves one file", async () => {
     const outputDir = await temporaryDirectory();
     await using executor = create({ outputDir });
     const code = "from IPython.display import HTML\nHTML('<div>Hello, HTML world!</div>')";

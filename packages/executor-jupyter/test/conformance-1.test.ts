@@ -12,10 +12,10 @@ describe("on a local server, jupyter_server 1.x", needs("jupyter"), () => {
   testCodeExecutor(
     { describe, it, afterAll },
     localSubject("JupyterCodeExecutor", server, python),
-    // Where pip reaches no index, there is no other server that all of the suite could run on.
+    // If pip reaches no index, there is no other server for the whole suite.
     !backend("jupyter2").available
       ? place()
-      : // Its messages come in another form, and kernels of an older kind.
+      : // Its message format and its kernels are older.
         variant("output", "lost session", "displays", "host functions"),
   );
 });

@@ -8,8 +8,8 @@ import { KernelApi } from "./support/kernel-api.ts";
 import { sharedServer } from "./support/local-server.ts";
 import { TlsProxy } from "./support/tls-proxy.ts";
 
-// As behind a hub: https and wss, a path prefix, an authority of its own, and a proxy that knows the server's token, so
-// that settings can be written down.
+// As behind a hub: https and wss, a path prefix, its own authority, and a proxy that knows the server's token, so
+// that the settings can be dumped.
 describe("through a proxy, with https and wss", needs("jupyter2", "openssl"), () => {
   const { address } = sharedServer("jupyter2");
   let proxy: TlsProxy | undefined;
@@ -36,7 +36,7 @@ describe("through a proxy, with https and wss", needs("jupyter2", "openssl"), ()
   testCodeExecutor(
     { describe, it, afterAll },
     subject,
-    // What goes over the connection, and files that only go that way.
+    // Cases that depend on the connection, and files, which travel only over it.
     variant("stream", "file streams"),
   );
 });

@@ -11,11 +11,11 @@ import { bash, python } from "./support/python.ts";
 const patience = { timeout: 120_000 };
 const stubborn = "import time\nwhile True:\n    try: time.sleep(1)\n    except BaseException: pass";
 
-describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
+describe.each(anyVersion)("a lost kernel (%s)", (version) => {
   describe("on a local server", needs(version), () => {
     const { executor: create, address } = sharedServer(version);
 
-    /** Runs code that ends the kernel, and gives what a later block says of the variables. */
+    /** Runs code that ends the kernel, and returns what a later block prints about the variables. */
     const afterLoss = async (executor: JupyterCodeExecutor, code: string): Promise<string> => {
       await executor.executeCodeBlocks([python("kept = 1")]);
       const result = await executor.executeCodeBlocks([python(code)]);
@@ -26,19 +26,19 @@ describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
       return next.output;
     };
 
-    it("because the code ends the process", patience, async () => {
+    it("is reported when the code ends its process", patience, async () => {
       await using executor = create();
       const code = "print('before', flush=True)\nimport os, time; time.sleep(0.3); os._exit(3)";
       expect(await afterLoss(executor, code)).toBe("False\n");
     });
 
-    it("because it was killed", patience, async () => {
+    it("is reported when it kills itself", patience, async () => {
       await using executor = create();
       const code = "print('before', flush=True)\nimport os, time; time.sleep(0.3); os.kill(os.getpid(), 9)";
       expect(await afterLoss(executor, code)).toBe("False\n");
     });
 
-    it("or not, because it is out of memory: the call ends, and the next works", patience, async () => {
+    it("is replaced if it dies when memory runs out: the call ends, and the next one works", patience, async () => {
       await using executor = create();
       const hog =
         "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 31, resource.RLIM_INFINITY))\nx = [bytearray(1 << 28) for _ in range(99)]";
@@ -48,7 +48,7 @@ describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
       expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
     });
 
-    it("because another client deletes it", patience, async () => {
+    it("is reported when another client deletes it", patience, async () => {
       await using executor = create();
       await executor.executeCodeBlocks([python("1")]);
       const api = new KernelApi(await address());
@@ -59,7 +59,7 @@ describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
       expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
     });
 
-    it("because another client restarts it", patience, async () => {
+    it("is reported when another client restarts it", patience, async () => {
       await using executor = create();
       await executor.executeCodeBlocks([python("1")]);
       const api = new KernelApi(await address());
@@ -69,7 +69,7 @@ describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
       expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
     });
 
-    it("between two calls: the next one says so", patience, async () => {
+    it("is reported by the next call if it is lost between calls", patience, async () => {
       await using executor = create();
       await executor.executeCodeBlocks([python("kept = 1")]);
       const api = new KernelApi(await address());
@@ -82,7 +82,7 @@ describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
       expect(after.output).toBe("False\n");
     });
 
-    it("takes what it had started with it", patience, async () => {
+    it("does not leave running what it had started", patience, async () => {
       await using executor = create();
       const started = await executor.executeCodeBlocks([bash("setsid sleep 4321 & echo $!")]);
       await executor.executeCodeBlocks([python("import os; os._exit(1)")]);
@@ -93,7 +93,7 @@ describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
       expect((await executor.executeCodeBlocks([look])).output).toBe("1\n");
     });
 
-    it("and its functions come back with the next", patience, async () => {
+    it("is replaced by one that has its functions", patience, async () => {
       const double = FunctionWithRequirements.fromString("def double(x):\n    return x * 2");
       await using executor = create({ functions: [double] });
       const use = python("from functions import double as imported\nprint(double(2), imported(3))");
@@ -104,11 +104,11 @@ describe.each(anyVersion)("a kernel that is lost (%s)", (version) => {
   });
 });
 
-describe.each(anyVersion)("code that does not let itself be interrupted (%s)", (version) => {
+describe.each(anyVersion)("code that cannot be interrupted (%s)", (version) => {
   describe("on a local server", needs(version), () => {
     const { executor: create } = sharedServer(version);
 
-    it("costs the variables, which the result says, and the next call works", patience, async () => {
+    it("loses the variables, which the result reports, and the next call works", patience, async () => {
       await using executor = create({ interruptGraceMs: 500 });
       const result = await executor.executeCodeBlocks([python(`print("so far", flush=True)\n${stubborn}`)], {
         timeoutMs: 6000,
@@ -118,7 +118,7 @@ describe.each(anyVersion)("code that does not let itself be interrupted (%s)", (
       expect(next).toMatchObject({ output: "1\n", stateLost: false });
     });
 
-    it("is told by the next result, when the call itself was aborted", patience, async () => {
+    it("is reported by the next result if the call itself was aborted", patience, async () => {
       await using executor = create({ interruptGraceMs: 500 });
       await executor.start();
       const call = executor.executeCodeBlocks([python(stubborn)], { signal: AbortSignal.timeout(1500) });
@@ -127,7 +127,7 @@ describe.each(anyVersion)("code that does not let itself be interrupted (%s)", (
       expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: false });
     });
 
-    it("keeps the variables of code that does", patience, async () => {
+    it("differs from code that can, which keeps the variables", patience, async () => {
       await using executor = create();
       await executor.executeCodeBlocks([python("kept = 1")]);
       for (const block of [python("import time; time.sleep(300)"), bash("sleep 300"), python("while True: pass")]) {
@@ -139,8 +139,8 @@ describe.each(anyVersion)("code that does not let itself be interrupted (%s)", (
   });
 });
 
-describe.each(anyVersion)("a server that is lost (%s)", (version) => {
-  it("fails the call in seconds, and the next one starts it again", { ...patience, ...needs(version) }, async () => {
+describe.each(anyVersion)("a lost server (%s)", (version) => {
+  it("fails the running call, and the next one starts it again", { ...patience, ...needs(version) }, async () => {
     const server = new LocalJupyterServer({ python: jupyterPythons[version] });
     await using executor = new JupyterCodeExecutor({ server });
     const { output } = await executor.executeCodeBlocks([python("import os; print(os.getppid(), flush=True)")]);

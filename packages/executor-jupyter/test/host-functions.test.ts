@@ -16,7 +16,7 @@ const add = hostFunction({
   execute: ({ a, b }: JsonObject) => Number(a) + Number(b),
 });
 
-/** Prints the name of what a call fails with, or its result. */
+/** Prints a call's result, or the name of its error. */
 const callAndTell = `
 from functions import add, HostFunctionError
 try:
@@ -24,7 +24,7 @@ try:
 except HostFunctionError as error:
     print(error.name)
 `;
-/** Sends messages in the helper's place. `send` takes frames and the count of messages taken. */
+/** Sends messages in place of the helper. `send` takes frames and the count of messages received. */
 const forge = `
 import struct, threading
 import _fenced_calls as calls
@@ -40,10 +40,10 @@ def frame(kind, number, payload=b""):
     return struct.pack(">IBI", len(payload) + 5, kind, number) + payload
 `;
 
-describe("functions of the host in a kernel", needs(version), () => {
+describe("host functions in a kernel", needs(version), () => {
   const { executor: create, address } = sharedServer(version);
 
-  it("are awaited in a cell, called from a shell, and side by side with input()", patience, async () => {
+  it("can be awaited in a cell between calls of input(), and called from a shell", patience, async () => {
     await using executor = create({ functions: [add] });
     const code = `import asyncio
 from functions import add
@@ -58,7 +58,7 @@ print(input(), await asyncio.gather(*[add.aio(n, 1) for n in range(20)]), input(
     expect(executor.capabilities.hostFunctions).toEqual(executor.capabilities.languages);
   });
 
-  it("are there again in a kernel that has taken another's place", patience, async () => {
+  it("are available again in a kernel that replaces another", patience, async () => {
     await using executor = create({ functions: [add] });
     await executor.executeCodeBlocks([python(callAndTell)]);
     const ended = await executor.executeCodeBlocks([python(`import os\n${callAndTell}\nos._exit(1)`)]);
@@ -68,11 +68,11 @@ print(input(), await asyncio.gather(*[add.aio(n, 1) for n in range(20)]), input(
 
   describe("forged messages end connections, and the next call has new ones:", () => {
     it.each([
-      ["what is not frames", "soon(lambda: send(b'\\xff' * 1000))"],
+      ["bytes that are not frames", "soon(lambda: send(b'\\xff' * 1000))"],
       ["a frame of another kind", "soon(lambda: send(frame(17, 1, b'x')))"],
-      ["a frame with too little in it", "soon(lambda: send(frame(22, 7) + frame(25, 7, b'')))"],
+      ["a frame with too short a payload", "soon(lambda: send(frame(22, 7) + frame(25, 7, b'')))"],
       ["counts of messages that were never sent", "soon(lambda: send(frame(22, 7), 10 ** 9))"],
-      ["more messages than were asked for", "soon(lambda: [send(frame(22, 7)) for _ in range(100)])"],
+      ["more messages than requested", "soon(lambda: [send(frame(22, 7)) for _ in range(100)])"],
     ])("%s", patience, async (_, attack) => {
       await using executor = create({ functions: [add] });
       const result = await executor.executeCodeBlocks([python(`${callAndTell}${forge}${attack}\n`)]);
@@ -82,7 +82,7 @@ print(input(), await asyncio.gather(*[add.aio(n, 1) for n in range(20)]), input(
     });
   });
 
-  it("a flood of connections is turned away", patience, async () => {
+  it("a flood of connections does not keep calls from working after restart()", patience, async () => {
     await using executor = create({ functions: [add] });
     const attack = "soon(lambda: send(b''.join(frame(22, n) for n in range(100, 50100))))";
     await executor.executeCodeBlocks([python(`${callAndTell}${forge}${attack}\n`)]);
@@ -90,7 +90,7 @@ print(input(), await asyncio.gather(*[add.aio(n, 1) for n in range(20)]), input(
     expect((await executor.executeCodeBlocks([python(callAndTell)])).output).toBe("42\n");
   });
 
-  it("a helper that no longer answers costs the block's time, and no more", patience, async () => {
+  it("a helper that no longer answers costs only the block's time", patience, async () => {
     await using executor = create({ functions: [add] });
     await executor.executeCodeBlocks([python(callAndTell)]);
     const code = `import _fenced_calls\n_fenced_calls.Bridge.take = lambda *_: None\n${callAndTell}`;
@@ -109,7 +109,7 @@ print(input(), await asyncio.gather(*[add.aio(n, 1) for n in range(20)]), input(
     });
     afterAll(() => proxy?.[Symbol.asyncDispose]());
 
-    it("a call in flight fails, is aborted here, and can be made again", patience, async () => {
+    it("a running call fails, is aborted on the host, and can be made again", patience, async () => {
       let abort = (): void => {};
       const aborted = new Promise<void>((resolve) => {
         abort = resolve;

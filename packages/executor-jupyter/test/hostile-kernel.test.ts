@@ -19,7 +19,7 @@ import { bash, python } from "./support/python.ts";
 
 const patience = { timeout: 120_000 };
 const stopItself = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)";
-/** Has the kernel stop itself once the cell that runs this has ended, and waits until it has. */
+/** Makes the kernel stop itself once the cell that runs this has ended, and waits until it has. */
 async function stopLater(executor: JupyterCodeExecutor): Promise<void> {
   const later = `lambda: (time.sleep(0.5), exec(${JSON.stringify(stopItself)}))`;
   const code = `import os, threading, time\nthreading.Thread(target=${later}).start()\nprint(os.getpid())`;
@@ -29,20 +29,20 @@ async function stopLater(executor: JupyterCodeExecutor): Promise<void> {
 }
 
 describe.each(anyVersion)("a kernel that its own code has stopped (%s)", (version) => {
-  describe("does not hold the host", needs(version), () => {
+  describe("on a local server", needs(version), () => {
     const { executor: create } = sharedServer(version);
 
-    it("beyond the block's limit", patience, async () => {
+    it("does not delay the result of the block beyond its limit", patience, async () => {
       await using executor = create();
       await executor.executeCodeBlocks([python("x = 1")]);
       const result = await executor.executeCodeBlocks([python(stopItself)], { timeoutMs: 1000 });
       expect(result).toMatchObject({ timedOut: true, stateLost: true });
-      // It cost 30 seconds when every question to the kernel was waited for.
+      // It took 30 seconds when every request to the kernel was awaited.
       expect(result.durationMs).toBeLessThan(20_000);
       expect((await executor.executeCodeBlocks([python("print('x' in globals())")])).output).toBe("False\n");
     });
 
-    it("before the next block has begun", patience, async () => {
+    it("does not delay the result of the next block beyond its limit", patience, async () => {
       await using executor = create();
       await stopLater(executor);
       const next = await executor.executeCodeBlocks([python("print(1)")], { env: { A: "1" }, timeoutMs: 1000 });
@@ -50,7 +50,7 @@ describe.each(anyVersion)("a kernel that its own code has stopped (%s)", (versio
       expect((await executor.executeCodeBlocks([python("print(2)")])).output).toBe("2\n");
     });
 
-    it("when the executor stops", patience, async () => {
+    it("does not keep the executor from stopping", patience, async () => {
       const executor = create();
       await stopLater(executor);
       await executor.stop();
@@ -97,7 +97,7 @@ describe("a helper that code has changed", needs("jupyter"), () => {
   const change = (name: string, answer: string) =>
     python(`import sys\nsys.modules["_fenced"].actions[${JSON.stringify(name)}] = lambda **asked: ${answer}`);
 
-  it("does not make the host go on for ever, nor believe paths", patience, async () => {
+  it("cannot make the host list files endlessly or accept unsafe paths", patience, async () => {
     await using executor = new JupyterCodeExecutor({ server: server.settings });
     const { files } = executor;
     for (const answer of ["{'files': [], 'end': False}", "{'files': 5}", "None", "'x' * 1000"]) {
@@ -117,7 +117,7 @@ describe("a helper that code has changed", needs("jupyter"), () => {
     }
   });
 
-  it("does not keep a caller waiting by stopping the kernel", patience, async () => {
+  it("cannot keep a caller waiting by stopping the kernel", patience, async () => {
     await using executor = new JupyterCodeExecutor({ server: server.settings });
     await executor.files.write("x", "x");
     await stopLater(executor);
@@ -126,7 +126,7 @@ describe("a helper that code has changed", needs("jupyter"), () => {
     expect(String(refused)).toMatch(/has not answered.*restart/);
   });
 
-  it("does not make a part of a file be seen as whole when the kernel dies meanwhile", patience, async () => {
+  it("leaves the old file when the kernel dies during an upload", patience, async () => {
     await using executor = new JupyterCodeExecutor({ server: server.settings, workDir: "uploads" });
     await executor.files.write("large", "before");
     const [kernel = ""] = await new KernelApi(serverAddress(server)).list();
@@ -144,7 +144,7 @@ describe("a helper that code has changed", needs("jupyter"), () => {
     expect(await readFile(path.join(server.directory, "uploads/large"), "utf8")).toBe("before");
   });
 
-  it("sends messages that answer nothing, and loses no other", patience, async () => {
+  it("can send messages that answer nothing, without losing others", patience, async () => {
     await using executor = new JupyterCodeExecutor({ server: server.settings });
     const code = `session = get_ipython().kernel.session
 socket = get_ipython().kernel.iopub_socket
@@ -175,13 +175,13 @@ print("done")`;
 describe("cleaning up on this host", needs("jupyter"), () => {
   const { executor: create } = sharedServer();
 
-  it("costs no result when a shell block puts something else in its own place", patience, async () => {
+  it("does not fail a shell block that replaces its own file", patience, async () => {
     await using executor = create();
     const result = await executor.executeCodeBlocks([bash('rm "$0"; mkdir "$0"; echo done')]);
     expect(result).toMatchObject({ exitCode: 0, stdout: "done\n", stderr: "" });
   });
 
-  it("keeps little of what code writes to the server's own output", patience, async () => {
+  it("buffers little of what code writes to the server's own output", patience, async () => {
     await using executor = create();
     await executor.executeCodeBlocks([python("1")]);
     using memory = new MemoryWatch();
@@ -206,7 +206,7 @@ print("done")`;
 });
 
 describe("a file that is sent in several requests", needs("jupyter", "irkernel"), () => {
-  it("has its name only when it is whole", patience, async () => {
+  it("appears under its name only when it is complete", patience, async () => {
     await using server = await PlainServer.start(jupyterPythons.jupyter);
     await using executor = new JupyterCodeExecutor({ server: server.settings, kernelName: "ir", workDir: "work" });
     await executor.files.write("large", "before");
@@ -231,8 +231,8 @@ describe("a file that is sent in several requests", needs("jupyter", "irkernel")
   });
 });
 
-describe("a server that answers without end", () => {
-  it("does not fill this process", async () => {
+describe("a server with an endless answer", () => {
+  it("is rejected once its answer exceeds a limit", async () => {
     const server = createServer((_request, response) => {
       const more = (): void => {
         while (!response.destroyed && response.write(" ".repeat(1_000_000)));

@@ -17,7 +17,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
   describe("of a Python kernel", needs(version), () => {
     const { executor: create, shared } = sharedServer(version);
 
-    it("answer input() line by line, and then end it", patience, async () => {
+    it("answer input() line by line, and then with EOFError", patience, async () => {
       const executor = shared();
       const code = "a = input('first? '); b = input()\nprint(a, b)\ninput()";
       const result = await executor.executeCodeBlocks([python(code)], { stdin: "1\r\n2" });
@@ -25,7 +25,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
       expect(result.stderr).toMatch(/EOFError/);
     });
 
-    it("say how they ended with sys.exit", patience, async () => {
+    it("return the exit code of sys.exit()", patience, async () => {
       const executor = shared();
       const exit = async (argument: string) =>
         executor.executeCodeBlocks([python(`import sys; sys.exit(${argument})`)]);
@@ -38,7 +38,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
     });
 
     it(
-      "are counted, so that frames of different calls differ and results and history can be asked for",
+      "are counted, so that frames of different calls differ and earlier results and history are available",
       patience,
       async () => {
         await using executor = create();
@@ -55,7 +55,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
       },
     );
 
-    it("in bash and sh keep streams apart, tell exit codes and read stdin", patience, async () => {
+    it("in bash and sh separate their streams, return exit codes and read stdin", patience, async () => {
       const executor = shared();
       const result = await executor.executeCodeBlocks([bash("read a; echo $a; echo err >&2; exit 7")], {
         stdin: "in\n",
@@ -70,7 +70,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
       expect(outer.output).toBe("of the kernel\n");
     });
 
-    it("have functions as variables and in shells too", patience, async () => {
+    it("have functions as variables, and in shells, too", patience, async () => {
       const double = FunctionWithRequirements.fromString("def double(x):\n    return x * 2");
       await using executor = create({ functions: [double] });
       const result = await executor.executeCodeBlocks([
@@ -80,7 +80,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
       expect(result.output).toBe("42\n8\n");
     });
 
-    it("are counted from the user's first: setting functions up is none", patience, async () => {
+    it("are counted from the user's first one, not from the set-up of functions", patience, async () => {
       const double = FunctionWithRequirements.fromString("def double(x):\n    return x * 2");
       await using executor = create({ functions: [double] });
       const failed = await executor.executeCodeBlocks([python("double(None) + 1 / 0")]);
@@ -89,13 +89,13 @@ describe.each(anyVersion)("cells (%s)", (version) => {
       expect(asked.output).toBe("   1: double(None) + 1 / 0\n   2: %history -n\n8\n8\n");
     });
 
-    it("leave none of this package's names to the user", patience, async () => {
+    it("do not see any names of this package", patience, async () => {
       await using executor = create();
       const code = "print([name for name in globals() if 'fenced' in name])";
       expect((await executor.executeCodeBlocks([python(code)])).output).toBe("[]\n");
     });
 
-    it("do not see the server's token", patience, async () => {
+    it("cannot see the server's token", patience, async () => {
       const server = new LocalJupyterServer({ python: jupyterPythons[version] });
       await using executor = new JupyterCodeExecutor({ server });
       await executor.start();
@@ -115,7 +115,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
     });
 
     it(
-      "may print a hundred megabytes: memory stays bounded, and only the named cut is lost",
+      "may print a hundred megabytes with bounded memory, and lose only what the cut names",
       { timeout: 300_000 },
       async () => {
         await using executor = create({ maxOutputBytes: 1_000_000 });
@@ -133,7 +133,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
       },
     );
 
-    it("lose nothing that they show while the server is busy with something else", patience, async () => {
+    it("lose no rich output while the server is busy", patience, async () => {
       const executor = shared();
       const code = `import os, signal, time
 from IPython.display import display
@@ -173,7 +173,7 @@ describe("a local server", needs("jupyter"), () => {
   });
   afterEach(async () => rm(directory, { recursive: true }));
 
-  it("says what to install when there is nothing", patience, async () => {
+  it("says what to install when Jupyter or Python is missing", patience, async () => {
     const empty = path.join(directory, "python3");
     await writeFile(empty, "#!/bin/sh\necho \"ModuleNotFoundError: No module named 'jupyter_server'\" >&2\nexit 1\n", {
       mode: 0o755,
@@ -186,7 +186,7 @@ describe("a local server", needs("jupyter"), () => {
     await expect(missing.start()).rejects.toThrow(/\/no\/python \(does not exist\)/);
   });
 
-  it("shows its last lines when it does not start", patience, async () => {
+  it("shows its last lines of output when it fails to start", patience, async () => {
     const broken = path.join(directory, "python3");
     const script = `#!/bin/sh\ncase "$2" in import\\ sys*) echo "${broken}";; *) echo "the reason" >&2; exit 3;; esac\n`;
     await writeFile(broken, script, { mode: 0o755 });
@@ -194,7 +194,7 @@ describe("a local server", needs("jupyter"), () => {
     await expect(executor.start()).rejects.toThrow(/did not start: the process ended with exit code 3\nthe reason\. /);
   });
 
-  it("runs from the first executor to the last, and keeps the host's terminal clean", patience, async () => {
+  it("runs until its last executor stops, and prints nothing to the host's terminal", patience, async () => {
     const written = [vi.spyOn(process.stdout, "write"), vi.spyOn(process.stderr, "write")];
     const logged = (["debug", "log", "info", "warn", "error"] as const).map((name) => vi.spyOn(console, name));
     const server = new LocalJupyterServer({ python: jupyterPythons.jupyter });
@@ -209,7 +209,7 @@ describe("a local server", needs("jupyter"), () => {
     vi.restoreAllMocks();
   });
 
-  it("keeps secrets of this process from the code, unless they are named", patience, async () => {
+  it("hides variables of this process from the code, unless inheritEnv names them", patience, async () => {
     process.env["FENCED_TEST_SECRET"] = "secret";
     try {
       const print = python("import os; print(os.environ.get('FENCED_TEST_SECRET'))");
@@ -223,7 +223,7 @@ describe("a local server", needs("jupyter"), () => {
     }
   });
 
-  it("limits the memory of kernels and of what they start, if told so", async () => {
+  it("limits the memory of kernels and their children to memoryBytes", async () => {
     const server = new LocalJupyterServer({ python: jupyterPythons.jupyter, memoryBytes: 536_870_912 });
     await using executor = new JupyterCodeExecutor({ server });
     const large = "x = bytearray(700 * 1024 * 1024); print(len(x))";
@@ -242,7 +242,7 @@ describe("a local server", needs("jupyter"), () => {
 });
 
 describe("the config of a component", () => {
-  it("never holds a token", () => {
+  it("never contains a token", () => {
     const executor = new JupyterCodeExecutor({ server: { baseUrl: "https://host/", token: "secret" } });
     expect(() => executor.dumpComponent()).toThrow(ComponentError);
     expect(() => executor.dumpComponent()).not.toThrow(/secret"/);
@@ -250,7 +250,7 @@ describe("the config of a component", () => {
     expect(open.dumpComponent().config).toEqual({ server: { baseUrl: "https://host/" }, kernelName: "ir" });
   });
 
-  it("refuses settings that make no sense", async () => {
+  it("rejects invalid settings", async () => {
     expect(() => new JupyterCodeExecutor({ interruptGraceMs: -1 })).toThrow(InvalidInputError);
     expect(() => new JupyterCodeExecutor({ reconnectTimeoutMs: Number.NaN })).toThrow(InvalidInputError);
     const server = Object.assign({ baseUrl: "https://host/" }, { tokn: "secret" });

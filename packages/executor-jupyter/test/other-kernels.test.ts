@@ -12,8 +12,8 @@ const patience = { timeout: 120_000 };
 const r = (code: string) => ({ language: "R", code });
 const ir = (options: JupyterExecutorOptions = {}) => ({ ...options, kernelName: "ir" });
 
-describe("a kernel for R", needs("jupyter", "irkernel"), () => {
-  // R that is killed leaves its temporary directory.
+describe("an R kernel", needs("jupyter", "irkernel"), () => {
+  // R leaves its temporary directory behind when it is killed.
   let temporary = "";
   beforeAll(async () => {
     temporary = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
@@ -25,7 +25,7 @@ describe("a kernel for R", needs("jupyter", "irkernel"), () => {
   });
   const { executor: create, address } = sharedServer();
 
-  it("has R for its language, with state, and no other", patience, async () => {
+  it("runs only R, and keeps state", patience, async () => {
     await using executor = create(ir());
     await executor.start();
     expect(executor.capabilities).toMatchObject({ languages: ["r"], functions: [], stateful: true });
@@ -38,7 +38,7 @@ describe("a kernel for R", needs("jupyter", "irkernel"), () => {
     expect(bash.output).toMatch(/unknown language "bash".*\br\b/);
   });
 
-  it("tells of an error, keeps the output before it, and runs no later block", patience, async () => {
+  it("reports an error, keeps the output before it, and runs no later block", patience, async () => {
     await using executor = create(ir());
     const result = await executor.executeCodeBlocks([r("cat('before\\n'); stop('the reason')"), r("cat('later')")]);
     expect(result.exitCode).toBe(1);
@@ -54,7 +54,7 @@ describe("a kernel for R", needs("jupyter", "irkernel"), () => {
     expect(displays[0]?.files[0]).toMatch(/display-[0-9a-f-]+\.png$/);
   });
 
-  it("forgets at restart, and keeps its files", patience, async () => {
+  it("loses variables at restart, but keeps files", patience, async () => {
     await using executor = create(ir());
     await executor.executeCodeBlocks([r("x <- 1; writeLines('kept', 'file.txt')")]);
     await executor.restart();
@@ -63,7 +63,7 @@ describe("a kernel for R", needs("jupyter", "irkernel"), () => {
     expect(await executor.files.list()).toEqual([{ path: "file.txt", size: 5 }]);
   });
 
-  it("is interrupted when its time is up, and keeps its variables", patience, async () => {
+  it("is interrupted at the time limit, and keeps its variables", patience, async () => {
     await using executor = create(ir());
     await executor.executeCodeBlocks([r("x <- 1")]);
     const result = await executor.executeCodeBlocks([r("Sys.sleep(300)")], { timeoutMs: 1500 });
@@ -71,7 +71,7 @@ describe("a kernel for R", needs("jupyter", "irkernel"), () => {
     expect((await executor.executeCodeBlocks([r("cat(x)")])).output).toBe("1");
   });
 
-  it("that dies says so, and the next call has another", patience, async () => {
+  it("that dies is reported, and replaced for the next call", patience, async () => {
     await using executor = create(ir());
     await executor.executeCodeBlocks([r("x <- 1")]);
     const result = await executor.executeCodeBlocks([r("tools::pskill(Sys.getpid(), 9)")]);
@@ -86,14 +86,14 @@ describe("a kernel for R", needs("jupyter", "irkernel"), () => {
     expect((await executor.executeCodeBlocks([code])).output).toBe(" 0");
   });
 
-  it("takes no environment variables, and says so", patience, async () => {
+  it("rejects environment variables, and says so", patience, async () => {
     await using executor = create(ir({ env: { A: "1" } }));
     const result = await executor.executeCodeBlocks([r("cat(1)")]);
     expect(result.exitCode).toBe(1);
     expect(result.output).toMatch(/does not accept environment variables.*Leave `env` out/);
   });
 
-  it("is left to the server when it was there before", patience, async () => {
+  it("keeps running after stop() if it existed before", patience, async () => {
     const api = new KernelApi(await address());
     const kernelId = await api.start("ir");
     await using executor = create({ kernelId });
@@ -104,7 +104,7 @@ describe("a kernel for R", needs("jupyter", "irkernel"), () => {
     await api.remove(kernelId);
   });
 
-  it("is among those that an unknown name's error lists", patience, async () => {
+  it("is listed in the error for an unknown kernel name", patience, async () => {
     await using executor = create({ kernelName: "julia" });
     await expect(executor.start()).rejects.toThrow(/no kernel named "julia".*: (?:ir, python3|python3, ir)\.$/);
     await expect(executor.start()).rejects.toSatisfy(InvalidInputError.isInstance);

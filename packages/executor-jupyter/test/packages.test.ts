@@ -12,7 +12,7 @@ import { python } from "./support/python.ts";
 const patience = { timeout: 120_000 };
 const execute = promisify(execFile);
 
-/** A package of one line, as pip installs it. */
+/** A package of one line, in the form that pip installs. */
 const makeWheel = `
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1] + "/fenced_tiny-1.0-py3-none-any.whl", "w") as wheel:
@@ -31,7 +31,7 @@ describe("packages that functions need", needs("jupyter2"), () => {
     await mkdir(path.join(directory, "wheels"));
     const shared = jupyterPythons.jupyter2;
     await execute(shared, ["-c", makeWheel, path.join(directory, "wheels")]);
-    // An environment that sees the server of another, so that something can be installed into it.
+    // An environment that sees another one's server, so that packages can be installed into it.
     await execute(shared, ["-m", "venv", environment]);
     const { stdout } = await execute(shared, ["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]);
     const own = path.join(environment, stdout.trim().slice(path.dirname(path.dirname(shared)).length));
@@ -52,7 +52,7 @@ describe("packages that functions need", needs("jupyter2"), () => {
       env: { PIP_NO_INDEX: "1", PIP_FIND_LINKS: path.join(directory, wheels), PIP_RETRIES: "0" },
     });
 
-  it("are an error with pip's reason when they are not to be had", patience, async () => {
+  it("are named in the error if they cannot be installed", patience, async () => {
     await using executor = create("none");
     const run = executor.executeCodeBlocks([python("print(answer())")]);
     await expect(run).rejects.toThrow(/could not be installed \(fenced-tiny==1\.0\)/);

@@ -9,7 +9,7 @@ import { python } from "./support/python.ts";
 // It took 130 seconds when the server alone decided how long to wait.
 const settings = { ...needs("jupyter2"), timeout: 110_000 };
 
-// As a kernel does that has lost a port to another program: it lives, and nobody hears of it.
+// Like a kernel that has lost a port to another program: it runs, but never answers.
 it("a new kernel that never answers is replaced by another one", settings, async () => {
   const directory = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
   onTestFinished(() => rm(directory, { recursive: true }));

@@ -7,7 +7,7 @@ import { aborted, say, ScriptedExecutor, wait } from "./support/scripted-executo
 describe("abort", () => {
   const reason = new Error("my reason");
 
-  it("before the start runs nothing", async () => {
+  it("before the call runs nothing", async () => {
     const executor = new ScriptedExecutor();
     await expect(executor.executeCodeBlocks([say("a")], { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(executor.calls).toEqual([]);
@@ -21,7 +21,7 @@ describe("abort", () => {
     expect(executor.running).toBe(0);
   });
 
-  it("works while the executor is starting, which goes on for others", async () => {
+  it("works while the executor is starting, which continues for other calls", async () => {
     const executor = new ScriptedExecutor({ open: async () => sleep(50) });
     const controller = new AbortController();
     const call = executor.executeCodeBlocks([say("a")], { signal: controller.signal });
@@ -31,7 +31,7 @@ describe("abort", () => {
     expect(executor.calls).toEqual(["open", "end b"]);
   });
 
-  it("works while waiting for the turn, which the next one gets", async () => {
+  it("works while a call waits for its turn, which the next call gets", async () => {
     const executor = new ScriptedExecutor({ stateful: true });
     const first = executor.executeCodeBlocks([wait("a")], { timeoutMs: 50 });
     const controller = new AbortController();
@@ -64,7 +64,7 @@ describe("abort", () => {
     expect(ran).toEqual([]);
   });
 
-  it("hands out nothing that comes after it", async () => {
+  it("drops output that comes after it", async () => {
     const run = async function* ({ signal }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
       yield { type: "stdout", data: "before" };
       await aborted(signal);
@@ -96,7 +96,7 @@ describe("abort", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("leaves no listener behind on a signal that lives long", async () => {
+  it("leaves no listener behind on a long-lived signal", async () => {
     const controller = new AbortController();
     let listening = 0;
     const { signal } = controller;
@@ -117,7 +117,7 @@ describe("abort", () => {
 });
 
 describe("leaving the stream", () => {
-  it("ends the block, and comes back when it has ended", async () => {
+  it("ends the block, and waits until it has ended", async () => {
     const executor = new ScriptedExecutor();
     for await (const event of executor.streamCodeBlocks([wait("a"), say("b")])) if (event.type === "stdout") break;
     expect(executor.calls).toEqual(["open", "end a"]);
@@ -134,14 +134,14 @@ describe("leaving the stream", () => {
     expect(await pending).toBeInstanceOf(Error);
   });
 
-  it("gives the turn back", async () => {
+  it("gives up the turn", async () => {
     const executor = new ScriptedExecutor({ stateful: true });
     for await (const event of executor.streamCodeBlocks([wait("a")])) if (event.type === "stdout") break;
     expect(await executor.executeCodeBlocks([say("b")])).toMatchObject({ output: "b" });
   });
 });
 
-describe("a stream that nobody reads on", () => {
+describe("a stream that nobody reads any further", () => {
   const flood = (seen: string[]) =>
     async function* ({ signal }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
       const reused = Buffer.from("a0");
@@ -177,7 +177,7 @@ describe("a stream that nobody reads on", () => {
     }
   });
 
-  it("is ended by an abort; whoever reads on gets the reason at once", async () => {
+  it("ends when it is aborted, and the next read rejects with the reason", async () => {
     const seen: string[] = [];
     const executor = new ScriptedExecutor({ run: flood(seen) });
     const controller = new AbortController();

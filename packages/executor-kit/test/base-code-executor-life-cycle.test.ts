@@ -4,13 +4,13 @@ import { describe, expect, it } from "vitest";
 import { aborted, say, ScriptedExecutor, wait } from "./support/scripted-executor.ts";
 
 describe("life cycle", () => {
-  it("shares one start", async () => {
+  it("shares one start among all calls", async () => {
     const executor = new ScriptedExecutor({ open: async () => sleep(10) });
     await Promise.all([executor.start(), executor.start(), executor.executeCodeBlocks([say("a")])]);
     expect(executor.calls).toEqual(["open", "end a"]);
   });
 
-  it("stops once, and not at all if it was not started", async () => {
+  it("closes once, and not at all if it was not started", async () => {
     const executor = new ScriptedExecutor();
     await executor.stop();
     await executor.start();
@@ -19,7 +19,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "close"]);
   });
 
-  it("ends what runs when it stops, and may be started again", async () => {
+  it("ends running blocks when it stops, and can be started again", async () => {
     const executor = new ScriptedExecutor();
     const call = executor.executeCodeBlocks([wait("a")]);
     const failed = call.catch((error: unknown) => error);
@@ -33,7 +33,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "end a", "close", "open", "end b"]);
   });
 
-  it("opens nothing for a call after stop(), also if it was never started", async () => {
+  it("opens nothing for a call after stop(), even if it was never started", async () => {
     const executor = new ScriptedExecutor();
     for (const round of [0, 1]) {
       await executor.stop();
@@ -60,7 +60,7 @@ describe("life cycle", () => {
     }
   });
 
-  it("cannot be started again once it was disposed of", async () => {
+  it("cannot be started again after it was disposed of", async () => {
     const executor = new ScriptedExecutor();
     await executor[Symbol.asyncDispose]();
     await expect(executor.start()).rejects.toThrow("disposed of. Create a new one.");
@@ -68,7 +68,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual([]);
   });
 
-  it("undoes a start that is aborted, if nobody else waits for it", async () => {
+  it("undoes an aborted start that nobody else waits for", async () => {
     const reason = new Error("mine");
     const executor = new ScriptedExecutor({ open: async (signal) => aborted(signal) });
     const controller = new AbortController();
@@ -88,7 +88,7 @@ describe("life cycle", () => {
     await expect(executor.executeCodeBlocks([say("a")])).rejects.toThrow(ExecutorStoppedError);
   });
 
-  it("goes on with a start that another one waits for", async () => {
+  it("continues an aborted start that another call waits for", async () => {
     const executor = new ScriptedExecutor({ open: async () => sleep(50) });
     const controller = new AbortController();
     const aborting = executor.start({ signal: controller.signal }).catch(String);
@@ -99,8 +99,8 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open"]);
   });
 
-  it("checks what start() is given", async () => {
-    // @ts-expect-error: a wrong name, as JavaScript may have it
+  it("checks the options of start()", async () => {
+    // @ts-expect-error: a wrong name, as JavaScript callers may write it
     await expect(new ScriptedExecutor().start({ singal: undefined, abort: 1 })).rejects.toThrow(
       'unknown option "abort"',
     );
@@ -115,7 +115,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "close"]);
   });
 
-  it("cleans up after a start that failed, and tries again with the next call", async () => {
+  it("cleans up after a failed start, and tries again with the next call", async () => {
     let fails = true;
     const problem = new BackendUnavailableError("no daemon", { remedy: "Start it." });
     const executor = new ScriptedExecutor({
@@ -129,7 +129,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "close", "open", "end b"]);
   });
 
-  it("does not start again before it has cleaned up after a start that failed", async () => {
+  it("does not start again before it has cleaned up after a failed start", async () => {
     let closing = false;
     let fails = true;
     const executor = new ScriptedExecutor({
@@ -153,7 +153,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "close", "open"]);
   });
 
-  it("stops only when it has cleaned up after a start that failed", async () => {
+  it("finishes stop() only after cleaning up a failed start", async () => {
     let closed = false;
     const executor = new ScriptedExecutor({
       open: async () => {
@@ -171,7 +171,7 @@ describe("life cycle", () => {
     expect(await failed).toMatch("ExecutorStoppedError");
   });
 
-  it("starts again after a stop that failed", async () => {
+  it("can start again after a failed stop", async () => {
     let fails = true;
     const executor = new ScriptedExecutor({
       close: async () => {
@@ -185,7 +185,7 @@ describe("life cycle", () => {
     expect(await executor.executeCodeBlocks([say("b")])).toMatchObject({ output: "b" });
   });
 
-  it("restarts without closing, so that the files stay, also if two do it at once", async () => {
+  it("restarts without closing, so that the files stay, even twice at once", async () => {
     const executor = new ScriptedExecutor();
     await executor.start();
     await Promise.all([executor.restart(), executor.restart()]);
@@ -195,7 +195,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "reset", "close"]);
   });
 
-  it("closes a session that could not be reset, and opens another with the next call", async () => {
+  it("closes a session that could not be reset, and opens another for the next call", async () => {
     const executor = new ScriptedExecutor({ resetFails: true });
     await executor.start();
     await expect(executor.restart()).rejects.toThrow("cannot reset");
@@ -203,7 +203,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "reset", "close", "open", "end b"]);
   });
 
-  it("ends what runs when it restarts; calls made meanwhile wait for it", async () => {
+  it("ends running blocks when it restarts, and makes new calls wait for the restart", async () => {
     const executor = new ScriptedExecutor();
     const failed = executor.executeCodeBlocks([wait("a")]).catch((error: unknown) => error);
     await sleep(10);
@@ -215,7 +215,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "end a", "reset", "end b"]);
   });
 
-  it("ends what runs if it is stopped in the moment of a restart", async () => {
+  it("ends running blocks if it is stopped during a restart", async () => {
     const executor = new ScriptedExecutor();
     const failed = executor.executeCodeBlocks([wait("a")]).catch((error: unknown) => error);
     await sleep(10);
@@ -226,7 +226,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "end a", "close"]);
   });
 
-  it("tells its session that it is stopped, once, and not of a restart, before it waits for the end of blocks", async () => {
+  it("tells its session once about stop(), but not about restart(), before it waits for blocks to end", async () => {
     const end = new AbortController();
     const told: string[] = [];
     const executor: ScriptedExecutor = new ScriptedExecutor({
@@ -252,7 +252,7 @@ describe("life cycle", () => {
     expect(executor.calls).toEqual(["open", "end a", "reset", "end stuck", "close"]);
   });
 
-  it("stops by `await using`", async () => {
+  it("is stopped by `await using`", async () => {
     const executor = new ScriptedExecutor();
     {
       await using scoped = executor;

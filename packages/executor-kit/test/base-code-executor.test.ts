@@ -23,7 +23,7 @@ describe("a run", () => {
     expect(result).not.toHaveProperty("codeFile");
   });
 
-  it("tells everything as it happens, and the result once, last", async () => {
+  it("streams everything as it happens, and the result once, at the end", async () => {
     const events: ExecutionEvent[] = [];
     for await (const event of new ScriptedExecutor().streamCodeBlocks([say("a"), say("b")])) events.push(event);
     expect(events.map((event) => event.type)).toEqual([
@@ -38,7 +38,7 @@ describe("a run", () => {
     expect(events.at(-1)).toMatchObject({ result: { output: "ab", exitCode: 0 } });
   });
 
-  it("forgets in the result what the block cleared, and puts an update where the display before it was", async () => {
+  it("omits cleared output from the result, and puts an updated display in the place of the old one", async () => {
     const [first, second, update] = ["1", "2", "3"].map((text) => ({ data: { "text/plain": text }, files: [] }));
     const run = async function* (): AsyncGenerator<BlockEvent, BlockOutcome, void> {
       yield { type: "stdout", data: "gone" };
@@ -57,7 +57,7 @@ describe("a run", () => {
     expect(result.displays).toEqual([update, second]);
   });
 
-  it("keeps rich outputs up to a size and a number of those of all blocks together, and says when it left some out", async () => {
+  it("limits the size and number of the rich outputs of all blocks together, and says when it left some out", async () => {
     const large = { data: { "application/octet-stream": new Uint8Array(100 * 2 ** 20) }, files: [] };
     const small = { data: { "text/plain": "x" }, files: [] };
     const show = (...displays: readonly (typeof large | typeof small | "clear")[]) =>
@@ -82,7 +82,7 @@ describe("a run", () => {
     expect([many.sizes.length, many.truncated]).toEqual([10_000, true]);
   });
 
-  it("runs nothing before the stream's first event is asked for", async () => {
+  it("runs nothing before the stream's first event is requested", async () => {
     const executor = new ScriptedExecutor();
     const stream = executor.streamCodeBlocks([say("a")]);
     await sleep(10);
@@ -91,13 +91,13 @@ describe("a run", () => {
     expect(executor.calls).toEqual([]);
   });
 
-  it("refuses to read a stream twice, since that would run the code twice", async () => {
+  it("rejects reading a stream twice, since that would run the code twice", async () => {
     const stream = new ScriptedExecutor().streamCodeBlocks([say("a")]);
     for await (const event of stream) void event;
     expect(() => stream[Symbol.asyncIterator]()).toThrow(InvalidInputError);
   });
 
-  it("does not count the time that a slow reader takes", async () => {
+  it("does not count a slow reader's time towards the time limit", async () => {
     const run = async function* (): AsyncGenerator<BlockEvent, BlockOutcome, void> {
       const endedAt = performance.now();
       yield { type: "stdout", data: "last words" };
@@ -118,7 +118,7 @@ describe("a run", () => {
     expect(result.output).toBe('aunknown language "COBOL"; this executor runs: say, wait, fail\n');
   });
 
-  it("fails a block whose file would be outside, as the path or as the executor says", async () => {
+  it("fails a block whose file would be outside, according to its path or to the executor", async () => {
     const run = async function* () {
       yield { type: "stdout" as const, data: "" };
       throw new WorkspacePathError("through a link", { remedy: "Do not." });
@@ -129,7 +129,7 @@ describe("a run", () => {
     }
   });
 
-  it("rejects with the error of a backend that breaks down, and works again", async () => {
+  it("rejects with the error of a broken backend, and works again afterwards", async () => {
     const broken = new BackendUnavailableError("gone", { remedy: "Wait." });
     let breaks = true;
     const executor = new ScriptedExecutor({
@@ -147,12 +147,12 @@ describe("a run", () => {
   it.each([
     ["no blocks", [], {}],
     ["a timeout of 0", [say("")], { timeoutMs: 0 }],
-    ["a timeout that is no number", [say("")], { timeoutMs: Number.NaN }],
+    ["a timeout that is not a number", [say("")], { timeoutMs: Number.NaN }],
     ["a negative timeout", [say("")], { timeoutMs: -1 }],
     ["a variable with = in its name", [say("")], { env: { "A=B": "" } }],
     ["a variable with NUL", [say("")], { env: { A: "\0" } }],
-    ["stdin where there is none", [say("")], { stdin: "x" }],
-  ])("refuses %s", async (_, blocks, options) => {
+    ["unsupported stdin", [say("")], { stdin: "x" }],
+  ])("rejects %s", async (_, blocks, options) => {
     const executor = new ScriptedExecutor();
     await expect(executor.executeCodeBlocks(blocks, options)).rejects.toThrow(InvalidInputError);
     expect(executor.calls).toEqual([]);
@@ -164,20 +164,20 @@ describe("a run", () => {
     { maxOutputBytes: -1 },
     { functionsModule: "a-b" },
     { env: { "": "" } },
-  ])("refuses the option %j", (options) => {
+  ])("rejects the option %j", (options) => {
     expect(() => new ScriptedExecutor({}, options)).toThrow(InvalidInputError);
   });
 });
 
 describe("time limit", () => {
-  it("keeps the output so far and ends the block before it answers", async () => {
+  it("keeps the output so far, and ends the block before it returns", async () => {
     const executor = new ScriptedExecutor({}, { timeoutMs: 30 });
     const result = await executor.executeCodeBlocks([wait("a"), say("b")]);
     expect(result).toMatchObject({ exitCode: 124, timedOut: true, output: "a" });
     expect(executor.calls).toEqual(["open", "end a"]);
   });
 
-  it("is the call's where it gives one, and none for Infinity", async () => {
+  it("can be set for a call, and is off for Infinity", async () => {
     const executor = new ScriptedExecutor({}, { timeoutMs: 20 });
     const slow = new ScriptedExecutor({
       async *run() {
@@ -191,7 +191,7 @@ describe("time limit", () => {
     expect(await slow.executeCodeBlocks([say("a")], { timeoutMs: 1e12 })).toMatchObject({ exitCode: 0 });
   });
 
-  it("counts also if the executor throws because it was ended", async () => {
+  it("is reported even if the executor throws when it is ended", async () => {
     const executor = new ScriptedExecutor({
       async *run({ signal }) {
         yield { type: "stdout", data: "so far" };
@@ -213,7 +213,7 @@ describe("turns", () => {
     expect(executor.mostAtOnce).toBe(1);
   });
 
-  it("are not needed for others", async () => {
+  it("are not needed for a stateless executor", async () => {
     const executor = new ScriptedExecutor();
     await Promise.all(["a", "b", "c"].map(async (code) => executor.executeCodeBlocks([say(code)])));
     expect(executor.mostAtOnce).toBe(3);
@@ -221,7 +221,7 @@ describe("turns", () => {
 });
 
 describe("functions", () => {
-  it("that the executor cannot offer are an error that says so", async () => {
+  it("that the executor cannot offer throw FunctionSetupError", async () => {
     const functions = [FunctionWithRequirements.fromString("def f(): pass")];
     const executor = new ScriptedExecutor({}, { functions });
     await expect(executor.executeCodeBlocks([say("a")])).rejects.toThrow(FunctionSetupError);

@@ -27,7 +27,7 @@ async function startFailure(executor: KubernetesCommandLineCodeExecutor): Promis
 afterEach(() => vi.unstubAllEnvs());
 
 describe("a cluster is found", needs("kubernetes"), () => {
-  it("in several files of KUBECONFIG, by an exec plugin whose rights come from the Role that the error prints", async () => {
+  it("in several KUBECONFIG files, with an exec plugin, once the Role that the error prints is granted", async () => {
     await using files = await KubeconfigFiles.make();
     await using account = await ServiceAccount.make();
     const credential = {
@@ -65,7 +65,7 @@ describe("a cluster is found", needs("kubernetes"), () => {
     await expect.poll(() => printed(executor, "print('allowed')").catch(String), { timeout: 30_000 }).toBe("allowed");
   });
 
-  it("without the right to exec, which the error names with the Role, and leaves no pod", async () => {
+  it("without the right to exec: the error names it and its Role, and no pod is left", async () => {
     await using files = await KubeconfigFiles.make();
     await using account = await ServiceAccount.make();
     await account.grant(role.replace(/.*pods\/exec.*\n/, ""));
@@ -76,8 +76,8 @@ describe("a cluster is found", needs("kubernetes"), () => {
     expect(await podsWith(`fenced-test=${label}`)).toEqual([]);
   });
 
-  it("by a client certificate, beside the file that names it", async ({ skip }) => {
-    const own = ownCluster ?? skip("the tests know no certificate of another cluster");
+  it("with a client certificate at a path relative to the kubeconfig", async ({ skip }) => {
+    const own = ownCluster ?? skip("the tests have no client certificate for another cluster");
     await using files = await KubeconfigFiles.make();
     const place = path.relative(files.directory, own);
     const user = { "client-certificate": `${place}/server.crt`, "client-key": `${place}/server.key` };
@@ -86,7 +86,7 @@ describe("a cluster is found", needs("kubernetes"), () => {
     expect(await printed(executor, "print('known')")).toBe("known");
   });
 
-  it("from inside a pod, by its service account", needs("root"), async () => {
+  it("from inside a pod, with its service account", needs("root"), async () => {
     await using files = await KubeconfigFiles.make();
     await using account = await ServiceAccount.make();
     const { cluster } = testCluster();
@@ -95,7 +95,7 @@ describe("a cluster is found", needs("kubernetes"), () => {
     await files.write("token", account.token);
     await files.write("namespace", namespace);
     await files.write("ca.crt", authority);
-    // What a pod sees there, this program sees in a mount namespace of its own.
+    // In its own mount namespace, this program sees there what a pod sees.
     const place = "/run/secrets/kubernetes.io/serviceaccount";
     const script = `mount -t tmpfs none /run && mkdir -p ${place} && cp "$1/token" "$1/namespace" "$1/ca.crt" ${place} && shift && exec "$@"`;
     const host = hostCommand("mortal-host.ts", image, "", "stop");
@@ -124,8 +124,8 @@ describe("a cluster is found", needs("kubernetes"), () => {
   });
 });
 
-describe("an error says what is wrong with the way to a cluster:", () => {
-  it("nothing says where one is, a file, context or user that is not there, and what is not supported", async () => {
+describe("an error explains why a cluster cannot be used:", () => {
+  it("a missing, broken or unsupported kubeconfig, context or plugin", async () => {
     await using files = await KubeconfigFiles.make();
     vi.stubEnv("HOME", files.directory);
     vi.stubEnv("KUBECONFIG", path.join(files.directory, "none"));
@@ -155,7 +155,7 @@ describe("an error says what is wrong with the way to a cluster:", () => {
     );
   });
 
-  it("a server that is not there, after it was looked for a while", async () => {
+  it("a server that cannot be reached", async () => {
     await using files = await KubeconfigFiles.make();
     const kubeconfig = await files.write(
       "nowhere",
@@ -165,7 +165,7 @@ describe("an error says what is wrong with the way to a cluster:", () => {
     expect(said).toMatch(/127\.0\.0\.1:1 \(context test\) could not be reached: .*ECONNREFUSED.*kubectl get pods/s);
   });
 
-  it("credentials that it does not accept", needs("kubernetes"), async () => {
+  it("credentials that the server rejects", needs("kubernetes"), async () => {
     await using files = await KubeconfigFiles.make();
     const kubeconfig = await files.write("stranger", kubeconfigOf({ ...testCluster(), user: { token: "wrong" } }));
     expect(await startFailure(createExecutor({ kubeconfig }))).toMatch(/rejected the credentials of context test/);

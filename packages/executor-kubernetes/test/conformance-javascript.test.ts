@@ -6,7 +6,7 @@ import { createExecutor } from "./support/cluster.ts";
 import { kubernetesSubject } from "./support/kubernetes-subject.ts";
 import { ownCluster } from "./support/node.ts";
 
-/** The tests' image has no Node: that of this machine, which is the cluster's node, is mounted into it. */
+/** The tests' image has no Node, so that of this machine, which is the cluster's node, is mounted into it. */
 const podTemplate = {
   spec: {
     containers: [{ name: "code", volumeMounts: [{ name: "node", mountPath: "/usr/bin/node", readOnly: true }] }],
@@ -14,7 +14,7 @@ const podTemplate = {
   },
 };
 
-// What needs Node beside Python; all else is in the suite without it.
+// The groups that need Node besides Python; everything else is in the suite without it.
 describe.skipIf(ownCluster === undefined || !backend("node").available)("Kubernetes", needs("kubernetes"), () => {
   testCodeExecutor(
     { describe, it, afterAll },

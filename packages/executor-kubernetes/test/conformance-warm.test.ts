@@ -5,7 +5,7 @@ import { image, namespace } from "./support/cluster.ts";
 import { kubernetesSubject } from "./support/kubernetes-subject.ts";
 import { WarmExecutor } from "./support/warm-executor.ts";
 
-// Blocks of Python are forked from an interpreter that waits; all else is as in the suite without it.
+// Python blocks are forked from a waiting interpreter; everything else is the same as in the suite without it.
 describe("Kubernetes", needs("kubernetes"), () => {
   const create = (options: object) =>
     new WarmExecutor({ image, kubeconfig: testKubeconfig, namespace, warm: {}, ...options });
@@ -14,8 +14,8 @@ describe("Kubernetes", needs("kubernetes"), () => {
     kubernetesSubject(", with warm Python,", create),
     variant("standard input", "environment", "timeout", "abort", "background processes", "life cycle", "lost session"),
   );
-  // Otherwise the suite has shown nothing.
+  // Otherwise the suite would prove nothing.
   afterAll(() => {
-    if (WarmExecutor.sessions <= 20) throw new Error("Hardly a session had an interpreter that waits.");
+    if (WarmExecutor.sessions <= 20) throw new Error("Too few sessions had a waiting interpreter.");
   });
 });

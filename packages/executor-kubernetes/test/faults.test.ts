@@ -7,7 +7,7 @@ import { createExecutor, deletePod, evictPod, podsWith, printed } from "./suppor
 import { FaultProxy } from "./support/fault-proxy.ts";
 import { KubeconfigFiles, kubeconfigOf, testCluster } from "./support/kubeconfig-files.ts";
 
-/** What an executor says that cannot be started, which leaves no pod behind. */
+/** The error of an executor that cannot start, and leaves no pod behind. */
 async function startFailure(options: KubernetesExecutorOptions): Promise<Error> {
   const label = randomUUID();
   const executor = createExecutor({ ...options, labels: { "fenced-test": label } });
@@ -17,37 +17,37 @@ async function startFailure(options: KubernetesExecutorOptions): Promise<Error> 
   throw new Error("it started");
 }
 
-describe.concurrent("a pod that cannot be", needs("kubernetes"), () => {
+describe.concurrent("a pod that cannot start", needs("kubernetes"), () => {
   const cases: readonly [what: string, options: KubernetesExecutorOptions, said: RegExp][] = [
     ["the image cannot be pulled", { image: "127.0.0.1:1/none:1" }, /image could not be pulled.*127\.0\.0\.1:1/s],
-    ["the image is not there", { image: "none:1", imagePullPolicy: "Never" }, /image could not be pulled.*Never/s],
+    ["the image is missing", { image: "none:1", imagePullPolicy: "Never" }, /image could not be pulled.*Never/s],
     [
       "no node has room",
       { resources: { requests: { cpu: "1000" } } },
       /no node has room.*Insufficient cpu.*waitForNodes/s,
     ],
     [
-      "nodes are waited for in vain",
+      "no node becomes available in time",
       { resources: { requests: { cpu: "1000" } }, waitForNodes: true, startTimeoutMs: 6000 },
       /did not run within 6 s.*Insufficient cpu/s,
     ],
     ["the image has no Python", { image: "fenced-test:node" }, /Python 3\.8/],
-    ["the namespace is not there", { namespace: "fenced-none" }, /no namespace fenced-none|namespace.*fenced-none/],
+    ["the namespace does not exist", { namespace: "fenced-none" }, /no namespace fenced-none|namespace.*fenced-none/],
   ];
-  it.for(cases)("says so: %s", async ([, options, said]) => {
+  it.for(cases)("causes an error that says so: %s", async ([, options, said]) => {
     const error = await startFailure(options);
     expect(BackendUnavailableError.isInstance(error)).toBe(true);
     expect(error.message).toMatch(said);
   });
 
-  it("is refused with the server's words where a setting is wrong", async () => {
+  it("causes an error in the server's words if a setting is invalid", async () => {
     const error = await startFailure({ resources: { limits: { memory: "much" } } });
     expect(InvalidInputError.isInstance(error)).toBe(true);
     expect(error.message).toMatch(/quantit/);
   });
 });
 
-/** What streams until it fails or ends: the output until then, and the error. */
+/** Streams a block until it fails or ends; returns its output and the error. */
 async function followed(executor: KubernetesCommandLineCodeExecutor, code: string, atFirst: () => unknown) {
   let output = "";
   try {
@@ -64,11 +64,11 @@ async function followed(executor: KubernetesCommandLineCodeExecutor, code: strin
 
 const waiting = "print('begun')\nimport time\ntime.sleep(600)";
 
-describe.concurrent("a pod that goes", needs("kubernetes"), () => {
+describe.concurrent("a running pod", needs("kubernetes"), () => {
   it.for([
     ["at once", deletePod],
     ["by a drain of its node", evictPod],
-  ] as const)("is said to have been deleted, %s, and replaced", async ([, remove]) => {
+  ] as const)("that is deleted %s is reported and replaced", async ([, remove]) => {
     await using executor = createExecutor();
     await executor.start();
     const { output, message } = await followed(executor, waiting, () => remove(executor.podName ?? ""));
@@ -78,8 +78,8 @@ describe.concurrent("a pod that goes", needs("kubernetes"), () => {
     expect([next.output, next.stateLost]).toEqual(["next\n", true]);
   });
 
-  it("was evicted for its disk, and the error says so", async () => {
-    // The node looks at disks from time to time only: every ten seconds, and at volumes once a minute, by default.
+  it("that is evicted for its disk usage is reported", async () => {
+    // The node looks at disks only from time to time: every ten seconds, and at volumes once a minute, by default.
     const resources = { limits: { "ephemeral-storage": "5Mi" } };
     await using executor = createExecutor({ timeoutMs: 240_000, resources });
     const code = `open("/tmp/large", "wb").write(bytes(20_000_000))\n${waiting}`;
@@ -88,7 +88,7 @@ describe.concurrent("a pod that goes", needs("kubernetes"), () => {
     expect(message).toMatch(/evicted.*ephemeral/s);
   }, 270_000);
 
-  it("stays where a block used up its memory, and the block's result says so", async () => {
+  it("survives a block that uses up its memory, and the block's result says so", async () => {
     await using executor = createExecutor({ resources: { limits: { memory: "96Mi" } } });
     const result = await executor.executeCodeBlocks([
       { language: "python", code: "print('begun')\nkept = [bytes([1]) * 1_000_000 for _ in range(300)]" },
@@ -99,8 +99,8 @@ describe.concurrent("a pod that goes", needs("kubernetes"), () => {
   });
 });
 
-describe("a connection that goes", needs("kubernetes"), () => {
-  it("ends the block in seconds, keeps what it printed, and the next call finds the server that comes back", async () => {
+describe("a connection that is lost", needs("kubernetes"), () => {
+  it("fails the block, keeps what it printed, and the next call finds the server that comes back", async () => {
     await using proxy = await FaultProxy.start();
     await using files = await KubeconfigFiles.make();
     const kubeconfig = await files.write("proxied", kubeconfigOf(testCluster({ "proxy-url": proxy.url })));
@@ -112,14 +112,14 @@ describe("a connection that goes", needs("kubernetes"), () => {
     expect(output).toBe("begun\n");
     expect(message).toMatch(/is lost/);
     const next = executor.executeCodeBlocks([{ language: "python", code: "print('next')" }]);
-    // It has begun to look for the server, which is not there yet.
+    // The call has begun to look for the server, which is not there yet.
     setTimeout(() => proxy.restore(), 1000);
     expect(await next).toMatchObject({ output: "next\n", stateLost: true });
     expect(executor.podName).not.toBe(first);
     await expect.poll(() => podsWith(`fenced-test=${label}`)).toHaveLength(1);
   });
 
-  it("that only falls silent ends the block, too", async () => {
+  it("because it only falls silent fails the block, too", async () => {
     await using proxy = await FaultProxy.start();
     await using files = await KubeconfigFiles.make();
     const kubeconfig = await files.write("proxied", kubeconfigOf(testCluster({ "proxy-url": proxy.url })));

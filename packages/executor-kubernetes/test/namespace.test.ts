@@ -13,7 +13,7 @@ const manifest = z.looseObject({
   metadata: z.looseObject({ name: z.string() }),
 });
 
-/** The manifests that the page on a hardened namespace shows first, for a namespace of another name. */
+/** The manifests that the page on a hardened namespace shows first, for a namespace with another name. */
 function manifestsFor(namespace: string): z.output<typeof manifest>[] {
   const page = readFileSync(new URL("../../../docs/kubernetes.md", import.meta.url), "utf8");
   const [, text = ""] = /```yaml\n([^]*?)```/.exec(page) ?? [];
@@ -34,7 +34,7 @@ const plurals: Readonly<Record<string, string>> = {
 };
 
 describe("the namespace that the documentation shows", needs("kubernetes"), () => {
-  it("has all that a session needs, and a quota whose error says so", async () => {
+  it("has everything that a session needs, and a quota that errors report", async () => {
     const namespace = `fenced-test-${randomUUID()}`;
     const manifests = manifestsFor(namespace);
     expect(manifests.map(({ kind }) => kind)).toEqual(Object.keys(plurals));
@@ -45,7 +45,7 @@ describe("the namespace that the documentation shows", needs("kubernetes"), () =
         await ask("POST", `${group}${place}/${plurals[each.kind] ?? ""}`, each);
       }
       const account = `/api/v1/namespaces/${namespace}/serviceaccounts`;
-      // The default one, without which there are no pods, comes a moment later.
+      // The default one, without which there are no pods, appears a moment later.
       await expect
         .poll(() => ask("GET", `${account}/default`).catch(() => undefined), { timeout: 30_000 })
         .toBeDefined();
@@ -59,7 +59,7 @@ describe("the namespace that the documentation shows", needs("kubernetes"), () =
         kubeconfigOf({ ...testCluster(), user: { token: status.token } }),
       );
       await using executor = createExecutor({ kubeconfig, namespace });
-      // The quota is counted a moment after it is made.
+      // The quota is counted a moment after it is created.
       const ran = () =>
         executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]).then(({ output }) => output, String);
       await expect.poll(ran, { timeout: 30_000 }).toBe("42\n");

@@ -12,7 +12,7 @@ import { PolicyEnforcer } from "./support/policy-enforcer.ts";
 import { stopWithStoppedSupervisor } from "./support/stop-with-stopped-supervisor.ts";
 import { TestNamespace } from "./support/test-namespace.ts";
 
-/** Milliseconds in which a node takes the object of a pod away whose containers it has ended: seen to be up to 34 s. */
+/** Time for a node to remove the object of a pod whose containers it has ended: up to 34 s were seen. */
 const goneMs = 120_000;
 const policiesOf = (space: string) => `/apis/networking.k8s.io/v1/namespaces/${space}/networkpolicies`;
 const list = z.object({
@@ -36,7 +36,7 @@ const fetchProgram = (url: string) =>
   `import urllib.request\nprint(urllib.request.urlopen(${JSON.stringify(url)}).read().decode())`;
 
 describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 }, () => {
-  it("cuts the pod off, goes with it, and lets code talk to the listed hosts through this process", async () => {
+  it("cuts the pod off, is deleted with it, and lets code talk to the listed hosts through this process", async () => {
     await using _ = new PolicyEnforcer();
     const port = await playHost();
     const network: AllowedNetwork = {
@@ -46,7 +46,7 @@ describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 
     await using open = createExecutor();
     await using closed = createExecutor({ network: "none" });
     await using listed = createExecutor({ network });
-    // Else the others would have shown nothing.
+    // Otherwise the other checks would prove nothing.
     expect(await printed(open, server)).toBe("connected");
     expect(await printed(closed, server)).toMatch(/imeout/);
     expect(await printed(listed, server)).toMatch(/imeout/);
@@ -70,7 +70,7 @@ describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 
     await expect.poll(() => policyOf(pod), { timeout: 30_000 }).toBeUndefined();
   });
 
-  it("outlives the last process of a pod whose supervisor the code has stopped, and stop() does not wait for that", async ({
+  it("outlives the last process of a pod whose supervisor code has stopped, and stop() does not wait for it", async ({
     skip,
   }) => {
     if (ownCluster === undefined) skip("the processes of another cluster's nodes cannot be seen");
@@ -79,7 +79,7 @@ describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 
     await executor.start();
     const pod = executor.podName ?? "";
     expect(await stopWithStoppedSupervisor(executor)).toContain("The executor was stopped");
-    // In this order: between two looks, both may go.
+    // In this order, since both may disappear between two requests.
     while (await policyOf(pod)) continue;
     expect(await phaseOf(pod)).toBe("gone");
     expect(await containersOf(pod)).toEqual([]);
@@ -87,19 +87,19 @@ describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 
 });
 
 describe("a network policy that the cluster", needs("kubernetes"), () => {
-  /** What starting fails with in this namespace. */
+  /** The error of a start in this namespace. */
   async function failure(space: TestNamespace, options: KubernetesExecutorOptions = {}): Promise<string> {
     const executor = createExecutor({ namespace: space.name, network: "none", ...options });
     const error: unknown = await executor.start().catch((thrown: unknown) => thrown);
     await executor.stop();
     return String(error);
   }
-  // A pod that reaches nothing in the first place, as far as it can know.
+  // A pod that reaches nothing in the first place, as far as it can tell.
   const alone: KubernetesExecutorOptions["podTemplate"] = {
     spec: { containers: [{ name: "code", env: [{ name: "KUBERNETES_SERVICE_PORT", value: "1" }] }] },
   };
 
-  it("does not enforce is an error that says so, before any code runs; as is one that cannot be seen to be", async ({
+  it("does not enforce, or cannot be seen to enforce, causes an error that says so before any code runs", async ({
     skip,
   }) => {
     if (ownCluster === undefined) skip("another cluster may enforce it");
@@ -119,7 +119,7 @@ describe("a network policy that the cluster", needs("kubernetes"), () => {
     expect(await failure(space)).toMatch(/NetworkPolicy leak lets this executor's pods communicate.*Policies add up/s);
   }, 240_000);
 
-  it("does not let this user make is an error with the Role that does", async () => {
+  it("does not let this user create causes an error with the Role that does", async () => {
     await using files = await KubeconfigFiles.make();
     await using account = await ServiceAccount.make();
     await account.grant(role);

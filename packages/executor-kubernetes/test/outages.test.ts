@@ -9,12 +9,12 @@ import { createExecutor, podsWith } from "./support/cluster.ts";
 const script = join(import.meta.dirname, "../../../scripts/ci/kubernetes.sh");
 const execute = promisify(execFile);
 
-/** Does something to a part of the cluster that `scripts/ci/kubernetes.sh` started. */
+/** Kills or revives a part of the cluster that `scripts/ci/kubernetes.sh` started. */
 async function part(action: "kill" | "revive", name: "kube-apiserver" | "kubelet"): Promise<void> {
   await execute(script, [action, name]);
 }
 
-/** What a block streams until its first output is there, `atFirst` has been done, and the block has failed or ended. */
+/** Streams a block, and calls `atFirst` after its first output; returns the output and the error once it has ended. */
 async function followed(executor: KubernetesCommandLineCodeExecutor, atFirst: () => Promise<void>) {
   const code = "print('begun', flush=True)\nimport time\ntime.sleep(600)";
   let output = "";
@@ -32,10 +32,10 @@ async function followed(executor: KubernetesCommandLineCodeExecutor, atFirst: ()
 
 const next = { language: "python", code: "print('next')" };
 
-// All other tests on the cluster would fail meanwhile: `.ci/full` runs this file by itself.
+// All other tests on the cluster would fail meanwhile, so `.ci/full` runs this file by itself.
 const isAlone = process.env["FENCED_KUBERNETES_OUTAGES"] === "1";
 describe.skipIf(!isAlone)("a cluster", { ...needs("kubernetes", "root"), timeout: 300_000 }, () => {
-  it("whose API server is killed ends the block in seconds, and the next call finds the one that comes back", async () => {
+  it("whose API server is killed fails the block, and a later call finds the one that comes back", async () => {
     const label = "fenced-test-outage";
     await using executor = createExecutor({ labels: { [label]: "server" }, timeoutMs: 200_000 });
     await executor.start();
@@ -52,7 +52,7 @@ describe.skipIf(!isAlone)("a cluster", { ...needs("kubernetes", "root"), timeout
     await expect.poll(() => podsWith(`${label}=server`), { timeout: 30_000 }).toEqual([]);
   });
 
-  it("whose node is lost ends the block in seconds, and says what the next one waits for", async () => {
+  it("whose node is lost fails the block, and reports what the next one waits for", async () => {
     const label = "fenced-test-outage";
     await using executor = createExecutor({ labels: { [label]: "node" }, startTimeoutMs: 5000, timeoutMs: 200_000 });
     await executor.start();

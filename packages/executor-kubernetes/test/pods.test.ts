@@ -24,7 +24,7 @@ print(json.dumps({
 }))`;
 
 describe.concurrent("a pod", needs("kubernetes"), () => {
-  it("is hardened: no root, no capability, no token, nothing writable but its own places", async ({ expect }) => {
+  it("is hardened: no root, no capabilities, no token, and only its own places are writable", async ({ expect }) => {
     await using executor = createExecutor();
     expect(JSON.parse(await printed(executor, look))).toEqual({
       uid: 65_532,
@@ -50,7 +50,7 @@ describe.concurrent("a pod", needs("kubernetes"), () => {
     });
   });
 
-  it("is what its template adds, with the hardening that this leaves", async ({ expect }) => {
+  it("combines its template with the rest of the hardening", async ({ expect }) => {
     await using executor = createExecutor({
       labels: { tenant: "42" },
       activeDeadlineSeconds: 600,
@@ -84,13 +84,13 @@ describe.concurrent("a pod", needs("kubernetes"), () => {
     expect(spec).toMatchObject({ activeDeadlineSeconds: 600, nodeSelector: { "kubernetes.io/os": "linux" } });
   });
 
-  it("keeps an interpreter waiting, if asked to", async ({ expect }) => {
+  it("keeps an interpreter waiting with `warm`", async ({ expect }) => {
     await using executor = createExecutor({ warm: { preload: ["json", "fenced_none"] } });
     const code = "import sys\nprint('json' in sys.modules, __name__, sys.argv[0][-3:])";
     await expect.poll(() => printed(executor, code), { timeout: 30_000 }).toBe("True __main__ .py");
   });
 
-  it("takes files of many pieces whole, and parts of them", async ({ expect }) => {
+  it("stores files of many pieces completely, and returns parts of them", async ({ expect }) => {
     await using executor = createExecutor();
     const size = 9_000_001;
     const content = Buffer.alloc(size, "0123456789");
@@ -104,7 +104,7 @@ describe.concurrent("a pod", needs("kubernetes"), () => {
     expect(await executor.files.list()).toEqual([{ path: "large/file.bin", size }]);
   });
 
-  it("ends when its program is killed, and what is left of it goes with the next one", async ({ expect }) => {
+  it("ends when its host program is killed, and the next program removes what is left", async ({ expect }) => {
     const [program, ...words] = hostCommand("mortal-host.ts", image, testKubeconfig);
     const host = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
     let said = "";
@@ -115,13 +115,13 @@ describe.concurrent("a pod", needs("kubernetes"), () => {
     await once(host, "close");
     // Another test's executor may remove it at once.
     await expect.poll(() => phaseOf(name), { timeout: 90_000 }).toMatch(/Succeeded|gone/);
-    // Nobody waits for this one any more, which no node takes.
+    // A pod that no node accepts, and that nobody waits for any more.
     const lost = `fenced-test-${randomUUID()}`;
     await ask("POST", `/api/v1/namespaces/${namespace}/pods`, {
       metadata: {
         name: lost,
         labels: { "app.kubernetes.io/managed-by": "fenced" },
-        // Times are in whole seconds: it may be of the same one as the next.
+        // Times are in whole seconds, so it may have the same one as the next.
         annotations: { "fenced.dev/start-timeout-ms": "-61000" },
       },
       spec: { containers: [{ name: "code", image }], nodeSelector: { "fenced-test": "none" } },

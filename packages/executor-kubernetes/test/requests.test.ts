@@ -8,7 +8,7 @@ import { KubeconfigFiles, kubeconfigOf, testCluster } from "./support/kubeconfig
 import { PolicyEnforcer } from "./support/policy-enforcer.ts";
 import { TestNamespace } from "./support/test-namespace.ts";
 
-/** Requests in order, with the execs that come before the container runs as one. */
+/** Requests in order; execs that come before the container runs count as one. */
 function counted(requests: readonly string[]): readonly string[] {
   expect(requests.filter((each) => each === "create pods/exec").length).toBeLessThanOrEqual(5);
   return requests.filter((each, index) => each !== "create pods/exec" || each !== requests[index - 1]);
@@ -16,13 +16,13 @@ function counted(requests: readonly string[]): readonly string[] {
 
 // docs/kubernetes-scale.md has these numbers.
 describe("the API server", needs("kubernetes", "root"), () => {
-  it("is asked four times for a session, and for an exec up to four times too early, whatever that does; six times with a network policy", async () => {
+  it("gets four requests for a session, whatever that does, plus up to four early execs; six with a network policy", async () => {
     await using server = await CountingServer.start();
     await using files = await KubeconfigFiles.make();
     const { user } = testCluster();
     const kubeconfig = await files.write("counted", kubeconfigOf({ cluster: { server: server.url }, user }));
     {
-      // The first executor of a program also looks for what others have left.
+      // The first executor of a program also looks for what others have left behind.
       await using first = createExecutor({ kubeconfig });
       await first.start();
     }
@@ -54,7 +54,7 @@ describe("the API server", needs("kubernetes", "root"), () => {
     ]);
   });
 
-  it("is asked seven times for a session on a claimed pod", async () => {
+  it("gets seven requests for a session on a claimed pod", async () => {
     await applyResources();
     await using space = await TestNamespace.make();
     await using _ = new AgentSandbox(space.name);
@@ -70,7 +70,7 @@ describe("the API server", needs("kubernetes", "root"), () => {
     });
     expect(await printed(executor, "print('claimed')")).toBe("claimed");
     await executor.stop();
-    // The first executor of a program in a namespace also looks for what others have left.
+    // The first executor of a program in a namespace also looks for what others have left behind.
     expect(counted(server.requests).filter((each) => each !== "list pods")).toEqual([
       "get sandboxwarmpools",
       "create sandboxclaims",
@@ -82,7 +82,7 @@ describe("the API server", needs("kubernetes", "root"), () => {
     ]);
   }, 120_000);
 
-  it("is asked the same again for a session that is lost, and why it was", async () => {
+  it("gets the same requests again for a lost session, and one for the reason", async () => {
     await using server = await CountingServer.start();
     await using files = await KubeconfigFiles.make();
     const { user } = testCluster();

@@ -13,7 +13,7 @@ describe("Kubernetes, with a stateful session", needs("kubernetes"), () => {
     variant("state", "host functions", "lost session"),
   );
 
-  it("forks: each has variables of its own, in one pod", async () => {
+  it("can be forked: each fork has its own variables, in one pod", async () => {
     await using executor = createExecutor({ stateful: true });
     await executor.executeCodeBlocks([{ language: "python", code: "x = [1]" }]);
     await using fork = await executor.fork();

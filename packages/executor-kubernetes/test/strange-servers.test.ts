@@ -5,7 +5,7 @@ import { KubernetesCommandLineCodeExecutor, type KubernetesExecutorOptions } fro
 import { KubeconfigFiles, kubeconfigOf } from "./support/kubeconfig-files.ts";
 import { type Behaviour, json, PlayedServer } from "./support/played-server.ts";
 
-/** What starting on a server that behaves like this fails with, and what the server saw. */
+/** Starts an executor on a server with this behaviour; returns the error, and the server with what it saw. */
 async function startOn(behaviour: Behaviour, options: KubernetesExecutorOptions = {}, user: object = {}) {
   await using server = await PlayedServer.start(behaviour);
   await using files = await KubeconfigFiles.make();
@@ -25,7 +25,7 @@ const notPulled = (answer: ServerResponse) => json(answer, 200, { type: "ADDED",
 afterEach(() => vi.unstubAllEnvs());
 
 describe.concurrent("an API server", () => {
-  it("whose quota is in conflict with itself is asked for the pod again", async () => {
+  it("whose quota reports a conflict is asked for the pod again", async () => {
     const create = (answer: ServerResponse, attempt: number) =>
       json(answer, attempt < 3 ? 409 : 201, attempt < 3 ? conflict : neverPulled);
     const { message, server } = await startOn({ create, watch: notPulled });
@@ -33,14 +33,14 @@ describe.concurrent("an API server", () => {
     expect(server.count("POST")).toBe(3);
   });
 
-  it("that has made the pod already, although its answer was lost, is not asked for another one", async () => {
+  it("that has already created the pod, although its answer was lost, is not asked for another one", async () => {
     const there = { kind: "Status", reason: "AlreadyExists", message: "pods already exists" };
     const { message, server } = await startOn({ create: (answer) => json(answer, 409, there), watch: notPulled });
     expect(message).toMatch(/image could not be pulled/);
     expect(server.count("POST")).toBe(1);
   });
 
-  it("that says when to come back is left alone until then", async () => {
+  it("that sends Retry-After gets no request until then", async () => {
     const times: number[] = [];
     const create = (answer: ServerResponse, attempt: number) => {
       times.push(performance.now());
@@ -52,7 +52,7 @@ describe.concurrent("an API server", () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1990);
   });
 
-  it("whose answer breaks off has not said that the pod is gone", async () => {
+  it("whose answer breaks off does not make the pod count as gone", async () => {
     const { message } = await startOn({
       watch: (answer) => answer.end(),
       get: (answer) => answer.writeHead(200, { "content-length": 1000 }).write('{"metadata"', () => answer.destroy()),
@@ -60,7 +60,7 @@ describe.concurrent("an API server", () => {
     expect(message).toMatch(/broke off or is not JSON/);
   });
 
-  it("is asked for the exec before it says that the pod runs, a few times", async () => {
+  it("gets the exec a few times before it says that the pod runs", async () => {
     const event = (state: object) => {
       const pod = { metadata: { name: "played" }, status: { containerStatuses: [{ name: "code", state }] } };
       return `${JSON.stringify({ type: "MODIFIED", object: pod })}\n`;
@@ -83,7 +83,7 @@ describe.concurrent("an API server", () => {
     expect(execs).toBe(5);
   });
 
-  it("that refuses the exec, and never ends saying why, is not listened to for ever", async () => {
+  it("that rejects the exec with an endless reason does not make start() hang", async () => {
     const { message, server } = await startOn({
       exec: (socket) => socket.write("HTTP/1.1 403 Forbidden\r\ncontent-length: 1000\r\n\r\n{"),
     });
@@ -91,7 +91,7 @@ describe.concurrent("an API server", () => {
     expect(server.count("DELETE")).toBe(1);
   });
 
-  it("that falls silent in the middle of a watch is asked again", async () => {
+  it("that falls silent during a watch is asked again", async () => {
     let watches = 0;
     const { message } = await startOn({
       watch: (answer) => ((watches += 1) > 1 ? notPulled(answer) : answer.writeHead(200).flushHeaders()),
@@ -100,7 +100,7 @@ describe.concurrent("an API server", () => {
     expect(message).toMatch(/image could not be pulled/);
   }, 60_000);
 
-  it("that makes the pod only after the caller has given up is told to delete it", async () => {
+  it("that creates the pod only after the caller has given up is asked to delete it", async () => {
     const giveUp = new AbortController();
     await using server = await PlayedServer.start({
       create: (answer) => {
@@ -115,13 +115,13 @@ describe.concurrent("an API server", () => {
     expect(server.requests.map(({ method }) => method)).toEqual(["POST", "DELETE"]);
   });
 
-  it("that never answers does not keep the caller who gives up", async () => {
+  it("that never answers does not keep start() beyond its time limit", async () => {
     const { message, server } = await startOn({ create: () => {}, remove: () => {} }, { startTimeoutMs: 500 });
     expect(message).toMatch(/did not run within 0\.5 s/);
     expect(server.count("DELETE")).toBe(1);
   }, 30_000);
 
-  it("gets the token of the file that somebody renews, not the one beside it", async () => {
+  it("gets the token of `tokenFile`, not the one in the kubeconfig", async () => {
     await using files = await KubeconfigFiles.make();
     const tokenFile = await files.write("token", "renewed\n");
     const { server } = await startOn({ watch: notPulled }, {}, { token: "first", tokenFile });
@@ -130,7 +130,7 @@ describe.concurrent("an API server", () => {
 });
 
 describe("a kubeconfig", () => {
-  it("may leave things out by an empty text or null, as kubectl writes it", async () => {
+  it("may have empty or null settings, as kubectl writes them", async () => {
     await using server = await PlayedServer.start({ watch: notPulled });
     await using files = await KubeconfigFiles.make();
     const kubeconfig = await files.write("empty", {
@@ -152,9 +152,9 @@ describe("a kubeconfig", () => {
   });
 
   it.for([
-    ["when the server refuses them", "2100-01-01T00:00:00Z", ["Bearer 1", "Bearer 2", "Bearer 2"]],
+    ["when the server rejects them", "2100-01-01T00:00:00Z", ["Bearer 1", "Bearer 2", "Bearer 2"]],
     ["when they expire", "2000-01-01T00:00:00Z", ["Bearer 1", "Bearer 2", "Bearer 3"]],
-  ] as const)("whose plugin gives credentials is asked for new ones %s", async ([, expires, sent]) => {
+  ] as const)("whose plugin provides credentials gets new ones %s", async ([, expires, sent]) => {
     await using files = await KubeconfigFiles.make();
     const status = `{"token":"$(wc -l < "$1" | tr -d " ")","expirationTimestamp":"${expires}"}`;
     const answer = `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":${status}}`;
@@ -173,7 +173,7 @@ describe("a kubeconfig", () => {
     expect(server.requests.slice(0, 3).map(({ authorization }) => authorization)).toEqual(sent);
   });
 
-  it("whose plugin never ends does not keep the caller who gives up", async () => {
+  it("whose plugin never ends does not keep start() from being aborted", async () => {
     await using files = await KubeconfigFiles.make();
     const begun = `${files.directory}/begun`;
     await files.write("plugin", `#!/bin/sh\ntouch ${begun}\nexec sleep 50\n`, 0o700);

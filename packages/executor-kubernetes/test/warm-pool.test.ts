@@ -32,7 +32,7 @@ async function failure(executor: KubernetesCommandLineCodeExecutor): Promise<str
 describe("a warm pool of agent-sandbox", { ...needs("kubernetes"), timeout: 120_000 }, () => {
   beforeAll(applyResources);
 
-  it("gives a session one of its pods, and gets another one", async () => {
+  it("gives a session one of its pods, and then replaces it", async () => {
     await using space = await TestNamespace.make();
     await using _ = new AgentSandbox(space.name);
     await makePool(space.name);
@@ -42,7 +42,7 @@ describe("a warm pool of agent-sandbox", { ...needs("kubernetes"), timeout: 120_
     expect(executor.podName).toBe("python-1");
     const pod = await ask("GET", `/api/v1/namespaces/${space.name}/pods/python-1`);
     expect(pod).toMatchObject({ metadata: { labels: { tier: "code", tenant: "42" } } });
-    // The executor's own places are there, as in a pod of its own.
+    // The executor's own directories are there, as in its own pod.
     await executor.files.write("kept.txt", "kept");
     expect(await printed(executor, "cat kept.txt; id -u", "sh")).toBe("kept65532");
     const claims = placeOf(space.name, "sandboxclaims");
@@ -77,19 +77,19 @@ print(socket.socket().connect_ex((os.environ["KUBERNETES_SERVICE_HOST"], int(os.
     await executor.start();
     const first = executor.podName ?? "";
     await ask("DELETE", `/api/v1/namespaces/${space.name}/pods/${first}?gracePeriodSeconds=0`);
-    // Until its node has ended it, the pod that is deleted still runs blocks.
+    // A deleted pod still runs blocks until its node has ended it.
     await expect.poll(() => reason, { timeout: 60_000 }).toMatch(/is lost.*deleted/);
     const next = await executor.executeCodeBlocks([{ language: "python", code: "print('next')" }]);
     expect(next).toMatchObject({ output: "next\n", stateLost: true });
     expect(executor.podName).not.toBe(first);
   });
 
-  it("that cannot give one is an error that says why", async () => {
+  it("that cannot provide a pod causes an error that says why", async () => {
     await using space = await TestNamespace.make();
     expect(await failure(claiming(space.name))).toMatch(/There is no SandboxWarmPool python in the namespace/);
     const template = sandboxTemplate("python", { image: "none:1", imagePullPolicy: "Never" });
     await makePool(space.name, { template });
-    // Nobody plays its controller yet.
+    // Its controller does not run yet.
     expect(await failure(claiming(space.name))).toMatch(/has not answered the claim.*controller runs/s);
     await using _ = new AgentSandbox(space.name);
     expect(await failure(claiming(space.name, { startTimeoutMs: 3000 }))).toMatch(
@@ -100,7 +100,7 @@ print(socket.socket().connect_ex((os.environ["KUBERNETES_SERVICE_HOST"], int(os.
     expect(await namesOf(placeOf(space.name, "sandboxclaims"))).toEqual([]);
   });
 
-  it("decides what the pods are", () => {
+  it("defines the pods, so that an executor's `image` is rejected", () => {
     const warmPool = { name: "python" };
     expect(() => new KubernetesCommandLineCodeExecutor({ warmPool, image: "python" })).toThrow(
       /"image".*belongs in the SandboxTemplate/s,

@@ -13,7 +13,7 @@ const probe = await ControlGroup.plan("fenced-probe");
 const made = (await probe?.make()) === true;
 await probe?.remove();
 
-/** Forks for ever: each process has no environment and a session of its own, starts the next and ends. */
+/** Forks forever: each process has no environment and its own session, starts the next one and ends. */
 const relay = (word: string) => `
 import os, sys, time
 program = "import os, sys, time\\ntime.sleep(0.005)\\nif os.fork(): os._exit(0)\\nos.setsid()\\nos.execve(sys.executable, [sys.executable, '-c', sys.argv[1], sys.argv[1], sys.argv[2]], {})"
@@ -33,7 +33,7 @@ async function runs(word: string): Promise<boolean> {
   return lines.some((line) => line.split("\0").includes(word));
 }
 
-/** Some looks, since a process that is just being replaced by the next is missed by one. */
+/** Looks several times, since one look can miss a process that is being replaced by the next. */
 async function isGone(word: string): Promise<boolean> {
   for (let look = 0; look < 20; look += 1) {
     if (await runs(word)) return false;
@@ -42,7 +42,7 @@ async function isGone(word: string): Promise<boolean> {
   return true;
 }
 
-/** The session's control group that the program with this word is in. */
+/** The session's control group, in which the program with this word runs. */
 async function groupOf(word: string): Promise<string> {
   for (;;) {
     for (const pid of await readdir("/proc")) {
@@ -64,10 +64,10 @@ const exists = async (place: string): Promise<boolean> =>
 const inSystem = process.platform === "linux" ? [{}, { warm: {} }] : [{}];
 
 describe.each(inSystem)(
-  "with %j, a program that forks for ever, without environment and in sessions of its own,",
+  "with %j, a program that forks forever, without an environment and in its own sessions,",
   needs("python3"),
   (options) => {
-    it.skipIf(!made)("is ended by stop(), with its control group", async () => {
+    it.skipIf(!made)("is ended by stop(), which removes its control group", async () => {
       const executor = new LocalCommandLineCodeExecutor(options);
       await executor.executeCodeBlocks([{ language: "python", code: relay("relay-stop") }]);
       const group = await groupOf("relay-stop");
@@ -76,7 +76,7 @@ describe.each(inSystem)(
       expect(await exists(group)).toBe(false);
     });
 
-    it.skipIf(!made)("is ended by the time limit, and nothing of other blocks is", async () => {
+    it.skipIf(!made)("is ended by the time limit, which ends nothing of other blocks", async () => {
       await using executor = new LocalCommandLineCodeExecutor(options);
       await executor.executeCodeBlocks([{ language: "python", code: relay("relay-other") }]);
       const code = `${relay("relay-limit")}\nwhile True: pass`;
@@ -86,7 +86,7 @@ describe.each(inSystem)(
       expect(await isGone("relay-other")).toBe(false);
     });
 
-    it.skipIf(!made)("is ended when this program is killed", async () => {
+    it.skipIf(!made)("is ended when its host program is killed", async () => {
       const file = join(import.meta.dirname, "fixtures/runs-a-block.ts");
       const words = ["--conditions=@fenced/source", "--import", "tsx", file];
       const temporary = await temporaryDirectory();

@@ -51,11 +51,11 @@ const attacks: readonly (readonly [what: string, code: string])[] = [
   ["an announcement of a terabyte", "open(base + '-c1', 'wb').truncate(2 ** 40)"],
   ["a thousand announcements", "[open(f'{base}-c{n}', 'w').write(f'{n:032x}') for n in range(1, 1000)]"],
   ["a name that leads elsewhere", "open(base + '-c1', 'w').write('../../../../../tmp/evil')"],
-  ["no first file", "os.remove(base)"],
+  ["a missing first file", "os.remove(base)"],
 ];
 
 describe("code that attacks the files of its calls", needs("python3"), () => {
-  it("gains nothing, and the next block can call", { timeout: 120_000 }, async () => {
+  it("achieves nothing, and the next block can make calls", { timeout: 120_000 }, async () => {
     await using executor = new ByFiles({ functions: [add] });
     for (const [what, attack] of attacks) {
       const code = `import glob, os, time

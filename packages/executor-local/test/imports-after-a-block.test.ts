@@ -6,9 +6,9 @@ import { needs } from "@fenced/test-support";
 import { expect, it } from "vitest";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
-// Up to Node 22, what a synchronous stat of a pipe leaves behind makes the next look-up of a linked package, as pnpm has them,
-// give the link itself, beside which its dependencies are not (nodejs/node#51142).
-it("the pipes of a block leave imports through links alone", needs("bash"), async () => {
+// Up to Node 22, a synchronous stat of a pipe makes the next look-up of a linked package, as pnpm creates them, return
+// the link itself, next to which its dependencies are missing (nodejs/node#51142).
+it("the pipes of a block do not break imports through links", needs("bash"), async () => {
   const directory = await temporaryDirectory();
   await mkdir(path.join(directory, "node_modules"));
   for (const name of ["first", "second", "third"]) {

@@ -17,7 +17,7 @@ const exists = async (file: string): Promise<boolean> =>
   );
 
 describe("environment", needs("bash"), () => {
-  it("is not that of the host, but for what is named", async () => {
+  it("hides the host's own variables, unless inheritEnv names them", async () => {
     process.env["FENCED_TEST_KEY"] = "secret";
     process.env["FENCED_TEST_OTHER"] = "other";
     onTestFinished(() => {
@@ -31,7 +31,7 @@ describe("environment", needs("bash"), () => {
     expect(stdout).toContain(`HOME=${process.env["HOME"]}`);
   });
 
-  it("has the option's variables, and the call's over them", async () => {
+  it("has the option's variables, which a call can override", async () => {
     const executor = executorWith({ env: { A: "1", B: "2", PIP_QUIET: "0" } });
     const blocks = [{ language: "bash", code: "echo $A $B $PIP_QUIET" }];
     expect((await executor.executeCodeBlocks(blocks, { env: { B: "3" } })).stdout).toBe("1 3 0\n");
@@ -40,7 +40,7 @@ describe("environment", needs("bash"), () => {
 });
 
 describe("languages", needs("bash", "node"), () => {
-  it("are those whose programs are there", async () => {
+  it("are those whose programs are installed", async () => {
     const executor = executorWith({ env: { PATH: path.dirname(process.execPath) } });
     expect(executor.capabilities.languages).toEqual(["python", "bash", "sh", "pwsh", "javascript", "typescript"]);
     await executor.start();
@@ -52,7 +52,7 @@ describe("languages", needs("bash", "node"), () => {
     expect(result.output).toContain("install PowerShell");
   });
 
-  it("can be added and changed, and run by what the user says", async () => {
+  it("can be added and changed, and run with the user's command", async () => {
     const directory = await temporaryDirectory();
     const shout = path.join(directory, "shout");
     await writeFile(shout, '#!/bin/sh\ntr a-z A-Z < "$2"; echo "$1"\n');
@@ -84,14 +84,14 @@ describe("languages", needs("bash", "node"), () => {
 });
 
 describe("TypeScript", needs("typescript"), () => {
-  it("runs without a word about it", async () => {
+  it("runs without warnings", async () => {
     const code = "interface A { x: number }\nconst a: A = { x: 4 };\nconsole.log(a.x satisfies number);";
     expect(await run({}, "ts", code)).toMatchObject({ exitCode: 0, stdout: "4\n", stderr: "" });
   });
 });
 
 describe("work directory", needs("bash", "python3"), () => {
-  it("is made, kept, and holds no file of ours", async () => {
+  it("is created and kept, and holds none of the executor's own files", async () => {
     const workDir = path.join(await temporaryDirectory(), "not/yet");
     const executor = executorWith({ workDir });
     const result = await executor.executeCodeBlocks([{ language: "bash", code: "pwd; echo x > kept; ls -A" }]);
@@ -103,21 +103,21 @@ describe("work directory", needs("bash", "python3"), () => {
     expect(await readdir(workDir)).toEqual(["kept"]);
   });
 
-  it("loses no result to a block that puts something else in its own place", async () => {
+  it("does not lose the result of a block that replaces its own file", async () => {
     const executor = executorWith();
     const result = await executor.executeCodeBlocks([{ language: "sh", code: 'rm "$0"; mkdir -p "$0/x"; echo done' }]);
     expect(result).toMatchObject({ exitCode: 0, output: "done\n" });
     expect(await exists(result.codeFile ?? "")).toBe(false);
   });
 
-  it("lists the user's own packages, whatever they are called", async () => {
+  it("lists the user's own packages, whatever their names", async () => {
     const executor = executorWith();
     await executor.files.write("node_modules/functions/index.js", "");
     expect(await executor.files.list()).toHaveLength(1);
   });
 
   // The superuser can always remove them.
-  it("is removed though a block took the permission to write from directories", async () => {
+  it("is removed even if a block has removed write permissions from directories", async () => {
     const executor = executorWith();
     const code = "mkdir -p a/b; touch a/b/c; chmod 555 a/b; chmod 0 a; chmod 555 .; pwd";
     const { stdout } = await executor.executeCodeBlocks([{ language: "sh", code }]);
@@ -125,7 +125,7 @@ describe("work directory", needs("bash", "python3"), () => {
     expect(await exists(stdout.trim())).toBe(false);
   });
 
-  it("keeps the blocks' files if told to", async () => {
+  it("keeps the blocks' files if cleanupTempFiles is false", async () => {
     const workDir = await temporaryDirectory();
     const executor = executorWith({ workDir, cleanupTempFiles: false });
     const { codeFile } = await executor.executeCodeBlocks([{ language: "bash", code: "true # mine" }]);
@@ -133,13 +133,13 @@ describe("work directory", needs("bash", "python3"), () => {
     expect(await readFile(codeFile ?? "", "utf8")).toBe("true # mine");
   });
 
-  it("that cannot be made is a clear error", async () => {
+  it("causes a clear error if it cannot be created", async () => {
     const file = path.join(await temporaryDirectory(), "file");
     await writeFile(file, "");
     await expect(executorWith({ workDir: path.join(file, "below") }).start()).rejects.toThrow(/work directory/);
   });
 
-  it("that is gone in the middle is a clear error, and restart does not hide it", async () => {
+  it("causes a clear error if it disappears, and is created again by stop() and start()", async () => {
     const workDir = path.join(await temporaryDirectory(), "work");
     const executor = executorWith({ workDir });
     await executor.start();
@@ -151,7 +151,7 @@ describe("work directory", needs("bash", "python3"), () => {
     expect(await executor.executeCodeBlocks(blocks)).toMatchObject({ exitCode: 0 });
   });
 
-  it("is there but the session's own directory is gone: a clear error", async () => {
+  it("stays, but causes a clear error if the session's own directory disappears", async () => {
     const workDir = await temporaryDirectory();
     const top = await temporaryDirectory();
     const before = process.env["TMPDIR"];
@@ -178,7 +178,7 @@ describe("work directory", needs("bash", "python3"), () => {
 });
 
 describe("a program that dies without stopping", needs("bash"), () => {
-  it("leaves nothing of ours in the user's work directory", async () => {
+  it("leaves none of the executor's own files in the user's work directory", async () => {
     const workDir = await temporaryDirectory();
     await mkdir(path.join(workDir, "node_modules/functions"), { recursive: true });
     await writeFile(path.join(workDir, "node_modules/functions/index.js"), "the user's own");
@@ -192,14 +192,14 @@ describe("a program that dies without stopping", needs("bash"), () => {
 });
 
 describe("a program without a free descriptor", needs("bash"), () => {
-  it("still ends what it started", async () => {
+  it("still ends the processes that it started", async () => {
     const words = ["-c", 'ulimit -n 200; exec "$@"', "sh", ...(await hostCommand("runs-out-of-descriptors.ts"))];
     expect((await promisify(execFile)("sh", words)).stdout).toBe("dead\n");
   });
 });
 
 describe("the warning", () => {
-  it("comes once a process, with its code", async () => {
+  it("is printed once per process, with its code", async () => {
     const [program, ...words] = await hostCommand("makes-two.ts");
     const { stderr } = await promisify(execFile)(program, words);
     expect(stderr.match(/\[FENCED_LOCAL\]/g)).toHaveLength(1);
@@ -208,7 +208,7 @@ describe("the warning", () => {
 });
 
 describe("options", () => {
-  it("that make no sense are refused", () => {
+  it("that are invalid are rejected", () => {
     expect(() => new LocalCommandLineCodeExecutor({ virtualEnv: "/no/such/place" })).toThrow(InvalidInputError);
     expect(() => new LocalCommandLineCodeExecutor({ languages: { x: { extension: "a/b", command: ["x"] } } })).toThrow(
       InvalidInputError,
@@ -219,12 +219,12 @@ describe("options", () => {
     [{ gateway: "none", timeoutMs: 1 }, /unknown option "gateway"\. The options are timeoutMs, .*, workDir/],
     [{ timeout: 60, timeoutMs: 1 }, /unknown option "timeout"\. Did you mean "timeoutMs", in milliseconds\?/],
     [{ workDir: "" }, /"workDir" is empty\. It must not be empty/],
-  ])("that nobody knows are refused: %j", (options, message) => {
+  ])("that are unknown or empty are rejected: %j", (options, message) => {
     expect(() => new LocalCommandLineCodeExecutor(options)).toThrow(InvalidInputError);
     expect(() => new LocalCommandLineCodeExecutor(options)).toThrow(message);
   });
 
-  it("survive dump and load", async () => {
+  it("are the same after being dumped and loaded", async () => {
     const options = { workDir: "coding", timeoutMs: 5, env: { A: "1" }, inheritEnv: ["B"], cleanupTempFiles: false };
     const model = new LocalCommandLineCodeExecutor(options).dumpComponent();
     expect(model.config).toEqual(options);

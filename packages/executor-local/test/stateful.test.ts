@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { hostSubject, supervisorOf } from "./support/host-subject.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
-/** Can be found without a block, which would have to wait for its turn. */
+/** Can be identified without a block, which would have to wait for its turn. */
 class StatefulExecutor extends LocalCommandLineCodeExecutor {
   constructor(options: LocalExecutorOptions = {}) {
     super({ ...options, stateful: true });
@@ -44,7 +44,7 @@ describe.skipIf(process.platform !== "linux")(
       variant("state", "lost session", "leaks"),
     );
 
-    it("forks, and the fork ends with its original", async () => {
+    it("can be forked, and the fork ends with its original", async () => {
       const executor = new StatefulExecutor();
       await printed(executor, "x = [1]");
       await using fork = await executor.fork();
@@ -57,7 +57,7 @@ describe.skipIf(process.platform !== "linux")(
       );
     });
 
-    it("imports in advance, and finds functions beside a virtual environment", async () => {
+    it("preloads modules, and finds functions alongside a virtual environment", async () => {
       const virtualEnv = await createVirtualEnv(path.join(await temporaryDirectory(), "venv"));
       await using executor = new StatefulExecutor({
         virtualEnv,

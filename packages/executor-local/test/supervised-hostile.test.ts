@@ -41,7 +41,7 @@ def below(root):
             return found
         found |= more
 `;
-/** A process in a session of its own that has lost its parent; with the variables that the block has. */
+/** A process in its own session that has lost its parent, with the block's variables. */
 const escape = `
 read, write = os.pipe()
 if os.fork() == 0:
@@ -55,7 +55,7 @@ if os.fork() == 0:
 os.wait()
 escaped = int(os.read(read, 10))
 `;
-/** Says which processes there are, without the help of the supervisor. */
+/** Reports the session's processes, without the help of the supervisor. */
 const tell = (file: string): string => `
 with open(${JSON.stringify(file)} + ".new", "w") as told:
     told.write(" ".join(map(str, sorted(below(supervisor)))))
@@ -66,7 +66,7 @@ others = below(supervisor) - {os.getpid()}
 for pid in others: os.kill(pid, signal.SIGSTOP)
 `;
 
-/** What a block does before it tells which processes there are, and after that. */
+/** What a block does before it reports the processes, and after that. */
 const attacks: Readonly<Record<string, readonly [before: string, after: string]>> = {
   nothing: ["", ""],
   "a process that escaped": [escape, ""],
@@ -96,13 +96,13 @@ interface Started {
   readonly temporary: string;
 }
 
-/** Starts a program that runs an attack, and waits until the attack has told of the processes. */
+/** Starts a program that runs an attack, and waits until the attack has reported the processes. */
 async function startHost(user: number, stateful: boolean, attack: readonly [string, string]): Promise<Started> {
   const [outer, temporary] = [await temporaryDirectory(), await temporaryDirectory()];
   const [request, told] = [path.join(outer, "request"), path.join(outer, "told")];
   for (const each of [outer, temporary]) await chown(each, user, user);
   const block = `${look}${attack[0]}${tell(told)}${attack[1]}`;
-  // The interpreter that waits is there after the first one.
+  // The interpreter waits after the first block.
   await writeFile(request, JSON.stringify({ user, stateful, temporary, home: outer, blocks: ["print(1)", block] }));
   await chmod(request, 0o644);
   const [program, ...words] = await hostCommand("supervised-host.ts");
@@ -120,10 +120,10 @@ const users = process.getuid?.() === 0 ? [0, 65_534] : [process.getuid?.() ?? 0]
 const group = await ControlGroup.plan("fenced-probe");
 const hasGroups = (await group?.make()) === true;
 await group?.remove();
-/** Only a control group then holds what has no variables. */
+/** Then only a control group can hold a process that has no variables. */
 const needsGroup = (how: string, what: string): boolean =>
   how !== "stop()" && what === "one that also has no variables";
-/** Every night all of them, otherwise each kind of session and each user once. */
+/** All of them every night; otherwise, each kind of session and each user once. */
 const sessions = [false, true]
   .flatMap((stateful) => users.map((user) => ({ stateful, user })))
   .filter(
@@ -137,9 +137,9 @@ const cases = sessions.flatMap((session) =>
   ),
 );
 
-describe.skipIf(process.platform !== "linux")("of a session with a supervisor on this host", needs("python3"), () => {
+describe.skipIf(process.platform !== "linux")("a session with a supervisor on this host", needs("python3"), () => {
   it.each(cases)(
-    "nothing is left after $how when a block leaves $what (user $user, stateful: $stateful)",
+    "leaves nothing behind after $how when a block leaves $what (user $user, stateful: $stateful)",
     async ({ stateful, user, end, attack }) => {
       const { host, pids, temporary } = await startHost(user, stateful, attack);
       expect(pids.length).toBeGreaterThan(1);

@@ -47,7 +47,7 @@ describe("telemetry", needs("bash"), () => {
     expect(recorder.spans[0]?.attributes).toMatchObject({ "fenced.language": "sh", "fenced.block.output.size": 4 });
   });
 
-  it("has the whole life of an executor, its lazy start under the run that needed it", async () => {
+  it("covers the whole life of an executor, with its lazy start under the run that needed it", async () => {
     const other = new LocalCommandLineCodeExecutor();
     await other.executeCodeBlocks([sh(":")]);
     await other.restart();
@@ -78,26 +78,26 @@ describe("telemetry", needs("bash"), () => {
     ]);
   });
 
-  it("marks the block of a program that failed, and not the run, which has a result", async () => {
+  it("marks the block of a program that failed, but not the run, which has a result", async () => {
     const { exitCode } = await executor.executeCodeBlocks([sh("exit 3"), sh(":")]);
     expect(exitCode).toBe(3);
     expect(recorder.tree()).toEqual(["fenced.run", "  fenced.block sh !program_failed"]);
     expect(recorder.span("fenced.run").attributes).toMatchObject({ "fenced.exit_code": 3, "fenced.run.blocks": 2 });
   });
 
-  it("marks a block whose time was up", async () => {
+  it("marks a block that timed out", async () => {
     await executor.executeCodeBlocks([sh("sleep 60")], { timeoutMs: 100 });
     expect(recorder.tree()).toEqual(["fenced.run", "  fenced.block sh !timeout"]);
     expect(recorder.span("fenced.run").attributes).toMatchObject({ "fenced.exit_code": 124, "fenced.timed_out": true });
   });
 
-  it("names languages that it runs, and no others: they would be as many as a model thinks of", async () => {
+  it("names only languages that it runs, since a model can invent any number of others", async () => {
     await executor.executeCodeBlocks([{ language: "cobol-74", code: "x" }]);
     expect(recorder.tree()).toEqual(["fenced.run", "  fenced.block _OTHER !program_failed"]);
     expect(recorder.text()).not.toContain("cobol");
   });
 
-  it("marks what was aborted with the reason's name", async () => {
+  it("marks an aborted run and its block with the reason's name", async () => {
     const abort = new AbortController();
     const run = executor.executeCodeBlocks([sh("sleep 60")], { signal: abort.signal });
     setTimeout(() => abort.abort(), 100);
@@ -105,7 +105,7 @@ describe("telemetry", needs("bash"), () => {
     expect(recorder.tree()).toEqual(["fenced.run !AbortError", "  fenced.block sh !AbortError"]);
   });
 
-  it("marks a run that the end of the executor cut off with the code of its error", async () => {
+  it("marks a run that stop() interrupts with the code of its error", async () => {
     const events = executor.streamCodeBlocks([sh("echo here; sleep 60")])[Symbol.asyncIterator]();
     await events.next();
     await events.next();
@@ -118,7 +118,7 @@ describe("telemetry", needs("bash"), () => {
     ]);
   });
 
-  it("ends the spans when the consumer leaves, which is no failure", async () => {
+  it("ends the spans without an error when the consumer leaves", async () => {
     for await (const event of executor.streamCodeBlocks([sh("echo here; sleep 60")])) {
       if (event.type === "stdout") break;
     }
@@ -135,7 +135,7 @@ describe("telemetry", needs("bash"), () => {
     expect(recorder.span("fenced.run").attributes).toMatchObject({ "fenced.left_early": true });
   });
 
-  it("does not take a consumer that leaves with the result for one that leaves early", async () => {
+  it("does not say that a consumer left early if it leaves at the result", async () => {
     for await (const event of executor.streamCodeBlocks([sh(":")])) {
       if (event.type === "result") break;
     }
@@ -143,13 +143,13 @@ describe("telemetry", needs("bash"), () => {
     expect(recorder.span("fenced.run").attributes).toMatchObject({ "fenced.exit_code": 0 });
   });
 
-  it("has no span of a stream that nobody reads", async () => {
+  it("has no span for a stream that nobody reads", async () => {
     const events = executor.streamCodeBlocks([sh(":")])[Symbol.asyncIterator]();
     await events.return?.();
     expect(recorder.spans).toEqual([]);
   });
 
-  it("hangs a stream's spans under what was active when it was asked for, wherever it is read", async () => {
+  it("puts a stream's spans under the span that was active when it was created, wherever it is read", async () => {
     const tracer = trace.getTracer("test");
     const events = tracer.startActiveSpan("request", (span) => {
       const stream = executor.streamCodeBlocks([sh("echo here")]);
@@ -168,7 +168,7 @@ describe("telemetry", needs("bash"), () => {
     expect(recorder.tree()).toEqual(["request", "  fenced.run", "    fenced.block sh", "reader"]);
   });
 
-  it("keeps runs that overlap apart", async () => {
+  it("separates overlapping runs", async () => {
     const tracer = trace.getTracer("test");
     await Promise.all(
       ["one", "two", "three"].map((request) =>
@@ -182,7 +182,7 @@ describe("telemetry", needs("bash"), () => {
     expect(recorder.tree()).toEqual(["one", ...run, "two", ...run, "three", ...run]);
   });
 
-  it("carries neither code nor output nor messages of errors", async () => {
+  it("contains neither code nor output nor error messages", async () => {
     const stop = new AbortController();
     const run = executor.executeCodeBlocks([sh("echo SECRET-4711; exit 1")], { env: { KEY: "SECRET-4711" } });
     await run;
@@ -192,7 +192,7 @@ describe("telemetry", needs("bash"), () => {
     expect(recorder.text()).not.toContain("SECRET");
   });
 
-  it.each(["true", "SPAN_ONLY", "span_and_event"])("carries code and output if asked for with %s", async (value) => {
+  it.each(["true", "SPAN_ONLY", "span_and_event"])("contains code and output if the variable is %s", async (value) => {
     vi.stubEnv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", value);
     await executor.executeCodeBlocks([sh("printf '%020000d' 7")]);
     const { attributes } = recorder.span("fenced.block sh");
@@ -200,13 +200,13 @@ describe("telemetry", needs("bash"), () => {
     expect(attributes["fenced.block.output"]).toBe(`${"0".repeat(16_384)}\n[... cut, 20000 characters in all ...]`);
   });
 
-  it.each(["", "false", "NO_CONTENT", "EVENT_ONLY"])("carries none if told %j", async (value) => {
+  it.each(["", "false", "NO_CONTENT", "EVENT_ONLY"])("contains no code if the variable is %j", async (value) => {
     vi.stubEnv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", value);
     await executor.executeCodeBlocks([sh("echo here")]);
     expect(recorder.text()).not.toContain("echo");
   });
 
-  it("counts and times in metrics", async () => {
+  it("records counts and durations as metrics", async () => {
     await recorder.histograms();
     await executor.executeCodeBlocks([sh("printf 12345"), sh("exit 1")]);
     await executor.stop();
@@ -232,7 +232,7 @@ describe("telemetry", needs("bash"), () => {
     expect(point?.value.buckets.boundaries.slice(0, 3)).toEqual([0.005, 0.01, 0.025]);
   });
 
-  it("runs on when the SDK throws", async () => {
+  it("does not fail a run when the SDK throws", async () => {
     vi.spyOn(trace.getTracerProvider(), "getTracer").mockImplementation(() => {
       throw new Error("the SDK is broken");
     });
@@ -242,7 +242,7 @@ describe("telemetry", needs("bash"), () => {
     expect(recorder.spans).toEqual([]);
   });
 
-  it("runs on when the SDK has spans and meters that throw", async () => {
+  it("does not fail a run when spans and meters of the SDK throw", async () => {
     const broken = () => {
       throw new Error("the SDK is broken");
     };
@@ -260,7 +260,7 @@ describe("telemetry", needs("bash"), () => {
 });
 
 describe("without an SDK", needs("bash"), () => {
-  it("runs and streams, and leaves the same way", async () => {
+  it("runs, streams, leaves a stream and aborts as usual", async () => {
     await using executor = new LocalCommandLineCodeExecutor();
     expect(trace.getActiveSpan()).toBeUndefined();
     const { exitCode } = await executor.executeCodeBlocks([sh("echo one"), sh("exit 2")]);

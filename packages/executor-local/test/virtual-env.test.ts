@@ -15,7 +15,7 @@ function executorWith(options: LocalExecutorOptions): LocalCommandLineCodeExecut
   return executor;
 }
 
-/** A wheel of a package of one module, made by Python alone, so that no package index is asked. */
+/** A wheel of a package with one module, made by Python alone, so that no package index is needed. */
 async function makeWheel(directory: string, name: string, version: string): Promise<string> {
   const file = path.join(directory, `${name}-${version}-py3-none-any.whl`);
   const program = `
@@ -49,7 +49,7 @@ describe("virtual environments", needs("python3"), () => {
     return async () => rm(top, { recursive: true });
   }, 120_000);
 
-  it("run the blocks, shell blocks too", async () => {
+  it("run blocks, including shell blocks", async () => {
     const result = await executorWith({ virtualEnv }).executeCodeBlocks([
       where,
       { language: "sh", code: 'echo "$VIRTUAL_ENV"; python -c "import sys; print(sys.prefix)"' },
@@ -57,7 +57,7 @@ describe("virtual environments", needs("python3"), () => {
     expect(result.stdout).toBe(`${virtualEnv}\n`.repeat(3));
   });
 
-  it("stand in front of a PATH that the user gives", async () => {
+  it("come before a PATH that the user gives", async () => {
     const given = process.env["PATH"] ?? "";
     const blocks = [{ language: "sh", code: 'echo "$PATH"' }];
     const executor = executorWith({ virtualEnv, env: { PATH: given } });
@@ -66,7 +66,7 @@ describe("virtual environments", needs("python3"), () => {
     expect(forCall.stdout).toBe(`${virtualEnv}/bin:/only\n`);
   });
 
-  it("are made in a second try where the first one failed half way", async () => {
+  it("can be created by a second attempt after the first one failed halfway", async () => {
     const top = await temporaryDirectory();
     const python = path.join(top, "half");
     const half = '[ "$2" = venv ] || exit 1; mkdir -p "$3/bin"; touch "$3/pyvenv.cfg" "$3/bin/python"; exit 1';
@@ -82,19 +82,19 @@ describe("virtual environments", needs("python3"), () => {
     expect((await executorWith({ virtualEnv: relative }).executeCodeBlocks([where])).stdout).toBe(`${virtualEnv}\n`);
   });
 
-  it("get packages when they are made, and later", async () => {
+  it("get packages when they are created, and later", async () => {
     expect(await createVirtualEnv(virtualEnv, { packages: wheels.slice(1) })).toBe(virtualEnv);
     const code = "import fenced_one, fenced_two; print(fenced_one.version, fenced_two.version)";
     const result = await executorWith({ virtualEnv }).executeCodeBlocks([{ language: "python", code }]);
     expect(result.output).toBe("1.0 2.0\n");
   });
 
-  it("say what is wrong with a package", async () => {
+  it("report what is wrong with a package", async () => {
     const made = createVirtualEnv(virtualEnv, { packages: ["./no-such-wheel.whl"] });
     await expect(made).rejects.toThrow(/pip failed: .*no-such-wheel.*Correct the requirement/s);
   });
 
-  it("get packages of functions that are missing, and only those", async () => {
+  it("get only those packages of functions that are missing", async () => {
     const source = "def f(): return fenced_one.version";
     const withPackage = (requirement: string) => [
       FunctionWithRequirements.fromString(source, { pythonPackages: [requirement], globalImports: ["fenced_one"] }),
@@ -109,7 +109,7 @@ describe("virtual environments", needs("python3"), () => {
     await expect(executor.executeCodeBlocks([block])).rejects.toThrow(/fenced_one>=4/);
   });
 
-  it("keep a package of a function that is installed into them", async () => {
+  it("keep a package that was installed for a function", async () => {
     const top = await temporaryDirectory();
     const requirements = {
       pythonPackages: [await makeWheel(top, "fenced_four", "4.0")],
@@ -121,22 +121,22 @@ describe("virtual environments", needs("python3"), () => {
     expect((await executorWith({ virtualEnv }).executeCodeBlocks([later])).output).toBe("4.0\n");
   });
 
-  it("are refused where there is none", async () => {
+  it("are rejected if the directory contains none", async () => {
     const empty = await temporaryDirectory();
     expect(() => new LocalCommandLineCodeExecutor({ virtualEnv: empty })).toThrow(InvalidInputError);
   });
 });
 
 describe("virtual environments made by uv", needs("uv"), () => {
-  it("run the blocks", async () => {
+  it("run blocks", async () => {
     const directory = path.join(await temporaryDirectory(), "env");
     await promisify(execFile)("uv", ["venv", directory]);
     expect((await executorWith({ virtualEnv: directory }).executeCodeBlocks([where])).stdout).toBe(`${directory}\n`);
   });
 });
 
-describe("virtual environments as uv lays them out: without pip", needs("python3"), () => {
-  it("run the blocks, and say that packages cannot be installed", async () => {
+describe("virtual environments without pip, like those of uv", needs("python3"), () => {
+  it("run blocks, and report that packages cannot be installed", async () => {
     const top = await temporaryDirectory();
     const directory = path.join(top, "env");
     await promisify(execFile)("python3", ["-m", "venv", "--without-pip", directory]);
@@ -155,7 +155,7 @@ describe("packages of functions", needs("python3", "node"), () => {
   const version = FunctionWithRequirements.fromString("def f(): return fenced_three.version");
   const block = { language: "python", code: "from functions import f; print(f())" };
 
-  it("go into the session, not into the host's Python", async () => {
+  it("are installed in the session, not in the host's Python", async () => {
     const wheel = await makeWheel(await temporaryDirectory(), "fenced_three", "3.0");
     const requirements = { pythonPackages: [wheel], globalImports: ["fenced_three"] };
     const functions = [FunctionWithRequirements.fromString(version.source, requirements)];
@@ -167,7 +167,7 @@ describe("packages of functions", needs("python3", "node"), () => {
     expect(other.output).toContain("ModuleNotFoundError");
   });
 
-  it("that are npm packages go next to the functions, and the user's node_modules stay", async () => {
+  it("from npm are installed next to the functions, and the user's node_modules stay", async () => {
     const top = await temporaryDirectory();
     const dependency = path.join(top, "fenced-dependency");
     await mkdir(dependency);
@@ -194,7 +194,7 @@ describe("packages of functions", needs("python3", "node"), () => {
     expect(await readdir(path.join(workDir, "node_modules"))).toEqual(["mine"]);
   });
 
-  it("load though what they import puts out text without an end of line", async () => {
+  it("load even if their imports print text without a newline", async () => {
     const functions = [FunctionWithRequirements.fromString("def f(): return 7", { globalImports: ["noisy"] })];
     const executor = executorWith({ functions });
     await executor.files.write("noisy.py", "print('hello', end='')");
@@ -202,7 +202,7 @@ describe("packages of functions", needs("python3", "node"), () => {
     expect(await executor.executeCodeBlocks([{ language: "python", code }])).toMatchObject({ stdout: "hello7\n" });
   });
 
-  it("do not take the place of the user's own package", async () => {
+  it("do not replace the user's own package", async () => {
     const workDir = await temporaryDirectory();
     await mkdir(path.join(workDir, "node_modules/functions"), { recursive: true });
     const source = "function one() { return 1; }";

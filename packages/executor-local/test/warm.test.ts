@@ -23,7 +23,7 @@ function warmWith(options: LocalExecutorOptions = {}): WarmExecutor {
   return executor;
 }
 
-/** What a program sees of its process; it prints the same wherever it starts. */
+/** Programs that print what they see of their process, which must be the same wherever they start. */
 const views: Readonly<Record<string, string>> = {
   python: `
 import json, os, resource, signal, sys
@@ -63,12 +63,12 @@ describe.skipIf(process.platform !== "linux")(
       variant("environment", "background processes", "lost session", "leaks"),
     );
 
-    // Otherwise the suite has shown nothing.
+    // Otherwise the suite would prove nothing.
     afterAll(() => {
-      if (WarmExecutor.sessions === 0) throw new Error("No session had an interpreter that waits.");
+      if (WarmExecutor.sessions === 0) throw new Error("No session had a waiting interpreter.");
     });
 
-    it("runs blocks that see what they would see without it", async () => {
+    it("runs blocks that see the same as without it", async () => {
       const options = { workDir: await temporaryDirectory(), inheritEnv: ["NODE_ENV"], env: { OWN: "1" } };
       const [cold, warm] = [executorWith(options), warmWith(options)];
       for (const [language, code] of Object.entries(views)) {
@@ -77,7 +77,7 @@ describe.skipIf(process.platform !== "linux")(
       expect(await printed(warm, forkerCode)).toMatch(/ True$/);
     });
 
-    it("imports in advance, with the Python of a virtual environment", async () => {
+    it("preloads modules with the Python of a virtual environment", async () => {
       const root = path.join(await temporaryDirectory(), "venv");
       await mkdir(path.join(root, "bin"), { recursive: true });
       const python = await printed(executorWith(), "import sys; print(sys.executable)");
@@ -92,7 +92,7 @@ describe.skipIf(process.platform !== "linux")(
     });
 
     it.each(["SIGKILL", "SIGSTOP"])(
-      "costs no block when one has sent the interpreter that waits %s",
+      "fails no block after an earlier one has sent the waiting interpreter %s",
       async (signal) => {
         const executor = warmWith();
         const [first = ""] = (await printed(executor, forkerCode)).split(" ");
@@ -115,12 +115,12 @@ describe.skipIf(process.platform !== "linux")(
       })().catch(String);
       await expect.poll(() => held).toBe(true);
       const stopped = executor.stop().then(() => "stopped");
-      // An executor that goes on waits ten seconds for the end of a block.
+      // An executor that keeps running waits ten seconds for the end of a block.
       expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");
       expect(await reading).toContain("The executor was stopped");
     });
 
-    it("runs blocks cold where there is no Python, which a stateful session cannot do without", async () => {
+    it("runs blocks cold if there is no Python, but rejects a stateful session", async () => {
       const bin = await temporaryDirectory();
       await symlink(findProgram("sh", process.env["PATH"] ?? "") ?? "", path.join(bin, "sh"));
       vi.stubEnv("PATH", bin);

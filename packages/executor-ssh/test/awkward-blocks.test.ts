@@ -12,7 +12,7 @@ describe("awkward blocks", needs("ssh", "bash"), () => {
     expect(result).toMatchObject({ exitCode: 0, stdout: "7 7 7 7\n", stderr: "problem\n" });
   });
 
-  it("were in time though their reader was not, and what they left lives on", async () => {
+  it("do not time out because of a slow reader, and keep their background processes", async () => {
     const executor = create();
     const code = "sleep 300 >/dev/null 2>&1 & echo $!";
     let result: CodeResult | undefined;

@@ -13,7 +13,7 @@ import { temporaryDirectory } from "./support/temporary-directory.ts";
 const fixture = path.join(import.meta.dirname, "fixtures/proxy.mjs");
 const halfAMegabyte = 524_288;
 
-/** An executor behind a `ProxyCommand`, and a word by which that is found. */
+/** An executor behind a `ProxyCommand`, and a word that identifies its process. */
 function behindProxy(
   how: { readonly bytes?: number; readonly stubborn?: boolean; readonly port?: number },
   options: Partial<SshExecutorOptions> = {},
@@ -30,7 +30,7 @@ function behindProxy(
   return { executor, word };
 }
 
-describe("a connection that breaks while something is sent", needs("ssh", "bash"), () => {
+describe("a connection that breaks while data is sent", needs("ssh", "bash"), () => {
   it("does not run half of a program", async () => {
     const workDir = await temporaryDirectory();
     const { executor } = behindProxy({ bytes: halfAMegabyte }, { workDir });
@@ -51,7 +51,7 @@ describe("a connection that breaks while something is sent", needs("ssh", "bash"
     expect(await readdir(workDir)).toEqual([]);
   });
 
-  it("leaves a file as it was", async () => {
+  it("leaves the old file unchanged", async () => {
     const workDir = await temporaryDirectory();
     await writeFile(path.join(workDir, "kept.txt"), "before", { mode: 0o750 });
     const { executor } = behindProxy({ bytes: halfAMegabyte }, { workDir });
@@ -63,7 +63,7 @@ describe("a connection that breaks while something is sent", needs("ssh", "bash"
 });
 
 describe("a proxy that outlives ssh", needs("ssh", "bash"), () => {
-  it("does not hold up stop()", async () => {
+  it("does not make stop() hang", async () => {
     const { executor, word } = behindProxy({ stubborn: true });
     const result = await executor.executeCodeBlocks([{ language: "bash", code: "echo ran" }]);
     expect(result).toMatchObject({ exitCode: 0, output: "ran\n" });
@@ -72,14 +72,14 @@ describe("a proxy that outlives ssh", needs("ssh", "bash"), () => {
     await gone();
   });
 
-  it("does not hold up a start() that fails", async () => {
-    // Nobody answers there: ssh gives up, its proxy does not.
+  it("does not make a failing start() hang", async () => {
+    // Nothing answers there: ssh gives up, but its proxy does not.
     const { executor, word } = behindProxy({ stubborn: true, port: 9 }, { options: { ConnectTimeout: "1" } });
     await expect(executor.start()).rejects.toThrow(/cannot be reached/);
     expect(await commandsWith(word)).toEqual([]);
   });
 
-  it("does not hold up the end of a block whose connection broke", async () => {
+  it("does not make a block hang whose connection broke", async () => {
     const { executor, word } = behindProxy({ stubborn: true });
     const stream = executor.streamCodeBlocks([{ language: "bash", code: "echo ran; sleep 300" }]);
     const events = stream[Symbol.asyncIterator]();

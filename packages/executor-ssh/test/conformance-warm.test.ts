@@ -10,15 +10,15 @@ const subject = await sshSubject(
   (options) => new WarmExecutor(options),
 );
 
-// All blocks run through one more program there, and those of Python are forked from an interpreter that waits.
+// All blocks run through one more program there, and Python blocks are forked from a waiting interpreter.
 describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
   testCodeExecutor(
     { describe, it, afterAll },
     subject,
     variant("background processes", "host functions", "lost session", "leaks"),
   );
-  // Otherwise the suite has shown nothing.
+  // Otherwise the suite would prove nothing.
   afterAll(() => {
-    if (WarmExecutor.sessions <= 20) throw new Error("Hardly a session had an interpreter that waits.");
+    if (WarmExecutor.sessions <= 20) throw new Error("Too few sessions had a waiting interpreter.");
   });
 });

@@ -31,11 +31,11 @@ def carriers():
             pass
 `;
 
-describe("functions of the host, over ssh", needs("ssh", "python3", "bash"), () => {
+describe("host functions over ssh", needs("ssh", "python3", "bash"), () => {
   it.each([
     ["kills", "os.kill(pid, signal.SIGKILL)"],
-    ["writes in the place of", 'open("/proc/%d/fd/1" % pid, "wb", 0).write(b"\\xff" * 1000)'],
-  ])("code that %s their carrier ends its connections, and the next call has another", async (_, attack) => {
+    ["writes in place of", 'open("/proc/%d/fd/1" % pid, "wb", 0).write(b"\\xff" * 1000)'],
+  ])("code that %s their carrier ends its connections, and the next call gets another carrier", async (_, attack) => {
     const executor = create({ functions: [add] });
     const code = `${callAndTell}${findCarrier}
 for pid in carriers():
@@ -51,7 +51,7 @@ for pid in carriers():
     await gone();
   });
 
-  it("are called on a server that forbids every forwarding", async () => {
+  it("work on a server that forbids all forwarding", async () => {
     await using hardened = await SshServer.start("DisableForwarding yes");
     const executor = create({ functions: [add], configFile: hardened.configFile });
     const block = { language: "python", code: callAndTell };
@@ -59,7 +59,7 @@ for pid in carriers():
     await executor.stop();
   });
 
-  it("code that stops their carrier has its time limit, and restart() starts another", async () => {
+  it("code that stops their carrier runs into its time limit, and restart() starts another carrier", async () => {
     const executor = create({ functions: [add] });
     const code = `${callAndTell}${findCarrier}
 for pid in carriers():

@@ -9,8 +9,8 @@ import { commandsWith } from "./support/processes.ts";
 import { bash, create, gone, server } from "./support/server.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
-describe("code that is hostile", needs("ssh", "bash", "python3"), () => {
-  it("cannot hold up the clean-up with a named pipe in place of the functions' marker", async () => {
+describe("hostile code", needs("ssh", "bash", "python3"), () => {
+  it("cannot block the clean-up with a named pipe in place of the functions' marker", async () => {
     const executor = create();
     const code = "mkdir -p node_modules/functions; mkfifo node_modules/functions/.fenced-functions";
     expect(await bash(executor, code)).toMatchObject({ exitCode: 0 });
@@ -18,7 +18,7 @@ describe("code that is hostile", needs("ssh", "bash", "python3"), () => {
     await gone();
   });
 
-  it("cannot escape the time limit or stop() with named pipes where the session keeps its notes", async () => {
+  it("cannot escape the time limit or stop() with named pipes in place of the session's files", async () => {
     const seconds = randomInt(1_000_000, 9_000_000);
     const executor = create();
     const code = `d=$(dirname "$PWD")
@@ -57,7 +57,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect((await listProcesses()).filter(({ pid }) => pid === Number(stdout))).toEqual([]);
   });
 
-  it("that stops the supervisor holds up no call for ever", { timeout: 120_000 }, async () => {
+  it("that stops the supervisor makes no call hang", { timeout: 120_000 }, async () => {
     const executor = create();
     const stopAll = `for p in /proc/[0-9]*; do
         { tr '\\0' ' ' <$p/cmdline && tr '\\0' ' ' <$p/environ; } 2>/dev/null |
@@ -69,15 +69,15 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     await gone();
   });
 
-  describe("and what the host reads", () => {
-    it("a sparse file is refused before it fills the memory", { timeout: 120_000 }, async () => {
+  describe("through what the host reads", () => {
+    it("cannot fill the host's memory with a sparse file", { timeout: 120_000 }, async () => {
       const executor = create();
       await bash(executor, "truncate -s 100G big");
       await expect(executor.files.read("big")).rejects.toThrow(/larger than \d+ bytes/);
     });
 
-    it("a listing without end is cut off", { timeout: 120_000 }, async () => {
-      // The login shell's start-up file is the code's to write, and with it what runs at each call.
+    it("cannot make the host read an endless listing", { timeout: 120_000 }, async () => {
+      // Code can write the login shell's start-up file, and thereby decides what runs at each call.
       await mkdir(`${server?.directory}/home`, { recursive: true });
       onTestFinished(() => writeFile(`${server?.directory}/home/.bashrc`, ""));
       const executor = create();
@@ -87,7 +87,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
       await expect(executor.files.list()).rejects.toThrow(/too many files|no list/i);
     });
 
-    it("a workspace that was swapped for a link leads nowhere", async () => {
+    it("cannot redirect file calls by swapping the workspace for a link", async () => {
       const directory = await temporaryDirectory();
       const outside = path.join(directory, "outside");
       await mkdir(outside);
@@ -108,7 +108,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
       await executor.stop();
     });
 
-    it("what a host says cannot control the terminal of who reads the error", async () => {
+    it("cannot control the terminal that shows a host's message in an error", async () => {
       const said = "\\033]52;c;ZXZpbA==\\007Wel\\342\\200\\256come\\033[2J";
       await using evil = await SshServer.start(`ForceCommand printf '${said}' >&2; exit 1`);
       const failed = await create({ configFile: evil.configFile })

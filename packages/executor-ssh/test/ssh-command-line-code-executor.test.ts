@@ -35,7 +35,7 @@ async function failure(options: Partial<SshExecutorOptions>): Promise<BackendUna
 
 describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
   describe("a block", () => {
-    it("tells the program's own 255 from ssh's, and signals from exit codes", async () => {
+    it("distinguishes the program's own exit code 255 from ssh's, and signals from exit codes", async () => {
       const executor = create();
       expect(await bash(executor, "exit 255")).toMatchObject({ exitCode: 255, output: "" });
       expect(await bash(executor, "kill -TERM $$")).toMatchObject({ exitCode: 143, output: "" });
@@ -43,7 +43,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(await bash(executor, "echo done; kill 0")).toMatchObject({ exitCode: 143, stdout: "done\n" });
     });
 
-    it("is ended all the same if its code kills the program that watches it", async () => {
+    it("still ends if its code kills the program that watches it", async () => {
       const executor = create();
       const dead = await bash(executor, `kill -KILL "$PPID"; sleep 0.2; echo "lived on"`);
       expect(dead).toMatchObject({ exitCode: 137, timedOut: false, output: "lived on\n" });
@@ -53,7 +53,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(await bash(executor, "echo next")).toMatchObject({ exitCode: 0, output: "next\n" });
     });
 
-    it("is ended when the workspace there takes more than it may", async () => {
+    it("ends when the workspace exceeds its limit", async () => {
       const executor = create({ maxWorkspaceBytes: 4_194_304 });
       const filling = "while :; do head -c 1048576 /dev/zero >> large; sleep 0.05; done";
       expect(await bash(executor, filling)).toMatchObject({
@@ -64,7 +64,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(await bash(executor, "rm large; echo clean")).toMatchObject({ exitCode: 0, output: "clean\n" });
     });
 
-    it("cannot make up what came before or after it", async () => {
+    it("cannot forge the marks around its output", async () => {
       const executor = create();
       const forged = `printf 'before\\n\\036fenced-%s:' x; printf 'partial \\036fenced-'; sleep 0.3; echo; echo after`;
       const result = await bash(executor, forged);
@@ -72,7 +72,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(result.stdout).toBe("before\n\u001Efenced-x:partial \u001Efenced-\nafter\n");
     });
 
-    it("does not see the agent, forwardings or variables that the user's configuration would hand on", async () => {
+    it("does not see the agent, forwardings or variables that the user's configuration would pass on", async () => {
       await using open = await SshServer.start("AcceptEnv *");
       const configFile = await open.configWith(
         "Host *",
@@ -89,7 +89,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       await executor.stop();
     });
 
-    it("is given variables of which no command line ever tells", async () => {
+    it("gets variables that no command line reveals", async () => {
       const executor = create({ env: { TOKEN: "s3cret 'quoted' \\ \n value" } });
       const code = `printf %s "$TOKEN" | od -c | head -1 >&2; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c "s3cre[t]"`;
       const result = await bash(executor, code);
@@ -99,7 +99,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(echoed.stdout).toBe("s3cret 'quoted' \\ \n value");
     });
 
-    it("runs beside more others than the server takes on one connection", async () => {
+    it("runs alongside more others than the server allows on one connection", async () => {
       const executor = create();
       const results = await Promise.all(
         Array.from({ length: 15 }, (_, index) => bash(executor, `sleep 1; echo ${index}; echo error >&2`)),
@@ -109,7 +109,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       );
     });
 
-    it("takes a name for a variable only if a shell does", async () => {
+    it("rejects variable names that a shell does not accept", async () => {
       expect(() => create({ env: { "not-a-name": "x" } })).toThrow(InvalidInputError);
       expect(await bash(create(), "echo ran", { env: { "1x": "x" } })).toMatchObject({
         exitCode: 1,
@@ -119,7 +119,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
   });
 
   describe("the work directory", () => {
-    it("may have any name, and only what blocks made stays in it", async () => {
+    it("may have any name, and keeps only what blocks created", async () => {
       const workDir = path.join(await temporaryDirectory(), "a 'quoted' $name\\n");
       const executor = create({ workDir });
       expect(await bash(executor, "pwd")).toMatchObject({ output: `${workDir}\n` });
@@ -128,7 +128,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect((await readdir(workDir, { recursive: true })).toSorted()).toEqual(["made.txt", "sub", "sub/kept.sh"]);
     });
 
-    it("is refused if it cannot be made", async () => {
+    it("causes an error if it cannot be created", async () => {
       const directory = await temporaryDirectory();
       await writeFile(path.join(directory, "file"), "");
       const error = await failure({ workDir: path.join(directory, "file/below") });
@@ -138,7 +138,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
   });
 
   describe("a connection that breaks", () => {
-    it("fails the block that runs with the reason, and the next call connects again", async () => {
+    it("fails the running block with the reason, and the next call connects again", async () => {
       const workDir = await temporaryDirectory();
       const executor = create({ workDir });
       const running = bash(executor, "touch started; sleep 300");
@@ -151,7 +151,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       await gone(10_000);
     });
 
-    it("is told for as long as the host is away, to blocks and to files", async () => {
+    it("is reported to blocks and file calls for as long as the host is away", async () => {
       const other = await SshServer.start();
       const executor = create({ configFile: other.configFile });
       await bash(executor, "true");
@@ -166,7 +166,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       await other[Symbol.asyncDispose]();
     });
 
-    it("is noticed though nobody tells, and everything on the host ends", async () => {
+    it("is noticed even if it only falls silent, and everything on the host ends", async () => {
       const workDir = await temporaryDirectory();
       const executor = create({ workDir, options: { ServerAliveInterval: "1", ServerAliveCountMax: "2" } });
       const running = bash(executor, "touch started; sleep 300");
@@ -183,18 +183,18 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
     });
   });
 
-  describe("what is wrong is told with what to do about it", () => {
-    it("no such host", async () => {
+  describe("an error says what to do about", () => {
+    it("an unknown host", async () => {
       const error = await failure({ host: "no-such-host.invalid", options: { ConnectTimeout: "5" } });
       expect(error.message).toMatch(/no-such-host\.invalid cannot be reached: .*resolve hostname.*Check `host`/s);
     });
 
-    it("nobody listens", async () => {
+    it("a port where nothing listens", async () => {
       const error = await failure({ port: 1 });
       expect(error.message).toMatch(/Connection refused.*sshd listens there on the `port`/s);
     });
 
-    it("a key that the host does not take", async () => {
+    it("a key that the host rejects", async () => {
       const configFile = path.join(await temporaryDirectory(), "config");
       const config = await readFile(server?.configFile ?? "", "utf8");
       await writeFile(configFile, config.replace("client_key", "other_key"));
@@ -205,7 +205,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       ).resolves.toMatchObject({ output: "in\n" });
     });
 
-    it("a host key that is not known, or another one", async () => {
+    it("a host key that is unknown or has changed", async () => {
       const directory = await temporaryDirectory();
       const known = path.join(directory, "known_hosts");
       await writeFile(known, "");
@@ -217,7 +217,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(changed.message).toMatch(/find out why.*ssh-keygen -R/s);
     });
 
-    it("no ssh on this machine", async () => {
+    it("a missing ssh program", async () => {
       const searchPath = process.env["PATH"] ?? "";
       onTestFinished(() => {
         process.env["PATH"] = searchPath;
@@ -227,7 +227,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(error.message).toMatch(/The program ssh could not be started.*openssh-client/s);
     });
 
-    it("a host on which nobody may run commands, and one with a talkative shell", async () => {
+    it("a host that runs no commands, while a talkative shell is no error", async () => {
       await using strict = await SshServer.start("ForceCommand echo no commands here");
       const error = await failure({ configFile: strict.configFile });
       expect(error.message).toMatch(/cannot be reached: .*no commands here/s);
@@ -238,7 +238,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(result).toMatchObject({ exitCode: 0, stdout: "out\n", stderr: "err\n" });
     });
 
-    it("options that are the executor's own, and hosts that are options", () => {
+    it("options that the executor sets itself, and hosts that look like options", () => {
       expect(() => create({ options: { controlpath: "/tmp/x" } })).toThrow(
         /"options.controlpath" is not valid. It is set by the executor: remove it/,
       );
@@ -255,7 +255,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
     });
   });
 
-  it("keeps and removes only its own files of functions", async () => {
+  it("keeps a user's own directory node_modules/functions", async () => {
     const workDir = await temporaryDirectory();
     await mkdir(path.join(workDir, "node_modules/functions"), { recursive: true });
     await chmod(path.join(workDir, "node_modules"), 0o755);
@@ -265,7 +265,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
     expect(await readdir(path.join(workDir, "node_modules"))).toEqual(["functions"]);
   });
 
-  it("survives a dump", async () => {
+  it("is the same after being dumped and loaded", async () => {
     const executor = create({ workDir: "~/x", languages: { ruby: { extension: "rb", command: ["ruby"] } } });
     const model = executor.dumpComponent();
     const importModule = async () => ({ SshCommandLineCodeExecutor });
@@ -273,7 +273,7 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
     expect(loaded.dumpComponent()).toEqual(model);
   });
 
-  it("leaves nothing on this machine's own ssh configuration", async () => {
+  it("does not create this machine's own ~/.ssh/known_hosts", async () => {
     const { stdout } = await run("sh", ["-c", "ls -d ~/.ssh/known_hosts 2>/dev/null || echo none"]);
     const before = stdout;
     await bash(create(), "true");

@@ -9,7 +9,7 @@ const subject = await sshSubject("SshCommandLineCodeExecutor, stateful,", { stat
 describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
   testCodeExecutor({ describe, it, afterAll }, subject, variant("state", "lost session"));
 
-  it("forks: each has variables of its own, over one connection", async () => {
+  it("can be forked: each fork has its own variables, over one connection", async () => {
     const executor = create({ stateful: true });
     await executor.executeCodeBlocks([{ language: "python", code: "x = [1]" }]);
     const fork = await executor.fork();
@@ -25,7 +25,7 @@ describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
     await gone();
   });
 
-  it("says that a host has no Python", async () => {
+  it("reports that a host has no Python", async () => {
     const executor = create({ stateful: true, env: { PATH: "/nowhere" } });
     await expect(executor.start()).rejects.toThrow(
       /There is no Python on fenced-test.*leave out `warm` and `stateful`/s,
@@ -33,7 +33,7 @@ describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
     await gone();
   });
 
-  it("refuses a directory for displays that nothing would use", () => {
+  it("rejects `outputDir` without `stateful: true`", () => {
     expect(() => create({ outputDir: "displays" })).toThrow(/"outputDir".*needs `stateful: true`/);
   });
 });

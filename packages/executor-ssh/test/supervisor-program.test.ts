@@ -35,14 +35,14 @@ async function sleepers(seconds: number): Promise<number> {
 }
 
 describe("the program on the remote host", needs("bash"), () => {
-  it("ends everything when this side is silent", async () => {
+  it("ends, and removes its directory, when this side is silent", async () => {
     const child = supervisor(1);
     const ended = once(child, "exit");
     let said = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       said += text;
     });
-    // Its standard input stays open: nothing but the silence tells.
+    // Its standard input stays open, so only the silence tells.
     await ended;
     const directory = /^dir (.*)$/m.exec(said)?.[1] ?? "";
     expect(directory).toMatch(/fenced-remote-\w+$/);
@@ -50,7 +50,7 @@ describe("the program on the remote host", needs("bash"), () => {
     child.stdin.destroy();
   });
 
-  it("then also ends a supervisor of blocks, whose variables nobody may read", needs("python3"), async () => {
+  it("then also ends a supervisor of blocks whose variables cannot be read", needs("python3"), async () => {
     const code =
       "import ctypes, time\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\nprint('hidden', flush=True)\ntime.sleep(300)";
     const hidden = spawn("python3", ["-c", code], { stdio: ["ignore", "pipe", "inherit"], detached: true });
@@ -63,7 +63,7 @@ describe("the program on the remote host", needs("bash"), () => {
     child.stdin.destroy();
   });
 
-  it("leaves nothing behind, however soon it is ended", { timeout: 120_000 }, async () => {
+  it("leaves nothing behind, however soon it ends", { timeout: 120_000 }, async () => {
     const seconds = randomInt(1_000_000, 9_000_000);
     for (let round = 0; round < 20; round += 1) {
       const children = Array.from({ length: 5 }, () => supervisor(seconds));

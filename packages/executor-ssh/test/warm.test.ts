@@ -12,7 +12,7 @@ import { bash, create, gone, server } from "./support/server.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 import { WarmExecutor } from "./support/warm-executor.ts";
 
-/** An executor whose first block is forked already. */
+/** An executor whose first block is already forked. */
 function warm(options: Partial<SshExecutorOptions> = {}): WarmExecutor {
   const executor = new WarmExecutor({ host, configFile: server?.configFile ?? "", warm: {}, ...options });
   onTestFinished(() => executor.stop());
@@ -23,13 +23,13 @@ function python(executor: CodeExecutor, code: string, timeoutMs = 60_000): Promi
   return executor.executeCodeBlocks([{ language: "python", code }], { timeoutMs });
 }
 
-/** The process that forked the block's shepherd; 0: not the interpreter that waits. */
+/** The waiting interpreter, if it forked the block's shepherd; otherwise 0. */
 async function waiting(executor: CodeExecutor): Promise<number> {
   const [pid = "", isWarm] = (await python(executor, forkerCode)).output.trim().split(" ");
   return isWarm === "True" ? Number(pid) : 0;
 }
 
-/** `others`: what runs above the block, its shepherd first: the interpreter that waits, then the supervisor. */
+/** Finds the processes above the block: its shepherd, the waiting interpreter (`template`) and the supervisor. */
 const findOthers = `
 import os, signal, subprocess, sys, time
 def parent(pid):
@@ -39,7 +39,7 @@ template = parent(shepherd)
 supervisor = parent(template)
 `;
 
-/** A word by which a process is found. */
+/** A word that identifies a process. */
 function seconds(): string {
   return String(Math.floor(1_000_000 + Math.random() * 8_000_000));
 }
@@ -56,7 +56,7 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
     await gone();
   });
 
-  it("imports in advance, and a block finds nothing of those before it", async () => {
+  it("preloads modules, and a block sees nothing of earlier ones", async () => {
     const executor = warm({ warm: { preload: ["decimal"] } });
     const code = "import sys\nprint('decimal' in sys.modules, 'left' in globals())\nleft = 1";
     const outputs = [await python(executor, code), await python(executor, code)].map(({ output }) => output);
@@ -64,7 +64,7 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
     expect(await waiting(executor)).toBeGreaterThan(0);
   });
 
-  it("gives programs the variables that they have without it, but for a few", async () => {
+  it("gives programs the same variables as without it, except for a few", async () => {
     const names = async (executor: ReturnType<typeof create>): Promise<Map<string, string>> => {
       const { output } = await bash(executor, "env", { env: { MINE: "x" } });
       return new Map(output.split("\n").map((line) => [line.split("=")[0] ?? "", line]));
@@ -81,7 +81,7 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
     ).toEqual(["FENCED_BLOCK", "FENCED_SESSION", "FENCED_SSH_CALL"]);
   });
 
-  it("takes a name for a variable only if a shell does, as without it", async () => {
+  it("rejects variable names that a shell does not accept", async () => {
     const result = await bash(warm(), "echo ran", { env: { "1x": "x" } });
     expect(result).toMatchObject({ exitCode: 1, output: expect.stringContaining("cannot be set in a shell") });
   });
@@ -105,11 +105,11 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
     await executor.stop();
   });
 
-  it("leaves blocks as they are on a host without Python", async () => {
+  it("runs blocks without it on a host without Python", async () => {
     const programs = await temporaryDirectory();
     for (const name of ["bash", "cat"]) await symlink(`/bin/${name}`, path.join(programs, name));
     const executor = warm({ env: { PATH: programs } });
-    // The shell program of a session of its own.
+    // The shell program, in its own session.
     expect(await bash(executor, "cat /proc/$PPID/cmdline")).toMatchObject({
       exitCode: 0,
       output: expect.stringMatching(/\0fenced-call\0$/),
@@ -119,7 +119,7 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
     await gone();
   });
 
-  it("says what is wrong with a Python that does not work", async () => {
+  it("reports what is wrong with a Python that does not work", async () => {
     const programs = await temporaryDirectory();
     await writeFile(path.join(programs, "python3"), "#!/bin/sh\necho 'this Python is broken' >&2\nexit 1\n");
     await chmod(path.join(programs, "python3"), 0o755);
@@ -130,7 +130,7 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
     await gone();
   });
 
-  it("survives in a component model, and is refused if it is no option", () => {
+  it("is kept in a component model, and rejected if it is invalid", () => {
     const { config } = warm({ warm: { preload: ["numpy"] } }).dumpComponent();
     expect(config).toMatchObject({ warm: { preload: ["numpy"] } });
     expect(() => warm({ warm: { preload: ["a b"] } })).toThrow(/must be the name of a Python module/);
@@ -138,7 +138,7 @@ describe("warm Python over ssh", needs("ssh", "python3", "bash"), () => {
 });
 
 describe("hostile code, over ssh with warm Python", needs("ssh", "python3", "bash"), () => {
-  it.each(["SIGKILL", "SIGSTOP"])("that sends the waiting interpreter %s costs no block", async (name) => {
+  it.each(["SIGKILL", "SIGSTOP"])("that sends the waiting interpreter %s fails no block", async (name) => {
     const executor = warm();
     const first = await waiting(executor);
     const attack = await python(executor, `${findOthers}\nos.kill(template, signal.${name})\nprint("sent")`);
@@ -150,7 +150,7 @@ describe("hostile code, over ssh with warm Python", needs("ssh", "python3", "bas
     await gone();
   });
 
-  it("that kills the supervisor ends all that blocks have started, and the next call has another", async () => {
+  it("that kills the supervisor ends everything that blocks have started, and the next call gets another", async () => {
     const lost: string[] = [];
     const executor = warm({ onSessionLost: (reason) => lost.push(reason) });
     const [left, word] = [seconds(), seconds()];
@@ -189,10 +189,10 @@ time.sleep(300)`;
     await gone();
   });
 
-  it("does not outlive a broken connection, wherever a forked block has hidden it", async () => {
+  it("does not outlive a broken connection, wherever a forked block hides it", async () => {
     const executor = warm();
     const [word, hidden] = [seconds(), seconds()];
-    // One has left its parents, one hides its variables below the block, one both, adopted by the supervisor.
+    // One has left its parents, one hides its variables below the block, and one does both and is adopted by the supervisor.
     const code = `${findOthers}
 if os.fork() == 0:
     os.setsid()
@@ -220,14 +220,14 @@ time.sleep(300)`;
     await gone();
   });
 
-  it("is ended by restart(), though its shepherd was killed and it hides its variables", async () => {
+  it("is ended by restart(), even if its shepherd was killed and it hides its variables", async () => {
     const executor = warm();
     const word = seconds();
     const left = `${findOthers}
 subprocess.Popen("sleep ${word} >/dev/null 2>&1 & sleep 0.1", shell=True, start_new_session=True, env={}).wait()
 print(shepherd)`;
     const { stdout } = await python(executor, left);
-    // The block has ended, so nobody looks for what it left when its shepherd dies: the supervisor adopts that.
+    // The block has ended, so nobody looks for what it left when its shepherd dies, and the supervisor adopts that.
     await python(executor, `import os, signal\nos.kill(${Number(stdout)}, signal.SIGKILL)`);
     await expect.poll(async () => (await listProcesses()).some(({ pid }) => pid === Number(stdout))).toBe(false);
     expect(await commandsWith(`sleep ${word}`)).toHaveLength(1);

@@ -8,7 +8,7 @@ import { only } from "./only.ts";
 
 // Cases that use all statements between them. With Python, which the suite prefers, executor-local runs every case.
 const telling =
-  /^(?:background processes|standard input|files) > |code that|standard error apart|20 calls|symbolic|pauses/;
+  /^(?:background processes|standard input|files) > |code that|combines both|20 simultaneous calls|symbolic|pauses/;
 
 for (const language of [javascript, bash, sh]) {
   describe(`fixture programs in ${language.name}`, needs("python3", "bash", "node"), () => {

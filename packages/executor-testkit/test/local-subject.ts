@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
-// Not by its name: executor-local depends on this package for its tests, and the build must not run in a circle.
+// Not by its name: executor-local depends on this package for its tests, and builds must not be circular.
 import { LocalCommandLineCodeExecutor } from "../../executor-local/src/index.ts";
 import type { ExecutorSubject } from "../src/index.ts";
 

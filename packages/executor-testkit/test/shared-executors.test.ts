@@ -9,10 +9,10 @@ import { WrongExecutor } from "./wrong-executor.ts";
 // These leave files behind, some of which the other looks for.
 const saves = "filename > keeps the file when the block fails";
 const lists = "files > lists files recursively, with relative paths and sizes, sorted";
-const fails = "blocks > gives the exit code of the program";
-const creates = "files > are empty at first";
+const fails = "blocks > returns the program's exit code";
+const creates = "files > lists nothing at first";
 
-/** An executor that says when it is started and stopped. */
+/** An executor that records when it is stopped. */
 class Watched extends WrongExecutor {
   readonly #log: string[];
   readonly #name: number;
@@ -81,7 +81,7 @@ describe("cases that need no executor of their own", needs("python3"), () => {
     expect(since()).toEqual(["stop 1"]);
   });
 
-  it("have one each where the runner has no hook to stop it, and where they run side by side", async () => {
+  it("get one each if the runner has no hook to stop it, or if they run concurrently", async () => {
     const alone = watch({ shared: false });
     await alone.run(saves);
     await alone.run(lists);
@@ -93,7 +93,7 @@ describe("cases that need no executor of their own", needs("python3"), () => {
     expect(since().toSorted()).toEqual(["stop 1", "stop 2"]);
   });
 
-  it("get a new one after a case that failed", async () => {
+  it("get a new one after a failed case", async () => {
     const subject = { ...localSubject, create: async () => new FailsToExit(await localSubject.create({})) };
     const { run, since, end } = watch({ subject });
     await run(saves);
@@ -103,7 +103,7 @@ describe("cases that need no executor of their own", needs("python3"), () => {
     expect(since()).toEqual(["create 0", "stop 0", "create 1", "stop 1", "create 2", "stop 2"]);
   });
 
-  it("fail after the last of them if the executor cannot be stopped", async () => {
+  it("fail after the last case if the executor cannot be stopped", async () => {
     const subject = { ...localSubject, create: async () => new DoesNotStop(await localSubject.create({})) };
     const { run, end } = watch({ subject });
     await run(saves);

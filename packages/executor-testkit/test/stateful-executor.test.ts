@@ -4,8 +4,8 @@ import { testCodeExecutor } from "../src/index.ts";
 import { only } from "./only.ts";
 import { statefulSubject } from "./stateful-subject.ts";
 
-// What is not special to a session that keeps state, the tests of executor-local run.
-const special = /^(?:state|concurrency|abort|timeout) > |turn|once a session|restart\(\)/;
+// The tests of executor-local run what is not specific to a session that keeps state.
+const special = /^(?:state|concurrency|abort|timeout) > |their turn|return\(\)|once per session|restart\(\)/;
 
 describe("a session that keeps state", needs("python3"), () => {
   testCodeExecutor(

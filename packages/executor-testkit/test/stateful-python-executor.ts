@@ -28,7 +28,7 @@ interface Interpreter {
   readonly answers: AsyncIterator<string>;
 }
 
-/** The smallest executor that keeps state, to hold the suite's stateful cases to: one Python process for all blocks. */
+/** The smallest executor that keeps state, for the suite's stateful cases: one Python process for all blocks. */
 export class StatefulPythonExecutor extends BaseCodeExecutor {
   protected readonly offered: ExecutorCapabilities = {
     languages: ["python"],
@@ -161,7 +161,7 @@ async function killSince(
   before: readonly number[],
   mark: { readonly name: string; readonly value: string },
 ): Promise<void> {
-  // Stopped, it starts nothing new, and its children still tell who they are.
+  // While stopped, it starts nothing new, and its children can still be identified.
   interpreter.process.kill("SIGSTOP");
   const children = (await childrenOf(interpreter)).filter((pid) => !before.includes(pid));
   await Promise.all([{ mark }, ...children.map((root) => ({ root, mark }))].map(killProcesses));

@@ -5,7 +5,7 @@ import { localSubject } from "./local-subject.ts";
 import { collectCases } from "./run-case.ts";
 
 describe("the suite", () => {
-  it("is defined without making an executor, and before the command of its host is known", () => {
+  it("is defined without creating an executor, and before its host command is known", () => {
     const cases = collectCases({
       ...localSubject,
       create: () => {
@@ -18,7 +18,7 @@ describe("the suite", () => {
     expect(cases.size).toBeGreaterThan(200);
   });
 
-  it("runs the groups that are named, and its title says that it is a part", () => {
+  it("runs only the named groups, and its title says so", () => {
     const titles: string[] = [];
     const runner = {
       describe: (name: string, define: () => void) => {
@@ -38,7 +38,7 @@ describe("the suite", () => {
     expect(titles[0]).toBe("LocalCommandLineCodeExecutor is a code executor");
   });
 
-  it("refuses groups that do not exist, and none at all", () => {
+  it("rejects unknown groups and an empty list", () => {
     const define = (...groups: string[]) => collectCases(localSubject, { groups });
     expect(() => define("files", "leeks")).toThrow(/no group "leeks".*"leaks"/);
     expect(() => define()).toThrow(/`groups` is empty.*whole suite/);
@@ -55,13 +55,13 @@ describe("the suite", () => {
     [localSubject, { group: ["files"] }, 'unknown option "group". Did you mean "groups"?'],
     [localSubject, { groups: "files" }, '"groups" is a string. It must be an array.'],
     [localSubject, { concurrent: "yes" }, '"concurrent" is a string. It must be true or false.'],
-  ])("refuses a subject or options that are wrong: %o %j", (subject, options, message) => {
+  ])("rejects an invalid subject or invalid options: %o %j", (subject, options, message) => {
     const define = (): unknown => Reflect.apply(testCodeExecutor, undefined, [{ describe, it }, subject, options]);
     expect(define).toThrow(InvalidInputError);
     expect(define).toThrow(message);
   });
 
-  it("refuses what is no test runner", () => {
+  it("rejects an invalid test runner", () => {
     const define = (): unknown => Reflect.apply(testCodeExecutor, undefined, [{ describe }, localSubject]);
     expect(define).toThrow('"runner" is an object. It must be { describe, it }.');
     const wrongHook = { describe, it, afterAll: "later" };
@@ -69,7 +69,7 @@ describe("the suite", () => {
     expect(defineWith).toThrow('"afterAll" is not valid. It must be a function.');
   });
 
-  it("takes a subject that is an object of a class", () => {
+  it("accepts a subject that is an instance of a class", () => {
     class Subject {
       readonly name = localSubject.name;
       readonly takesWorkDir = true;
@@ -84,7 +84,7 @@ describe("the suite", () => {
     expect(collectCases(new Subject()).size).toBeGreaterThan(200);
   });
 
-  it("runs cases that wait side by side only if it is told to, and those that measure this process never", () => {
+  it("runs waiting cases concurrently only if told to, and never those that measure this process", () => {
     const concurrent = (options: SuiteOptions) => {
       const names: string[] = [];
       const define: TestRunner["it"] = (name, settings) => {
@@ -96,11 +96,11 @@ describe("the suite", () => {
     expect(concurrent({})).toEqual([]);
     const names = concurrent({ concurrent: true });
     expect(names).toContain("ends the block with exit code 124 and keeps its output");
-    expect(names).not.toContain("pauses the program, and holds no more than a little of its output");
+    expect(names).not.toContain("pauses the program and buffers little of its output");
     expect(names).not.toContain("nothing remains after the program dies of SIGKILL");
   });
 
-  it("has a name of its own for each case", () => {
+  it("has a unique name for each case", () => {
     let defined = 0;
     const names = collectCases(localSubject);
     const count = { describe: (_name: string, define: () => void) => define(), it: () => defined++ };
@@ -108,7 +108,7 @@ describe("the suite", () => {
     expect(names.size).toBe(defined);
   });
 
-  it("fails all cases, and skips none, when the executor cannot be made", async () => {
+  it("fails all cases, and skips none, when the executor cannot be created", async () => {
     const reason = new Error("no such place");
     const cases = collectCases({ ...localSubject, create: () => Promise.reject(reason) });
     const skip = () => {

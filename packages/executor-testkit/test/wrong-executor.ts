@@ -10,7 +10,7 @@ import type {
   WorkspaceFiles,
 } from "@fenced/core";
 
-/** A good executor behind a thin wall; a subclass breaks one thing. */
+/** Wraps a good executor; a subclass breaks one thing. */
 export class WrongExecutor implements CodeExecutor {
   protected readonly good: CodeExecutor;
 

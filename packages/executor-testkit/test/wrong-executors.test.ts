@@ -30,12 +30,12 @@ import {
   ForgetsSettings,
 } from "./wrong-executors.ts";
 
-/** Time for what a busy machine does slowly. */
+/** Time for slow operations on a busy machine. */
 const patienceMs = 60_000;
-/** Time after which what hangs counts as hung: a test waits for all of it, and what comes before must not take it. */
+/** Time after which a call counts as hung. A test waits for all of it, and earlier steps must not use it up. */
 const hungAfterMs = 15_000;
 
-/** A subject whose executors are good ones, broken. */
+/** A subject whose executors are good ones with one thing broken. */
 function broken(
   wrap: (good: CodeExecutor, options: CommonExecutorOptions) => CodeExecutor,
   change: (options: CommonExecutorOptions) => CommonExecutorOptions = (options) => options,
@@ -63,7 +63,7 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
   [
     "drops standard error",
     passOn(DropsStandardError),
-    "output > keeps standard output and standard error apart, and in order together",
+    "output > separates standard output from standard error, and combines both in order",
     /2\\n4/,
   ],
   [
@@ -72,17 +72,17 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
     "network policy > is checked when the executor is created",
     /network: .* should reject with InvalidInputError/,
   ],
-  ["goes on after a failure", passOn(IgnoresFailures), "blocks > stops at the first block that fails", /./],
+  ["continues after a failure", passOn(IgnoresFailures), "blocks > stops at the first block that fails", /./],
   [
     "ignores the timeout",
     hangs(passOn(IgnoresTimeout)),
-    "timeout > may be over before the program has begun",
+    "timeout > may expire before the program has started",
     /hangs: executeCodeBlocks/,
   ],
   [
     "throws on an unknown language",
     passOn(ThrowsOnUnknownLanguage),
-    "languages > fails a block in an unknown language with exit code 1 and says what it runs",
+    "languages > fails a block in an unknown language with exit code 1 and lists the known ones",
     /unknown language/,
   ],
   [
@@ -92,16 +92,16 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
     /unset/,
   ],
   [
-    "hands on the host's environment",
+    "passes on the host's environment",
     broken(
       (good) => good,
       (options) => ({ ...options, env: { ...process.env, ...options.env } as Record<string, string> }),
     ),
-    "environment > keeps the host's variables from the code",
+    "environment > hides the host's variables from the code",
     /FENCED_TESTKIT_SECRET.*hostEnvironment/s,
   ],
   [
-    "lets pip talk",
+    "lets pip print and prompt",
     broken(
       (good) => good,
       (options) => ({ ...options, env: { PIP_QUIET: "0", PIP_NO_INPUT: "0", ...options.env } }),
@@ -110,13 +110,13 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
     /PIP_QUIET, PIP_NO_INPUT: use blockEnvironment/,
   ],
   [
-    "declares state that it has not",
+    "declares state that it does not keep",
     passOn(SaysItIsStateful),
     "state > variables survive from block to block and from call to call",
     /should have succeeded/,
   ],
   [
-    "expands what is in the code",
+    "expands variables in the code",
     passOn(AsksTheShellForArguments),
     "code > runs code with quotes, backslashes and unicode",
     /HOME/,
@@ -130,13 +130,13 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
   [
     "hangs in stop()",
     hangs(passOn(HangsInStop)),
-    "life cycle > stop() without start(), twice and at once does no harm",
+    "life cycle > stop() is harmless without start(), repeatedly and concurrently",
     /hangs: the first start and stop/,
   ],
   [
     "restarts in name only",
     passOn(RestartsInName),
-    "background processes > a process that a block leaves running lives on, until restart() (child)",
+    "background processes > a process that a block leaves running lives until restart() (child)",
     /still beats/,
   ],
   [
@@ -146,27 +146,27 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
     /signal\.reason itself/,
   ],
   [
-    "rejects before all is dead",
+    "rejects before every process is dead",
     passOn(RejectsBeforeTheDeath),
-    "abort > during executeCodeBlocks: rejects with the reason once all is dead",
+    "abort > during executeCodeBlocks: rejects with the reason once every process is dead",
     /still beats/,
   ],
   [
-    "runs before anybody listens",
+    "runs before anybody reads the stream",
     passOn(IsEager),
-    "stream > runs nothing before the first event is asked for",
+    "stream > runs nothing before the first event is requested",
     /ran\.txt/,
   ],
   [
     "outlives its consumer",
     passOn(OutlivesItsConsumer),
-    "stream > kills the program when the loop is left",
+    "stream > kills the program when the consumer leaves the loop",
     /still beats/,
   ],
   [
     "reads ahead of its consumer",
     hangs(passOn(ReadsAheadOfItsConsumer)),
-    "stream that nobody reads > pauses the program, and holds no more than a little of its output",
+    "stream that nobody reads > pauses the program and buffers little of its output",
     /although nobody read|stalls while nobody reads/,
   ],
   [
@@ -176,18 +176,18 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
     /result/,
   ],
   [
-    "keeps the head of the output only",
+    "keeps only the head of the output",
     broken(
       (good) => new KeepsTheHeadOnly(good),
       ({ maxOutputBytes: _ignored, ...options }) => options,
     ),
-    "output > keeps head and tail of output over the limit, and names the cut with its size",
+    "output > keeps the head and tail of output over the limit, and marks the cut with its size",
     /the tail is kept/,
   ],
   ["opens any file", passOn(OpensAnyFile), "workspace > refuses paths that lead out", /WorkspacePathError/],
   ["runs one call at a time", hangs(passOn(RunsOneCallAtATime)), "concurrency > runs calls side by side", /hangs/],
   [
-    "tells the bodies of functions",
+    "reveals the bodies of functions",
     passOn(TellsTheBodies),
     "function prompt > shows the module, signatures and docstrings, and no bodies",
     /secret_body/,
@@ -196,19 +196,19 @@ const wrong: readonly [what: string, subject: ExecutorSubject, failing: string, 
   [
     "leaves temporary files",
     await host("leaves-files-host.ts"),
-    "leaks > no process, file or handle remains after stop(), and Node ends by itself",
+    "leaks > no process, file or handle remains after stop(), and Node exits by itself",
     /no temporary file remains/,
   ],
   [
     "leaves a child process",
     await host("leaves-child-host.ts"),
-    "leaks > no process, file or handle remains after stop(), and Node ends by itself",
+    "leaks > no process, file or handle remains after stop(), and Node exits by itself",
     /no child process remains/,
   ],
   [
     "keeps Node alive",
     hangs(await host("keeps-alive-host.ts")),
-    "leaks > no process, file or handle remains after stop(), and Node ends by itself",
+    "leaks > no process, file or handle remains after stop(), and Node exits by itself",
     /keeps Node alive/,
   ],
   [

@@ -52,7 +52,7 @@ display({"application/json": {"a": 1}}, raw=True)
     });
   });
 
-  it("are updated and cleared", async () => {
+  it("can be updated and cleared", async () => {
     await using executor = new WasmCodeExecutor();
     const code = `
 from IPython.display import display, clear_output, Markdown
@@ -67,7 +67,7 @@ print("kept")`;
     expect(stdout).toContain("kept");
   });
 
-  it("are saved where the caller wants pictures, and forged ones end the interpreter", async () => {
+  it("are saved in outputDir, and forged ones end the interpreter", async () => {
     const outputDir = path.join(place.wheels, "pictures");
     await using executor = new WasmCodeExecutor({ outputDir });
     const big = `from IPython.display import Image\nImage(b"\\x89PNG" + bytes(5_000_000))`;
@@ -95,7 +95,7 @@ print("kept")`;
 describe("plots", minutes, () => {
   const wheels = process.env.FENCED_PYODIDE_WHEELS;
   it.skipIf(wheels === undefined)(
-    "of matplotlib are displayed (FENCED_PYODIDE_WHEELS: a folder with matplotlib's wheel for Pyodide, and those that it needs)",
+    "of matplotlib are displayed (FENCED_PYODIDE_WHEELS: a folder with matplotlib's wheel for Pyodide, and its dependencies)",
     { timeout: 600_000 },
     async () => {
       await using executor = place.open({ wheels: wheels ?? "", install: ["matplotlib"] }, { timeoutMs: 300_000 });
@@ -108,11 +108,11 @@ describe("plots", minutes, () => {
     },
   );
 
-  it("are displayed by the same backend in an ordinary Python that has matplotlib", async ({ skip }) => {
+  it("are displayed by the same backend in an ordinary Python with matplotlib", async ({ skip }) => {
     const run = promisify(execFile);
     const program = process.env.FENCED_MATPLOTLIB_PYTHON ?? "python3";
     const present = await run(program, ["-c", "import matplotlib"]).catch(() => undefined);
-    skip(present === undefined, `${program} has no matplotlib; FENCED_MATPLOTLIB_PYTHON: one that has it`);
+    skip(present === undefined, `${program} has no matplotlib; set FENCED_MATPLOTLIB_PYTHON to one that has it`);
     const { stdout } = await run(program, [
       path.join(import.meta.dirname, "fixtures/native-plots.py"),
       path.join(import.meta.dirname, "../src/child"),

@@ -31,31 +31,31 @@ describe("hostile code", () => {
     },
   );
 
-  it("makes no code from text: constructor.constructor", async () => {
+  it("cannot make code from text through constructor.constructor", async () => {
     const { stdout, exitCode } = await run(attack("eval"));
     expect([exitCode, stdout.match(/EvalError/g)?.length]).toEqual([0, 4]);
     expect(stdout).not.toContain("made");
   });
 
-  it("finds nothing of use in any JavaScript object that Python can reach", async () => {
+  it("finds nothing useful in any JavaScript object that Python can reach", async () => {
     expect((await run(attack("reach"))).output).toBe("seen True found []\n");
   });
 
-  it("mounts no directory of the host", async () => {
+  it("cannot mount a directory of the host", async () => {
     const { stdout } = await run(attack("mount"));
     expect(stdout).toContain("refused FileNotFoundError");
     expect(stdout).not.toContain("read ");
   });
 
-  it("runs no script through ctypes: that ends the interpreter, and the next call has another", async () => {
+  it("cannot run a script through ctypes: that ends the interpreter, and the next call gets another", async () => {
     const result = await run(attack("ctypes-script"));
     expect([result.exitCode, result.stateLost]).toEqual([134, true]);
-    // What Python says of its end may be there, but nothing that the script would have returned.
+    // Python may report its end, but nothing that the script would have returned.
     expect(result.stdout).not.toMatch(/^(?:b'|\d)/m);
     await goesOn();
   });
 
-  it("has no programs, no shell and no threads", async () => {
+  it("cannot start programs, a shell or threads", async () => {
     const code = `
 import os, subprocess, threading
 for attempt in (lambda: subprocess.run(["true"]), lambda: os.fork(), lambda: os.execv("/bin/true", ["true"]), lambda: threading.Thread(target=print).start(), lambda: os.system("true")):
@@ -65,7 +65,7 @@ for attempt in (lambda: subprocess.run(["true"]), lambda: os.fork(), lambda: os.
     expect((await run(code)).stdout).toBe("refused\n".repeat(5));
   });
 
-  it("reaches no server", async () => {
+  it("cannot reach a server", async () => {
     let connections = 0;
     const server = net.createServer((socket) => {
       connections += 1;
@@ -91,7 +91,7 @@ except Exception as error: print("refused")
     await goesOn();
   });
 
-  it("sees no file, no variable and no process of the host", async () => {
+  it("cannot see files, variables or processes of the host", async () => {
     const code = `
 import os
 print(sorted(set(os.listdir("/")) - {"dev", "home", "lib", "proc", "tmp", "usr", "workspace", "lib64", "etc", "mnt"}))
@@ -104,7 +104,7 @@ print(len(os.environ) < 15, os.getuid() >= 0)`;
     expect(variables).toEqual([expect.stringMatching(/^FENCED_SESSION=/)]);
   });
 
-  it("raises MemoryError at the limit, and goes on with its variables", async () => {
+  it("gets MemoryError at the limit, and keeps its variables", async () => {
     await run("kept = 'here'");
     const code = `
 pieces = []
@@ -129,7 +129,7 @@ with open("/tmp/bomb", "wb") as file:
     },
   );
 
-  it("gets ENOSPC when its files take all that they may", async () => {
+  it("gets ENOSPC when its files reach the limit", async () => {
     await using small = new WasmCodeExecutor({ storageBytes: 4 * mebibyte });
     const code = `
 try:
@@ -148,7 +148,7 @@ except OSError as error: print(made < 10_000, error.strerror)`;
     expect([exitCode, stdout]).toEqual([0, "51 No space left on device\nTrue No space left on device\n"]);
   });
 
-  it("gives files no time that is none, and lists all of a large directory", async () => {
+  it("cannot give files an invalid time, and lists a large directory completely", async () => {
     const code = `
 import os
 open("late", "w").close()
@@ -161,7 +161,7 @@ print(sorted(map(int, os.listdir("large"))) == list(range(4200)))`;
     expect(Number((await executor.files.stat("late")).modifiedAt)).toBeLessThanOrEqual(Date.now());
   });
 
-  it("does not keep the room of files that were open in an interpreter that died", async () => {
+  it("does not keep the storage of files that were open when its interpreter died", async () => {
     let lost = false;
     const onSessionLost = (): void => {
       lost = true;
@@ -185,13 +185,13 @@ print("done")`;
     ["in Python", "while True: pass"],
     ["in C", "import re; re.match(r'(a+)+$', 'a' * 64 + 'b')"],
     ["that catches everything", "while True:\n  try:\n    while True: pass\n  except BaseException: pass"],
-  ])("ends an endless loop %s", async (_name, code) => {
+  ])("is ended in an endless loop %s", async (_name, code) => {
     const result = await run(code, { timeoutMs: 1000 });
     expect([result.exitCode, result.timedOut, result.stateLost]).toEqual([124, true, true]);
     await goesOn();
   });
 
-  it("cannot forge what its process says: no descriptor leads to the host", async () => {
+  it("cannot forge messages of its process: no descriptor leads to the host", async () => {
     const done = String.raw`\x00\x00\x00\x17\x04\x00\x00\x00\x0f{"exitCode":42}`;
     const code = `
 import os
@@ -204,7 +204,7 @@ raise SystemExit(7)`;
     expect([exitCode, stdout]).toEqual([7, "still here\n"]);
   });
 
-  it("ends by os._exit and a broken stack with a result", async () => {
+  it("ends with a result after os._exit and a stack overflow", async () => {
     const ended = await run("import os, sys; sys.stdout.flush(); os._exit(5)");
     expect([ended.exitCode, ended.stateLost]).toEqual([5, true]);
     const deep = await run("import sys; sys.setrecursionlimit(10**9)\ndef f(): f()\nf()");
@@ -212,7 +212,7 @@ raise SystemExit(7)`;
     await goesOn();
   });
 
-  it("starts each session with random numbers of its own", async () => {
+  it("gets different random numbers in each session", async () => {
     await using other = new WasmCodeExecutor();
     const code = "import random, uuid, os; print(random.random(), uuid.uuid4(), os.urandom(8))";
     const [one, two] = await Promise.all([run(code), other.executeCodeBlocks([{ language: "python", code }])]);

@@ -54,7 +54,7 @@ console.log(errors.length, errors.every((error) => error instanceof Error && !/n
   });
 
   it.each(["http", "https", "vm", "worker_threads", "inspector", "cluster", "dgram", "tls", "v8", "wasi", "repl"])(
-    "has no module %s",
+    "cannot load the module %s",
     async (name) => {
       const code = `
 for (const load of [() => require("${name}"), () => require("node:${name}"), () => import("node:${name}")]) {
@@ -64,14 +64,14 @@ for (const load of [() => require("${name}"), () => require("node:${name}"), () 
     },
   );
 
-  it("starts no programs", async () => {
+  it("cannot start programs", async () => {
     const code = `
 const programs = require("child_process");
 for (const name of Object.keys(programs)) { try { programs[name]("true"); console.log("ran"); } catch (error) { console.log(error.code); } }`;
     expect((await run(code)).stdout).toBe("ENOTSUP\n".repeat(7));
   });
 
-  it("sees no file and no variable of the host", async () => {
+  it("cannot see files or variables of the host", async () => {
     const code = `
 const fs = require("fs");
 fs.symlinkSync("/etc", "etc"); fs.symlinkSync("../../../../etc", "up"); fs.symlinkSync(${JSON.stringify(process.execPath)}, "node");
@@ -84,7 +84,7 @@ console.log(fs.readdirSync("/").join(), Object.keys(process.env).length < 15, pr
     expect(stdout).toBe(`${"ENOENT\n".repeat(8)}home,tmp,workspace true false\n`);
   });
 
-  it("reaches no server", async () => {
+  it("cannot reach a server", async () => {
     let connections = 0;
     const server = net.createServer((socket) => {
       connections += 1;
@@ -105,7 +105,7 @@ try { require("net").createServer(); } catch ({ code }) { console.log(code); }`;
     expect(stdout).toBe(`${missing.map((each) => `${each} undefined\n`).join("")}ENETUNREACH\nENOTSUP\n`);
   });
 
-  it("cannot forge what its process says: no descriptor leads to the host", async () => {
+  it("cannot forge messages of its process: no descriptor leads to the host", async () => {
     const code = `
 const fs = require("fs");
 for (let fd = 3; fd < 200; fd++) { try { fs.writeSync(fd, Buffer.from([0, 0, 0, 23, 4, 0, 0, 0, 15])); console.log("wrote", fd); } catch (error) { if (error.code !== "EBADF") console.log(error); } }
@@ -114,7 +114,7 @@ throw new Error("as it is");`;
     expect([exitCode, stdout]).toEqual([1, ""]);
   });
 
-  it("throws at the limit for memory, and goes on with its variables", async () => {
+  it("throws at the memory limit, and keeps its variables", async () => {
     await run("const kept = 'here';");
     const code = `
 let pieces = [];
@@ -124,7 +124,7 @@ pieces = undefined;`;
     expect((await run("console.log(kept)")).stdout).toBe("here\n");
   });
 
-  it("gets ENOSPC when its files take all that they may, wherever they are", async () => {
+  it("gets ENOSPC when its files reach the limit, wherever they are", async () => {
     await using small = new WasmCodeExecutor({ languages: ["javascript"], storageBytes: 4 * mebibyte });
     const code = `
 for (const place of ["/workspace", "/tmp"]) {
@@ -140,14 +140,14 @@ for (const place of ["/workspace", "/tmp"]) {
     ["nests brackets in its own text", "eval('['.repeat(1e5))"],
     ["answers itself through a proxy", "const p = new Proxy({}, { get: (_, key) => p[key] }); p.x"],
     ["sorts while it sorts", "[3, 1, 2].sort(function g() { [3, 1, 2].sort(g); })"],
-  ])("fails alone when it %s", async (_name, code) => {
+  ])("fails only its own block when it %s", async (_name, code) => {
     const result = await run(code);
     expect([result.exitCode, result.stateLost]).toEqual([1, false]);
     expect(result.stderr).toMatch(/RangeError|SyntaxError|InternalError/);
     await goesOn();
   });
 
-  it("cannot run blocks whose brackets are nested deeper than anyone would", async () => {
+  it("cannot run a block whose brackets are nested absurdly deep", async () => {
     const result = await run("(".repeat(200_000));
     expect([result.exitCode, result.stateLost]).toEqual([1, false]);
     await goesOn();
@@ -165,7 +165,7 @@ for (const place of ["/workspace", "/tmp"]) {
     await goesOn();
   });
 
-  it("ends with process.exit, whatever it would do after that", async () => {
+  it("ends with process.exit(), whatever code follows", async () => {
     const code =
       "setTimeout(() => console.log('late'), 0); try { process.exit(3); } catch { console.log('caught'); } finally { console.log('finally'); }";
     const result = await run(code);
@@ -173,7 +173,7 @@ for (const place of ["/workspace", "/tmp"]) {
     await goesOn();
   });
 
-  it("only harms itself when it changes what everything is made of", async () => {
+  it("harms only itself when it changes built-in objects", async () => {
     const code = `
 Promise.prototype.then = () => { throw new Error("then"); };
 JSON.stringify = () => "{}"; JSON.parse = () => ({});

@@ -13,28 +13,28 @@ const minutes = { timeout: 120_000 };
 
 describe("hostile wheels", minutes, () => {
   it.each<[what: string, entry: ZipEntry, reason: RegExp]>([
-    ["a way out", { name: "../../../home/pyodide/x.py", data: "" }, /not the path of a file in a package/],
+    ["a path that leads out", { name: "../../../home/pyodide/x.py", data: "" }, /not the path of a file in a package/],
     ["an absolute path", { name: "/home/pyodide/x.py", data: "" }, /not the path of a file in a package/],
-    ["a path of Windows", { name: String.raw`tool\..\..\x.py`, data: "" }, /not the path of a file in a package/],
+    ["a Windows path", { name: String.raw`tool\..\..\x.py`, data: "" }, /not the path of a file in a package/],
     ["a drive", { name: "C:/x.py", data: "" }, /not the path of a file in a package/],
     ["control characters", { name: "tool\u001B[2J.py", data: "" }, /not the path of a file in a package/],
-    ["a depth without end", { name: `${"a/".repeat(500)}x.py`, data: "" }, /not the path of a file in a package/],
+    ["an endless depth", { name: `${"a/".repeat(500)}x.py`, data: "" }, /not the path of a file in a package/],
     ["a link", { name: "tool/link", data: "/etc/passwd", mode: 0o120_777 }, /a link or a special file/],
     ["a device", { name: "tool/device", data: "", mode: 0o020_666 }, /a link or a special file/],
     ["a file that is also a directory", { name: "tool.py/x.py", data: "" }, /in a directory that is also a file/],
-    ["more content than it says", { name: "tool/x", data: "x".repeat(100_000), size: 10 }, /is damaged at 'tool\/x'/],
-    ["a size beyond all bounds", { name: "tool/x", data: "x", size: 4_000_000_000 }, /larger than 1024 MiB/],
-  ])("with %s are refused", async (_what, entry, reason) => {
+    ["more content than declared", { name: "tool/x", data: "x".repeat(100_000), size: 10 }, /is damaged at 'tool\/x'/],
+    ["an enormous size", { name: "tool/x", data: "x", size: 4_000_000_000 }, /larger than 1024 MiB/],
+  ])("with %s are rejected", async (_what, entry, reason) => {
     place.add(wheel({ name: "tool", entries: [entry] }));
     expect(await place.refusal({ wheels, install: ["tool"] })).toMatch(reason);
   });
 
-  it("that unpack to more than the limit are refused, and leave nothing", async () => {
+  it("that unpack to more than the limit are rejected, and leave nothing behind", async () => {
     const zeros = Buffer.alloc(300 * 2 ** 20);
     place.add(
       ...[1, 2, 3, 4].map((each) => wheel({ name: `bomb${each}`, entries: [{ name: `zeros${each}`, data: zeros }] })),
     );
-    // Also makes what every installation keeps.
+    // Also creates what every installation keeps.
     expect(await place.refusal({ wheels, install: ["none"] })).toMatch(/there is no wheel for it/);
     const before = fs.readdirSync(place.cacheDirectory);
     const install = ["bomb1", "bomb2", "bomb3", "bomb4"];
@@ -42,14 +42,14 @@ describe("hostile wheels", minutes, () => {
     expect(fs.readdirSync(place.cacheDirectory)).toEqual(before);
   });
 
-  it("with too many entries, or too long a METADATA, are refused", async () => {
+  it("with too many entries, or with too long METADATA, are rejected", async () => {
     const entries = Array.from({ length: 20_001 }, (_, count) => ({ name: `tool/${count}`, data: "" }));
     place.add(wheel({ name: "many", entries }), wheel({ name: "long", metadata: `\n${"x".repeat(3_000_000)}` }));
     expect(await place.refusal({ wheels, install: ["many"] })).toMatch(/more than 20000 entries/);
     expect(await place.refusal({ wheels, install: ["long"] })).toMatch(/has a METADATA of 30000\d\d bytes/);
   });
 
-  it("that are no archives, or say that they are something else, are refused", async () => {
+  it("that are not archives, or contain another package, are rejected", async () => {
     const { content } = wheel({ name: "other" });
     const filename = "tool-1.0-py3-none-any.whl";
     place.add({ filename, content, metadata: "" });
@@ -61,12 +61,12 @@ describe("hostile wheels", minutes, () => {
     expect(await place.refusal({ wheels, install: ["tool"] })).toMatch(/there is no wheel for it/);
   });
 
-  it("that need each other in a circle are installed", async () => {
+  it("that depend on each other in a circle can be installed", async () => {
     place.add(wheel({ name: "egg", requires: ["hen"] }), wheel({ name: "hen", requires: ["egg", "hen"] }));
     expect(await place.run({ wheels, install: ["hen"] }, "import egg, hen; print(egg.version)")).toBe("1.0\n");
   });
 
-  it("whose requirements lead to a search without end are refused", async () => {
+  it("whose requirements lead to an endless search are rejected", async () => {
     const names = Array.from({ length: 30 }, (_, count) => `p${count}`);
     const all = names.flatMap((name, count) =>
       ["1.0", "2.0"].map((version) => {
@@ -80,7 +80,7 @@ describe("hostile wheels", minutes, () => {
     );
   });
 
-  it("run nothing before they are imported, and then run where all code does", async () => {
+  it("run nothing before they are imported, and are then restricted like all code", async () => {
     place.add(
       wheel({
         name: "tool",
@@ -103,7 +103,7 @@ describe("a hostile index", minutes, () => {
   const refusal = async (server: PackageServer): Promise<string> =>
     place.refusal({ index: server.index, install: ["tool"] });
 
-  it.each([true, false])("that gives other files than it says, or no hashes, is refused (HTML: %s)", async (html) => {
+  it.each([true, false])("that serves other files than it promised, or no hashes, is rejected (HTML: %s)", async (html) => {
     await using wrong = await PackageServer.start([tool], { html, hash: "wrong" });
     expect(await refusal(wrong)).toMatch(/is not the file that the index promised: its SHA-256 is [0-9a-f]{64}/);
     await using none = await PackageServer.start([tool], { html, hash: "none" });
@@ -111,7 +111,7 @@ describe("a hostile index", minutes, () => {
     expect(none.asked).toEqual(["/simple/tool/"]);
   });
 
-  it("leads nowhere else, by links or by redirects", async () => {
+  it("cannot lead to another origin, by links or by redirects", async () => {
     await using inner = await PackageServer.start([tool]);
     await using links = await PackageServer.start([tool], { files: `${inner.origin}/files/` });
     expect(await refusal(links)).toMatch(/The index links to http:\/\/127\.0\.0\.1:\d+\/files/);
@@ -127,7 +127,7 @@ describe("a hostile index", minutes, () => {
     expect(inner.asked).toEqual([]);
   });
 
-  it("that redirects in a circle, breaks off, or sends what nobody can read is refused", async () => {
+  it("that redirects in a circle, breaks off or sends unreadable pages is rejected", async () => {
     await using circle = await PackageServer.start([tool], {
       answer: ({ url }, response) => {
         response.writeHead(301, { location: url }).end();
@@ -163,7 +163,7 @@ describe("a hostile index", minutes, () => {
     expect(await refusal(failing)).toMatch(/The index answers 500/);
   });
 
-  it("that sends without end is refused", async () => {
+  it("that sends an endless file is rejected", async () => {
     const piece = Buffer.alloc(65_536, " ");
     await using server = await PackageServer.start([tool], {
       answer: (_request, response) => {
@@ -178,7 +178,7 @@ describe("a hostile index", minutes, () => {
     expect(await refusal(server)).toMatch(/sends a file of more than 32 MiB/);
   });
 
-  it("that never answers is refused after thirty seconds; stopping the executor does not wait for it", async () => {
+  it("that never answers is rejected after thirty seconds, and stop() does not wait for it", async () => {
     const asked = new AbortController();
     const answer = (): boolean => {
       asked.abort();

@@ -26,7 +26,7 @@ describe("the snapshot", () => {
   };
 
   it(
-    "is kept for its owner alone, and made again if its content is not what was written",
+    "is readable only by its owner, and does not keep the interpreter from starting if it is damaged",
     { timeout: 180_000 },
     async () => {
       expect(await run()).toBe("42\n");
@@ -52,7 +52,7 @@ describe("the snapshot", () => {
 });
 
 it.runIf(process.platform === "linux")(
-  "the interpreter dies with a program that is killed",
+  "the interpreter dies when its host program is killed",
   { timeout: 120_000 },
   async () => {
     const program = path.join(import.meta.dirname, "fixtures/endless.ts");
@@ -83,7 +83,7 @@ describe("what the process sends", () => {
     return Buffer.concat([header, body]);
   };
 
-  it("is taken frame by frame, however it is cut", async () => {
+  it("is read frame by frame, however it is split", async () => {
     const whole = Buffer.concat([
       frame(1, Buffer.from("one")),
       frame(2, Buffer.alloc(0)),
@@ -99,17 +99,17 @@ describe("what the process sends", () => {
     ]);
   });
 
-  it("is refused before it is read, where a frame says that it is larger than any", async () => {
+  it("is rejected before it is read if a frame claims to be larger than allowed", async () => {
     await expect(channelOf(frame(1, Buffer.alloc(0), 0xffff_ffff)).next()).rejects.toThrow(ProtocolError);
   });
 
-  it("is refused where it is not what it says", () => {
+  it("is rejected if it is malformed", () => {
     for (const body of ["", "abc", "\0\0\0\u0009{}", "\0\0\0\u0002{]"]) {
       expect(() => unpack(Buffer.from(body))).toThrow(ProtocolError);
     }
   });
 
-  it("asks for nothing outside of its files", () => {
+  it("cannot ask for anything outside its files", () => {
     const tree = new Tree(1_048_576);
     const requests = new FileRequests(tree);
     const ask = (fields: unknown): object => requests.answer(fields, Buffer.from("x")).fields;
@@ -142,7 +142,7 @@ describe("what the process sends", () => {
     expect(ask({ op: "open", path: "__proto__" })).toEqual({ error: "EMFILE" });
   });
 
-  it("gets the names in a large directory part by part", () => {
+  it("gets the names in a large directory in parts", () => {
     const tree = new Tree(16 * 1_048_576);
     for (let number = 0; number < 5000; number += 1) tree.makeDirectory(`d${number}`);
     const requests = new FileRequests(tree);

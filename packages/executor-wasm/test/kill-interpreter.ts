@@ -1,7 +1,7 @@
 import type { CodeExecutor } from "@fenced/core";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
 
-/** The ids of the interpreters' processes of an executor; of all that this program started, without one. */
+/** The process ids of an executor's interpreters; without an executor, of all that this program started. */
 export async function interpreterProcesses(executor?: CodeExecutor): Promise<number[]> {
   const children = (await listProcesses()).filter(({ parent }) => parent === process.pid).map(({ pid }) => pid);
   if (!executor) return children;
@@ -9,7 +9,7 @@ export async function interpreterProcesses(executor?: CodeExecutor): Promise<num
   return children.filter((pid) => hasVariable(pid, "FENCED_SESSION", String(mark)));
 }
 
-/** Ends an executor's interpreters, as a crash of theirs would. */
+/** Ends an executor's interpreters, as a crash would. */
 export async function killInterpreter(executor: CodeExecutor): Promise<void> {
   const pids = await interpreterProcesses(executor);
   if (pids.length === 0) throw new Error("There is no interpreter to kill.");

@@ -12,7 +12,7 @@ const { wheels } = place;
 const minutes = { timeout: 120_000 };
 
 describe("packages from a folder", minutes, () => {
-  it("are there before the first block, with what they need, in the newest versions that fit", async () => {
+  it("are available to the first block, with their dependencies, in the newest versions that fit", async () => {
     place.add(
       wheel({
         name: "tool",
@@ -35,7 +35,7 @@ describe("packages from a folder", minutes, () => {
     expect(await place.run({ wheels, install: ["tool"] }, code)).toMatch(/^1\.0 2\.10\n.*No module named 'never'/s);
   });
 
-  it("are chosen again with older versions if two requirements disagree", async () => {
+  it("are resolved to older versions if two requirements conflict", async () => {
     place.add(
       wheel({ name: "one", requires: ["shared<2"] }),
       wheel({ name: "two", version: "2.0", requires: ["shared>=2"] }),
@@ -50,7 +50,7 @@ describe("packages from a folder", minutes, () => {
     );
   });
 
-  it("have their data, their metadata, compiled texts and text in tracebacks, and cannot be changed", async () => {
+  it("have their data, metadata, bytecode and source lines in tracebacks, and cannot be changed", async () => {
     place.add(
       wheel({
         name: "tool",
@@ -99,7 +99,7 @@ tool.fail()
     expect(await place.run({ wheels, install: ["compiled"] }, code, { osSandbox: use })).toBe("42 .so\n");
   });
 
-  it("are unpacked once", async () => {
+  it("are unpacked only once", async () => {
     place.add(wheel({ name: "tool" }));
     const images = (): string[] =>
       fs.readdirSync(place.cacheDirectory).filter((name) => name.startsWith("packages-for-"));
@@ -108,7 +108,7 @@ tool.fail()
       expect(await place.run({ wheels, install: ["tool"] }, "import tool; print(tool.version)")).toBe("1.0\n");
     }
     expect(images()).toHaveLength(before + 1);
-    // One of the same name that was replaced is another wheel.
+    // A replaced wheel of the same name is another wheel.
     place.add(wheel({ name: "tool", files: { "tool.py": "version = 'new'\n" } }));
     expect(await place.run({ wheels, install: ["tool"] }, "import tool; print(tool.version)")).toBe("new\n");
   });
@@ -135,7 +135,7 @@ tool.fail()
 });
 
 describe("wheels that do not fit", minutes, () => {
-  it("are refused with a sentence that says what to give instead", async () => {
+  it("are rejected with an error that says what to provide instead", async () => {
     place.add(
       wheel({ name: "numeric", tag: "cp311-cp311-manylinux_2_28_x86_64" }),
       wheel({ name: "numeric", tag: "cp313-cp313-pyodide_2025_0_wasm32" }),
@@ -158,11 +158,11 @@ describe("wheels that do not fit", minutes, () => {
     [{ wheels: "/wheels", fileOrigins: ["https://example.com"], install: ["tool"] }, "needs `index`"],
     [{ index: "https://user:secret@example.com/simple", install: ["tool"] }, "must have no user name"],
     [{ index: "file:///simple", install: ["tool"] }, "packages.index"],
-  ])("options %j are refused", (packages, reason) => {
+  ])("are rejected with the options %j", (packages, reason) => {
     expect(() => new WasmCodeExecutor({ packages })).toThrow(reason);
   });
 
-  it("are refused without Python", () => {
+  it("are rejected without Python", () => {
     const packages = { wheels, install: ["tool"] };
     expect(() => new WasmCodeExecutor({ languages: ["javascript"], packages })).toThrow(/python/);
   });
@@ -179,7 +179,7 @@ describe("packages from an index", minutes, () => {
     ["HTML", { html: true }],
     ["JSON with metadata", { metadata: true }],
     ["HTML with metadata", { metadata: true, html: true }],
-  ])("of %s are fetched, and nothing else is", async (_kind, options) => {
+  ])("described in %s are fetched, and nothing else is", async (_kind, options) => {
     await using server = await PackageServer.start(served, options);
     expect(await place.run({ index: server.index, install: ["tool"] }, code)).toBe("1.0 2.0\n");
     const files = [tool, newest].flatMap(({ filename }) =>
@@ -188,7 +188,7 @@ describe("packages from an index", minutes, () => {
     expect(server.asked.toSorted()).toEqual(["/simple/helper/", "/simple/tool/", ...files].toSorted());
   });
 
-  it("are asked for once by a program, and those of the folder come first", async () => {
+  it("are requested once per program, and those in the folder come first", async () => {
     place.add(wheel({ name: "helper", version: "2.0", files: { "helper.py": "version = 'of the folder'\n" } }));
     await using server = await PackageServer.start(served);
     const packages = { wheels, index: server.index, install: ["tool"] };
@@ -200,7 +200,7 @@ describe("packages from an index", minutes, () => {
     expect(server.asked).toHaveLength(asked);
   });
 
-  it("may be at another origin if the caller says so", async () => {
+  it("may be at another origin if fileOrigins names it", async () => {
     await using files = await PackageServer.start(served);
     await using server = await PackageServer.start(served, { files: `${files.origin}/files/` });
     const packages = { index: server.index, install: ["tool"] };
@@ -215,7 +215,7 @@ describe("packages from an index", minutes, () => {
 describe("code that installs packages", minutes, () => {
   const install = (name: string): string => `import micropip\nawait micropip.install(${JSON.stringify(name)})\n`;
 
-  it("gets them beside those that are there, and they stay when the interpreter is replaced", async () => {
+  it("gets them alongside installed ones, and they stay when the interpreter is replaced", async () => {
     place.add(wheel({ name: "tool" }), wheel({ name: "late", requires: ["tool"] }), wheel({ name: "later" }));
     const packages = { wheels, install: ["tool"], installFromCode: true };
     await using executor = place.open(packages, { timeoutMs: 20_000 });
@@ -239,7 +239,7 @@ ${install("late")}`;
     expect(await place.run({ wheels, install: ["tool"] }, code)).toMatch(/'EINVAL'.*No module named 'micropip'/s);
   });
 
-  it("is ended with its block, and the session goes on", async () => {
+  it("is aborted with its block, and the session continues", async () => {
     const ended = new AbortController();
     const answer = (): boolean => {
       ended.abort();

@@ -6,9 +6,9 @@ import { restrictions } from "../src/interpreter/start-process.ts";
 
 const read = (file: string): string => readFileSync(path.join(import.meta.dirname, file), "utf8");
 
-// What is left for code that breaks out of Python into the JavaScript of its process: the same restrictions, with a program that
-// has got there.
-it("keeps files, programs, threads, network, signals and new code from the JavaScript of the interpreter's process", () => {
+// What is possible for code that breaks out of Python into the JavaScript of its process: the same restrictions, with a program
+// that has got there.
+it("denies files, programs, threads, network, signals and new code to the JavaScript of the interpreter's process", () => {
   const program = `${read("../src/child/harden.mjs").replaceAll(/^export /gm, "")}\n${read("fixtures/realm-probe.mjs")}`;
   const flags = [...restrictions([import.meta.dirname]), "--input-type=module", "--eval", program];
   const output = execFileSync(process.execPath, flags, { env: {}, encoding: "utf8" });

@@ -16,7 +16,7 @@ export async function run(
   return executor.executeCodeBlocks([{ language, code }]);
 }
 
-/** What a block prints that must succeed, without white space around it. */
+/** The trimmed output of a block that must succeed. */
 export async function printed(
   executor: DockerCommandLineCodeExecutor,
   language: string,
@@ -27,7 +27,7 @@ export async function printed(
   return output.trim();
 }
 
-/** What the daemon says about an executor's container, by a Go template. */
+/** What `docker inspect` says about an executor's container, for a Go template. */
 export async function inspect(executor: DockerCommandLineCodeExecutor, template: string): Promise<unknown> {
   return JSON.parse(await docker("inspect", "--format", `{{json ${template}}}`, executor.containerName));
 }

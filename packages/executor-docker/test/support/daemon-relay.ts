@@ -7,7 +7,7 @@ export interface DaemonRelay extends AsyncDisposable {
   readonly address: string;
 }
 
-/** What a test does with the requests on their way. */
+/** What a test does when requests pass. */
 export interface RelayHooks {
   /** Called before a request is passed on. */
   readonly before?: (incoming: IncomingMessage) => void;

@@ -1,15 +1,15 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** What the `docker` program prints, without white space around it. */
+/** The trimmed output of the `docker` program. */
 export async function docker(...words: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)("docker", words, { maxBuffer: 67_108_864 });
   return stdout.trim();
 }
 
 /**
- * The containers that were made by this name of an image, and the volumes that no container has. Other tests, which run at the
- * same time, make their own.
+ * The containers that were created from this name of an image, and the volumes that no container uses. Other tests, which
+ * run at the same time, use other names.
  */
 export async function dockerResources(image: string): Promise<readonly string[]> {
   const [containers, volumes] = await Promise.all([

@@ -7,16 +7,16 @@ import { DockerCommandLineCodeExecutor, type DockerExecutorOptions } from "../..
 
 /** An environment in which nothing says where a daemon is, until it is restored. */
 export interface DockerEnvironment {
-  /** What `DOCKER_CONFIG` names; deleted in the end. */
+  /** The directory that `DOCKER_CONFIG` names; deleted in the end. */
   readonly directory: string;
-  /** Makes a Docker context and chooses it. */
+  /** Creates a Docker context and selects it. */
   useContext(name: string, host: string, certPath?: string): Promise<void>;
   restore(): Promise<void>;
 }
 
 const variables = ["DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG", "PATH"];
 
-/** Takes all variables about Docker away from this process. */
+/** Removes all Docker variables from the environment of this process. */
 export async function cleanDockerEnvironment(): Promise<DockerEnvironment> {
   const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
   const saved = variables.map((name) => [name, process.env[name]] as const);
@@ -43,7 +43,7 @@ export async function cleanDockerEnvironment(): Promise<DockerEnvironment> {
   };
 }
 
-/** What an executor says that finds no daemon. */
+/** The error message of an executor that finds no daemon. */
 export async function startFailure(options: DockerExecutorOptions = {}): Promise<string> {
   const error: unknown = await new DockerCommandLineCodeExecutor(options).start().catch((thrown: unknown) => thrown);
   if (BackendUnavailableError.isInstance(error)) return error.message;

@@ -10,14 +10,14 @@ import { pythonImage } from "./images.ts";
 /**
  * Executors for the kit with an image, on the daemon of this machine. For the `describe` around it.
  *
- * @param image - a name of its own: by that, these containers are told from those of tests that run at the same time.
+ * @param image - a unique name, which tells these containers apart from those of tests that run at the same time.
  */
 export function dockerSubject(what: string, source: string, image = `${source}-${randomUUID()}`): ExecutorSubject {
   beforeAll(() => docker("tag", source, image));
   afterAll(() => docker("rmi", "--no-prune", image));
   return {
     name: `DockerCommandLineCodeExecutor, ${what},`,
-    // No case needs a network, and without one a package index is out of reach at once, wherever the tests run.
+    // No case needs a network, and without one, package indexes are unreachable at once, wherever the tests run.
     create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", ...options }),
     load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../../src/index.ts") }),
     takesWorkDir: true,

@@ -8,9 +8,9 @@ import { promisify } from "node:util";
 
 /** Podman's API service, on a socket of its own. */
 export interface PodmanService extends AsyncDisposable {
-  /** As `DOCKER_HOST` has it. */
+  /** As in `DOCKER_HOST`. */
   readonly address: string;
-  /** The containers of executors and all volumes that there are now. */
+  /** The containers of executors, and all volumes, that exist now. */
   resources(): Promise<readonly string[]>;
 }
 

@@ -8,9 +8,9 @@ import { promisify } from "node:util";
 import { docker } from "./docker-cli.ts";
 import { pythonImage } from "./images.ts";
 
-/** A Docker daemon of the test's own, which sees another `/tmp` than the test does. */
+/** A private Docker daemon, which sees a different `/tmp` than the test does. */
 export interface PrivateDaemon extends AsyncDisposable {
-  /** As `DOCKER_HOST` has it: TCP on the loopback interface. */
+  /** As in `DOCKER_HOST`: TCP on the loopback interface. */
   readonly address: string;
   /** Sends a signal to the daemon. */
   signal(signal: NodeJS.Signals): void;
@@ -24,8 +24,8 @@ export interface PrivateDaemon extends AsyncDisposable {
 
 /** Starts a daemon with the image with Python. Needs root. */
 export async function startPrivateDaemon(): Promise<PrivateDaemon> {
-  // Not below /tmp, which the daemon has its own of. Its network is its own too: without a bridge, it would remove the
-  // one of the machine's daemon.
+  // Not below /tmp, since the daemon has its own. It has its own network, too: without a bridge, it would remove the
+  // bridge of the machine's daemon.
   const directory = await mkdtemp("/var/tmp/fenced-test-");
   const socket = join(directory, "docker.sock");
   const relay = await relayTo(socket);

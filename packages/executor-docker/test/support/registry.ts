@@ -11,11 +11,11 @@ import { promisify } from "node:util";
 import { docker } from "./docker-cli.ts";
 import { nodeImage } from "./images.ts";
 
-/** A registry of images on the loopback interface, which daemons take without TLS. */
+/** A registry of images on the loopback interface, which daemons accept without TLS. */
 export interface Registry extends AsyncDisposable {
   /** `127.0.0.1:port`. */
   readonly address: string;
-  /** How often a manifest was asked for. */
+  /** How often a manifest was requested. */
   readonly manifests: number;
 }
 

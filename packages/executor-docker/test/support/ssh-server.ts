@@ -36,7 +36,7 @@ export async function startSshServer(directory: string): Promise<SshServer> {
     "UsePAM no",
   ];
   await writeFile(file("sshd_config"), `${config.join("\n")}\n`);
-  // Debian's sshd wants it, and nothing else makes it where there is no init.
+  // Debian's sshd needs this directory, which nothing else creates if there is no init.
   if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true });
   const words = ["-D", "-e", "-f", file("sshd_config"), "-o", "ListenAddress=127.0.0.1", "-p", String(port)];
   const server = spawn("/usr/sbin/sshd", words, { stdio: "ignore" });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createServer } from "node:tls";
 import { promisify } from "node:util";
 
-/** A daemon behind TLS on the loopback interface, which lets in who has a certificate of its authority. */
+/** A daemon behind TLS on the loopback interface, which admits clients with a certificate of its authority. */
 export interface TlsRelay extends AsyncDisposable {
   readonly port: number;
 }

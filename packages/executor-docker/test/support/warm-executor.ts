@@ -2,9 +2,9 @@ import type { BackendSession } from "@fenced/executor-kit";
 import { untilForked } from "@fenced/test-support/warm-python";
 import { DockerCommandLineCodeExecutor } from "../../src/index.ts";
 
-/** An executor whose sessions open when the interpreter waits, where it can: what tests then run is forked from it. */
+/** An executor whose sessions open once an interpreter is waiting, if one can, so that blocks are forked from it. */
 export class WarmExecutor extends DockerCommandLineCodeExecutor {
-  /** How many sessions had an interpreter that waits. */
+  /** How many sessions had a waiting interpreter. */
   static sessions = 0;
 
   protected override async openSession(signal: AbortSignal): Promise<BackendSession> {

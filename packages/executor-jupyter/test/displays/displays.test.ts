@@ -32,7 +32,7 @@ describe.each(anyVersion)("rich outputs (%s)", (version) => {
       ["image/jpeg", "jpg"],
       ["image/gif", "gif"],
       ["application/pdf", "pdf"],
-    ])("that are bytes are bytes, and a file: %s", patience, async (type, ending) => {
+    ])("contain binary data as bytes, and save it in a file: %s", patience, async (type, ending) => {
       const executor = shared();
       const { displays } = await executor.executeCodeBlocks([show({ [type]: base64, "text/plain": "<it>" })]);
       const [display] = displays;
@@ -50,7 +50,7 @@ describe.each(anyVersion)("rich outputs (%s)", (version) => {
       ["application/vnd.vega.v5+json", { $schema: "vega" }, ".json"],
       ["application/vnd.vegalite.v5+json", { mark: "bar" }, ".json"],
       ["application/vnd.plotly.v1+json", { data: [], layout: {} }, ".json"],
-    ])("that are text or JSON stay so: %s", patience, async (type, content, ending) => {
+    ])("contain text and JSON as they are, and save them in a file: %s", patience, async (type, content, ending) => {
       const executor = shared();
       const { displays } = await executor.executeCodeBlocks([show({ [type]: content })]);
       expect(displays[0]?.data).toEqual({ [type]: content });
@@ -60,7 +60,7 @@ describe.each(anyVersion)("rich outputs (%s)", (version) => {
       expect(typeof content === "string" ? text : JSON.parse(text)).toEqual(content);
     });
 
-    it("show their text in the output, in order with what is printed", patience, async () => {
+    it("show their text in the output, in order with printed text", patience, async () => {
       const executor = shared();
       const result = await run(
         executor,
@@ -80,7 +80,7 @@ display({"text/markdown": "*four*"}, raw=True)
       expect(result.displays.flatMap(({ files }) => files)).toHaveLength(1);
     });
 
-    it("may be updated: the result has the last state, in the first one's place", patience, async () => {
+    it("can be updated: the result has the last state, in the first one's place", patience, async () => {
       const executor = shared();
       const code = `from IPython.display import display
 handle = display({"text/html": "1"}, raw=True, display_id="bar")
@@ -96,7 +96,7 @@ for step in "23": handle.update({"text/html": step}, raw=True)`;
       expect(await readFile(displays[0]?.files[0] ?? "", "utf8")).toBe("3");
     });
 
-    it("may be updated by a later block", patience, async () => {
+    it("can be updated by a later block", patience, async () => {
       const executor = shared();
       await run(
         executor,
@@ -106,7 +106,7 @@ for step in "23": handle.update({"text/html": step}, raw=True)`;
       expect(displays.map(({ data }) => data["text/html"])).toEqual(["2"]);
     });
 
-    it("and text may be cleared, at once or when the next comes", patience, async () => {
+    it("and text can be cleared, at once or when the next output comes", patience, async () => {
       const executor = shared();
       const code = `from IPython.display import clear_output, display
 print("gone", flush=True)
@@ -121,7 +121,7 @@ clear_output(wait=True)`;
       expect(result.displays).toEqual([]);
     });
 
-    it("go to the outputDir, which stays; else to a directory that stop() deletes", patience, async () => {
+    it("are saved in outputDir, which stays, or else in a directory that stop() deletes", patience, async () => {
       const directory = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
       const outputDir = path.join(directory, "made", "here");
       await using one = create({ outputDir });
@@ -136,7 +136,7 @@ clear_output(wait=True)`;
       await rm(directory, { recursive: true });
     });
 
-    it("have absolute paths, also in an outputDir that is relative to this process's directory", patience, async () => {
+    it("have absolute paths, even if outputDir is relative to the current directory", patience, async () => {
       const directory = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
       onTestFinished(() => rm(directory, { recursive: true }));
       await using executor = create({ outputDir: path.relative(process.cwd(), directory) });
@@ -146,7 +146,7 @@ clear_output(wait=True)`;
       expect([...(await readFile(file))]).toEqual(bytes);
     });
 
-    it("have no ANSI codes in tracebacks, and keep what was printed before", patience, async () => {
+    it("end with a traceback without ANSI codes, after what was printed before", patience, async () => {
       const executor = shared();
       const result = await executor.executeCodeBlocks([python("print('before')\n1/0"), python("print('never')")]);
       expect(result.exitCode).toBe(1);

@@ -25,7 +25,7 @@ describe("code that can write where rich outputs are saved", needs("jupyter"), (
     acquire: async (signal) => ({ ...(await server.acquire(signal)), bound }),
   });
 
-  it("does not lead the host to another file by a link", patience, async () => {
+  it("cannot redirect the host to another file through a link", patience, async () => {
     const outputDir = path.join(directory, "out");
     const victim = path.join(directory, "victim");
     await writeFile(victim, "untouched");
@@ -40,7 +40,7 @@ describe("code that can write where rich outputs are saved", needs("jupyter"), (
     expect(await readdir(outputDir)).toEqual([path.basename(file)]);
   });
 
-  it("does not hold the host with a named pipe, nor write through a hard link", patience, async () => {
+  it("cannot block the host with a named pipe, nor make it write through a hard link", patience, async () => {
     const outputDir = path.join(directory, "out");
     await using executor = create({ outputDir });
     const first = await executor.executeCodeBlocks([python(`${show}\nshow("one")`)]);
@@ -53,7 +53,7 @@ describe("code that can write where rich outputs are saved", needs("jupyter"), (
     expect(await readFile(file, "utf8")).toBe("three");
   });
 
-  it("costs no result by taking the directory away, or by putting another in a file's place", patience, async () => {
+  it("loses no result by removing the directory or replacing a file with a directory", patience, async () => {
     const outputDir = path.join(directory, "out");
     await using executor = create({ outputDir });
     const first = await executor.executeCodeBlocks([python(`${show}\nshow("one")`)]);
@@ -67,7 +67,7 @@ describe("code that can write where rich outputs are saved", needs("jupyter"), (
     }
   });
 
-  it("does not lead the host elsewhere by exchanging the directory for a link", patience, async () => {
+  it("cannot redirect the host by replacing the directory with a link", patience, async () => {
     const outputDir = path.join(directory, "out");
     const elsewhere = path.join(directory, "elsewhere");
     await mkdir(elsewhere);
@@ -78,7 +78,7 @@ describe("code that can write where rich outputs are saved", needs("jupyter"), (
     expect(await readdir(elsewhere)).toEqual([]);
   });
 
-  it("is refused such a directory, however the paths meet, if it runs in a container", patience, async () => {
+  it("in a container makes start() reject such a directory, however the paths overlap", patience, async () => {
     const bound = path.join(directory, "bound");
     await mkdir(path.join(bound, "below"), { recursive: true });
     await mkdir(path.join(directory, "apart"));
@@ -112,7 +112,7 @@ describe("code that can write where rich outputs are saved", needs("jupyter"), (
 });
 
 describe("code in a container", needs("jupyterDocker"), () => {
-  it("is refused an outputDir in its workDir", { timeout: 180_000 }, async () => {
+  it("cannot have an outputDir in its workDir", { timeout: 180_000 }, async () => {
     const workDir = path.join(directory, "work");
     const server = new DockerJupyterServer({ baseImage: jupyterImage, workDir });
     await using executor = new JupyterCodeExecutor({ server, outputDir: path.join(workDir, "plots") });
@@ -120,10 +120,10 @@ describe("code in a container", needs("jupyterDocker"), () => {
   });
 });
 
-describe("rich outputs that no library makes", needs("jupyter"), () => {
+describe("malformed rich outputs", needs("jupyter"), () => {
   const { executor: create } = sharedServer();
 
-  it("keep what fits its type, and lose the rest", patience, async () => {
+  it("keep values that fit their type, and drop the rest", patience, async () => {
     await using executor = create();
     const deep = `deep = []\nfor _ in range(5000): deep = [deep]`;
     const code = `from IPython.display import display
@@ -150,7 +150,7 @@ print("done")`;
     expect(JSON.stringify(result.displays)).not.toContain("__proto__");
   });
 
-  it("do not end the call by being nested deeply", patience, async () => {
+  it("do not fail the call by being deeply nested", patience, async () => {
     await using executor = create();
     const code = `ip = get_ipython()
 text = '{"data": {"application/json": ' + "[" * 50000 + "]" * 50000 + ', "text/plain": "deep"}, "metadata": {}}'
@@ -163,7 +163,7 @@ print("done")`;
     expect(result.output).toContain("done\n");
   });
 
-  it("are bounded in number, and the result says so", { timeout: 300_000 }, async () => {
+  it("are limited in number, and the result says so", { timeout: 300_000 }, async () => {
     await using executor = create();
     const code = `from IPython.display import display\nfor _ in range(10_050): display({"text/x": ""}, raw=True)\nprint("done")`;
     const result = await executor.executeCodeBlocks([python(code)], { timeoutMs: 250_000 });
@@ -174,7 +174,7 @@ print("done")`;
     );
   });
 
-  it("make one file of one picture, whatever formats it comes in", patience, async () => {
+  it("save one file for a picture, however many formats it has", patience, async () => {
     await using executor = create();
     const code = `from IPython.display import display
 display({"image/jpeg": "AAAA", "image/png": "AQID", "text/html": "<img>"}, raw=True)`;

@@ -11,7 +11,7 @@ import { PlainServer } from "../support/plain-server.ts";
 const patience = { timeout: 120_000 };
 const r = (code: string) => ({ language: "R", code });
 
-/** The directories of executors. Servers leave one of their own, for checkpoints. */
+/** The executors' directories. Servers leave one of their own, for checkpoints. */
 const workspaces = async (server: PlainServer) =>
   (await readdir(server.directory)).filter((name) => name.startsWith("fenced-"));
 
@@ -33,7 +33,7 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
       await rm(local, { recursive: true });
     });
 
-    it("are where the code runs, byte for byte, and gone with the executor", patience, async () => {
+    it("are shared with the code byte for byte, and deleted with the executor", patience, async () => {
       const bytes = Uint8Array.from({ length: 1024 }, (_value, index) => index);
       await executor.files.write("deep/er/grüße %41 #1?.bin", bytes);
       const code = `x <- readBin("deep/er/grüße %41 #1?.bin", "raw", 2000); writeBin(rev(x), "back.bin"); cat(length(x))`;
@@ -49,7 +49,7 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
       expect(await workspaces(server)).toEqual([]);
     });
 
-    it("may be large, empty, text and notebooks, and are written over", patience, async () => {
+    it("may be large, empty, text or notebooks, and can be overwritten", patience, async () => {
       const large = randomBytes(10_000_000);
       await writeFile(path.join(local, "large.bin"), large);
       await writeFile(path.join(local, "empty"), "");
@@ -63,14 +63,14 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
       }
     });
 
-    it("are removed, whole directories too", patience, async () => {
+    it("can be removed, as can whole directories", patience, async () => {
       for (const file of ["a/b/1", "a/2", "3"]) await executor.files.write(file, file);
       await executor.files.remove("a");
       await executor.files.remove("3");
       expect(await executor.files.list()).toEqual([]);
     });
 
-    it("that cannot be are clear errors", patience, async () => {
+    it("that are missing, outside or not files cause clear errors", patience, async () => {
       const { files } = executor;
       await files.write("a/b", "");
       for (const call of [
@@ -91,7 +91,7 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
       await expect(files.write(".hidden", "")).rejects.toThrow(/allow_hidden/);
     });
 
-    it("that link in a circle do not keep anybody for ever", patience, async () => {
+    it("with circular links cause an error instead of an endless list", patience, async () => {
       await executor.start();
       const [own = ""] = await workspaces(server);
       const workspace = path.join(server.directory, own);
@@ -100,7 +100,7 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
       await expect(executor.files.list()).rejects.toThrow(/directories deep at .*circular/);
     });
 
-    it("lie in a given workDir, which stays and may be shared", patience, async () => {
+    it("are kept in a given workDir, which executors can share", patience, async () => {
       const options = { server: server.settings, kernelName: "ir", workDir: "shared/deep" };
       await using one = new JupyterCodeExecutor(options);
       await using other = new JupyterCodeExecutor(options);
@@ -112,7 +112,7 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
       await rm(path.join(server.directory, "shared"), { recursive: true });
     });
 
-    it("cannot lie in an absolute workDir, which the server might take for another", patience, async () => {
+    it("cannot be in an absolute workDir, which the server might resolve differently", patience, async () => {
       await using absolute = new JupyterCodeExecutor({ server: server.settings, kernelName: "ir", workDir: "/tmp/x" });
       await expect(absolute.start()).rejects.toThrow(/absolute.*relative to the server's root/);
     });
@@ -120,7 +120,7 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
 });
 
 describe.each(["jupyter", "jupyter2"] as const)("a server that deletes only empty directories (%s)", (version) => {
-  it("keeps what links lead to", { ...patience, ...needs(version, "irkernel") }, async () => {
+  it("keeps the targets of links", { ...patience, ...needs(version, "irkernel") }, async () => {
     await using server = await PlainServer.start(jupyterPythons[version], "careful");
     const elsewhere = path.join(server.directory, "elsewhere");
     await mkdir(path.join(elsewhere, "deep"), { recursive: true });
@@ -139,14 +139,14 @@ describe.each(["jupyter", "jupyter2"] as const)("a server that deletes only empt
 });
 
 describe.each(["jupyter", "jupyter2"] as const)("a server without a contents API (%s)", (version) => {
-  describe("as kernel gateways are", needs(version, "irkernel"), () => {
+  describe("like a kernel gateway", needs(version, "irkernel"), () => {
     let server: PlainServer;
     beforeAll(async () => {
       server = await PlainServer.start(jupyterPythons[version], "kernels");
     }, 60_000);
     afterAll(() => server[Symbol.asyncDispose](), 60_000);
 
-    it("has everything with a Python kernel", patience, async () => {
+    it("supports files and all languages with a Python kernel", patience, async () => {
       await using executor = new JupyterCodeExecutor({ server: server.settings });
       const bytes = Uint8Array.from({ length: 1024 }, (_value, index) => index);
       await executor.files.write("deep/in.bin", bytes);
@@ -161,7 +161,7 @@ describe.each(["jupyter", "jupyter2"] as const)("a server without a contents API
       expect((await executor.files.list()).map((file) => file.path)).toEqual(["deep/in.bin", "out.bin"]);
     });
 
-    it("runs other kernels, and says of their files what is missing", patience, async () => {
+    it("runs other kernels, and reports that their files need a contents API", patience, async () => {
       await using executor = new JupyterCodeExecutor({ server: server.settings, kernelName: "ir" });
       expect((await executor.executeCodeBlocks([r("cat(6 * 7)")])).output).toBe("42");
       const { files } = executor;
@@ -178,7 +178,7 @@ describe.each(["jupyter", "jupyter2"] as const)("a server without a contents API
       await expect(placed.start()).rejects.toThrow(/no contents API/);
     });
 
-    it("tells which kernels there are when asked for another", patience, async () => {
+    it("lists its kernels when asked for an unknown one", patience, async () => {
       await using executor = new JupyterCodeExecutor({ server: server.settings, kernelName: "no-such-kernel" });
       await expect(executor.start()).rejects.toThrow(/no kernel named "no-such-kernel".*(?:ir.*python3|python3.*ir)/);
     });

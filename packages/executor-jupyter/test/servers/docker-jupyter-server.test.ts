@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 const hostCommand = await bundledCommand(path.join(import.meta.dirname, "../fixtures/docker-host.ts"));
 
-/** Tells the containers of this file from those of others, which are tested at the same time. */
+/** Tells the containers of this file apart from those of other tests that run at the same time. */
 const labels = { "fenced-test.file": "docker-jupyter-server" };
 
 async function containers(): Promise<string[]> {
@@ -30,7 +30,7 @@ async function containers(): Promise<string[]> {
 }
 
 describe("on a server in Docker", needs("jupyterDocker"), () => {
-  // A package that is not to be had is so at once, wherever the tests run.
+  // Makes pip give up on a missing package at once, wherever the tests run.
   const server = new DockerJupyterServer({ baseImage: jupyterImage, labels, env: { PIP_NO_INDEX: "1" } });
   beforeAll(() => server.start(), 180_000);
   afterAll(() => server.stop(), 60_000);
@@ -51,13 +51,13 @@ describe("on a server in Docker", needs("jupyterDocker"), () => {
   testCodeExecutor(
     { describe, it, afterAll },
     subject,
-    // Its processes and its network are a container's; functions of the host have a test below.
+    // Its processes and its network are a container's; host functions have a test below.
     variant("leaks", "network policy"),
   );
 });
 
 describe("a server in Docker", needs("jupyterDocker"), () => {
-  it("has code that calls functions of the host, from cells and shells", patience, async () => {
+  it("lets cells and shells call host functions", patience, async () => {
     const double = hostFunction({
       name: "double",
       description: "Doubles.",
@@ -73,9 +73,9 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
     expect(output).toBe("42\n8\n");
   });
 
-  it("is built from the bundled Dockerfile, shows how, and is published on 127.0.0.1 only", patience, async () => {
+  it("is built from the bundled Dockerfile with progress, and is published on 127.0.0.1 only", patience, async () => {
     const lines: string[] = [];
-    // A base of another name makes another image, so that one is built indeed.
+    // A base image with a new name ensures that an image is built.
     const tag = `jupyter-${Date.now()}`;
     await docker.getImage(jupyterImage).tag({ repo: "fenced-test", tag });
     const settings = { baseImage: `fenced-test:${tag}`, labels, onProgress: (line: string) => lines.push(line) };
@@ -96,7 +96,7 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
     for (const image of [Config.Image, settings.baseImage]) await docker.getImage(image).remove();
   });
 
-  it("is hardened by default, and what it limits holds in the kernel", patience, async () => {
+  it("is hardened by default, and so is its kernel", patience, async () => {
     const before = await containers();
     const server = new DockerJupyterServer({
       baseImage: jupyterImage,
@@ -134,7 +134,7 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
     expect(output).toBe("Read-only file system\n");
   });
 
-  it("reaches package indexes only, by default, over no network of the container", patience, async () => {
+  it("refuses hosts other than package indexes by default, and has no network of its own", patience, async () => {
     const before = await containers();
     await using executor = new JupyterCodeExecutor({
       server: new DockerJupyterServer({ baseImage: jupyterImage, labels, env: { NO_PROXY: "given" } }),
@@ -156,7 +156,7 @@ except OSError as error:
     expect([HostConfig.NetworkMode, NetworkSettings.Ports]).toEqual(["none", {}]);
   });
 
-  it("can have no network at all, and is replaced when code ends what carries its connections", patience, async () => {
+  it("without a network is replaced when code kills the program that carries its connections", patience, async () => {
     const server = new DockerJupyterServer({ baseImage: jupyterImage, labels, network: "none" });
     await using executor = new JupyterCodeExecutor({ server });
     const code = `import os
@@ -171,7 +171,7 @@ time.sleep(60)`;
     expect(await executor.executeCodeBlocks([python("print(1)")])).toMatchObject({ output: "1\n", stateLost: true });
   });
 
-  it("refuses options that contradict a policy", () => {
+  it("rejects options that contradict its network policy", () => {
     const network = { allow: ["example.com"] };
     expect(() => new DockerJupyterServer({ network, dockerNetwork: "mine" })).toThrow(
       /"dockerNetwork".* needs .*"open"/,
@@ -181,7 +181,7 @@ time.sleep(60)`;
     expect(() => new DockerJupyterServer({ network: "mine" })).toThrow(/goes into `dockerNetwork`/);
   });
 
-  it("runs in a directory of this host", patience, async () => {
+  it("can work in a directory of this host", patience, async () => {
     const workDir = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
     await using executor = new JupyterCodeExecutor({
       server: new DockerJupyterServer({ baseImage: jupyterImage, labels, workDir }),
@@ -192,7 +192,7 @@ time.sleep(60)`;
     await rm(workDir, { recursive: true });
   });
 
-  it("may run an image that keeps AutoGen's contract", patience, async () => {
+  it("can run an image that follows AutoGen's contract", patience, async () => {
     const image = `fenced-test:gateway-${Date.now()}`;
     const context = path.join(import.meta.dirname, "../fixtures/gateway-image");
     const build = await docker.buildImage({ context, src: ["Dockerfile", "gateway.py"] }, { t: image });
@@ -216,14 +216,14 @@ time.sleep(60)`;
     }
   });
 
-  it("that cannot be started is a clear error", patience, async () => {
+  it("that cannot be started causes a clear error", patience, async () => {
     await using executor = new JupyterCodeExecutor({
       server: new DockerJupyterServer({ image: "127.0.0.1:9/no-such:image" }),
     });
     await expect(executor.start()).rejects.toThrow(/no-such:image" could not be pulled/);
   });
 
-  it("that ends at once shows its last lines", patience, async () => {
+  it("that ends at once causes an error that says so", patience, async () => {
     const server = new DockerJupyterServer({
       image: "fenced-test:python",
       autoRemove: false,
@@ -233,7 +233,7 @@ time.sleep(60)`;
     await expect(executor.start()).rejects.toThrow(/did not start: the container ended/);
   });
 
-  it("ends with a program that is killed", patience, async () => {
+  it("ends when its host program is killed", patience, async () => {
     const before = await containers();
     const [node, ...words] = hostCommand;
     const program = spawn(node, [...words, "run"], { stdio: ["ignore", "pipe", "inherit"] });

@@ -5,7 +5,7 @@ import { jupyterPythons, needs } from "@fenced/test-support";
 import { expect, it, onTestFinished } from "vitest";
 import { findJupyterPython } from "../../src/servers/find-jupyter-python.ts";
 
-it("runs no module that code has left in the directory of this program", needs("jupyter"), async () => {
+it("findJupyterPython runs no module that code has left in the current directory", needs("jupyter"), async () => {
   const [before, directory] = [process.cwd(), await mkdtemp(join(tmpdir(), "fenced-test-"))];
   onTestFinished(async () => {
     process.chdir(before);

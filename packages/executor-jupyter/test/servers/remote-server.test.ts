@@ -12,11 +12,11 @@ import { anyVersion, sharedServer } from "../support/local-server.ts";
 import { python } from "../support/python.ts";
 import { TlsProxy } from "../support/tls-proxy.ts";
 
-/** Kernels start one after another, two thirds of a second of a processor each. */
+/** Kernels start one after another, and each takes two thirds of a second of CPU time. */
 const many = process.env["FENCED_SUITE"] === "full" ? 50 : 20;
 const patience = { timeout: 120_000 };
 
-describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
+describe.each(anyVersion)("a remote server (%s)", (version) => {
   describe("behind a proxy", needs(version, "openssl"), () => {
     const { server, address } = sharedServer(version);
 
@@ -26,7 +26,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       return { proxy, settings: { baseUrl: proxy.baseUrl, token, ca: proxy.ca } };
     };
 
-    it("is reached through https and wss, a path prefix and an authority of its own", patience, async () => {
+    it("is reached through https and wss, under a path prefix and with its own authority", patience, async () => {
       const { proxy, settings } = await proxied();
       await using _ = proxy;
       await using executor = new JupyterCodeExecutor({ server: settings });
@@ -38,7 +38,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       for (const path of proxy.requests) expect(path).toMatch(/^\/user\/some%20one\/api\//);
     });
 
-    it("never sees the token in an address", patience, async () => {
+    it("never gets the token in a URL", patience, async () => {
       const { proxy, settings } = await proxied();
       await using _ = proxy;
       await using executor = new JupyterCodeExecutor({
@@ -48,7 +48,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       expect(proxy.requests.join("\n")).not.toContain(settings.token);
     });
 
-    it("is refused without its authority, with a clear error", patience, async () => {
+    it("causes a clear error without its authority", patience, async () => {
       const { proxy, settings } = await proxied();
       await using _ = proxy;
       const { ca: _ca, ...untrusted } = settings;
@@ -56,7 +56,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       await expect(executor.start()).rejects.toThrow(/cannot be reached: .*certificate/);
     });
 
-    it("may go away during a cell and come back: nothing of its output is lost", patience, async () => {
+    it("loses no output when the connection breaks during a cell", patience, async () => {
       const { proxy, settings } = await proxied();
       await using _ = proxy;
       await using executor = new JupyterCodeExecutor({ server: settings });
@@ -69,7 +69,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       expect(result.output).toBe(Array.from({ length: 30 }, (_value, index) => `${index}\n`).join(""));
     });
 
-    it("may be away when a file is asked for, which comes when it is back", patience, async () => {
+    it("completes a file transfer once it is reachable again", patience, async () => {
       const { proxy, settings } = await proxied();
       await using _ = proxy;
       await using executor = new JupyterCodeExecutor({ server: settings });
@@ -85,11 +85,11 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       expect(result.output).toBe("here of then\n");
     });
 
-    it("fails the call when it stays away", patience, async () => {
+    it("fails the call if it stays unreachable", patience, async () => {
       const { proxy, settings } = await proxied();
       const api = new KernelApi(await address());
       const before = await api.list();
-      // What the executor cannot reach any more stays there: the work directory is the test's, and so is the kernel.
+      // The executor cannot clean up what it cannot reach, so the test removes the work directory and the kernel.
       const workDir = await mkdtemp(join(tmpdir(), "fenced-test-"));
       const executor = new JupyterCodeExecutor({ server: settings, reconnectTimeoutMs: 2000, workDir });
       await executor.start();
@@ -101,14 +101,14 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       await rm(workDir, { recursive: true });
     });
 
-    it("speaks the old WebSocket protocol too", patience, async () => {
+    it("also supports the old WebSocket protocol", patience, async () => {
       const { proxy, settings } = await proxied();
       await using _ = proxy;
       await using executor = new JupyterCodeExecutor({ server: { ...settings, legacyWebSocket: true } });
       expect((await executor.executeCodeBlocks([python("print('grüße 🎈')")])).output).toBe("grüße 🎈\n");
     });
 
-    it("tells of a wrong token in an error, and does not show it", patience, async () => {
+    it("reports a wrong token in an error that does not show it", patience, async () => {
       const { baseUrl } = await address();
       await using executor = new JupyterCodeExecutor({ server: { baseUrl, token: "not-the-token" } });
       const error: unknown = await executor.start().catch((thrown: unknown) => thrown);
@@ -117,13 +117,13 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       expect(String(error)).not.toContain("not-the-token");
     });
 
-    it("tells which kernels there are when asked for another", patience, async () => {
+    it("lists its kernels when asked for an unknown one", patience, async () => {
       await using executor = new JupyterCodeExecutor({ server, kernelName: "no-such-kernel" });
       await expect(executor.start()).rejects.toThrow(/no kernel named "no-such-kernel".*python3/);
       await expect(executor.start()).rejects.toSatisfy(InvalidInputError.isInstance);
     });
 
-    it("lends a kernel that runs already, which lives on", patience, async () => {
+    it("lends a kernel that already runs, and keeps it running", patience, async () => {
       const api = new KernelApi(await address());
       const kernelId = await api.start();
       const first = new JupyterCodeExecutor({ server, kernelId });
@@ -138,7 +138,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       await api.remove(kernelId);
     });
 
-    it("has executors share a relative workDir, below where it starts kernels", patience, async () => {
+    it("lets executors share a relative workDir, below where it starts kernels", patience, async () => {
       const { baseUrl, token } = await address();
       const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
       const options = { server: { baseUrl, token }, workDir: join(directory, "deep").slice(1) };
@@ -151,7 +151,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       await rm(directory, { recursive: true });
     });
 
-    it("gives and takes files while a block runs", patience, async () => {
+    it("transfers files while a block runs", patience, async () => {
       const { baseUrl, token } = await address();
       await using executor = new JupyterCodeExecutor({ server: { baseUrl, token } });
       const code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\nprint('gone')";
@@ -162,7 +162,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       expect((await running).output).toBe("gone\n");
     });
 
-    it("gets no new kernel by a file that is under way when the executor is stopped", patience, async () => {
+    it("gets no new kernel from a file transfer that stop() interrupts", patience, async () => {
       const { baseUrl, token } = await address();
       const api = new KernelApi(await address());
       const before = await api.list();
@@ -170,20 +170,20 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       await executor.start();
       const writing = executor.files.write("large", Buffer.alloc(50_000_000));
       writing.catch(() => {});
-      // It is answered after the first piece has come.
+      // This is answered after the first piece has arrived.
       await executor.files.list();
       await executor.stop();
       await expect(writing).rejects.toThrow(/stopped|closed/);
       expect(await api.list()).toEqual(before);
     });
 
-    it("keeps no kernel whose start was under way when the executor was stopped", patience, async () => {
+    it("keeps no kernel that was starting when the executor stopped", patience, async () => {
       const { proxy, settings } = await proxied();
       await using _ = proxy;
       const api = new KernelApi(await address());
       const before = await api.list();
       await using executor = new JupyterCodeExecutor({ server: settings });
-      // It may be through when the executor is stopped.
+      // It may have started when the executor is stopped.
       const starting = executor.start().catch(() => {});
       await expect.poll(() => proxy.requests.some((path) => path.endsWith("/api/kernels")), patience).toBe(true);
       await executor.stop();
@@ -192,7 +192,7 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
       expect(await api.list()).toEqual(before);
     });
 
-    it("has no kernel of an id that nobody has", patience, async () => {
+    it("rejects a kernel id that does not exist", patience, async () => {
       await using executor = new JupyterCodeExecutor({ server, kernelId: "00000000-0000-4000-8000-000000000000" });
       await expect(executor.start()).rejects.toThrow(/no kernel with the id/);
     });
@@ -216,14 +216,14 @@ describe.each(anyVersion)("a server somewhere else (%s)", (version) => {
   });
 });
 
-describe("the address of a server", () => {
-  it.each(["localhost:8888", "ftp://host/", "http://user:secret@host/", ""])("is refused: %s", (baseUrl) => {
+describe("the URL of a server", () => {
+  it.each(["localhost:8888", "ftp://host/", "http://user:secret@host/", ""])("is rejected if it is not usable: %s", (baseUrl) => {
     const make = () => new JupyterCodeExecutor({ server: { baseUrl } });
     expect(make).toThrow(/not a usable URL/);
     expect(make).not.toThrow(/secret/);
   });
 
-  it("that nobody answers at is a clear error in seconds", async () => {
+  it("where nothing answers causes a clear error", async () => {
     await using executor = new JupyterCodeExecutor({ server: { baseUrl: "http://127.0.0.1:9/" } });
     await expect(executor.start()).rejects.toThrow(/http:\/\/127\.0\.0\.1:9\/ cannot be reached/);
   });

@@ -19,7 +19,7 @@ export function localSubject(name: string, server: LocalJupyterServer, python: s
   };
 }
 
-/** Kills the processes of the kernels that the server has: their command lines name their ids. */
+/** Kills the processes of the server's kernels, whose command lines contain their ids. */
 async function killKernels(server: LocalJupyterServer): Promise<void> {
   const lease = await server.acquire(new AbortController().signal);
   try {
@@ -36,7 +36,7 @@ async function killKernels(server: LocalJupyterServer): Promise<void> {
   }
 }
 
-/** Cells are no files, so there is nothing to keep. */
+/** Cells are not files, so there is nothing to keep. */
 function withoutCleanup({ cleanupTempFiles: _, ...options }: CommonExecutorOptions): CommonExecutorOptions {
   return options;
 }

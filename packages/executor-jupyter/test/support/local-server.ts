@@ -7,7 +7,7 @@ import {
   type ServerAddress,
 } from "../../src/index.ts";
 
-/** Which of the servers of this machine. */
+/** One of this machine's Jupyter servers. */
 export type ServerVersion = keyof typeof jupyterPythons;
 
 /** A server that the tests of a `describe` share. */
@@ -15,9 +15,9 @@ export interface SharedServer {
   readonly server: LocalJupyterServer;
   /** A new executor on it. */
   readonly executor: (options?: JupyterExecutorOptions) => JupyterCodeExecutor;
-  /** One that tests share which leave no more than variables and files behind. After a test that failed it is another one. */
+  /** One that is shared by tests that leave only variables and files behind. After a failed test, it is replaced. */
   readonly shared: () => JupyterCodeExecutor;
-  /** Where it is, with its token. */
+  /** Its address, with its token. */
   readonly address: () => Promise<ServerAddress & { readonly token: string }>;
 }
 
@@ -48,7 +48,7 @@ export function sharedServer(version: ServerVersion = "jupyter"): SharedServer {
 }
 
 /**
- * The servers for tests of what depends little on their version: the newest that is here. Each of them where `FENCED_SUITE` is
+ * The servers for tests that depend little on the version: the newest one of this machine, or each one if `FENCED_SUITE` is
  * `full`, as in `.ci/full`.
  */
 export const anyVersion: readonly ServerVersion[] =

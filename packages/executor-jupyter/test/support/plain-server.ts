@@ -11,7 +11,7 @@ import type { ServerSettings } from "../../src/index.ts";
 const program = join(import.meta.dirname, "../fixtures/plain-server.py");
 const token = "0123456789abcdef";
 
-/** A Jupyter server that this package did not start: its output limits are its own, its files lie in one directory. */
+/** A Jupyter server that this package did not start, with its own output limits and all files in one directory. */
 export class PlainServer implements AsyncDisposable {
   readonly settings: ServerSettings;
   /** The server's root directory. */
@@ -27,7 +27,7 @@ export class PlainServer implements AsyncDisposable {
   }
 
   /**
-   * @param services - `kernels`: no contents API and nothing else either, like a kernel gateway; `careful`: all, but only
+   * @param services - `kernels`: kernels only, without a contents API, like a kernel gateway; `careful`: all, but only
    *   empty directories are deleted.
    */
   static async start(python: string, services: "all" | "careful" | "kernels" = "all"): Promise<PlainServer> {

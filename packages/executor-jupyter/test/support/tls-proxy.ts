@@ -14,7 +14,7 @@ export class TlsProxy implements AsyncDisposable {
   readonly prefix = "/user/some one/";
   /** Paths, with their query, of all requests. */
   readonly requests: string[] = [];
-  /** Takes no new WebSockets. */
+  /** Rejects new WebSockets. */
   refusesSockets = false;
   readonly #server: Server;
   readonly #headers: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export class TlsProxy implements AsyncDisposable {
 
   /**
    * @param target - the server's base address, without a path.
-   * @param headers - added to what goes to the server. Default: none.
+   * @param headers - added to requests to the server. Default: none.
    */
   static async start(target: URL, headers: Readonly<Record<string, string>> = {}): Promise<TlsProxy> {
     const { key, cert } = await selfSigned();
@@ -44,7 +44,7 @@ export class TlsProxy implements AsyncDisposable {
     return `https://localhost:${(this.#server.address() as AddressInfo).port}${this.prefix}`;
   }
 
-  /** Breaks all connections; new ones are taken. */
+  /** Breaks all connections; new ones are accepted. */
   breakConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

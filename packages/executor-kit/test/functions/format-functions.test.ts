@@ -44,7 +44,7 @@ describe("formatFunctions", () => {
     );
   });
 
-  it("has a default that names the module, and a fence for each language", () => {
+  it("names the module by default, with one code fence for each language", () => {
     const text = formatFunctions([callable, load, bare], "functions");
     expect(text).toContain("module `functions`");
     expect(text.match(/^```\w+$/gm)).toEqual(["```python", "```javascript"]);
@@ -52,7 +52,7 @@ describe("formatFunctions", () => {
     expect(text).toContain("Doubles.");
   });
 
-  it("says nothing if there is nothing to say", () => {
+  it("is empty without functions", () => {
     expect(formatFunctions([], "functions", "Use $functions")).toBe("");
   });
 

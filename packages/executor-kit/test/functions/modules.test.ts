@@ -5,7 +5,7 @@ import { renderJavaScriptModule, renderPythonModule } from "@fenced/executor-kit
 import { describe, expect, it } from "vitest";
 
 describe("renderPythonModule", () => {
-  it("writes every import once, and the functions after them", () => {
+  it("writes each import once, followed by the functions", () => {
     const one = FunctionWithRequirements.fromString("def one(): return np", {
       globalImports: [
         "os.path",
@@ -32,7 +32,7 @@ describe("renderPythonModule", () => {
 });
 
 describe("renderJavaScriptModule", () => {
-  it("is a module that loads, with every kind of import", async () => {
+  it("renders a module that loads, with every kind of import", async () => {
     const one = FunctionWithRequirements.fromJSON({
       language: "javascript",
       source:

@@ -17,7 +17,7 @@ function* cut(bytes: Buffer, size: number) {
   for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
 }
 
-it("frames are the same however they are cut", async () => {
+it("frames are the same however they are split into pieces", async () => {
   const bytes = Buffer.concat([
     hello,
     encodeFrame(callFrame.call, 7, Buffer.from("add\n{}")),
@@ -28,13 +28,13 @@ it("frames are the same however they are cut", async () => {
   for (const size of [1, 2, 3, 5, 8, 13, 100, bytes.length]) expect(await read(cut(bytes, size))).toEqual(expected);
 });
 
-it("a long frame in pieces of one byte is no more work than its bytes", async () => {
+it("a long frame can arrive in pieces of one byte", async () => {
   const long = "x".repeat(100_000);
   const bytes = Buffer.concat([hello, encodeFrame(callFrame.call, 1, Buffer.from(long))]);
   expect(await read(cut(bytes, 1))).toEqual(["1 0 token", `2 1 ${long}`]);
 });
 
-it("a frame longer than one may be is an error before it is read, the first one sooner", async () => {
+it("a frame that is too long is rejected before it is read, with a lower limit for the first one", async () => {
   const claim = (length: number): Buffer => {
     const header = Buffer.alloc(9);
     header.writeUInt32BE(length, 0);

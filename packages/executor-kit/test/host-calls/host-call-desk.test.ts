@@ -11,7 +11,7 @@ import { ExecutorTelemetry } from "../../src/telemetry/executor-telemetry.ts";
 import { ScriptedExecutor } from "../support/scripted-executor.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
-it("a program that calls and hangs up fills nothing while nobody takes its events", async () => {
+it("a program that calls and hangs up cannot pile up calls while nobody reads its events", async () => {
   const execute = vi.fn<() => Promise<void>>(() => sleep(20));
   const slow = hostFunction({ name: "slow", description: "", input: { type: "object" }, execute });
   const telemetry = new ExecutorTelemetry(new ScriptedExecutor(), "test");

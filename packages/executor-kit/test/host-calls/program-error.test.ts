@@ -2,7 +2,7 @@ import { InvalidInputError } from "@fenced/core";
 import { describe, expect, it } from "vitest";
 import { programError } from "../../src/host-calls/program-error.ts";
 
-describe("what a program is told of an error", () => {
+describe("the error that a program sees", () => {
   it.each([
     ["ENOENT: no such file or directory, open '/home/me/key.txt'", "ENOENT: no such file or directory, open '<path>'"],
     ["in file:///srv/app/main.js:10:3 (/srv/app/x.js:1:2)", "in <path> (<path>)"],
@@ -13,21 +13,21 @@ describe("what a program is told of an error", () => {
       "GET https://api.example.com/v1/users failed with 500 and/or 1/2",
       "GET https://api.example.com/v1/users failed with 500 and/or 1/2",
     ],
-  ])("keeps of %j: %j", (message, expected) => {
+  ])("shows %j as %j", (message, expected) => {
     expect(programError(new TypeError(message))).toEqual({ name: "TypeError", message: expected });
   });
 
-  it("is bounded, and a name is a name", () => {
+  it("has a bounded message and a valid name", () => {
     const long = programError(Object.assign(new Error("x".repeat(10_000)), { name: "a b\nc" }));
     expect(long.name).toBe("Error");
     expect(long.message).toHaveLength(4001);
   });
 
-  it.each(["\n", "\r", "\u2028", " ", "\t\n"])("takes no time that grows faster than its length: %j", (space) => {
+  it.each(["\n", "\r", "\u2028", " ", "\t\n"])("is made quickly from a megabyte of white space: %j", (space) => {
     expect(programError(new Error(`${space.repeat(1_000_000)}x`)).message).toHaveLength(4001);
   });
 
-  it("is something for whatever is thrown", () => {
+  it("can be made from any thrown value", () => {
     expect(programError("plain")).toEqual({ name: "Error", message: "plain" });
     const refuse = (): never => {
       throw new Error("no");

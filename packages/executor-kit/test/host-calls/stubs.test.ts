@@ -37,12 +37,12 @@ const search = made(
   'Searches. */ """ \\ "',
 );
 const free = made("free", { type: "object" });
-// Each of them would keep the module from loading: a name that Python keeps, two that are one to it, half a character.
+// Each of these could keep the module from loading: a reserved name, two that Python takes for one, half a character.
 const odd = made("odd", { type: "object", properties: { __debug__: {}, ﬁ: {}, fi: { description: "\ud800" } } });
 const functions = [search, free, odd];
 const languages = ["python", "javascript", "bash"];
 
-describe("what a model is told about host functions", () => {
+describe("the prompt about host functions", () => {
   const text = formatFunctions([], "functions", undefined, { functions, languages });
 
   it("has signatures with types in Python, required arguments first", () => {
@@ -54,19 +54,19 @@ describe("what a model is told about host functions", () => {
     expect(text).toContain("def free(**others: Any) -> Any:");
   });
 
-  it("has declarations in TypeScript, with what cannot be a name in quotes", () => {
+  it("has declarations in TypeScript, with invalid names in quotes", () => {
     expect(text).toContain('  kind?: "a" | "b\\"" | null | 3 | true;\n  "not-a-name"?: boolean;');
     expect(text).toContain("/** Searches. *\\/");
     expect(text).toContain("declare function free(input?: Record<string, unknown>): Promise<unknown>;");
   });
 
-  it("says how shells call them, and only what there is", () => {
+  it("says how shells call them, and names available languages only", () => {
     expect(text).toContain("In `bash`: `functions search '{...}'`");
     const only = formatFunctions([], "functions", undefined, { functions, languages: ["python"] });
     expect(only).not.toMatch(/typescript|JavaScript|bash/);
   });
 
-  it("stays short for definitions that refer to themselves, or to others many times", () => {
+  it("stays short for definitions that are recursive or repeat others many times", () => {
     const five = (reference: string): object => ({
       type: "object",
       properties: Object.fromEntries(["a", "b", "c", "d", "e"].map((name) => [name, { $ref: reference }])),
@@ -81,7 +81,7 @@ describe("what a model is told about host functions", () => {
     expect(told.length).toBeLessThan(200_000);
   });
 
-  it("stands beside the functions that travel", () => {
+  it("adds them to the functions that travel to the code", () => {
     const travelling = FunctionWithRequirements.fromString("def load(): return 1");
     const both = formatFunctions([travelling], "functions", undefined, { functions: [free], languages: ["python"] });
     expect(both.match(/```python/g)).toHaveLength(1);
@@ -90,7 +90,7 @@ describe("what a model is told about host functions", () => {
 });
 
 describe("the modules that programs import", () => {
-  it("are Python that loads, without a host", needs("python3"), async () => {
+  it("are Python that loads without a host", needs("python3"), async () => {
     const directory = await temporaryDirectory();
     const { files, lines } = pythonHostModule(functions, "functions");
     for (const [name, content] of Object.entries({ ...files, "functions.py": lines })) {
@@ -113,7 +113,7 @@ except functions.HostFunctionError as error:
     );
   });
 
-  it("are JavaScript that loads, without a host", needs("node"), async () => {
+  it("are JavaScript that loads without a host", needs("node"), async () => {
     const directory = path.join(await temporaryDirectory(), "functions");
     await mkdir(directory);
     const { files, lines } = javaScriptHostModule(functions);

@@ -8,7 +8,7 @@ import type { BlockEvent, BlockOutcome } from "../../src/run/block-run.ts";
 import { ExecutorTelemetry } from "../../src/telemetry/executor-telemetry.ts";
 import { ScriptedExecutor } from "../support/scripted-executor.ts";
 
-it("holds nothing for output that has been taken, however long a block calls nothing", async () => {
+it("withHostCalls keeps no memory for output that was read, even if the block calls nothing", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const calls = new BlockCalls({

@@ -3,7 +3,7 @@ import { blockEnvironment, blockSource, defaultLanguages, languageTable } from "
 import { describe, expect, it } from "vitest";
 
 describe("languageTable", () => {
-  it("has the defaults, with a user's own over them under the canonical name", () => {
+  it("merges a user's languages over the defaults, under canonical names", () => {
     const ruby = { extension: "rb", command: ["ruby"] };
     const node = { extension: "mjs", command: ["deno", "run"] };
     const table = languageTable({ Ruby: ruby, JS: node });
@@ -18,13 +18,13 @@ describe("languageTable", () => {
     { extension: "../x", command: ["ruby"] },
     { extension: "rb", command: [] },
     { extension: "rb", command: [""] },
-  ])("refuses %j", (entry) => {
+  ])("rejects %j", (entry) => {
     expect(() => languageTable({ ruby: entry })).toThrow(InvalidInputError);
   });
 });
 
 describe("blockSource", () => {
-  it("takes carriage returns out of line ends of shell scripts only", () => {
+  it("removes carriage returns from the line endings of shell scripts only", () => {
     expect(blockSource("bash", "a\r\nb\r\n")).toBe("a\nb\n");
     expect(blockSource("sh", "printf 'a\rb'\r\n")).toBe("printf 'a\rb'\n");
     expect(blockSource("python", "a\r\nb")).toBe("a\r\nb");

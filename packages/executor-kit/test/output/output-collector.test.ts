@@ -16,7 +16,7 @@ const collect = (maxBytes: number, pieces: readonly (readonly ["stdout" | "stder
 };
 
 describe("OutputCollector", () => {
-  it("keeps both streams apart and in order of arrival together", () => {
+  it("separates both streams, and combines them in order of arrival", () => {
     const { output, stdout, stderr, truncated } = collect(100, [
       ["stdout", "a1 "],
       ["stderr", "b1 "],
@@ -37,14 +37,14 @@ describe("OutputCollector", () => {
     expect({ output, truncated }).toEqual({ output: "0123456789", truncated: false });
   });
 
-  it("keeps head and tail and names the size of the cut", () => {
+  it("keeps the head and the tail, and names the size of the cut", () => {
     const { output, stdout, truncated } = collect(10, [["stdout", "0123456789A"]]);
     expect(truncated).toBe(true);
     expect(output).toBe("01234\n[... 1 bytes of output left out ...]\n6789A");
     expect(stdout).toBe(output);
   });
 
-  it("cuts what both wrote together, though neither alone is too long", () => {
+  it("cuts the combined output, even if neither stream alone is too long", () => {
     const { output, stdout, stderr, truncated } = collect(8, [
       ["stdout", "aaa"],
       ["stderr", "bbb"],
@@ -59,7 +59,7 @@ describe("OutputCollector", () => {
     });
   });
 
-  it("keeps the right tail however the output is cut into pieces", () => {
+  it("keeps the right tail however the output is split into pieces", () => {
     const text = Array.from({ length: 5000 }, (_, index) => `${index},`).join("");
     const expected = `${text.slice(0, 50)}\n[... ${text.length - 100} bytes of output left out ...]\n${text.slice(-50)}`;
     for (const size of [1, 2, 3, 7, 49, 50, 51, 99, 100, 101, 4096, text.length]) {
@@ -69,7 +69,7 @@ describe("OutputCollector", () => {
     }
   });
 
-  it("joins characters that are cut between pieces, in the events too", () => {
+  it("joins characters that are split between pieces, in the events, too", () => {
     const bytes = Buffer.from("aé€😀z");
     for (let size = 1; size <= bytes.length; size += 1) {
       const pieces = [];
@@ -80,7 +80,7 @@ describe("OutputCollector", () => {
     }
   });
 
-  it("does not tear a character apart by what the other stream writes meanwhile", () => {
+  it("keeps a character whole when the other stream writes in the middle of it", () => {
     const euro = Buffer.from("€");
     const { output } = collect(100, [
       ["stdout", euro.subarray(0, 1)],
@@ -99,7 +99,7 @@ describe("OutputCollector", () => {
     expect(seen.stdout).toBe(output);
   });
 
-  it("leaves characters out with the cut that it goes through", () => {
+  it("leaves out characters that the cut goes through", () => {
     const { output } = collect(8, [["stdout", "€€€€€€"]]);
     expect(output).toBe("€\n[... 12 bytes of output left out ...]\n€");
   });
@@ -108,7 +108,7 @@ describe("OutputCollector", () => {
     expect(collect(0, [["stdout", "abc"]]).output).toBe("\n[... 3 bytes of output left out ...]\n");
   });
 
-  it("keeps its own copy, since the memory of a piece is used again", () => {
+  it("copies its input, whose memory may be reused", () => {
     const collector = new OutputCollector(100);
     const piece = Buffer.from("before");
     collector.push("stdout", piece);
@@ -116,7 +116,7 @@ describe("OutputCollector", () => {
     expect(collector.text().output).toBe("before");
   });
 
-  it("tells the streams apart wherever the cut and the characters' borders are", () => {
+  it("separates the streams wherever the cut and the boundaries of characters are", () => {
     const words = ["a", "€", "😀", "bc", "\u{fffd}", "éü"];
     for (let limit = 0; limit < 60; limit += 1) {
       const pieces = Array.from({ length: 20 }, (_, index) => {

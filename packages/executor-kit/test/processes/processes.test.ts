@@ -29,7 +29,7 @@ async function start(script: string, mark: { name: string; value: string }): Pro
   return child.pid ?? 0;
 }
 
-/** The leashes of a mark: their words are in their command lines. */
+/** The leashes of a mark, which is in their command lines. */
 async function leashesOf({ value }: { value: string }): Promise<number[]> {
   const found: number[] = [];
   for (const { pid } of await listProcesses()) {
@@ -49,7 +49,7 @@ const missing = async (file: string): Promise<boolean> =>
     () => true,
   );
 
-/** Is in the kernel nearly all the time, in the middle of starting a process that counts as nobody's of its own. */
+/** Spends nearly all its time in the kernel, starting processes that do not count as its children. */
 const slowForks = `
 import ctypes, os, time
 clone = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
@@ -63,7 +63,7 @@ while True:
         os._exit(0)
 `;
 
-/** Looks like a zombie, since its first thread ends, while another one runs on. */
+/** Looks like a zombie, because its first thread ends while another one keeps running. */
 const withoutFirstThread = `
 import ctypes, os, threading, time
 def run():
@@ -76,7 +76,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
 `;
 
 describe.skipIf(process.platform !== "linux")("killProcesses", needs("python3"), () => {
-  it("ends children, those in another session, and orphans", async () => {
+  it("ends children, processes in other sessions, and orphans", async () => {
     const mark = newMark();
     const root = await start("sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &) ; echo ready; wait", mark);
     await until(async () => (await living(mark)).length === 4);
@@ -93,7 +93,7 @@ describe.skipIf(process.platform !== "linux")("killProcesses", needs("python3"),
     expect(await living(other)).toEqual([]);
   });
 
-  it("ends orphans that dropped the mark but stayed in the session, also after its leader has ended", async () => {
+  it("ends orphans that dropped the mark but stayed in the session, even after its leader has ended", async () => {
     const mark = newMark();
     const other = newMark();
     const root = await start(`env -i ${other.name}=${other.value} sleep 1000 > /dev/null & echo ready`, mark);
@@ -102,21 +102,21 @@ describe.skipIf(process.platform !== "linux")("killProcesses", needs("python3"),
     expect(await living(other)).toEqual([]);
   });
 
-  it("takes a living leader under the number of an ended one for a stranger", async () => {
+  it("does not end a living leader that has the process id of an ended root", async () => {
     const other = newMark();
     const stranger = await start("echo ready; sleep 1000", other);
     await killProcesses({ mark: newMark(), endedRoots: [stranger] });
     expect((await living(other)).length).toBeGreaterThan(0);
   });
 
-  it("ends who ignores every signal that can be ignored, and who keeps starting others", async () => {
+  it("ends processes that ignore all signals or keep starting others", async () => {
     const mark = newMark();
     const root = await start("trap '' TERM INT HUP; (while :; do sleep 0.01 & done) & echo ready; wait", mark);
     await killProcesses({ root, mark });
     expect(await living(mark)).toEqual([]);
   });
 
-  it("waits until each is stopped: one in the middle of a fork finishes that first", async () => {
+  it("waits until each process is stopped, even in the middle of a fork", async () => {
     const mark = newMark();
     const root = await start(`exec python3 -c '${slowForks}'`, mark);
     const frozen = await freeze({ root, mark: newMark() });
@@ -124,7 +124,7 @@ describe.skipIf(process.platform !== "linux")("killProcesses", needs("python3"),
     expect((await listProcesses()).find(({ pid }) => pid === root)).toMatchObject({ stopped: true });
   });
 
-  it("does not wait for ever for one that cannot stop", async () => {
+  it("does not wait forever for a process that cannot stop", async () => {
     const mark = newMark();
     // A process waits in the kernel after vfork until its child, stopped here, starts a program or ends.
     const vfork = `
@@ -140,7 +140,7 @@ if libc.vfork() == 0:
     expect(await living(mark)).toEqual([]);
   });
 
-  it("ends one whose first thread has ended, also as an orphan in a session of its own", async () => {
+  it("ends an orphan in its own session whose first thread has ended", async () => {
     const mark = newMark();
     const root = await start(`setsid python3 -c '${withoutFirstThread}' & exit`, mark);
     await until(async () => !(await listProcesses()).some(({ pid }) => pid === root));
@@ -149,7 +149,7 @@ if libc.vfork() == 0:
     expect(await living(mark)).toEqual([]);
   });
 
-  it("leaves others alone, and may find nothing", async () => {
+  it("does not end other processes", async () => {
     const mark = newMark();
     await start("echo ready; sleep 1000", mark);
     await killProcesses({ mark: newMark() });
@@ -158,7 +158,7 @@ if libc.vfork() == 0:
 });
 
 describe.skipIf(process.platform !== "linux")("Leash", () => {
-  it("ends and removes everything when its program is killed", async () => {
+  it("ends the processes and removes the files of a killed program", async () => {
     const mark = newMark();
     const directory = await temporaryDirectory();
     const owned = path.join(directory, "owned");
@@ -170,7 +170,7 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
       await mkdir(place);
       await writeFile(path.join(place, ".fenced-functions"), owner);
     }
-    // A named pipe in the marker's place once held everything up.
+    // A named pipe in place of the marker once blocked everything.
     const piped = path.join(directory, "piped");
     await mkdir(piped);
     execFileSync("mkfifo", [path.join(piped, ".fenced-functions")]);
@@ -206,7 +206,7 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
     await until(async () => (await leashesOf(mark)).length === 0);
   });
 
-  it("does nothing when it is released, and is gone", async () => {
+  it("ends without doing anything when it is released", async () => {
     const mark = newMark();
     const directory = await temporaryDirectory();
     await start("echo ready; sleep 1000", mark);

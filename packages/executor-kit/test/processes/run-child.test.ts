@@ -16,7 +16,7 @@ async function run(script: string, more: Partial<ChildProgram> = {}): Promise<{ 
 }
 
 describe.skipIf(process.platform === "win32")("runChild", () => {
-  it("yields both outputs and returns the exit code, or the signal's", async () => {
+  it("yields both outputs and returns the exit code, also for a signal", async () => {
     expect(await run("echo out; exit 7")).toMatchObject({ text: "stdout:out\n", outcome: { exitCode: 7 } });
     expect(await run("echo err >&2; kill -TERM $$")).toMatchObject({
       text: "stderr:err\n",
@@ -24,12 +24,12 @@ describe.skipIf(process.platform === "win32")("runChild", () => {
     });
   });
 
-  it("gives it its input, or none", async () => {
+  it("passes the input to the program, or none", async () => {
     expect((await run("cat", { stdin: "given" })).text).toBe("stdout:given");
     expect((await run("cat; echo end")).text).toBe("stdout:end\n");
   });
 
-  it("ends with its main process, with all that it wrote, though a child holds the output open", async () => {
+  it("ends with its main process and all of its output, even if a child keeps the output open", async () => {
     const mark = { name: "FENCED_SESSION", value: `run-child-${process.pid}` };
     const started = new Set<number>();
     const script = "sleep 300 & head -c 150000 /dev/zero | tr '\\0' x; echo";
@@ -39,7 +39,7 @@ describe.skipIf(process.platform === "win32")("runChild", () => {
     await killProcesses({ mark, endedRoots: started });
   });
 
-  it("kills all that it started when the signal aborts", async () => {
+  it("ends with exit code 137 when the signal aborts", async () => {
     const controller = new AbortController();
     const running = run("echo started; setsid sleep 300 & sleep 300", { signal: controller.signal });
     setTimeout(() => controller.abort(), 300);

@@ -13,7 +13,7 @@ async function all<T>(queue: OutputQueue<T>): Promise<{ text: string; outcome: T
 }
 
 describe("OutputQueue", () => {
-  it("yields what streams give, in order, then the outcome; what comes later is dropped", async () => {
+  it("yields output in order, then the outcome, and drops what comes later", async () => {
     const queue = new OutputQueue<number>();
     const stream = new PassThrough();
     queue.follow("stdout", stream, (bytes) => [bytes, Buffer.from("|")]);
@@ -36,7 +36,7 @@ describe("OutputQueue", () => {
     await expect(events.next()).rejects.toThrow("broke");
   });
 
-  it("pauses a stream that nobody reads, and reads on when somebody does", async () => {
+  it("pauses a stream that nobody reads, and resumes it when somebody does", async () => {
     const chunk = Buffer.alloc(65_536);
     let given = 0;
     const stream = new Readable({
@@ -55,7 +55,7 @@ describe("OutputQueue", () => {
     expect([text.length, outcome]).toEqual([100 * chunk.length, "all"]);
   });
 
-  it("waits for what was written, and no longer, though the stream stays open", async () => {
+  it("drains what was written, without waiting for the stream to end", async () => {
     const queue = new OutputQueue<string>();
     const stream = new PassThrough();
     queue.follow("stdout", stream);

@@ -33,8 +33,8 @@ async function connected(): Promise<{ supervisor: Supervisor; directory: string;
   return { supervisor, directory, program, host };
 }
 
-describe.skipIf(process.platform !== "linux")("connections to a proxy, through a supervisor", needs("python3"), () => {
-  it("end one way at a time", async () => {
+describe.skipIf(process.platform !== "linux")("proxy connections through a supervisor", needs("python3"), () => {
+  it("can be closed in one direction at a time", async () => {
     const { program, host } = await connected();
     const asked: Buffer[] = [];
     host.on("data", (bytes: Buffer) => asked.push(bytes));
@@ -46,7 +46,7 @@ describe.skipIf(process.platform !== "linux")("connections to a proxy, through a
     await expect.poll(() => host.destroyed).toBe(true);
   });
 
-  it("break off at the program where they break off here, and here where the program is gone", async () => {
+  it("are reset at the program when the host destroys them, and vice versa", async () => {
     const { program, host, supervisor } = await connected();
     const error = once(program.resume(), "error");
     host.destroy();
@@ -59,7 +59,7 @@ describe.skipIf(process.platform !== "linux")("connections to a proxy, through a
     await expect.poll(() => connections[0]?.destroyed).toBe(true);
   });
 
-  it("come with a file of what to trust, where there is something to add", async () => {
+  it("come with a file of trusted certificates, if there are some to add", async () => {
     const { supervisor, directory } = await connected();
     const entrance = await supervisor.openNetwork(() => {}, "-----BEGIN CERTIFICATE-----\nours\n");
     const file = path.join(directory, "authorities.pem");
@@ -71,7 +71,7 @@ describe.skipIf(process.platform !== "linux")("connections to a proxy, through a
     expect(await supervisor.openNetwork(() => {})).toEqual({ port: entrance.port });
   });
 
-  it("say why the port cannot be made", async () => {
+  it("report why the port could not be created", async () => {
     const { supervisor, directory } = await connected();
     const run = supervisor.run({ argv: ["rm", "-r", directory], env: {}, signal: new AbortController().signal });
     while ((await run.next()).done !== true);
@@ -81,7 +81,7 @@ describe.skipIf(process.platform !== "linux")("connections to a proxy, through a
   });
 });
 
-/** What pretends to be a supervisor, at the other end of two streams. */
+/** A fake supervisor, at the other end of two streams. */
 async function forged(): Promise<{
   supervisor: Supervisor;
   stdin: PassThrough;
@@ -112,17 +112,17 @@ const open = (number: number, kind = 1): Buffer => encodeFrame(frameType.tunnelO
 describe("a forged supervisor", () => {
   it.each([
     ["opens a connection twice", [open(1), open(1)]],
-    ["opens one that nobody waits for", [open(1, 0)]],
-    ["opens one of no kind", [encodeFrame(frameType.tunnelOpen, 1)]],
-    ["takes half a number", [open(1), encodeFrame(frameType.tunnelTaken, 1, Buffer.from([1]))]],
-    ["says what is no frame", [encodeFrame(99, 1)]],
+    ["opens a connection that nobody expects", [open(1, 0)]],
+    ["opens a connection of no kind", [encodeFrame(frameType.tunnelOpen, 1)]],
+    ["acknowledges half a number", [open(1), encodeFrame(frameType.tunnelTaken, 1, Buffer.from([1]))]],
+    ["sends an unknown frame", [encodeFrame(99, 1)]],
   ])("that %s is lost", async (_, frames) => {
     const { say, lost } = await forged();
     say(...frames);
     expect(await lost).toBeInstanceOf(Error);
   });
 
-  it("gets no more connections than an honest one has", async () => {
+  it("gets no more connections than an honest one", async () => {
     const { say, stdin, connections } = await forged();
     stdin.resume();
     say(...Array.from({ length: 2000 }, (_, index) => open(index + 1)));
@@ -133,7 +133,7 @@ describe("a forged supervisor", () => {
     await expect.poll(() => connections.length).toBe(513);
   });
 
-  it("that sends more than it may loses that connection alone", async () => {
+  it("that sends too much on a connection loses only that connection", async () => {
     const { say, connections } = await forged();
     const piece = Buffer.alloc(400_000);
     say(open(1), open(2));
@@ -143,7 +143,7 @@ describe("a forged supervisor", () => {
     await expect.poll(() => String(connections[1]?.read())).toBe("still here");
   });
 
-  it("that does not read makes all who write to it wait, in turns when it reads again", async () => {
+  it("that does not read makes all writers wait until it reads again", async () => {
     const { say, stdin, connections } = await forged();
     say(...Array.from({ length: 300 }, (_, index) => open(index + 1)));
     await expect.poll(() => connections.length).toBe(300);
@@ -152,7 +152,7 @@ describe("a forged supervisor", () => {
     expect(stdin.writableLength + stdin.readableLength).toBeLessThan(400_000);
     expect(taken).toBe(0);
     stdin.resume();
-    // Less than a window: all of it may be on its way.
+    // Less than a window, so all of it may be in transit.
     await expect.poll(() => taken).toBe(300);
   });
 

@@ -12,7 +12,7 @@ async function untilDead(pid: number): Promise<void> {
   while (await isAlive(pid)) await sleep(20);
 }
 
-/** Runs a block until it has printed something, and then lets its time be up. */
+/** Runs a block that times out after half a second, and expects that this ends its session. */
 async function timeOut({ run }: { run: (signal: AbortSignal) => Promise<{ exitCode: number; stateLost: boolean }> }) {
   const controller = new AbortController();
   setTimeout(() => controller.abort(timeIsUp), 500);
@@ -25,7 +25,7 @@ async function pidOf(place: StatefulPlace): Promise<number> {
 }
 
 describe.skipIf(process.platform !== "linux")("a stateful session", needs("python3"), () => {
-  it("keeps variables, imports and changes of its own, and has the streams and variables of each block", async () => {
+  it("keeps variables, imports and its own environment, and gets the streams and variables of each block", async () => {
     const place = await openStatefulPlace();
     await place.run("import os, sys\nx = 40\nos.environ['OWN'] = 'kept'\ndef f(): return x + 2");
     const code = "print(f(), os.environ['OWN'], os.environ['GIVEN'], input(), sys.stdin.read(), __name__, sys.argv)";
@@ -35,7 +35,7 @@ describe.skipIf(process.platform !== "linux")("a stateful session", needs("pytho
     expect((await place.run("'decimal' in sys.modules")).stdout).toBe("True\n");
   });
 
-  it("shows the value of the last expression, awaits at the top level, and ends blocks as programs end", async () => {
+  it("shows the last expression's value, awaits at the top level, and ends blocks like programs", async () => {
     const place = await openStatefulPlace();
     expect((await place.run("x = 6\nx * 7")).stdout).toBe("42\n");
     expect((await place.run("x * 7;")).stdout).toBe("");
@@ -63,7 +63,7 @@ ZeroDivisionError: division by zero
     expect((await place.run("x")).stdout).toBe("6\n");
   });
 
-  it("is there after a fork of the program, closed streams and much output", async () => {
+  it("survives a fork in the program, closed streams and much output", async () => {
     const place = await openStatefulPlace();
     const forked =
       "import os, sys\npid = os.fork()\nsys.stdout.write('child\\n' if pid == 0 else 'parent\\n')\nif pid: os.waitpid(pid, 0)";
@@ -77,7 +77,7 @@ ZeroDivisionError: division by zero
     expect(place.losses).toEqual([]);
   });
 
-  it("says that its variables are gone when its process ends, in a block or not, and goes on with new ones", async () => {
+  it("reports lost variables when its process ends, in a block or not, and continues with new ones", async () => {
     const place = await openStatefulPlace();
     await place.run("import os, threading, time\nx = 1");
     expect(await place.run("os._exit(7)")).toMatchObject({ exitCode: 7, stateLost: true });
@@ -93,7 +93,7 @@ ZeroDivisionError: division by zero
     expect((await place.run("print('new')")).stdout).toBe("new\n");
   });
 
-  it("is killed with the block whose time is up, and all that this has started, but not what an earlier one has", async () => {
+  it("is killed with a block that times out and all that it started, but not what an earlier block started", async () => {
     const place = await openStatefulPlace();
     const start =
       "import subprocess, sys, time\nprint(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True, env={}).pid, flush=True)";
@@ -117,7 +117,7 @@ ZeroDivisionError: division by zero
 });
 
 describe.skipIf(process.platform !== "linux")("hostile code in a stateful session", needs("python3"), () => {
-  it("that writes to all descriptors ends its session, and no other result is forged", async () => {
+  it("that writes to all descriptors ends its session, and forges no later result", async () => {
     const place = await openStatefulPlace();
     const code = `import os
 for each in os.listdir("/proc/self/fd"):
@@ -130,13 +130,13 @@ for each in os.listdir("/proc/self/fd"):
     expect(await place.run("print('next')")).toMatchObject({ stdout: "next\n", exitCode: 0, stateLost: false });
   });
 
-  it("that says it has ended goes on only at the cost of its session", async () => {
+  it("that forges its own end loses at most its session", async () => {
     const place = await openStatefulPlace();
     const forged =
       "import os, time\nfor each in range(498, 510):\n    try: os.write(each, bytes(4))\n    except OSError: pass\ntime.sleep(1)";
     await place.run(forged);
     const next = await place.run("print('next')");
-    // The block is one of the session that ends, or of the one after it.
+    // The block runs in the session that ends, or in the one after it.
     expect([next.stdout, next.stateLost]).toEqual(next.exitCode === 0 ? ["next\n", false] : ["", true]);
     expect(await place.run("print('last')")).toMatchObject({ stdout: "last\n", exitCode: 0 });
   });
@@ -145,7 +145,7 @@ for each in os.listdir("/proc/self/fd"):
     ["closes all descriptors", "import os\nos.closerange(3, 2000)"],
     ["kills the shepherd", "import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)"],
     [
-      "opens files in the place of what it has closed",
+      "opens other files in place of what it has closed",
       "import os\nos.closerange(3, 2000)\nkept = [open('/dev/zero', 'r+b') for _ in range(600)]",
     ],
   ])("that %s ends its session", async (_, code) => {
@@ -156,7 +156,7 @@ for each in os.listdir("/proc/self/fd"):
     expect(await place.run("print('next')")).toMatchObject({ stdout: "next\n", exitCode: 0, stateLost: false });
   });
 
-  it("that stops itself is killed when its time is up", async () => {
+  it("that stops itself is killed at its time limit", async () => {
     const place = await openStatefulPlace();
     const pid = await pidOf(place);
     await timeOut({
@@ -168,7 +168,7 @@ for each in os.listdir("/proc/self/fd"):
 });
 
 describe.skipIf(process.platform !== "linux")("a fork of a session", needs("python3"), () => {
-  it("has the same variables, neither changes the other's, and each ends by itself", async () => {
+  it("copies the variables, and then changes and ends independently", async () => {
     const place = await openStatefulPlace();
     await place.run("import os\nx = [1]");
     const first = await place.fork();
@@ -177,7 +177,7 @@ describe.skipIf(process.platform !== "linux")("a fork of a session", needs("pyth
     expect((await place.run("x")).stdout).toBe("[1]\n");
     expect((await place.run("x", { python: first })).stdout).toBe("[1, 2]\n");
     expect((await place.run("x", { python: second })).stdout).toBe("[1]\n");
-    // The one between them, and then the first of all.
+    // First ends the one between them, then the original.
     expect(await place.run("os._exit(5)", { python: first })).toMatchObject({ exitCode: 5, stateLost: true });
     await timeOut({ run: (signal) => place.run("while True: pass", { signal }) });
     expect((await place.run("x", { python: second })).stdout).toBe("[1]\n");
@@ -185,7 +185,7 @@ describe.skipIf(process.platform !== "linux")("a fork of a session", needs("pyth
     await first.end();
   });
 
-  it("is no child of the program, and blocks run in both at the same time", async () => {
+  it("is not a child of the program, and blocks run in both at the same time", async () => {
     const place = await openStatefulPlace();
     await place.run("import os, time");
     const fork = await place.fork();
@@ -197,7 +197,7 @@ describe.skipIf(process.platform !== "linux")("a fork of a session", needs("pyth
     await Promise.all([place.run(meet("a", "b")), place.run(meet("b", "a"), { python: fork })]);
   });
 
-  it("ends with all that its blocks have left running, and nothing of the original does", async () => {
+  it("ends with everything that its blocks left running, but nothing of the original", async () => {
     const place = await openStatefulPlace();
     const start =
       "import subprocess, sys\nprint(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True).pid)";
@@ -209,7 +209,7 @@ describe.skipIf(process.platform !== "linux")("a fork of a session", needs("pyth
     expect(place.losses).toEqual([]);
   });
 
-  it("works where the program has replaced what forks, and has threads", async () => {
+  it("works even if the program has replaced os.fork and has threads", async () => {
     const place = await openStatefulPlace();
     await place.run(
       "import os, threading, time\nos.fork = lambda: 1 / 0\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
@@ -219,7 +219,7 @@ describe.skipIf(process.platform !== "linux")("a fork of a session", needs("pyth
     expect((await place.run("threading.active_count()")).stdout).toBe("2\n");
   });
 
-  it("is undone if nobody waits for it any more, also where the session does not answer", async () => {
+  it("is undone if its caller aborts, even if the session does not answer", async () => {
     const place = await openStatefulPlace();
     const pid = await pidOf(place);
     const processes = async () =>
@@ -228,7 +228,7 @@ describe.skipIf(process.platform !== "linux")("a fork of a session", needs("pyth
     process.kill(pid, "SIGSTOP");
     await expect(place.fork(place.python, AbortSignal.timeout(200))).rejects.toThrow("aborted due to timeout");
     process.kill(pid, "SIGCONT");
-    // It handles the cancelled order first, then the block.
+    // The session handles the cancelled fork first, then the block.
     expect((await place.run("import os; os.getpid()")).stdout).toBe(`${pid}\n`);
     while ((await processes()) !== before) await sleep(20);
   });

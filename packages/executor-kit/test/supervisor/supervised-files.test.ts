@@ -16,7 +16,7 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
-/** Says what it hears at an abstract socket, whose name is its argument. */
+/** Prints what it hears at an abstract socket, whose name is its argument. */
 const keeperProgram = `
 import socket, sys
 listener = socket.socket(socket.AF_UNIX)
@@ -28,7 +28,7 @@ while connection.recv(1):
 print("end", flush=True)
 `;
 
-/** A supervisor that is started by the short command, and files through it. */
+/** A supervisor started by the short command, and files through it. */
 async function opened(config: Partial<SupervisorConfig> = {}) {
   const workspace = await temporaryDirectory();
   const directory = path.join(await temporaryDirectory(), "session");
@@ -58,7 +58,7 @@ async function run(supervisor: Supervisor, file: { name: string; content: string
 }
 
 describe("a supervisor that is started by a short command", needs("python3"), () => {
-  it("writes a file for a program, removes it unless it is to be kept, and overwrites nothing", async () => {
+  it("writes a program's file, removes it unless `keep` is set, and overwrites nothing", async () => {
     const { supervisor, workspace, command } = await opened();
     expect(command.join(" ").length).toBeLessThan(1500);
     const content = "x".repeat(600_000);
@@ -74,7 +74,7 @@ describe("a supervisor that is started by a short command", needs("python3"), ()
     expect(await readFile(path.join(workspace, "b.txt"), "utf8")).toBe("kept");
   });
 
-  it("passes each ping on to its keeper, whose connection ends with it", async () => {
+  it("passes each ping on to its keeper, and closes that connection when it ends", async () => {
     const name = `fenced-test-${randomUUID()}`;
     const keeper = spawn("python3", ["-c", keeperProgram, name], { stdio: ["ignore", "pipe", "inherit"] });
     const said = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]();
@@ -87,7 +87,7 @@ describe("a supervisor that is started by a short command", needs("python3"), ()
 });
 
 describe("SupervisedFiles", needs("python3"), () => {
-  it("takes, gives, lists and removes files", async () => {
+  it("writes, reads, lists and removes files", async () => {
     const { files, workspace } = await opened();
     const content = Buffer.alloc(9_000_001, "0123456789");
     await files.write("a/b.bin", content);
@@ -113,7 +113,7 @@ describe("SupervisedFiles", needs("python3"), () => {
     expect((await stat(path.join(workspace, "run"))).mode & 0o777).toBe(0o750);
   });
 
-  it("follows links inside of the workspace, and none that lead out or to nothing", async () => {
+  it("follows links inside the workspace, but none that lead out or nowhere", async () => {
     const { files, workspace } = await opened();
     const outside = await temporaryDirectory();
     await writeFile(path.join(outside, "secret"), "secret");
@@ -135,7 +135,7 @@ describe("SupervisedFiles", needs("python3"), () => {
     expect(await readFile(path.join(outside, "secret"), "utf8")).toBe("secret");
   });
 
-  it("says what is not there, and what is not a file", async () => {
+  it("rejects missing files and paths that are not files", async () => {
     const { files } = await opened();
     await files.write("file", "x");
     for (const attempt of [

@@ -74,7 +74,7 @@ async function isAlive(pid: number): Promise<boolean> {
 }
 
 describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), () => {
-  it("says what is there, and runs programs with their input, environment and exit code", async () => {
+  it("reports what is installed, and runs programs with input, environment and exit code", async () => {
     const { supervisor, inventory, workspace } = await opened({ programs: ["sh", "no-such-program"] });
     expect(inventory.programs.get("sh")).toMatch(/\/sh$/);
     expect(inventory.programs.has("no-such-program")).toBe(false);
@@ -87,14 +87,14 @@ describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), 
     expect((await run(supervisor, "kill -TERM $$")).end.exitCode).toBe(143);
   });
 
-  it("runs programs side by side, each byte of which arrives", async () => {
+  it("runs programs concurrently, without losing output", async () => {
     const { supervisor } = await opened();
     const lengths = [1, 70_000, 3_000_000, 0];
     const runs = lengths.map((length) => run(supervisor, `head -c ${length} /dev/zero | tr '\\0' x`));
     expect((await Promise.all(runs)).map(({ stdout }) => stdout.length)).toEqual(lengths);
   });
 
-  it("makes a program wait whose output nobody takes", async () => {
+  it("makes a program wait while nobody reads its output", async () => {
     const { supervisor, workspace } = await opened();
     const controller = new AbortController();
     const script = "while :; do head -c 65536 /dev/zero; printf x >> count; done";
@@ -102,7 +102,7 @@ describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), 
     await events.next();
     const count = async (): Promise<number> => (await stat(path.join(workspace, "count"))).size;
     let before = -1;
-    // It stands still when the window is full.
+    // The program stalls when the window is full.
     for (let now = 0; now !== before; now = await count()) {
       before = now;
       await sleep(200);
@@ -154,7 +154,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect(await isAlive(pid)).toBe(false);
   });
 
-  it("lets live what a program leaves running, until a reset", async () => {
+  it("keeps alive what a program leaves running, until a reset", async () => {
     const { supervisor } = await opened();
     const { stdout } = await run(supervisor, "sleep 300 > /dev/null & echo $!");
     expect(await isAlive(Number(stdout))).toBe(true);
@@ -163,7 +163,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect((await run(supervisor, "echo again")).stdout).toBe("again\n");
   });
 
-  it("ends with its input, and takes its programs and its directory with it", async () => {
+  it("ends when its input ends, along with its programs and its directory", async () => {
     const { supervisor, child, directory } = await opened();
     const { stdout } = await run(supervisor, "sleep 300 > /dev/null & echo $!");
     await access(directory);
@@ -175,7 +175,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     await expect(access(directory)).rejects.toThrow("ENOENT");
   });
 
-  it("that is killed fails what runs, and every later call", async () => {
+  it("that is killed fails the running program and every later call", async () => {
     const lost: Error[] = [];
     const { supervisor, child } = await opened(
       {},
@@ -196,7 +196,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     await expect(supervisor.reset()).rejects.toThrow("explained");
   });
 
-  it("is talked to over a socket where the directory is shared, and over its streams where a link is there", async () => {
+  it("uses a socket in a shared directory, but its streams if the socket is a link", async () => {
     const shared = await temporaryDirectory();
     const probe = path.join(shared, ".fenced-test-probe");
     await writeFile(probe, "question");
@@ -217,7 +217,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect((await run(other.supervisor, "echo streams")).stdout).toBe("streams\n");
   });
 
-  it("where there is no Python, only says what there is", async () => {
+  it("only reports what is installed if there is no Python", async () => {
     const bin = await temporaryDirectory();
     for (const name of ["sh", "mkdir"]) await symlink(`/bin/${name}`, path.join(bin, name));
     const { supervisor, inventory, child } = await open({ programs: ["sh", "python3"] }, {}, { PATH: bin });
@@ -226,7 +226,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect(inventory.process).toBe(child.pid);
   });
 
-  it("that takes more input than it got is lost, and the input is told that nobody reads it", async () => {
+  it("that acknowledges more input than it got is lost, and closes the input", async () => {
     const shell = `printf 'FENCED1\\n\\0\\0\\0\\5\\020\\0\\0\\0\\0'; head -c 100 >/dev/null; printf '\\0\\0\\0\\t\\034\\0\\0\\0\\1\\0\\20\\0\\0'; exec cat >/dev/null`;
     const child = spawn("sh", ["-c", shell]);
     const { supervisor } = await connectSupervisor(child);
@@ -244,7 +244,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     child.kill("SIGKILL");
   });
 
-  it("passes input on while programs run, as fast as they take it, and says when one takes no more", async () => {
+  it("passes input on while programs run, as fast as they read, and ends it when one stops reading", async () => {
     const { supervisor } = await opened();
     let [given, left] = [0, 0];
     async function* input(most: number): AsyncGenerator<Uint8Array, void, void> {
@@ -266,7 +266,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect((await closed).end.exitCode).toBe(137);
   });
 
-  it("that is something else is an error with what it said", async () => {
+  it("that is another program causes an error with that program's output", async () => {
     const child = spawn("sh", ["-c", "echo hello; echo 'no such pod' >&2"]);
     await expect(connectSupervisor(child)).rejects.toThrow(/The supervisor ended: no such pod\s+hello/);
     const noise = spawn("sh", ["-c", "printf 'FENCED1\\n'; exec cat /dev/zero"]);
@@ -274,7 +274,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     if (noise.exitCode === null && noise.signalCode === null) await once(noise, "exit");
   });
 
-  it("is not waited for once the signal aborts", async () => {
+  it("is no longer awaited once the signal aborts", async () => {
     const directory = await temporaryDirectory();
     await mkdir(path.join(directory, "workspace"));
     const silent = spawn("sleep", ["300"]);

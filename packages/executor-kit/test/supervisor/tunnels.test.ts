@@ -23,7 +23,7 @@ async function opened(): Promise<{ supervisor: Supervisor; directory: string }> 
   return { supervisor, directory };
 }
 
-/** A program's end of a connection, and this one's. */
+/** Both ends of a connection: the program's and the host's. */
 async function connected(): Promise<{ program: net.Socket; host: Duplex }> {
   const { supervisor } = await opened();
   const accepted = new Promise<Duplex>((resolve, reject) => {
@@ -47,7 +47,7 @@ async function connected(): Promise<{ program: net.Socket; host: Duplex }> {
 const large = Buffer.alloc(9_000_000, "0123456789abcdef");
 
 describe.skipIf(process.platform !== "linux")("connections through a supervisor", needs("python3"), () => {
-  it("carry megabytes both ways at a time, whole and in order", async () => {
+  it("carry megabytes in both directions at once, complete and in order", async () => {
     const { program, host } = await connected();
     const [atHost, atProgram] = [take(host, large.length), take(program, large.length)];
     program.write(large);
@@ -56,7 +56,7 @@ describe.skipIf(process.platform !== "linux")("connections through a supervisor"
     expect((await atProgram).equals(large)).toBe(true);
   });
 
-  it("end at the other side, after what was said", async () => {
+  it("end at the other side after all data has arrived", async () => {
     const { program, host } = await connected();
     const said = buffer(program);
     host.end(large);
@@ -67,11 +67,11 @@ describe.skipIf(process.platform !== "linux")("connections through a supervisor"
     expect((await heard).toString()).toBe("last words");
   });
 
-  it("make a program wait that nobody reads, and end at once when they are destroyed", async () => {
+  it("make a program wait while nobody reads, and close at once when they are destroyed", async () => {
     const { program, host } = await connected();
     host.pause();
     program.write(large);
-    // What the windows of both sides take goes on; the rest stays with the program.
+    // The windows of both sides fill up; the rest stays with the program.
     await once(host, "readable");
     expect(host.readableLength).toBeLessThanOrEqual(1_048_576);
     expect(program.writableLength).toBeGreaterThan(0);
@@ -80,7 +80,7 @@ describe.skipIf(process.platform !== "linux")("connections through a supervisor"
     await closed;
   });
 
-  it("are destroyed with the supervisor, and leave its blocks alone", async () => {
+  it("are destroyed with the supervisor, and do not disturb its blocks", async () => {
     const { supervisor, directory } = await opened();
     const connections: Duplex[] = [];
     const address = await supervisor.openCalls((connection) => connections.push(connection));
@@ -99,7 +99,7 @@ describe.skipIf(process.platform !== "linux")("connections through a supervisor"
     await closed;
   });
 
-  it("say why no socket can be made", async () => {
+  it("report why the socket could not be created", async () => {
     const { supervisor, directory } = await opened();
     await writeFile(path.join(directory, "calls"), "taken");
     await expect(supervisor.openCalls(() => {})).rejects.toThrow(/socket for host functions could not be created/);
@@ -118,7 +118,7 @@ function take(stream: Duplex, count: number): Promise<Buffer> {
   });
 }
 
-/** Also if it ends by an error. */
+/** Resolves when the socket has closed, also after an error. */
 function closeOf(socket: net.Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.once("close", () => resolve());

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { openPythonPlace, type Outcome, type PythonPlace } from "../support/python-place.ts";
 import { pythonPrograms } from "../support/python-programs.ts";
 
-/** Without what differs from process to process, and the one frame that Python before 3.12 has less. */
+/** The outcome without what differs between processes, or by the one frame that is missing before Python 3.12. */
 function steady({ stdout, stderr, exitCode }: Outcome): Outcome {
   const strip = (text: string): string => text.replace(/0x[0-9a-f]+/g, "0x").replace(/repeated \d+ more/g, "repeated");
   return { stdout: strip(stdout), stderr: strip(stderr), exitCode };
@@ -26,7 +26,7 @@ async function isAlive(pid: number): Promise<boolean> {
 }
 
 describe.skipIf(process.platform !== "linux")("programs forked from a waiting interpreter", needs("python3"), () => {
-  it("see of their process what they would see of a new one", async () => {
+  it("see the same process state as a new process", async () => {
     const place = await openPythonPlace();
     const observe = await readFile(new URL("../fixtures/observe.py", import.meta.url), "utf8");
     const cold = await place.run(observe);
@@ -37,7 +37,7 @@ describe.skipIf(process.platform !== "linux")("programs forked from a waiting in
     expect(warm).toEqual(cold);
   });
 
-  it("end, fail and print as they would in a new one", { timeout: 120_000 }, async () => {
+  it("end, fail and print as in a new process", { timeout: 120_000 }, async () => {
     const place = await openPythonPlace();
     await writeFile(path.join(place.directory, "neighbour.py"), "VALUE = 1");
     const cold = await outcomes(place);
@@ -48,7 +48,7 @@ describe.skipIf(process.platform !== "linux")("programs forked from a waiting in
     expect([cold["exit codes"]?.exitCode, cold["an interrupt"]?.exitCode]).toEqual([7, 130]);
   });
 
-  it("can recurse as deep, but for one frame before Python 3.12", async () => {
+  it("can recurse as deeply, except for one frame before Python 3.12", async () => {
     const place = await openPythonPlace();
     const code =
       "depth = 0\ndef f():\n    global depth\n    depth += 1\n    f()\ntry: f()\nexcept RecursionError: print(depth)";
@@ -57,7 +57,7 @@ describe.skipIf(process.platform !== "linux")("programs forked from a waiting in
     expect(cold - Number((await place.run(code)).stdout)).toBeOneOf([0, 1]);
   });
 
-  it("see nothing of each other, and draw other random numbers", async () => {
+  it("see nothing of each other, and draw different random numbers", async () => {
     const place = await openPythonPlace();
     await place.warm({ preload: ["random", "uuid", "tempfile"] });
     const code =
@@ -72,7 +72,7 @@ describe.skipIf(process.platform !== "linux")("programs forked from a waiting in
     expect(new Set(drawn).size).toBe(9);
   });
 
-  it("have modules that were imported already, others as ever", async () => {
+  it("have the preloaded modules, and import others as usual", async () => {
     const place = await openPythonPlace();
     await place.warm({ preload: ["decimal", "no_such_module", "xml.dom.minidom"] });
     const code = (name: string): string => `import sys\nprint(${JSON.stringify(name)} in sys.modules)\nimport ${name}`;
@@ -92,7 +92,7 @@ describe.skipIf(process.platform !== "linux")("programs forked from a waiting in
     expect(await place.isWarm({ env })).toBe(true);
   });
 
-  it("are killed with all that they started, however it hides", async () => {
+  it("are killed with everything that they started, however it hides", async () => {
     const place = await openPythonPlace();
     await place.warm();
     const controller = new AbortController();
@@ -107,7 +107,7 @@ describe.skipIf(process.platform !== "linux")("programs forked from a waiting in
     expect(await place.isWarm()).toBe(true);
   });
 
-  it("are found by their mark when their shepherd is killed", async () => {
+  it("are found by their mark and ended when their shepherd is killed", async () => {
     const place = await openPythonPlace();
     await place.warm();
     const code = "import os, signal, time\nprint(os.getpid())\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(300)";
@@ -144,7 +144,7 @@ async function readWhenThere(file: string): Promise<string> {
   }
 }
 
-describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs("python3"), () => {
+describe.skipIf(process.platform !== "linux")("a waiting interpreter", needs("python3"), () => {
   it.each([["SIGKILL"], ["SIGINT"], ["SIGTERM"]])("is replaced once a program has sent it %s", async (signal) => {
     const place = await openPythonPlace();
     const first = await place.warm();
@@ -153,7 +153,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     expect(await isAlive(first)).toBe(false);
   });
 
-  it("that a program has stopped costs no block, and is replaced", async () => {
+  it("that a program has stopped fails no block, and is replaced", async () => {
     const place = await openPythonPlace();
     const first = await place.warm();
     await place.run(`import os, signal\nos.kill(${first}, signal.SIGSTOP)`);
@@ -169,7 +169,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     ["program", "SIGKILL"],
     ["program", "SIGSTOP"],
     ["program", "SIGINT"],
-  ])("costs no program where one before has sent its next %s %s", async (which, signal) => {
+  ])("fails no program if an earlier one has sent the next %s %s", async (which, signal) => {
     const place = await openPythonPlace();
     await place.warm();
     const attack = await place.run(`${findNext}\nos.kill(${which}, signal.${signal})\nprint("sent")`);
@@ -180,7 +180,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     await place.awaitWarm();
   });
 
-  it("leaves a program the handler for SIGINT that Python sets", async () => {
+  it("keeps Python's own SIGINT handler in a program", async () => {
     const place = await openPythonPlace();
     await place.warm();
     const code =
@@ -188,7 +188,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     expect(await place.run(code)).toEqual({ stdout: "interrupted\n", stderr: "", exitCode: 0 });
   });
 
-  it("does not start while something runs that a program has left behind", async () => {
+  it("does not start while a process runs that a program has left behind", async () => {
     const place = await openPythonPlace();
     const first = await place.warm();
     const left = await place.run("import subprocess\nprint(subprocess.Popen(['sleep', '300'], stdout=-3).pid)");
@@ -200,7 +200,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     await place.awaitWarm({}, first);
   });
 
-  it("ends with a reset, and there is another one then", async () => {
+  it("ends with a reset, and is then replaced", async () => {
     const place = await openPythonPlace();
     const first = await place.warm();
     await place.supervisor.reset();
@@ -216,7 +216,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     expect(await isAlive(first)).toBe(false);
   });
 
-  it("is not used for variables that act when Python starts", async () => {
+  it("is not used for variables that take effect when Python starts", async () => {
     const place = await openPythonPlace();
     await place.warm();
     const cases: [Record<string, string>, string][] = [
@@ -239,7 +239,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     }
   });
 
-  it("follows variables that stay, unless they are of a kind that it cannot have", async () => {
+  it("adopts variables that stay the same, unless they are of a kind that it cannot have", async () => {
     const place = await openPythonPlace();
     await place.warm();
     const env = { ...blockEnvironment, TZ: "Asia/Tokyo", PYTHONPATH: "/nowhere" };
@@ -251,7 +251,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     for (let turn = 0; turn < 5; turn += 1) expect(await place.isWarm({ env: fatal })).toBe(false);
   });
 
-  it("is replaced when what Python reads at its start has changed", async () => {
+  it("is replaced when the files that Python reads at startup have changed", async () => {
     const place = await openPythonPlace();
     const first = await place.warm();
     const { stdout } = await place.run("import site\nprint(site.getusersitepackages())");
@@ -270,7 +270,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     expect((await place.run("import sys\nprint(sys.from_pth)")).stdout).toBe("2\n");
   });
 
-  it("imports nothing from the directory of the programs", async () => {
+  it("imports nothing from the programs' directory", async () => {
     const place = await openPythonPlace();
     for (const name of ["_ctypes", "_socket", "linecache", "sitecustomize", "decimal"]) {
       await writeFile(
@@ -282,7 +282,7 @@ describe.skipIf(process.platform !== "linux")("an interpreter that waits", needs
     await expect(readFile(path.join(place.directory, "imported"))).rejects.toThrow("ENOENT");
   });
 
-  it("leaves programs cold where Python cannot wait", async () => {
+  it("leaves programs cold if Python cannot wait", async () => {
     const place = await openPythonPlace();
     place.supervisor.keepWarm({ python: "/bin/false", env: blockEnvironment });
     expect(await place.isWarm()).toBe(false);

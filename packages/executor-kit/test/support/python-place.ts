@@ -13,7 +13,7 @@ import {
 import { onTestFinished } from "vitest";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
-/** What running a program came to. */
+/** The outcome of a program. */
 export interface Outcome {
   readonly stdout: string;
   readonly stderr: string;
@@ -28,7 +28,7 @@ interface Given {
   readonly python?: string;
 }
 
-/** A supervisor, and programs of Python that it runs from one file after another. */
+/** A supervisor, and Python programs that it runs one after another. */
 export class PythonPlace {
   readonly supervisor: Supervisor;
   readonly directory: string;
@@ -59,7 +59,7 @@ export class PythonPlace {
     }
   }
 
-  /** The process that forks programs now: the supervisor's own, or the interpreter that waits. */
+  /** The process that forks programs now: the supervisor's own, or the waiting interpreter. */
   async forker(given: Given = {}): Promise<number> {
     return Number((await this.run(forker, given)).stdout);
   }
@@ -87,7 +87,7 @@ export class PythonPlace {
 /** The parent of the shepherd. */
 const forker = 'import os\nprint(open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[1])';
 
-/** A supervisor of this test's own. */
+/** Opens a supervisor for one test. */
 export async function openPythonPlace(): Promise<PythonPlace> {
   const directory = await temporaryDirectory();
   const programs = ["python3"];
@@ -110,6 +110,6 @@ export async function openPythonPlace(): Promise<PythonPlace> {
   const { stdout } = await new PythonPlace({ ...place, python: inventory.programs.get("python3") ?? "" }).run(
     "import sys\nprint(sys.executable)",
   );
-  // Not the shim of a version manager, which is no interpreter.
+  // Not the shim of a version manager, which is not an interpreter.
   return new PythonPlace({ ...place, python: stdout.trim() });
 }

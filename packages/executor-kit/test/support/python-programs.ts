@@ -1,4 +1,4 @@
-/** Programs of Python that end, fail and print in their own way; their standard input has two lines. */
+/** Python programs that end, fail and print in their own ways; their standard input has two lines. */
 export const pythonPrograms: Readonly<Record<string, string>> = {
   "an exception": "def f():\n    raise ValueError('text')\n\ntry:\n    f()\nexcept ValueError:\n    1 / 0",
   "a syntax error": "x = (\n",

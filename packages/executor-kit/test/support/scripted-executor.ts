@@ -11,13 +11,13 @@ import {
   type BlockRun,
 } from "@fenced/executor-kit";
 
-/** A block that puts out this text. */
+/** A block that prints this text. */
 export const say = (code: string): CodeBlock => ({ language: "say", code });
 
 /** A block that waits until it is ended. */
 export const wait = (code: string): CodeBlock => ({ language: "wait", code });
 
-/** What an executor of the tests does, and what was asked of it. */
+/** What a test's executor does. */
 export interface Script {
   stateful?: boolean;
   open?: (signal: AbortSignal) => Promise<void>;
@@ -28,7 +28,7 @@ export interface Script {
 }
 
 /**
- * A whole executor in this process. Its language `say` puts out the block's text; `wait` waits until it is ended;
+ * A whole executor in this process. Its language `say` prints the block's text; `wait` waits until it is ended;
  * `fail` fails.
  */
 export class ScriptedExecutor extends BaseCodeExecutor {
@@ -101,7 +101,7 @@ async function* speak({ language, code, signal }: BlockRun): AsyncGenerator<Bloc
   return { exitCode: language === "fail" ? 3 : 0 };
 }
 
-/** Resolves a moment after the signal, as killing takes its time. */
+/** Resolves a moment after the signal, since killing takes time. */
 export async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, "abort");
   await sleep(20);

@@ -5,7 +5,7 @@ import { StatefulPython } from "@fenced/executor-kit/supervisor";
 import { onTestFinished } from "vitest";
 import { openPythonPlace, type PythonPlace } from "./python-place.ts";
 
-/** What a block came to. */
+/** The outcome of a block. */
 export interface StatefulOutcome {
   readonly stdout: string;
   readonly stderr: string;
@@ -16,7 +16,7 @@ export interface StatefulOutcome {
 
 type Settings = ConstructorParameters<typeof StatefulPython>[0];
 
-/** A session of Python below a supervisor of this test's own. */
+/** A Python session under the supervisor of one test. */
 export class StatefulPlace {
   readonly place: PythonPlace;
   readonly losses: { readonly reason: string; readonly reported: boolean }[] = [];

@@ -14,7 +14,7 @@ afterEach(async () => {
   await recorder[Symbol.asyncDispose]();
 });
 
-it("marks a start that failed, and the run that waited for it", async () => {
+it("marks a failed start, and the run that waited for it", async () => {
   const executor = new ScriptedExecutor({ open: () => Promise.reject(gone()) });
   await expect(executor.executeCodeBlocks([{ language: "say", code: "x" }])).rejects.toThrow("gone");
   expect(recorder.tree()).toEqual(["fenced.run !backend_unavailable", "  fenced.executor.start !backend_unavailable"]);
@@ -24,7 +24,7 @@ it("marks a start that failed, and the run that waited for it", async () => {
   ]);
 });
 
-it("marks a block whose backend broke down, and its run", async () => {
+it("marks a block whose backend failed, and its run", async () => {
   await using executor = new ScriptedExecutor({
     // oxlint-disable-next-line require-yield
     async *run() {
@@ -40,13 +40,13 @@ it("marks a block whose backend broke down, and its run", async () => {
   expect(recorder.text()).not.toContain("The backend is gone");
 });
 
-it("marks a call that makes no sense", async () => {
+it("marks an invalid call", async () => {
   await using executor = new ScriptedExecutor();
   await expect(executor.executeCodeBlocks([])).rejects.toThrow('"blocks" is empty');
   expect(recorder.tree()).toEqual(["fenced.run !invalid_input"]);
 });
 
-it("counts the wait for a turn to the run, and not to the block", async () => {
+it("records a run and a block for each call that waits for its turn", async () => {
   await using executor = new ScriptedExecutor({ stateful: true });
   await executor.start();
   recorder.reset();

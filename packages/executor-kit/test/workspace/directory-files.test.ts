@@ -33,7 +33,7 @@ describe("DirectoryFiles", () => {
     expect(await files.list()).toEqual([{ path: "a.txt", size: 2 }]);
   });
 
-  it("overwrites a longer file whole", async () => {
+  it("overwrites a longer file completely", async () => {
     const { files } = await workspace();
     await files.write("a", "long text");
     await files.write("a", "x");
@@ -49,7 +49,7 @@ describe("DirectoryFiles", () => {
     await expect(files.read("file/below")).rejects.toThrow(FileNotFoundError);
   });
 
-  it("takes a directory, or the workspace itself, for no file", async () => {
+  it("rejects a directory, or the workspace itself, as a file", async () => {
     const { files } = await workspace();
     await files.write("d/x", "");
     await expect(files.read("d")).rejects.toThrow(InvalidInputError);
@@ -57,7 +57,7 @@ describe("DirectoryFiles", () => {
     await expect(files.remove(".")).rejects.toThrow(InvalidInputError);
   });
 
-  it.each(["../outside/secret", "/etc/passwd", "a/../../outside/secret"])("refuses %s", async (file) => {
+  it.each(["../outside/secret", "/etc/passwd", "a/../../outside/secret"])("rejects %s", async (file) => {
     const { files } = await workspace();
     await expect(files.read(file)).rejects.toThrow(WorkspacePathError);
     await expect(files.write(file, "x")).rejects.toThrow(WorkspacePathError);
@@ -96,7 +96,7 @@ describe("DirectoryFiles", () => {
     expect(await files.list()).toEqual([{ path: "real/a", size: 4 }]);
   });
 
-  it("says so if the workspace is gone, or a part of the way is a file", async () => {
+  it("reports that the workspace is gone, or that a part of the path is a file", async () => {
     const { files, root } = await workspace();
     await files.write("file", "");
     await expect(files.write("file/below", "")).rejects.toThrow(/a file, not a directory/);
@@ -106,7 +106,7 @@ describe("DirectoryFiles", () => {
     await expect(files.write("a", "")).rejects.toThrow(/no longer exists/);
   });
 
-  it("reads no file and lists no directory that is too large to hold", async () => {
+  it("rejects files and directories that are too large for memory", async () => {
     const { files, root } = await workspace();
     await files.write("sparse", "");
     await truncate(path.join(root, "sparse"), 100_000_000_000);
@@ -173,7 +173,7 @@ describe("DirectoryFiles", () => {
     expect((await readFile(path.join(target, "new/with space ü.bin"))).equals(Buffer.alloc(300_000, 7))).toBe(true);
   });
 
-  it("leaves a file whole that is copied onto itself", async () => {
+  it("keeps the content of a file that is copied onto itself", async () => {
     const { files, root, outside } = await workspace();
     await files.write("deep/a", "text");
     await files.write("b", "text");
@@ -186,7 +186,7 @@ describe("DirectoryFiles", () => {
     ]);
   });
 
-  it("lists what is there while directories come and go, and are swapped for links", async () => {
+  it("lists existing files while directories come and go and are swapped for links", async () => {
     const { files, root, outside } = await workspace();
     await files.write("stays/x", "");
     const stop = new AbortController();
@@ -215,7 +215,7 @@ describe("DirectoryFiles", () => {
     expect(await files.list()).toEqual([]);
   });
 
-  it.skipIf(process.platform !== "linux")("closes every descriptor, also after errors", async () => {
+  it.skipIf(process.platform !== "linux")("closes every descriptor, even after errors", async () => {
     const { files, outside } = await workspace();
     await files.write("warm/up", "");
     const before = await openDescriptors();

@@ -28,8 +28,8 @@ async function attack(directory: string, program: string): Promise<void> {
 }
 
 /**
- * Exchanges `tree/victim` and `link`, which leads to `outside`, without a moment in which either is missing, again and again. A
- * link that was removed is made anew.
+ * Swaps `tree/victim` and `link`, which leads to `outside`, atomically and again and again. Recreates a
+ * link that was removed.
  */
 const exchange = (outside: string) => `
 import ctypes, os
@@ -55,7 +55,7 @@ for level in range(${levels}):
 
 describe("a workspace that code changes meanwhile", needs("python3"), () => {
   it.skipIf(process.platform !== "linux")(
-    "removes nothing outside while directories and links are exchanged",
+    "removes nothing outside while directories and links are being swapped",
     async () => {
       const top = await temporaryDirectory();
       const [root, outside] = [path.join(top, "workspace"), path.join(top, "outside")];
@@ -104,7 +104,7 @@ describe("a workspace that code changes meanwhile", needs("python3"), () => {
     expect(await readdir(root)).toEqual([]);
   });
 
-  it("ends the removal of a directory that is keeps adding files", async () => {
+  it("ends the removal of a directory to which code keeps adding files", async () => {
     const root = await temporaryDirectory();
     const fill = `import os
 print("ready", flush=True)
@@ -117,7 +117,7 @@ while True:
     except OSError: pass`;
     await attack(root, fill);
     const files = new DirectoryFiles(root);
-    // Whether it wins or gives up is a matter of luck; that it ends is not.
+    // Whether it succeeds or gives up is a matter of luck, but it must end.
     const ended = await files.remove("tree").then(
       () => "removed",
       (error: unknown) => String(error),
@@ -126,12 +126,12 @@ while True:
   });
 });
 
-describe("files of the executor's own", needs("python3"), () => {
-  it("does not give away what a link leads to", async () => {
+describe("the executor's own files", needs("python3"), () => {
+  it("do not give away the target of a link", async () => {
     const top = await temporaryDirectory();
     const secret = path.join(top, "secret");
     await writeFile(secret, "secret", { mode: 0o600 });
-    // Puts a link in the place of each new file, as a process left behind could with inotify.
+    // Replaces each new file with a link, as a process left behind could with inotify.
     const swap = `import os
 os.symlink(${JSON.stringify(secret)}, "link")
 print("ready", flush=True)
@@ -150,7 +150,7 @@ while True:
     expect(await readFile(secret, "utf8")).toBe("secret");
   });
 
-  it("writes only what is new, and reads no link, no pipe and nothing large", async () => {
+  it("are only written anew, and not read if they are links, pipes or large", async () => {
     const top = await temporaryDirectory();
     const place = (name: string): string => path.join(top, name);
     execFileSync("sh", ["-c", "echo secret > secret; ln -s secret link; mkfifo pipe; truncate -s 3G big"], {
@@ -168,7 +168,7 @@ while True:
     expect((await readdir(top)).toSorted()).toEqual(["big", "secret"]);
   });
 
-  it("removes its own package of functions, and leaves alone what code made of it", async () => {
+  it("include the package of functions, which is removed unless code has changed it", async () => {
     const root = await temporaryDirectory();
     const make = (marker: string): void => {
       execFileSync("sh", ["-c", `mkdir -p node_modules/functions && cd node_modules/functions && ${marker}`], {

@@ -39,7 +39,7 @@ class Shelf implements RemoteFileAccess {
   }
 }
 
-/** A place that takes nothing, and from which a file goes while it is to be uploaded. */
+/** A place that accepts nothing, and removes local files while they are uploaded. */
 class ClosedShelf extends Shelf {
   readonly gone: string[] = [];
   left = 0;
@@ -62,7 +62,7 @@ class ClosedShelf extends Shelf {
 
   override async put(): Promise<void> {
     for (const local of this.gone) await rm(local);
-    // As long as it takes to find out that the file is gone.
+    // Long enough to find out that the file is gone.
     await sleep(50);
     throw new Error("closed");
   }
@@ -100,7 +100,7 @@ describe("RemoteFiles", () => {
     await expect(access(path.join(directory, "down/missing"))).rejects.toThrow("ENOENT");
   });
 
-  it("does not take a file or a listing without end into memory", async () => {
+  it("does not load an endless file or listing into memory", async () => {
     const shelf = new ClosedShelf();
     const files = new RemoteFiles(shelf, undefined, { readBytes: 1000, listEntries: 100, listCharacters: 10_000 });
     await expect(files.read("a")).rejects.toThrow(/"a" is larger than 1000 bytes.*files\.download\(\)/);
@@ -119,7 +119,7 @@ describe("RemoteFiles", () => {
     await writeFile(local, "one");
     shelf.gone.push(local);
     await expect(files.upload([local])).rejects.toThrow("closed");
-    // An error of a stream that nobody listens to would end this program.
+    // An error of a stream without a listener would end this program.
     await expect(readdir(directory)).resolves.toEqual([]);
     await writeFile(path.join(directory, "file"), "");
     await expect(files.download(["a/b"], path.join(directory, "file"))).rejects.toThrow("ENOTDIR");
@@ -128,7 +128,7 @@ describe("RemoteFiles", () => {
 });
 
 describe("RemoteFiles, when something breaks", () => {
-  it("leaves no part of a file that was not downloaded whole", async () => {
+  it("leaves no part of a file whose download failed", async () => {
     const shelf = new Shelf();
     shelf.content = async function* broken() {
       yield Buffer.from("half");
@@ -139,7 +139,7 @@ describe("RemoteFiles, when something breaks", () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it("gives content that can be sent again, and nothing if one file is too large for the place", async () => {
+  it("provides content that can be sent twice, and sends nothing if one file is too large", async () => {
     const directory = await temporaryDirectory();
     const [small, large] = [path.join(directory, "small"), path.join(directory, "large")];
     await writeFile(small, "12");

@@ -11,11 +11,11 @@ describe("normalizeWorkspacePath", () => {
     ["..a/b", "..a/b"],
     [".", "."],
     ["dir/", "dir"],
-  ])("%j is %j", (given, expected) => {
+  ])("turns %j into %j", (given, expected) => {
     expect(normalizeWorkspacePath(given)).toBe(expected);
   });
 
-  it.each(["..", "../a", "a/../../b", "/etc/passwd", "", "a\0b"])("%j is not in the workspace", (given) => {
+  it.each(["..", "../a", "a/../../b", "/etc/passwd", "", "a\0b"])("rejects %j", (given) => {
     expect(() => normalizeWorkspacePath(given)).toThrow(WorkspacePathError);
   });
 });
@@ -31,7 +31,7 @@ describe("filenameDirective", () => {
   });
 
   it.each(["x\n# filename: a.py", "# filename:\nx", "# file: a.py", "", " # filename: a.py"])(
-    "finds none in %j",
+    "finds no path in %j",
     (code) => {
       expect(filenameDirective(code)).toBeUndefined();
     },

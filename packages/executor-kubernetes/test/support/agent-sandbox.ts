@@ -75,13 +75,13 @@ export async function applyResources(): Promise<void> {
   }
 }
 
-/** Where the objects of a kind are. */
+/** The API path of the objects of a kind. */
 export function placeOf(namespace: string, plural: string): string {
   const apiGroup = plural === "sandboxes" ? "agents.x-k8s.io" : group;
   return `/apis/${apiGroup}/v1beta1/namespaces/${namespace}/${plural}`;
 }
 
-/** Makes a pool `python`, of the pods that Fenced makes if no other template is given. */
+/** Creates a pool `python`; without another template, of the pods that Fenced creates. */
 export async function makePool(
   namespace: string,
   settings: { template?: object; replicas?: number } = {},
@@ -119,7 +119,7 @@ const templateSpec = z.object({
 const poolLabel = "agents.x-k8s.io/warm-pool-sandbox";
 
 /**
- * Plays agent-sandbox's part in one namespace: fills its pools with sandboxes, and gives them to claims; the cluster's own collector
+ * Acts as agent-sandbox in one namespace: fills its pools with sandboxes, and gives them to claims. The cluster's own collector
  * deletes what belongs to them. For `await using`.
  */
 export class AgentSandbox implements AsyncDisposable {
@@ -243,7 +243,7 @@ function ownerReference(apiGroup: string, kind: string, { metadata }: Entity): o
   return { apiVersion: `${apiGroup}/v1beta1`, kind, name: metadata.name, uid: metadata.uid, controller: true };
 }
 
-/** Somebody else has changed it meanwhile, made it, or deleted it: the next look finds it as it is. */
+/** Somebody else has changed, created or deleted it meanwhile; the next request gets its current state. */
 function ignoreConflict(error: unknown): void {
   const status: unknown = error instanceof Error && Reflect.get(Object(error.cause), "status");
   if (status !== 409 && status !== 404) throw error;

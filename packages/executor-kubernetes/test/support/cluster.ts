@@ -14,7 +14,7 @@ export function createExecutor(options: KubernetesExecutorOptions = {}): Kuberne
   return new KubernetesCommandLineCodeExecutor({ image, kubeconfig: testKubeconfig, namespace, ...options });
 }
 
-/** What a block prints that must succeed, without white space around it. */
+/** The trimmed output of a block that must succeed. */
 export async function printed(
   executor: KubernetesCommandLineCodeExecutor,
   code: string,
@@ -41,7 +41,7 @@ const podSchema = z.object({
 const podList = z.object({ items: z.array(podSchema) });
 const pods = `/api/v1/namespaces/${namespace}/pods`;
 
-/** A pod, as the API has it. */
+/** A pod, as the API returns it. */
 export async function readPod(name: string): Promise<z.output<typeof podSchema>> {
   return podSchema.parse(await ask("GET", `${pods}/${name}`));
 }
@@ -67,7 +67,7 @@ const resourceList = z.object({
   resources: z.array(z.object({ name: z.string(), group: z.string().default(""), version: z.string().default("") })),
 });
 
-/** Has a pod evicted, as `kubectl drain` does. */
+/** Evicts a pod, as `kubectl drain` does. */
 export async function evictPod(name: string): Promise<void> {
   const { resources } = resourceList.parse(await ask("GET", "/api/v1"));
   const known = resources.find((each) => each.name === "pods/eviction");

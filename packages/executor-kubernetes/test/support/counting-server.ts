@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { clusterParts, testCluster } from "./kubeconfig-files.ts";
 
-/** Stands before the API server, hands on every request, and notes it; for `await using`. */
+/** A server in front of the API server, which records every request and passes it on; for `await using`. */
 export class CountingServer implements AsyncDisposable {
-  /** What was asked for, with the verb as rights name it: `create pods`. */
+  /** The requests, with verbs as in access rights: `create pods`. */
   readonly requests: string[] = [];
   readonly url: string;
   readonly #server: Server;

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import net, { type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 
-/** An HTTP proxy on the way to the API server, which can break connections, hold them up, or take no more; for `await using`. */
+/** An HTTP proxy in front of the API server, which can break, freeze or reject connections; for `await using`. */
 export class FaultProxy implements AsyncDisposable {
   /** How many connections went through it. */
   connections = 0;
@@ -27,13 +27,13 @@ export class FaultProxy implements AsyncDisposable {
     return proxy;
   }
 
-  /** Breaks all connections, and takes no more until `restore`: a server that ends. */
+  /** Breaks all connections, and accepts no more until `restore`, like a server that ends. */
   cut(): void {
     this.#open = false;
     for (const sockets of this.#pairs) for (const socket of sockets) socket.destroy();
   }
 
-  /** Passes nothing on any more, and breaks nothing: a node or a network that is gone. */
+  /** Passes nothing on any more, but breaks nothing, like a node or a network that is gone. */
   freeze(): void {
     this.#flowing = false;
     for (const [one, other] of this.#pairs) {
@@ -42,7 +42,7 @@ export class FaultProxy implements AsyncDisposable {
     }
   }
 
-  /** Takes connections again; those that were held up stay so. */
+  /** Accepts connections again; frozen ones stay frozen. */
   restore(): void {
     this.#open = true;
     this.#flowing = true;

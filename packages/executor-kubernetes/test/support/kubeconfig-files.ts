@@ -20,7 +20,7 @@ export class KubeconfigFiles implements AsyncDisposable {
     return new KubeconfigFiles(await mkdtemp(path.join(tmpdir(), "fenced-test-")));
   }
 
-  /** Writes a file; what is not text becomes JSON, which is YAML. Returns its place. */
+  /** Writes a file, and returns its path. Content that is not text becomes JSON, which is YAML. */
   async write(name: string, content: unknown, mode = 0o600): Promise<string> {
     const file = path.join(this.directory, name);
     await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
@@ -45,7 +45,7 @@ export function testCluster(settings: Readonly<Record<string, unknown>> = {}): {
   };
 }
 
-/** What a pod knows of its cluster: the server, and the certificate of its authority. */
+/** What a pod knows about its cluster: the server, and the certificate of its authority. */
 export function clusterParts(cluster: object): { readonly server: URL; readonly authority: string } {
   const parts = z
     .object({
@@ -98,7 +98,7 @@ export class ServiceAccount implements AsyncDisposable {
     return new ServiceAccount(name, z.object({ status: z.object({ token: z.string() }) }).parse(answer).status.token);
   }
 
-  /** Applies a role, under a name of its own, and binds it. */
+  /** Creates the role under this account's name, and binds it. */
   async grant(rights: string): Promise<void> {
     this.#role = true;
     const parsed = z.looseObject({}).parse(parse(rights));

@@ -9,7 +9,7 @@ import { hostCommand } from "./host-command.ts";
 import { ownCluster } from "./node.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
 
-/** As by default, but with a small request: the suites side by side have more pods than the tests' node has room for otherwise. */
+/** The defaults, but with a small request: otherwise the pods of concurrent suites would not fit on the tests' node. */
 const small = {
   requests: { cpu: "20m", memory: "64Mi" },
   limits: { cpu: "1", memory: "1Gi", "ephemeral-storage": "2Gi" },
@@ -18,7 +18,7 @@ const small = {
 /**
  * Executors for the kit on the cluster of the tests, where network policies are enforced. For the `describe` around it.
  *
- * @param create - makes one; by the label in its options, its pods are told from those of tests that run at the same time.
+ * @param create - creates one; the label in its options tells its pods apart from those of tests that run at the same time.
  */
 export function kubernetesSubject(
   what: string,
@@ -26,7 +26,7 @@ export function kubernetesSubject(
 ): ExecutorSubject {
   const label = randomUUID();
   let enforcer: PolicyEnforcer | undefined;
-  // Another cluster has a network plugin of its own.
+  // Another cluster has its own network plugin.
   if (ownCluster !== undefined) beforeAll(() => void (enforcer = new PolicyEnforcer()));
   afterAll(() => enforcer?.[Symbol.asyncDispose]());
   return {

@@ -13,14 +13,14 @@ export interface SeenRequest {
 /** Answers a request. */
 type Answer = (answer: ServerResponse, request: IncomingMessage) => unknown;
 
-/** How a played server behaves; what is left out is done well. */
+/** How a played server behaves; what is left out works as usual. */
 export interface Behaviour {
-  /** To the request for a pod; `attempt` counts from 1. */
+  /** Answers the request for a pod; `attempt` counts from 1. */
   readonly create?: (answer: ServerResponse, attempt: number) => unknown;
   readonly watch?: Answer;
   readonly get?: Answer;
   readonly remove?: Answer;
-  /** To the exec: writes an HTTP answer. */
+  /** Answers the exec: writes an HTTP response. */
   readonly exec?: (socket: Duplex) => unknown;
 }
 

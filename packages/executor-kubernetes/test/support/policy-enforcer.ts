@@ -42,12 +42,12 @@ export class PolicyEnforcer implements AsyncDisposable {
     while (!this.#end.signal.aborted) {
       const list = await ask("GET", `/apis/networking.k8s.io/v1/namespaces/${this.#namespace}/networkpolicies`);
       for (const { metadata, spec } of policies.parse(list).items) {
-        // It has its pod's name; the label of a claimed pod is the claim's.
+        // The policy has its pod's name; the label of a claimed pod is the claim's.
         const pod = metadata.name;
         if (spec.podSelector.matchLabels["fenced.dev/pod"] === undefined || this.enforced.has(pod)) continue;
         this.enforced.add(pod);
         await deny(pod, this.#namespace).catch(async (error: unknown) => {
-          // Whether it has ended, Docker knows a moment later.
+          // Docker knows a moment later whether the pod has ended.
           await sleep(1000);
           if ((await containersOf(pod, { where: this.#namespace, kind: "podsandbox" })).length > 0) throw error;
         });

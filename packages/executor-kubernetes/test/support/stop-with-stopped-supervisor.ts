@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { KubernetesCommandLineCodeExecutor } from "../../src/index.ts";
 import { statesIn } from "./node.ts";
 
-/** Stops the supervisor of its pod, and goes on. */
+/** Stops the supervisor of its pod, and keeps running. */
 const code = `
 import os, signal, time
 def parent(pid):
@@ -15,12 +15,12 @@ os.kill(supervisor, signal.SIGSTOP)
 time.sleep(600)
 `;
 
-/** Stops an executor while a block runs that has stopped the supervisor; returns what the block's call failed with. */
+/** Stops an executor while a block runs that has stopped the supervisor; returns the error of the block's call. */
 export async function stopWithStoppedSupervisor(executor: KubernetesCommandLineCodeExecutor): Promise<unknown> {
   const block = executor.executeCodeBlocks([{ language: "python", code }]).catch(String);
   await expect.poll(() => statesIn(executor.podName ?? ""), { timeout: 30_000 }).toMatch(/^T/m);
   const stopped = executor.stop().then(() => "stopped");
-  // An executor that goes on waits ten seconds for the end of a block.
+  // An executor that keeps running waits ten seconds for the end of a block.
   expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");
   return block;
 }

@@ -5,7 +5,7 @@ import { ask } from "./cluster.ts";
 
 const podNames = z.object({ items: z.array(z.object({ metadata: z.object({ name: z.string() }) })) });
 
-/** A namespace of a test's own, for `await using`. */
+/** A namespace for one test, for `await using`. */
 export class TestNamespace implements AsyncDisposable {
   readonly name: string;
 
@@ -16,7 +16,7 @@ export class TestNamespace implements AsyncDisposable {
   static async make(): Promise<TestNamespace> {
     const name = `fenced-test-${randomUUID()}`;
     await ask("POST", "/api/v1/namespaces", { metadata: { name } });
-    // Without its service account, which comes a moment later, there are no pods.
+    // There are no pods without its service account, which appears a moment later.
     const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
     while ((await ask("GET", account).catch(() => undefined)) === undefined) await sleep(100);
     return new TestNamespace(name);

@@ -5,20 +5,20 @@ import { describe, expect, it } from "vitest";
 import { executorWith, run } from "../support/local-executor.ts";
 
 describe("streams", needs("bash"), () => {
-  it("can be opened again by their names, as programs at a terminal do", async () => {
+  it("can be opened again by name, as programs at a terminal do", async () => {
     const code = "echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin";
     const result = await executorWith().executeCodeBlocks([{ language: "bash", code }], { stdin: "in\n" });
     expect(result).toMatchObject({ exitCode: 0, stderr: "err\n", stdout: "out\nin\n" });
   });
 
-  it("are complete though a child still holds them open", async () => {
+  it("are complete even if a child still holds them open", async () => {
     const code = "head -c 60000 /dev/zero | tr '\\0' x; sleep 1000 & echo; echo end";
     const result = await run({}, "bash", code);
     expect(result.stdout.length).toBe(60_005);
     expect(result.stdout.endsWith("\nend\n")).toBe(true);
   });
 
-  it("of a process that a block left running take what it goes on writing", async () => {
+  it("of a process that a block left running still accept what it writes", async () => {
     const executor = executorWith();
     const log = "( while :; do echo line || echo broken > failed; echo beat >> beats; sleep 0.02; done ) &";
     await executor.executeCodeBlocks([{ language: "bash", code: log }]);
@@ -28,7 +28,7 @@ describe("streams", needs("bash"), () => {
     expect((await executor.files.list()).map((file) => file.path)).toEqual(["beats"]);
   });
 
-  it("do not hold up a process that a block left running and that writes much", async () => {
+  it("do not block a process that a block left running and that writes a lot", async () => {
     const flood = "( yes 0123456789 | head -c 10000000; touch done ) &";
     const executor = executorWith();
     await executor.executeCodeBlocks([{ language: "bash", code: flood }]);
@@ -43,7 +43,7 @@ describe("streams", needs("bash"), () => {
     expect((await Promise.all(runs)).map((result) => result.output)).toEqual(runs.map(() => "\n"));
   });
 
-  it("are pipes also after a block has removed or replaced those made ahead", async () => {
+  it("work even after a block has removed or replaced the pipes made in advance", async () => {
     const executor = executorWith();
     const spoil = "[ -p ../pipe-0 ] && rm -f ../pipe-*";
     const replace = "for pipe in ../pipe-*; do rm $pipe; touch $pipe; done";
@@ -52,8 +52,8 @@ describe("streams", needs("bash"), () => {
     }
   });
 
-  it("of a program that ended in time may be read later, which is no time-out", async () => {
-    // What a busy machine needs for the block, too.
+  it("of a program that ended in time can be read later, without a timeout", async () => {
+    // Enough for the block, even on a busy machine.
     const timeoutMs = 5000;
     const executor = executorWith({ timeoutMs });
     const code = "( while :; do echo >> beats; sleep 0.02; done ) > /dev/null & head -c 60000 /dev/zero";
@@ -72,7 +72,7 @@ describe("streams", needs("bash"), () => {
     await expect.poll(beats, { timeout: 10_000 }).toBeGreaterThan(before);
   });
 
-  it("give the exit code of a signal", async () => {
+  it("of a program that a signal ends come with its exit code", async () => {
     expect(await run({}, "bash", "kill -SEGV $$")).toMatchObject({ exitCode: 139 });
   });
 });

@@ -3,7 +3,7 @@ import { needs, variant } from "@fenced/test-support";
 import { afterAll, describe, it } from "vitest";
 import { sandboxSubject } from "../support/sandbox-subject.ts";
 
-// The supervisor runs the blocks, as in Docker, whose suite is whole: here, what a sandbox can change.
+// The supervisor runs the blocks, as in Docker, where the whole suite runs. Here runs what a sandbox can change.
 describe("executor-local", needs("python3", "bash", "node", "bubblewrap"), () => {
   testCodeExecutor(
     { describe, it, afterAll },

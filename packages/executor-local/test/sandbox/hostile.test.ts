@@ -10,7 +10,7 @@ import { hostCommand } from "../support/host-command.ts";
 /** Who succeeds without a sandbox; `untried`: what would harm this machine, or what it may well refuse by itself. */
 type Outside = "anybody" | "root" | "untried";
 
-/** Attempts of `fixtures/attacks.py`, what they go for, and who succeeds without a sandbox. */
+/** Attempts of `fixtures/attacks.py`, what they aim at, and who succeeds without a sandbox. */
 const attempts: readonly (readonly [attempt: string, what: string, outside: Outside])[] = [
   ["home", "a file in the home directory", "anybody"],
   ["home_by_link", "the same, through a link in the workspace", "anybody"],
@@ -23,7 +23,7 @@ const attempts: readonly (readonly [attempt: string, what: string, outside: Outs
   ["trace", "attaching to a process of the same user", "untried"],
   ["trace_first", "attaching to the sandbox's supervisor", "untried"],
   ["read_first", "the supervisor's variables", "untried"],
-  ["kill_first", "the supervisor's life", "untried"],
+  ["kill_first", "killing the supervisor", "untried"],
   ["socket_file", "a socket of the host", "anybody"],
   ["docker_socket", "the socket of the Docker daemon", "untried"],
   ["abstract_socket", "an abstract socket, as D-Bus and X have", "anybody"],
@@ -31,8 +31,8 @@ const attempts: readonly (readonly [attempt: string, what: string, outside: Outs
   ["add_key", "new keys", "anybody"],
   ["kernel_settings", "writes to /proc/sys", "root"],
   ["kernel_requests", "writes to /proc/sysrq-trigger", "untried"],
-  ["any_setting", "writes to anything else of the kernel's", "anybody"],
-  ["all_of_kernel", "what only root may read of the kernel's", "root"],
+  ["any_setting", "writes to any other kernel file", "anybody"],
+  ["all_of_kernel", "kernel files that only root may read", "root"],
   ["devices_settings", "writes to /sys", "root"],
   ["kernel_log", "the kernel's log", "untried"],
   ["kernel_memory", "/proc/kcore", "untried"],
@@ -62,7 +62,7 @@ const attempts: readonly (readonly [attempt: string, what: string, outside: Outs
   ["old_calls", "system calls of 32-bit programs", "untried"],
 ];
 
-/** Whether a user can do without a sandbox what is tried: or the test could not fail. */
+/** Whether a user succeeds without a sandbox; otherwise, the test could not fail. */
 const succeeds = (outside: Outside, user: number): boolean =>
   outside === "anybody" || (outside === "root" && user === 0);
 

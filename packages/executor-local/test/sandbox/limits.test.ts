@@ -22,7 +22,7 @@ except OSError as error:
     print(made, error.strerror, flush=True)
 `;
 
-/** Runs a fixture as a user in a process of its own, and returns what it prints. */
+/** Runs a fixture as a user in its own process, and returns what it prints. */
 async function asUser(user: number, fixture: string, ...words: string[]): Promise<string> {
   const [program, ...rest] = await hostCommand(fixture);
   const env = { PATH: "/usr/local/bin:/usr/bin:/bin", FENCED_TEST_USER: String(user) };
@@ -35,7 +35,7 @@ describe("a sandbox's limits", needs("python3", "bash", "bubblewrap", "root"), (
   it.each([
     ["root", 0],
     ["an ordinary user", 65_534],
-  ])("stop forks without end, memory and files in memory, and the sandbox goes on, as %s", async (_, user) => {
+  ])("stop endless forks, memory and files in memory, and the sandbox stays usable, as %s", async (_, user) => {
     const outcomes: unknown = JSON.parse(await asUser(user, "uses-all.ts", forkBomb));
     expect(outcomes).toEqual({
       forks: expect.stringMatching(/^\d\d Resource temporarily unavailable\n/),
@@ -51,7 +51,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     const secret = path.join(await temporaryDirectory(), "secret");
     await writeFile(secret, "inherited secret");
     const [program, ...words] = await hostCommand("looks-for-descriptors.ts");
-    // Node closes what follows its own descriptors without a gap; behind one it overlooks them.
+    // Node closes descriptors that directly follow its own, but overlooks those after a gap.
     const shell = spawn("bash", ["-c", 'exec 120<"$1"; shift; exec "$@"', "bash", secret, program, ...words], {
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -78,7 +78,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     expect(result).toMatchObject({ stateLost: true, stdout: expect.stringMatching(/^kept\n[34567]\n$/) });
   });
 
-  it("is left by nothing when it is stopped while a program holds out", async () => {
+  it("leaves no process behind when it is stopped while a program ignores signals", async () => {
     const executor = new LocalCommandLineCodeExecutor({ isolation: "os-sandbox" });
     const code =
       "trap '' TERM HUP INT; (setsid bash -c 'trap \"\" TERM; while :; do sleep 1; done' &) ; echo ready; sleep 1000";

@@ -14,7 +14,7 @@ import { temporaryDirectory } from "../support/temporary-directory.ts";
 const network: AllowedNetwork = { allow: ["good.example", "127.0.0.1"], resolve: async () => ["127.0.0.1"] };
 
 describe("a sandbox's network policy", { ...needs("bubblewrap", "python3"), timeout: 60_000 }, () => {
-  it("lets programs reach the hosts that are listed, and nothing else of this machine or beyond", async () => {
+  it("lets programs reach the listed hosts, but nothing else on this machine or beyond", async () => {
     const port = await playHost();
     await using executor = new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", network });
     const url = `http://good.example:${port}/page`;
@@ -41,7 +41,7 @@ describe(
   "clients in a sandbox",
   { ...needs("bubblewrap", "python3", "node", "openssl", "root"), timeout: 120_000 },
   () => {
-    it("take the proxy: npm installs from the registry, curl fetches, and both are refused elsewhere", async () => {
+    it("use the proxy: npm installs from the registry, curl fetches, and both are refused elsewhere", async () => {
       const tarball = await makePackage();
       const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
       const dist = { tarball: "https://registry.npmjs.org/tiny/-/tiny-1.0.0.tgz", integrity };
@@ -75,7 +75,7 @@ $npm view --registry https://other.example tiny || echo "npm $?"
   },
 );
 
-/** An npm package, as the registry has it. */
+/** An npm package, as the registry serves it. */
 async function makePackage(): Promise<Buffer> {
   const directory = await temporaryDirectory();
   await mkdir(path.join(directory, "package"));

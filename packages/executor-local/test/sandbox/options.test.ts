@@ -19,7 +19,7 @@ async function printed(executor: LocalCommandLineCodeExecutor, language: string,
   return output;
 }
 
-describe("options of a sandbox", () => {
+describe("sandbox options", () => {
   it.each([
     [{ network: "none" }, '"network" is not valid. It needs `isolation: "os-sandbox"`'],
     [{ isolation: "none", readable: ["/srv"] }, 'needs `isolation: "os-sandbox"`'],
@@ -42,7 +42,7 @@ describe("options of a sandbox", () => {
     }).toThrow(message);
   });
 
-  it("are kept in a dumped component, and capabilities say what stands between", () => {
+  it("are kept in a dumped component, and the capabilities name the isolation", () => {
     const options = { isolation: "os-sandbox", network: "open", pidsLimit: 100, warm: { preload: ["json"] } } as const;
     const executor = new LocalCommandLineCodeExecutor(options);
     expect(executor.dumpComponent().config).toEqual(options);
@@ -52,7 +52,7 @@ describe("options of a sandbox", () => {
 });
 
 describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
-  it("shows what is readable, lets code change what is writable, and nothing beside it", async () => {
+  it("shows readable paths, lets code change writable ones, and hides what is next to them", async () => {
     const directory = await temporaryDirectory();
     for (const name of ["read", "write", "hidden"]) {
       await mkdir(path.join(directory, name));
@@ -79,7 +79,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await expect(executor.start()).rejects.toThrow(/is reached through a symbolic link in .* Give the path/);
   });
 
-  it("is not replaced by one that shows what code has put a link to in the place of a shared path", async () => {
+  it("is not replaced by one that follows a link which code has put in place of a shared path", async () => {
     const workDir = await temporaryDirectory();
     await mkdir(path.join(workDir, "part/kept"), { recursive: true });
     await using executor = sandboxed({ workDir, readable: [path.join(workDir, "part/kept")] });
@@ -88,19 +88,19 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     expect(await printed(executor, "bash", code)).toBe("part/kept/passwd\n");
     for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
     const next = async (): Promise<string> => printed(executor, "bash", "cat /etc/passwd");
-    // Until it is noticed that the sandbox is gone, blocks fail for that.
+    // Until the loss of the sandbox is noticed, blocks fail because of it.
     await expect.poll(() => next().catch(String), { timeout: 10_000 }).toMatch(/is reached through a symbolic link in/);
     await rm(path.join(workDir, "part"), { recursive: true });
     await rename(path.join(workDir, "moved"), path.join(workDir, "part"));
     expect(await next()).toMatch(/^sandbox:/);
   });
 
-  it("says which shared path is missing", async () => {
+  it("names a shared path that is missing", async () => {
     await using executor = sandboxed({ readable: ["/no/such/directory"] });
     await expect(executor.start()).rejects.toThrow(/\/no\/such\/directory cannot be shared .*`readable`/);
   });
 
-  it("runs blocks side by side in one sandbox: they share /tmp, the loopback and processes", async () => {
+  it("runs all blocks in one sandbox, where they share /tmp, the loopback interface and processes", async () => {
     await using executor = sandboxed();
     const server = `import http.server, threading\nopen("/tmp/shared", "w").write("shared")\nprint("ready", flush=True)\nhttp.server.HTTPServer(("127.0.0.1", 8000), http.server.SimpleHTTPRequestHandler).serve_forever()`;
     await executor.executeCodeBlocks([
@@ -115,7 +115,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     expect(await printed(executor, "bash", "pgrep -fc '[s]erver.py'; ls /tmp/shared server.py")).toContain("0\n");
   });
 
-  it('reaches the host\'s network with network: "open" only', async () => {
+  it('reaches the host\'s network only with network: "open"', async () => {
     const server = net.createServer((socket) => socket.end("hello"));
     await once(server.listen(0, "127.0.0.1"), "listening");
     const address = server.address();
@@ -128,7 +128,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await once(server.close(), "close");
   });
 
-  it("runs the Python of a virtual environment, and does not run one that code may have changed outside of it", async () => {
+  it("runs the Python of a virtual environment, but outside the sandbox none that code may have changed", async () => {
     const directory = await temporaryDirectory();
     const trusted = path.join(directory, "venv");
     await promisify(execFile)("/usr/bin/python3", ["-m", "venv", "--without-pip", trusted]);

@@ -10,10 +10,10 @@ import { hostCommand } from "../support/host-command.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 const repository = path.join(import.meta.dirname, "../../../..");
-/** Where this Node is, which may be in nobody else's reach. */
+/** The directory of this Node, which other users may not be able to reach. */
 const nodeDirectory = path.dirname(process.execPath);
 
-/** What a program says that opens a sandbox, when it is started by a command with these variables. */
+/** The output of a program that opens a sandbox, when it is started by a command with these variables. */
 async function said(prefix: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
   const [program = "", ...words] = [...prefix, ...(await hostCommand("says-isolation.ts"))];
   const child = spawn(program, words, { env, stdio: ["ignore", "pipe", "inherit"] });
@@ -21,7 +21,7 @@ async function said(prefix: readonly string[], env: Readonly<Record<string, stri
   return output;
 }
 
-/** A directory with links to these programs, to be all of `PATH`. */
+/** Makes `PATH` a directory that only has links to these programs. */
 async function pathWith(...programs: readonly string[]): Promise<Record<string, string>> {
   const directory = await temporaryDirectory();
   for (const each of programs) await symlink(`/usr/bin/${each}`, path.join(directory, each));
@@ -29,7 +29,7 @@ async function pathWith(...programs: readonly string[]): Promise<Record<string, 
 }
 
 describe(
-  "where no sandbox can be made, nothing runs, and the reason is told with its cure",
+  "if no sandbox can be created, nothing runs, and an error gives the reason and the remedy",
   needs("python3", "bubblewrap"),
   () => {
     it("without bubblewrap", async () => {
@@ -56,16 +56,16 @@ describe(
   },
 );
 
-/** What is missing in a container of Docker; others forbid the same. */
+/** What is missing in a Docker container; other engines forbid the same. */
 const refusals: readonly (readonly [what: string, seccomp: boolean, message: RegExp])[] = [
   ["without options", true, /forbids namespaces.*seccomp=unconfined/],
-  ["without a filter of system calls", false, /hides parts of \/proc.*systempaths=unconfined/],
+  ["without a system call filter", false, /hides parts of \/proc.*systempaths=unconfined/],
 ];
 
-/** What an engine's containers need for a sandbox in them. */
+/** What an engine's containers need for a sandbox inside them. */
 interface Engine {
   readonly name: "docker" | "podman";
-  /** No filter of system calls; then, nothing of `/proc` hidden. */
+  /** The options that switch off the system call filter, and then show all of `/proc`. */
   readonly cure: readonly [seccomp: string, paths: string];
   readonly flags: readonly string[];
 }
@@ -99,7 +99,7 @@ describe.each(engines.map((engine) => [engine.name, engine] as const))("in a con
 
   describe("a sandbox", { ...needs(name, "bubblewrap"), timeout: 60_000 }, () => {
     it.each(name === "docker" ? refusals : [])(
-      "is refused, and what is missing named: %s",
+      "is rejected with an error that names the missing option: %s",
       async (_, filtered, message) => {
         const output = await inside(...(filtered ? [] : [seccomp]));
         expect(output).toMatch(message);

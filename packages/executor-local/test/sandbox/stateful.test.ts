@@ -4,7 +4,7 @@ import { needs, variant } from "@fenced/test-support";
 import { afterAll, describe, expect, it } from "vitest";
 import { bubblewrapsWith, sandboxSubject } from "../support/sandbox-subject.ts";
 
-/** Can be found without a block, which would have to wait for its turn. */
+/** Can be identified without a block, which would have to wait for its turn. */
 class StatefulSandbox extends LocalCommandLineCodeExecutor {
   get sandbox(): string {
     return this.id;
@@ -27,7 +27,7 @@ describe("a stateful session in a sandbox", needs("python3", "bash", "node", "bu
     variant("state", "lost session"),
   );
 
-  it("forks, and the fork ends with its original", async () => {
+  it("can be forked, and the fork ends with its original", async () => {
     const executor = new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", stateful: true });
     const printed = async (code: string, from: Pick<LocalCommandLineCodeExecutor, "executeCodeBlocks"> = executor) =>
       (await from.executeCodeBlocks([{ language: "python", code }])).output;

@@ -42,7 +42,7 @@ function numberOf(table: SystemCallTable, name: string): number {
   return number;
 }
 
-describe.each(["x64", "arm64"] as const)("the filter of system calls for %s", (table) => {
+describe.each(["x64", "arm64"] as const)("the system call filter for %s", (table) => {
   it.each([
     ["mount", [], eperm],
     ["bpf", [], eperm],
@@ -70,11 +70,11 @@ describe.each(["x64", "arm64"] as const)("the filter of system calls for %s", (t
     ["openat", [0, 0, 0o20200001, 0o2755], eperm],
     // Without O_CREAT the mode is whatever was in the register.
     ["openat", [0, 0, 0o1, 0o7777], allow],
-  ])("answers to %s(%j)", (name, words, answer) => {
+  ])("decides on %s(%j)", (name, words, answer) => {
     expect(ask(table, numberOf(table, name), words)).toBe(answer);
   });
 
-  it("refuses every call of programs for other architectures", () => {
+  it("rejects all calls of programs for other architectures", () => {
     expect(ask(table, 20, [], 0x4000_0003)).toBe(enosys);
     expect(ask(table, 0x4000_0000 + 39)).toBe(enosys);
   });

@@ -24,12 +24,12 @@ describe("warm Python in a sandbox", needs("python3", "bash", "node", "bubblewra
     },
     variant("python functions", "lost session"),
   );
-  // Otherwise the suite has shown nothing.
+  // Otherwise the suite would prove nothing.
   afterAll(() => {
-    if (WarmExecutor.sessions === 0) throw new Error("No session had an interpreter that waits.");
+    if (WarmExecutor.sessions === 0) throw new Error("No session had a waiting interpreter.");
   });
 
-  it("runs blocks that cannot reach it, each with variables of its own, and imports in advance", async () => {
+  it("preloads modules, and runs blocks that cannot reach it and have their own variables", async () => {
     await using executor = new WarmExecutor({ isolation: "os-sandbox", warm: { preload: ["decimal"] } });
     const [template, isWarm] = (await printed(executor, forkerCode)).split(" ");
     expect(isWarm).toBe("True");
@@ -70,7 +70,7 @@ x = 1
 });
 
 const isSpare = 'require("fs").readFileSync("/proc/self/cmdline", "utf8").includes("waiting.cjs")';
-/** Programs of JavaScript, by name; they print what they see, or end in their own way. */
+/** JavaScript programs, by name; they print what they see, or end in their own way. */
 const programs: Readonly<Record<string, CodeBlock>> = {
   itself:
     js(`console.log(process.argv.length, process.argv[0] === process.execPath, process.argv[1] === __filename, process.execArgv);
@@ -106,14 +106,14 @@ function js(code: string, filename?: string): CodeBlock {
   return { language: "javascript", code, ...(filename !== undefined && { filename }) };
 }
 
-/** What a program came to, without the names of files and the frames of Node's own. */
+/** The outcome of a program, without file names and Node's own stack frames. */
 function steady({ stdout, stderr, exitCode }: CodeResult): Pick<CodeResult, "stdout" | "stderr" | "exitCode"> {
   const strip = (text: string): string =>
     text.replaceAll(/^.*\bat .*$\n?/gm, "").replaceAll(/[^\s'"]*\/workspace[^\s'")]*/g, "FILE");
   return { stdout: strip(stdout), stderr: strip(stderr), exitCode };
 }
 
-/** The interpreters of JavaScript that wait in the executor's sandbox: one at most. */
+/** The JavaScript interpreters that wait in the executor's sandbox, at most one. */
 async function spares(session: string): Promise<number[]> {
   const found: number[] = [];
   for (const { pid } of await listProcesses()) {
@@ -124,7 +124,7 @@ async function spares(session: string): Promise<number[]> {
   return found;
 }
 
-/** Waits until an interpreter of JavaScript waits in the executor's sandbox. */
+/** Waits until a JavaScript interpreter is waiting in the executor's sandbox. */
 async function awaitSpare(session: string): Promise<number> {
   let found: number[] = [];
   const count = async (): Promise<number> => (found = await spares(session)).length;
@@ -132,11 +132,11 @@ async function awaitSpare(session: string): Promise<number> {
   return found[0] ?? 0;
 }
 
-describe("a waiting interpreter of JavaScript in a sandbox", needs("python3", "node", "bubblewrap"), () => {
+describe("a waiting JavaScript interpreter in a sandbox", needs("python3", "node", "bubblewrap"), () => {
   const create = (warm: false | WarmOptions): LocalCommandLineCodeExecutor =>
     new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", warm, env: { X: "1" } });
 
-  it("becomes programs that see and do what they would in a new one", { timeout: 120_000 }, async () => {
+  it("runs programs that see and do the same as in a new one", { timeout: 120_000 }, async () => {
     await using cold = create(false);
     await using warm = create({});
     const session = (await warm.executeCodeBlocks([js("console.log(process.env.FENCED_SESSION)")])).stdout.trim();
@@ -149,7 +149,7 @@ describe("a waiting interpreter of JavaScript in a sandbox", needs("python3", "n
     expect((await warm.executeCodeBlocks([js(`console.log(${isSpare})`)])).stdout).toBe("true\n");
   });
 
-  it("is gone before any other block runs, and is not for blocks with input or other variables", async () => {
+  it("ends before any other block runs, and is not used for blocks with input or other variables", async () => {
     await using executor = create({});
     const session = (await executor.executeCodeBlocks([js("console.log(process.env.FENCED_SESSION)")])).stdout.trim();
     await awaitSpare(session);
@@ -165,7 +165,7 @@ describe("a waiting interpreter of JavaScript in a sandbox", needs("python3", "n
     expect((await executor.executeCodeBlocks(blocks, { env: { Y: "2" } })).stdout).toBe("true 2 \n");
   });
 
-  it("does not wait with variables that have Node run what the last block may have left", async () => {
+  it("does not wait with variables that make Node run files of earlier blocks", async () => {
     await using executor = create({});
     await executor.start();
     await executor.files.write("hook.cjs", "globalThis.hooked = 1");
@@ -178,7 +178,7 @@ require("fs").writeFileSync("hook.cjs", "globalThis.hooked = 2")`;
     expect(await spares(session)).toEqual([]);
   });
 
-  it("costs no block when it dies", async () => {
+  it("does not fail a block when it dies", async () => {
     await using executor = create({});
     const session = (await executor.executeCodeBlocks([js("console.log(process.env.FENCED_SESSION)")])).stdout.trim();
     const first = await awaitSpare(session);
@@ -187,7 +187,7 @@ require("fs").writeFileSync("hook.cjs", "globalThis.hooked = 2")`;
     expect(await awaitSpare(session)).not.toBe(first);
   });
 
-  it("does not wait while a process of a block is left", async () => {
+  it("does not wait while a process runs that a block has left behind", async () => {
     await using executor = create({});
     const leave = "require('child_process').spawn('sleep', ['1000'], { stdio: 'ignore', detached: true }).unref()";
     await executor.executeCodeBlocks([js(leave)]);

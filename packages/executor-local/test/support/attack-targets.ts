@@ -7,11 +7,11 @@ import net from "node:net";
 import { homedir, networkInterfaces, tmpdir } from "node:os";
 import path from "node:path";
 
-/** What hostile code goes for: it is really there, and outside of a sandbox it can be reached. */
+/** The targets of hostile code. They really exist, and can be reached without a sandbox. */
 export interface AttackTargets extends AsyncDisposable {
-  /** What attacks are told about it. */
+  /** What attacks are told about them. */
   readonly env: Readonly<Record<string, string>>;
-  /** A directory that a sandbox has to show: the program that runs as its owner is in it. */
+  /** A directory that a sandbox has to show, because it contains the setuid program. */
   readonly shown: string;
   /** The attacker's home directory, with a secret in it. */
   readonly home: string;

@@ -9,7 +9,7 @@ export function executorWith(options: LocalExecutorOptions = {}): LocalCommandLi
   return executor;
 }
 
-/** Runs a block in an executor of its own. */
+/** Runs a block in a new executor. */
 export async function run(options: LocalExecutorOptions, language: string, code: string): Promise<CodeResult> {
   return executorWith(options).executeCodeBlocks([{ language, code }]);
 }

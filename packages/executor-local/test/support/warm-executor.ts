@@ -2,12 +2,12 @@ import type { BackendSession } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { untilForked } from "@fenced/test-support/warm-python";
 
-/** An executor whose sessions open when the interpreter waits: what tests then run is forked from it. */
+/** An executor whose sessions open once an interpreter is waiting, so that blocks are forked from it. */
 export class WarmExecutor extends LocalCommandLineCodeExecutor {
-  /** How many sessions had an interpreter that waits. */
+  /** How many sessions had a waiting interpreter. */
   static sessions = 0;
 
-  /** The session's mark; can be found without a block, which would have to wait for its turn. */
+  /** The session's mark; it is known without a block, which would have to wait for its turn. */
   get mark(): string {
     return this.id;
   }

@@ -11,7 +11,7 @@ function read(pieces: readonly Buffer[]): { text: string; stream: MarkedStream }
 }
 
 describe("MarkedStream", () => {
-  it("takes what stands between the marks, wherever the stream is cut", () => {
+  it("extracts what is between the marks, wherever the stream is split", () => {
     const bytes = Buffer.from(whole);
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const { text, stream } = read([bytes.subarray(0, cut), bytes.subarray(cut)]);
@@ -21,21 +21,21 @@ describe("MarkedStream", () => {
     expect(read([...bytes].map((byte) => Buffer.from([byte]))).text).toContain("made up\nmore");
   });
 
-  it("hands on at once what cannot be a mark", () => {
+  it("passes on at once what cannot be a mark", () => {
     const stream = new MarkedStream("nonce");
     stream.push(Buffer.from(`${mark}begin\n`));
     expect(stream.push(Buffer.from("partial")).map(String)).toEqual(["partial"]);
     expect(stream.ending).toBeUndefined();
   });
 
-  it("takes only the first mark for the beginning, and a line that is too long for output", () => {
+  it("takes only the first mark as the beginning, and a line that is too long as output", () => {
     const forged = `${mark}begin 7\n${mark}${"x".repeat(20_000)}`;
     const { text, stream } = read([Buffer.from(`${mark}begin\n${forged}`), Buffer.from(`\n${mark}exit 0\n`)]);
     expect(text).toBe(`${forged}\n`);
     expect(stream).toMatchObject({ begun: true, leader: undefined, ending: "exit 0" });
   });
 
-  it("says why something was refused", () => {
+  it("reports why something was refused", () => {
     expect(read([Buffer.from(`${mark}begin\n${mark}refused EACCES no way in\n`)]).stream.ending).toBe(
       "refused EACCES no way in",
     );

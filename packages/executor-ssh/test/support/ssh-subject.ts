@@ -15,7 +15,7 @@ const configFile = server?.configFile ?? "";
  *
  * @param name - what the suite is called.
  * @param settings - options of all of them, also in the kit's host program.
- * @param create - makes one. Default: one without anything special.
+ * @param create - creates one. Default: a plain executor.
  */
 export async function sshSubject(
   name: string,
@@ -27,7 +27,7 @@ export async function sshSubject(
     name,
     create: (options) => create({ host, configFile, ...settings, ...options }),
     load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("@fenced/executor-ssh") }),
-    // The remote host of the tests is this one: what blocks do there is seen here.
+    // The remote host of the tests is this one, so what blocks do there is visible here.
     takesWorkDir: true,
     live: true,
     hostCommand: await bundledCommand(hostProgram, configFile, JSON.stringify(settings)),

@@ -51,7 +51,7 @@ export const abort: ConformanceGroup = {
       },
     },
     {
-      name: "during executeCodeBlocks: rejects with the reason once all is dead",
+      name: "during executeCodeBlocks: rejects with the reason once every process is dead",
       async run(kit) {
         const { language } = kit;
         const blocks = [
@@ -75,7 +75,7 @@ export const abort: ConformanceGroup = {
       },
     },
     {
-      name: "during a stream: the output so far was seen",
+      name: "during a stream: the output so far arrives, then the stream rejects without a result event",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.sharedUnlessStateful();
@@ -143,7 +143,7 @@ export const abort: ConformanceGroup = {
       },
     },
     {
-      name: "while the call waits for its turn: rejects at once, and the call before it goes on",
+      name: "while the call waits for its turn: rejects at once, and the running call continues",
       needs: [stateful],
       async run(kit) {
         const { language } = kit;
@@ -161,13 +161,13 @@ export const abort: ConformanceGroup = {
           assertRejectsWith(kit, second, controller.signal.reason).then(() => order.push("second")),
           first.then(() => order.push("first")),
         ]);
-        assert.deepEqual(order, ["second", "first"], "who waits need not wait for the call before");
+        assert.deepEqual(order, ["second", "first"], "a waiting call rejects without waiting for the running one");
         assert.match((await first).output, /undisturbed/);
         assert.deepEqual(await executor.files.list(), [], "the call that was aborted never ran");
       },
     },
     {
-      name: "ends its own call and no other",
+      name: "ends only its own call",
       needs: [processes],
       async run(kit) {
         const executor = await kit.shared();
@@ -178,7 +178,7 @@ export const abort: ConformanceGroup = {
       },
     },
     {
-      name: "does not touch what an earlier block left running",
+      name: "leaves an earlier block's background process running",
       needs: [staysInSession, startsProcesses],
       async run(kit) {
         const { language } = kit;
@@ -189,7 +189,7 @@ export const abort: ConformanceGroup = {
       },
     },
     {
-      name: "after the end: has no effect, and the signal is let go",
+      name: "after the end: has no effect, and no listener stays on the signal",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();

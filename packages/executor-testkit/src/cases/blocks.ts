@@ -43,7 +43,7 @@ export const blocks: ConformanceGroup = {
       },
     },
     {
-      name: "gives the exit code of the program",
+      name: "returns the program's exit code",
       needs: [processes],
       async run(kit) {
         const executor = await kit.shared();
@@ -73,7 +73,7 @@ export const blocks: ConformanceGroup = {
       },
     },
     {
-      name: "gives complete and consistent results",
+      name: "returns complete and consistent results",
       async run(kit) {
         const { language } = kit;
         const result = await kit.run(await kit.shared(), [
@@ -82,7 +82,7 @@ export const blocks: ConformanceGroup = {
         ]);
         for (const field of ["output", "stdout", "stderr"] as const) {
           const joined = result.blocks.map((block) => block[field]).join("");
-          assert.equal(result[field], joined, `${field} is that of all blocks`);
+          assert.equal(result[field], joined, `${field} joins that of all blocks`);
         }
         assert.deepEqual(result.displays, []);
         assert.equal(result.truncated, false);
@@ -101,7 +101,7 @@ export const blocks: ConformanceGroup = {
       },
     },
     {
-      name: "leaves the caller's blocks and options as they are",
+      name: "does not modify the caller's blocks and options",
       async run(kit) {
         const block = Object.freeze(kit.language.program(kit.language.print("frozen")));
         const options = Object.freeze({ env: Object.freeze({ A: "1" }), timeoutMs: 30_000 });

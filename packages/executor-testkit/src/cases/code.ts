@@ -49,7 +49,7 @@ export const code: ConformanceGroup = {
       },
     },
     {
-      name: "runs code without a newline at its end, and with blank lines before it",
+      name: "runs code with leading blank lines and no final newline",
       async run(kit) {
         const { language: written } = kit;
         const program = written.program(written.print("odd edges"));
@@ -68,7 +68,7 @@ export const code: ConformanceGroup = {
       },
     },
     {
-      name: "answers code with a NUL character with a result or an InvalidInputError",
+      name: "returns a result or throws InvalidInputError for code with a NUL character",
       async run(kit) {
         const executor = await kit.shared();
         const { comment, name } = kit.language;
@@ -79,9 +79,9 @@ export const code: ConformanceGroup = {
         await kit.succeedWith(executor, kit.language.print("goes on"));
       },
     },
-    pythonSource("runs code with CRLF line ends", "x = 1\r\nif x:\r\n    print('yes')\r\n", "yes\n"),
+    pythonSource("runs code with CRLF line endings", "x = 1\r\nif x:\r\n    print('yes')\r\n", "yes\n"),
     pythonSource(
-      "keeps indentation and strings over several lines",
+      "keeps indentation and multi-line strings",
       'print("""a\n    b\n\n""" + "c")\n',
       "a\n    b\n\nc\n",
     ),

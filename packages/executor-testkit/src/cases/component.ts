@@ -20,14 +20,14 @@ export const component: ConformanceGroup = {
       name: "is dumped as plain JSON that names its provider",
       async run(kit) {
         const model = (await kit.create()).dumpComponent();
-        assert.deepEqual(throughJson(model), model, "nothing in it that JSON cannot carry");
+        assert.deepEqual(throughJson(model), model, "it contains nothing that JSON cannot represent");
         assert.match(model.provider, /^(?:@[a-z0-9~-][\w.~-]*\/)?[a-z0-9~-][\w.~-]*:[A-Za-z_$][\w$]*$/);
         assert.equal(model.componentType, "code_executor");
         assert.ok(Number.isInteger(model.version) && model.version >= 1);
         assert.equal(
           !("workDir" in model.config) || kit.subject.takesWorkDir,
           true,
-          "an executor with a workDir in its config accepts one: set takesWorkDir on the subject",
+          "an executor whose config has a workDir must accept one: set takesWorkDir on the subject",
         );
       },
     },
@@ -64,7 +64,7 @@ export const component: ConformanceGroup = {
       },
     },
     {
-      name: "is dumped the same whether it is started or not",
+      name: "is dumped the same before and after start()",
       async run(kit) {
         const executor = await kit.create({ timeoutMs: 12_345 });
         const before = executor.dumpComponent();
@@ -78,7 +78,7 @@ export const component: ConformanceGroup = {
 async function reload(kit: CaseContext, options: CommonExecutorOptions) {
   const model = (await kit.create(options)).dumpComponent();
   const loaded = kit.adopt(await kit.subject.load(throughJson(model)));
-  assert.deepEqual(loaded.dumpComponent(), model, "what is loaded is dumped the same");
+  assert.deepEqual(loaded.dumpComponent(), model, "a loaded component dumps the same model");
   return loaded;
 }
 

@@ -9,7 +9,7 @@ export const concurrency: ConformanceGroup = {
   name: "concurrency",
   cases: [
     {
-      name: "never mixes the output of 20 calls at once",
+      name: "never mixes the output of 20 simultaneous calls",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
@@ -86,7 +86,7 @@ export const concurrency: ConformanceGroup = {
       },
     },
     {
-      name: "goes on after a call that failed in the middle of others",
+      name: "runs the other calls when some of them fail",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();

@@ -26,7 +26,7 @@ export const displays: ConformanceGroup = {
   name: "displays",
   cases: [
     {
-      name: "carry a picture's bytes",
+      name: "contain a picture's bytes",
       needs,
       async run(kit) {
         const result = await kit.succeed(await kit.shared(), showPicture);
@@ -36,7 +36,7 @@ export const displays: ConformanceGroup = {
       },
     },
     {
-      name: "carry text with rich ones, where the session gives it",
+      name: "contain plain text along with HTML",
       needs: [
         ...needs,
         ({ capabilities }) => (capabilities.isolation === "remote" ? "remote: images only" : undefined),
@@ -50,7 +50,7 @@ export const displays: ConformanceGroup = {
       },
     },
     {
-      name: "are saved in files that exist, named by absolute paths",
+      name: "list the absolute paths of the files in which they are saved",
       needs,
       async run(kit) {
         const executor = await kit.shared();
@@ -63,7 +63,7 @@ export const displays: ConformanceGroup = {
       },
     },
     {
-      name: "come in the stream, in order with the text",
+      name: "arrive in the stream just as in the result",
       needs,
       async run(kit) {
         const executor = await kit.shared();
@@ -78,7 +78,7 @@ export const displays: ConformanceGroup = {
       },
     },
     {
-      name: "are those of all blocks, in order",
+      name: "of all blocks are in the result",
       needs,
       async run(kit) {
         const result = await kit.succeed(await kit.shared(), [showPicture, showPicture]);

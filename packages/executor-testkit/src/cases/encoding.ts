@@ -35,7 +35,7 @@ export const encoding: ConformanceGroup = {
   name: "encoding",
   waits: true,
   cases: [
-    text("keeps text of all planes", "aé日本🎈👩‍👩‍👧 \u{1D11E} עברית\n"),
+    text("keeps characters of all Unicode planes", "aé日本🎈👩‍👩‍👧 \u{1D11E} עברית\n"),
     text("keeps CRLF and CR", "a\r\nb\rc\r\n"),
     text("keeps NUL characters", "a\0b\n"),
     text("keeps ANSI sequences", "\u001B[31mred\u001B[0m\n"),
@@ -46,7 +46,7 @@ export const encoding: ConformanceGroup = {
       "🎈",
     ),
     bytes(
-      "joins a character that is split over two writes",
+      "joins a character that is split across two writes",
       [
         [...umlaut, 0xc3],
         [0xbc, 0x0a],
@@ -54,8 +54,8 @@ export const encoding: ConformanceGroup = {
       "üü\n",
     ),
     bytes("replaces invalid bytes", [[0x61, 0xff, 0xfe, 0x62, 0x0a]], "a\uFFFD\uFFFDb\n"),
-    bytes("replaces a character that ends too early", [[0x61, 0xf0, 0x9f, 0x62, 0x0a]], "a\uFFFDb\n"),
-    bytes("replaces a character that never ends", [[0x61, 0xf0, 0x9f]], "a\uFFFD"),
+    bytes("replaces an incomplete character within the output", [[0x61, 0xf0, 0x9f, 0x62, 0x0a]], "a\uFFFDb\n"),
+    bytes("replaces an incomplete character at the end of the output", [[0x61, 0xf0, 0x9f]], "a\uFFFD"),
   ],
 };
 

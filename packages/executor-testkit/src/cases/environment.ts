@@ -15,7 +15,7 @@ export const environment: ConformanceGroup = {
   name: "environment",
   cases: [
     {
-      name: "adds the executor's variables and the call's, the call's over the executor's",
+      name: "sets the executor's variables and the call's, which override the executor's",
       async run(kit) {
         const executor = await kit.shared(withVariables);
         const env = { FENCED_B: "call", FENCED_C: "call grüße = ' \"" };
@@ -31,7 +31,7 @@ export const environment: ConformanceGroup = {
       },
     },
     {
-      name: "keeps the host's variables from the code",
+      name: "hides the host's variables from the code",
       async run(kit) {
         const secret = randomUUID();
         process.env[secretName] = secret;
@@ -48,7 +48,7 @@ export const environment: ConformanceGroup = {
       },
     },
     {
-      name: "passes on what programs need",
+      name: "sets PATH and HOME for programs",
       needs: [onHost],
       async run(kit) {
         const executor = await kit.shared();

@@ -40,7 +40,7 @@ export const fileStreams: ConformanceGroup = {
   waits: true,
   cases: [
     {
-      name: "stat() tells files from directories, and how large they are",
+      name: "stat() distinguishes files from directories and returns sizes",
       async run(kit) {
         const { files } = await kit.shared();
         await files.write("dir/ä b.txt", "12345");
@@ -56,7 +56,7 @@ export const fileStreams: ConformanceGroup = {
       },
     },
     {
-      name: "readStream() gives a whole file, and any part of it",
+      name: "readStream() reads a whole file or any part of it",
       async run(kit) {
         const { files } = await kit.shared();
         const data = Uint8Array.from({ length: 3 * mebibyte + 7 }, (_, index) => (index * 31 + (index >> 8)) & 0xff);
@@ -81,7 +81,7 @@ export const fileStreams: ConformanceGroup = {
       },
     },
     {
-      name: "readStream() fails as read() does, at its first read, and with the reason of its signal",
+      name: "readStream() fails like read(), for invalid ranges, and with the reason of its signal",
       async run(kit) {
         const { files } = await kit.shared();
         await files.write("dir/file.bin", Buffer.alloc(2 * mebibyte));
@@ -99,7 +99,7 @@ export const fileStreams: ConformanceGroup = {
       },
     },
     {
-      name: "readStream() may be left at any time",
+      name: "readStream() can be cancelled at any time",
       async run(kit) {
         const { files } = await kit.shared();
         await files.write("file.bin", Buffer.alloc(2 * mebibyte));
@@ -112,7 +112,7 @@ export const fileStreams: ConformanceGroup = {
       },
     },
     {
-      name: "writeStream() makes a file, and replaces one, complete when it is closed",
+      name: "writeStream() creates or replaces a file, which is complete once the stream is closed",
       async run(kit) {
         const executor = await kit.shared();
         const { files } = executor;
@@ -129,7 +129,7 @@ export const fileStreams: ConformanceGroup = {
       },
     },
     {
-      name: "writeStream() leaves no part of a file that was aborted",
+      name: "writeStream() leaves no part of a file when it is aborted",
       async run(kit) {
         const { files } = await kit.shared();
         const writer = files.writeStream("part.bin").getWriter();
@@ -149,7 +149,7 @@ export const fileStreams: ConformanceGroup = {
       },
     },
     {
-      name: "streams under way fail with ExecutorStoppedError when the executor stops",
+      name: "open streams fail with ExecutorStoppedError when the executor stops",
       async run(kit) {
         const executor = await kit.create();
         await executor.files.write("file.bin", Buffer.alloc(2 * mebibyte));
@@ -164,7 +164,7 @@ export const fileStreams: ConformanceGroup = {
       },
     },
     {
-      name: "hold no more in memory than a little, and do not read ahead of a slow reader",
+      name: "take little memory for a large file, even if its reader is slow",
       needs: [filesElsewhere],
       alone: true,
       async run(kit) {

@@ -15,7 +15,7 @@ const named = (language: FixtureLanguage, path: string, code: string, newline = 
 });
 
 const savesModule = (language: FixtureLanguage): ConformanceCase => ({
-  name: `keeps a ${language.name} block under its filename, and later blocks import it`,
+  name: `saves a ${language.name} block under its filename, so that later blocks can import it`,
   needs: [isRun(language.name)],
   async run(kit) {
     const path = `lib/deep/module.${language.extension}`;
@@ -96,7 +96,7 @@ export const filename: ConformanceGroup = {
       },
     },
     {
-      name: "fails a block whose file cannot be made",
+      name: "fails a block whose file cannot be created",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
@@ -107,7 +107,7 @@ export const filename: ConformanceGroup = {
             named(language, path, language.program(language.print("ran")).code),
             language.program(language.writeFile("after.txt", "ran")),
           ]);
-          assert.notEqual(result.exitCode, 0, "a name that a model chose badly is a result, nothing is thrown");
+          assert.notEqual(result.exitCode, 0, "a bad name, which a model may choose, fails the block without throwing");
           assert.notEqual(result.output, "", "the output says why");
         }
         assert.deepEqual(
@@ -127,7 +127,7 @@ export const filename: ConformanceGroup = {
       },
     },
     {
-      name: "is named by codeFile, as an absolute path of the host",
+      name: "is returned in codeFile as an absolute path on the host",
       needs: [visibleOnHost, codeFile],
       async run(kit) {
         const { language, subject } = kit;
@@ -161,7 +161,7 @@ export const filename: ConformanceGroup = {
       },
     },
     {
-      name: "fails a block whose file is a symbolic link that leads out",
+      name: "fails a block whose file is a symbolic link out of the workspace",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();

@@ -13,7 +13,7 @@ export const files: ConformanceGroup = {
   name: "files",
   cases: [
     {
-      name: "are empty at first",
+      name: "lists nothing at first",
       async run(kit) {
         assert.deepEqual(await kit.within("files.list", (await kit.create()).files.list()), []);
       },
@@ -35,18 +35,18 @@ export const files: ConformanceGroup = {
       },
     },
     {
-      name: "carries all bytes unchanged",
+      name: "reads back every byte as it was written",
       async run(kit) {
         const { files: workspace } = await kit.shared();
         for (const data of [allBytes, large, new Uint8Array()]) {
           await kit.within("files.write", workspace.write("data.bin", data));
           const back = await kit.within("files.read", workspace.read("data.bin"));
-          assert.ok(Buffer.from(back).equals(data), `${data.length} bytes come back as they were`);
+          assert.ok(Buffer.from(back).equals(data), `${data.length} bytes come back unchanged`);
         }
       },
     },
     {
-      name: "writes the bytes of a view only, and text as UTF-8",
+      name: "writes only the bytes of a view, and text as UTF-8",
       async run(kit) {
         const { files: workspace } = await kit.shared();
         await workspace.write("view.bin", allBytes.subarray(10, 20));
@@ -56,7 +56,7 @@ export const files: ConformanceGroup = {
       },
     },
     {
-      name: "takes names with spaces, quotes and unicode",
+      name: "accepts names with spaces, quotes and unicode",
       async run(kit) {
         const { files: workspace } = await kit.shared();
         await workspace.write(oddName, "odd");
@@ -67,7 +67,7 @@ export const files: ConformanceGroup = {
       },
     },
     {
-      name: "replaces a file, by a shorter one too",
+      name: "replaces a file with a shorter one",
       async run(kit) {
         const { files: workspace } = await kit.shared();
         await workspace.write("a.txt", "a long text");
@@ -88,7 +88,7 @@ export const files: ConformanceGroup = {
       },
     },
     {
-      name: "throws FileNotFoundError for what is not there",
+      name: "throws FileNotFoundError for missing files",
       async run(kit) {
         const { files: workspace } = await kit.shared();
         const directory = await kit.directory();
@@ -103,7 +103,7 @@ export const files: ConformanceGroup = {
       },
     },
     {
-      name: "are seen by the code, and those of the code are seen here",
+      name: "shares files with the code in both directions",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
@@ -120,7 +120,7 @@ export const files: ConformanceGroup = {
       },
     },
     {
-      name: "do not show the executor's own files",
+      name: "does not list the executor's own files",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
@@ -128,12 +128,12 @@ export const files: ConformanceGroup = {
         await kit.run(executor, language.program(language.fail("deliberate")));
         assert.deepEqual(await executor.files.list(), []);
         const running = kit.run(executor, language.program(language.sleep(1500)));
-        if (!kit.capabilities.stateful) assert.deepEqual(await executor.files.list(), [], "during a run neither");
+        if (!kit.capabilities.stateful) assert.deepEqual(await executor.files.list(), [], "nor during a run");
         await running;
       },
     },
     {
-      name: "are uploaded under their own names",
+      name: "uploads files under their own names",
       async run(kit) {
         const executor = await kit.shared();
         const directory = await kit.directory();
@@ -150,7 +150,7 @@ export const files: ConformanceGroup = {
       },
     },
     {
-      name: "are all left out when one of an upload is missing",
+      name: "uploads nothing if one of the files is missing",
       async run(kit) {
         const { files: workspace } = await kit.shared();
         const directory = await kit.directory();
@@ -161,7 +161,7 @@ export const files: ConformanceGroup = {
       },
     },
     {
-      name: "are downloaded under their relative paths",
+      name: "downloads files under their relative paths",
       async run(kit) {
         const { files: workspace } = await kit.shared();
         const directory = join(await kit.directory(), "made", "by download");

@@ -44,7 +44,7 @@ export const functionPrompt: ConformanceGroup = {
       },
     },
     {
-      name: "fills the placeholders of a template, and leaves the rest of it alone",
+      name: "fills in the placeholders of a template and leaves the rest unchanged",
       needs: [someFunctions],
       async run(kit) {
         const executor = await kit.create({ functions: [greet()] });
@@ -55,7 +55,7 @@ export const functionPrompt: ConformanceGroup = {
       },
     },
     {
-      name: "needs no start",
+      name: "is the same before and after start()",
       needs: [someFunctions],
       async run(kit) {
         const executor = await kit.create({ functions: [greet()] });
@@ -65,7 +65,7 @@ export const functionPrompt: ConformanceGroup = {
       },
     },
     {
-      name: "rejects a module name that is not an identifier: construction throws InvalidInputError",
+      name: "throws InvalidInputError for a module name that is not an identifier",
       needs: [someFunctions],
       async run(kit) {
         for (const functionsModule of ["not a name", "1st", "a-b", "a.b", "", "../up", "class"]) {
@@ -75,7 +75,7 @@ export const functionPrompt: ConformanceGroup = {
       },
     },
     {
-      name: "has no place for two functions of one name: construction throws InvalidInputError",
+      name: "throws InvalidInputError for two functions of the same name",
       needs: [someFunctions],
       async run(kit) {
         await kit.rejects(InvalidInputError, "create", kit.create({ functions: [greet(), greet()] }));

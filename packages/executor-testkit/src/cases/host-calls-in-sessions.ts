@@ -13,7 +13,7 @@ const python = (code: string) => ({ language: "python", code });
  */
 export const hostCallsInSessions: readonly ConformanceCase[] = [
   {
-    name: "that a block has imported can be called by the next, which has its own number of calls",
+    name: "imported in one block can be called in the next, which has its own limit of calls",
     needs: inPython,
     async run(kit) {
       const executor = await kit.create({ functions: [add()], maxHostCalls: 2 });
@@ -31,7 +31,7 @@ except HostFunctionError as error:
     },
   },
   {
-    name: "of one call leave nothing behind that the next could import",
+    name: "of one call cannot be called or imported in the next",
     needs: inPython,
     async run(kit) {
       const executor = await kit.create();
@@ -56,7 +56,7 @@ except ImportError as error:
     },
   },
   {
-    name: "can be called by threads and child processes while the block reads and prints",
+    name: "can be called from threads and child processes while the block reads and prints",
     needs: [...inPython, startsProcesses, stdin],
     async run(kit) {
       const executor = await kit.shared(offersAdd);
@@ -76,7 +76,7 @@ print(subprocess.run([sys.executable, "-c", child], check=True, stdout=subproces
     },
   },
   {
-    name: "are refused to a thread and to a connection that outlived their block",
+    name: "refuse calls from a thread or a connection that outlived its block",
     needs: [...inPython, specialFiles],
     async run(kit) {
       const executor = await kit.create();

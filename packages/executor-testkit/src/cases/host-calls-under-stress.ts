@@ -49,7 +49,7 @@ function endless() {
 /** Large values, many calls, and every way in which a call can end. */
 export const hostCallsUnderStress: readonly ConformanceCase[] = [
   {
-    name: "take arguments to 1 MiB and give results to 4 MiB; of more an exception says to use a file",
+    name: "accept arguments up to 1 MiB and results up to 4 MiB; beyond that, an exception suggests a file",
     needs: inPython,
     async run(kit) {
       const executor = await kit.shared(offersAdd);
@@ -68,7 +68,7 @@ for arguments in ({"value": "x" * 1048576}, {"count": 4194304}):
     },
   },
   {
-    name: "run side by side, 32 at a time, and each answer finds its call",
+    name: "run concurrently, 32 at a time, and each call gets its own answer",
     needs: inPython,
     async run(kit) {
       let [running, most] = [0, 0];
@@ -98,7 +98,7 @@ print(run_in_loop(main) == list(range(48)))
     },
   },
   {
-    name: "are counted: more than `maxHostCalls` in a block are an exception, and the next block begins anew",
+    name: "raise an exception after `maxHostCalls` calls in a block; the next block counts from zero",
     needs: inPython,
     async run(kit) {
       const executor = await kit.create({ functions: [add()], maxHostCalls: 2 });
@@ -114,7 +114,7 @@ except HostFunctionError as error:
     },
   },
   {
-    name: "in flight are aborted when the call of the executor is",
+    name: "are aborted when the executor's call is aborted",
     needs: inPython,
     async run(kit) {
       const forever = endless();
@@ -131,7 +131,7 @@ except HostFunctionError as error:
     },
   },
   {
-    name: "in flight are aborted when the block's time is up, and their result says so",
+    name: "are aborted when the block times out, and the stream has one result event for the call",
     needs: inPython,
     async run(kit) {
       const forever = endless();
@@ -149,7 +149,7 @@ except HostFunctionError as error:
     },
   },
   {
-    name: "in flight are aborted when the program ends, which waits for none",
+    name: "are aborted when the program ends, which does not wait for them",
     needs: [...inPython, processes],
     async run(kit) {
       const forever = endless();
@@ -168,7 +168,7 @@ os._exit(7)
     },
   },
   {
-    name: "can be given up by a task, whose call is aborted while others go on",
+    name: "are aborted when a task gives up on them, and other calls still work",
     needs: inPython,
     async run(kit) {
       const forever = endless();
@@ -187,7 +187,7 @@ run_in_loop(main)
     },
   },
   {
-    name: "can be called by threads, and by child processes in every way to make them",
+    name: "can be called from threads, subprocesses and forks",
     needs: [...inPython, processes],
     async run(kit) {
       const executor = await kit.shared(offersAdd);
@@ -213,7 +213,7 @@ print(add(5, 6))
     },
   },
   {
-    name: "do not mind what a program prints or reads, or that it closes every descriptor that it finds",
+    name: "work whatever a program prints or reads, even after it closes all its file descriptors",
     needs: [...inPython, processes],
     async run(kit) {
       const executor = await kit.shared(offersAdd);

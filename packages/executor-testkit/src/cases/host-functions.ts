@@ -41,7 +41,7 @@ const values: JsonValue = [
 
 const calls: readonly ConformanceCase[] = [
   {
-    name: "take and return values of every kind",
+    name: "take and return JSON values of every kind",
     needs: inPython,
     async run(kit) {
       const executor = await kit.shared(offered);
@@ -54,11 +54,11 @@ print(json.dumps(echo(value=value)))
 `;
       const result = await kit.succeed(executor, python(code));
       assert.deepEqual(JSON.parse(result.output), values);
-      assert.deepEqual(await executor.files.list(), [], "the modules are none of the user's files");
+      assert.deepEqual(await executor.files.list(), [], "the module is not one of the user's files");
     },
   },
   {
-    name: "are async functions of one object in JavaScript",
+    name: "are async functions that take one object in JavaScript",
     needs: [hostFunctionsIn("javascript")],
     async run(kit) {
       const executor = await kit.shared(offered);
@@ -72,11 +72,11 @@ console.log(failed instanceof HostFunctionError, failed.message.includes("value"
       const [first = "", second] = result.output.split("\n");
       assert.deepEqual(JSON.parse(first), values);
       assert.equal(second, "true true");
-      assert.deepEqual(await executor.files.list(), [], "the package is none of the user's files");
+      assert.deepEqual(await executor.files.list(), [], "the package is not one of the user's files");
     },
   },
   {
-    name: "are called with types in TypeScript",
+    name: "can be called from TypeScript",
     needs: [hostFunctionsIn("typescript")],
     async run(kit) {
       const executor = await kit.shared(offered);
@@ -85,7 +85,7 @@ console.log(failed instanceof HostFunctionError, failed.message.includes("value"
     },
   },
   {
-    name: "are a command in shells, which takes and prints JSON",
+    name: "are a command in shells that takes and prints JSON",
     needs: [hostFunctionsIn("sh")],
     async run(kit) {
       const executor = await kit.shared(offered);
@@ -101,7 +101,7 @@ grep -c '"value"' error.txt
     },
   },
   {
-    name: "stand beside functions that travel, in a module of any name",
+    name: "are in a module with another name, which is also the name of the shell command",
     needs: [...inPython, hostFunctionsIn("sh")],
     async run(kit) {
       const executor = await kit.create({ functions: [echo()], functionsModule: "my_tools" });
@@ -113,7 +113,7 @@ grep -c '"value"' error.txt
     },
   },
   {
-    name: "refuse wrong arguments with an exception that names the field, and do not run",
+    name: "reject invalid arguments with an exception that names the field, and do not run",
     needs: inPython,
     async run(kit) {
       let ran = 0;
@@ -137,7 +137,7 @@ for arguments in ({}, {"step": "one"}, {"step": None}):
     },
   },
   {
-    name: "that throw are an exception with the name and the message, without stack traces and paths of the host",
+    name: "that throw raise an exception with the name and the message, but no stack trace or host paths",
     needs: inPython,
     async run(kit) {
       const executor = await kit.shared(offered);
@@ -153,7 +153,7 @@ except HostFunctionError as error:
     },
   },
   {
-    name: "are events of the stream, each result after its call",
+    name: "appear as events in the stream, each result after its call",
     needs: inPython,
     async run(kit) {
       const executor = await kit.shared(offered);
@@ -179,7 +179,7 @@ except HostFunctionError:
     },
   },
   {
-    name: "wait for approval, which sees the arguments, and whose reason is told",
+    name: "wait for approval, which sees the arguments and gives the program its reason",
     needs: inPython,
     async run(kit) {
       const asked: JsonValue[] = [];
@@ -204,7 +204,7 @@ except HostFunctionError as error:
     },
   },
   {
-    name: "that approve their own calls are asked after the executor, and say which calls need it",
+    name: "with their own `approve` are asked after the executor, and both see `needsApproval`",
     needs: inPython,
     async run(kit) {
       const asked: string[] = [];
@@ -238,7 +238,7 @@ except HostFunctionError as error:
     },
   },
   {
-    name: "of one call are there for that call alone",
+    name: "given to one call are available to that call only",
     needs: inPython,
     async run(kit) {
       const executor = await kit.shared(offered);
@@ -252,11 +252,11 @@ except HostFunctionError as error:
         ["I am Ada\n", "I am Grace\n", "I am Ada\n"],
       );
       const without = await kit.run(executor, python(code));
-      assert.notEqual(without.exitCode, 0, "the next call has it no more");
+      assert.notEqual(without.exitCode, 0, "the next call does not have it");
     },
   },
   {
-    name: "work again after restart()",
+    name: "still work after restart()",
     needs: inPython,
     async run(kit) {
       const executor = await kit.create({ functions: [echo()] });
@@ -267,7 +267,7 @@ except HostFunctionError as error:
     },
   },
   {
-    name: "are told to a model with their types, in each language that can call them",
+    name: "are described to the model with their types, in each language that can call them",
     needs: [language("python"), ...inPython],
     async run(kit) {
       const executor = await kit.shared(offered);
@@ -279,11 +279,11 @@ except HostFunctionError as error:
       }
       const whoami = hostFunction({ name: "whoami", description: "", input: { type: "object" }, execute: () => 1 });
       const more = executor.formatFunctionsForPrompt("$functions", { functions: [whoami] });
-      assert.match(more, /def echo\([^]*def whoami\(/, "those of a call, too");
+      assert.match(more, /def echo\([^]*def whoami\(/, "the prompt describes a call's functions, too");
     },
   },
   {
-    name: "that an executor cannot offer are refused by name, and never silently left out",
+    name: "that an executor cannot offer throw InvalidInputError",
     needs: [
       ({ capabilities }) =>
         capabilities.hostFunctions.length > 0 ? "capabilities.hostFunctions names languages" : undefined,

@@ -115,7 +115,7 @@ async function contentOf(executor: CodeExecutor, file: string): Promise<Uint8Arr
 }
 
 const stays: ConformanceCase = {
-  name: "files of the host's own calls stay in the workspace while code exchanges directories and links",
+  name: "the host's file calls stay in the workspace while code swaps directories and links",
   needs: [language("python"), startsProcesses],
   async run(kit) {
     const executor = await kit.create();
@@ -146,12 +146,12 @@ const stays: ConformanceCase = {
       }
       await settles(kit, "files.write", executor.files.write("tree/swapped/more", "more"));
     }
-    assert.equal(await look(), before, "what is outside of the workspace stays as it is");
+    assert.equal(await look(), before, "files outside the workspace do not change");
   },
 };
 
 const keepsResult: ConformanceCase = {
-  name: "a block that puts a directory in the place of its own program keeps its result",
+  name: "a block that replaces its own program with a directory keeps its result",
   needs: [language("python"), processes],
   async run(kit) {
     const executor = await kit.create();
@@ -165,7 +165,7 @@ const keepsResult: ConformanceCase = {
 };
 
 const survivesPipes: ConformanceCase = {
-  name: "named pipes in the place of all files, the executor's own included, hold nothing up",
+  name: "named pipes in place of all files, including the executor's own, make nothing hang",
   needs: [language("python"), specialFiles],
   async run(kit) {
     const executor = await kit.create();
@@ -183,7 +183,7 @@ const survivesPipes: ConformanceCase = {
 };
 
 const survivesReplacing: ConformanceCase = {
-  name: "a program that replaces each of the executor's own files by pipes, links and directories harms nothing outside",
+  name: "a program that replaces the executor's own files with pipes, links and directories harms nothing outside",
   needs: [language("python"), processes],
   async run(kit) {
     const executor = await kit.create();
@@ -202,7 +202,7 @@ const survivesReplacing: ConformanceCase = {
 };
 
 const special: ConformanceCase = {
-  name: "sockets, pipes and links to devices are no files",
+  name: "sockets, pipes and links to devices are neither listed nor read",
   needs: [language("python"), specialFiles],
   async run(kit) {
     const executor = await kit.create();
@@ -223,7 +223,7 @@ const special: ConformanceCase = {
 };
 
 const sparse: ConformanceCase = {
-  name: "a sparse file of 100 GB is not taken into memory",
+  name: "read() rejects a sparse file of 100 GB, which readStream() can read",
   needs: [language("python")],
   async run(kit) {
     const executor = await kit.create();

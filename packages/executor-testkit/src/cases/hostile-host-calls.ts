@@ -63,7 +63,7 @@ def answer(of):
 /** Programs that do what no stub would do. */
 export const hostileHostCalls: readonly ConformanceCase[] = [
   {
-    name: "are refused to a forged token, and to that of a block which has ended",
+    name: "refuse a forged token and the token of a block that has ended",
     needs: [...inPython, specialFiles],
     async run(kit) {
       const executor = await kit.create({ functions: [add()] });
@@ -90,7 +90,7 @@ print("refused")
     },
   },
   {
-    name: "that are forged frames end the connection, and not the host",
+    name: "survive forged frames, which end only their own connection",
     needs: [...inPython, specialFiles],
     async run(kit) {
       const executor = await kit.create({ functions: [add()] });

@@ -17,7 +17,7 @@ export const hostileTrees: ConformanceGroup = {
   name: "hostile trees and processes",
   cases: [
     {
-      name: "a tree of 2,500 levels is listed and removed, or refused, and stop() removes what is left",
+      name: "a tree of 2,500 levels can be listed and removed, or is refused, and makes nothing hang",
       needs: [language("python")],
       async run(kit) {
         const executor = await kit.create();
@@ -34,7 +34,7 @@ export const hostileTrees: ConformanceGroup = {
       },
     },
     {
-      name: "a directory of 3,000 files is listed whole",
+      name: "a directory of 3,000 files is listed completely",
       needs: [language("python")],
       async run(kit) {
         const executor = await kit.create();
@@ -48,7 +48,7 @@ export const hostileTrees: ConformanceGroup = {
       },
     },
     {
-      name: "a stopped supervisor holds up no call for ever",
+      name: "a stopped supervisor makes no call hang",
       needs: [language("python"), supervised],
       async run(kit) {
         const executor = await kit.create();

@@ -42,7 +42,7 @@ export const javascriptFunctions: ConformanceGroup = {
   name: "javascript functions",
   cases: [
     {
-      name: "are imported from the module functions",
+      name: "are imported from the module `functions`",
       needs,
       async run(kit) {
         const executor = await kit.shared(offered);
@@ -76,7 +76,7 @@ export const javascriptFunctions: ConformanceGroup = {
       },
     },
     {
-      name: "that do not load throw FunctionSetupError with the reason",
+      name: "that fail to load throw FunctionSetupError with the reason",
       needs,
       async run(kit) {
         const broken = fromSource("function broken() { return 1; }", "node:fenced_testkit_no_such_module");
@@ -90,7 +90,7 @@ export const javascriptFunctions: ConformanceGroup = {
       },
     },
     {
-      name: "are there after restart()",
+      name: "are available after restart()",
       needs,
       async run(kit) {
         const executor = await kit.create({ functions: [doubleFunction()] });

@@ -30,7 +30,7 @@ const basics = (language: FixtureLanguage): ConformanceCase => ({
 });
 
 const names = (language: FixtureLanguage): ConformanceCase => ({
-  name: `knows ${language.name} by its other names, in any case`,
+  name: `accepts the other names of ${language.name}, in any case`,
   needs: [isRun(language.name)],
   async run(kit) {
     const executor = await kit.shared();
@@ -61,7 +61,7 @@ export const languages: ConformanceGroup = {
     snippet("typescript", ["typescript", "ts", "TS"], "const answer: number = 6 * 7;\nconsole.log(answer);\n"),
     snippet("pwsh", ["pwsh", "powershell", "ps1", "PowerShell"], '[Console]::Out.Write("$(6 * 7)`n")\n'),
     {
-      name: "fails a block in an unknown language with exit code 1 and says what it runs",
+      name: "fails a block in an unknown language with exit code 1 and lists the known ones",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
@@ -78,12 +78,12 @@ export const languages: ConformanceGroup = {
       },
     },
     {
-      name: "takes no language and odd ones for unknown",
+      name: "treats an empty or odd language name as unknown",
       async run(kit) {
         const executor = await kit.shared();
         for (const name of ["", "constructor", "__proto__", "../sh", "python; ls"]) {
           const result = await kit.run(executor, { language: name, code: "1" });
-          assert.equal(result.exitCode, 1, `"${name}" is no language`);
+          assert.equal(result.exitCode, 1, `"${name}" is not a language`);
           assertExplained(kit, result.output, name);
         }
       },

@@ -57,7 +57,7 @@ export const leaks: ConformanceGroup = {
   name: "leaks",
   cases: [
     {
-      name: "no process, file or handle remains after stop(), and Node ends by itself",
+      name: "no process, file or handle remains after stop(), and Node exits by itself",
       async run(kit) {
         const { language } = kit;
         const [temporary, before] = [await kit.directory(), await kit.resources()];

@@ -9,7 +9,7 @@ import { assertDead } from "../observe/heartbeat.ts";
 import { beating, untilRunning } from "../observe/until-running.ts";
 
 const endsRun = (method: "stop" | "restart"): ConformanceCase => ({
-  name: `${method}() during a run rejects that call with ExecutorStoppedError, and all is dead`,
+  name: `${method}() during a run rejects that call with ExecutorStoppedError and ends its processes`,
   async run(kit) {
     const { language, subject } = kit;
     const options = subject.takesWorkDir ? { workDir: await kit.directory() } : {};
@@ -40,7 +40,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "capabilities do not grow with the start",
+      name: "start() does not extend the capabilities",
       async run(kit) {
         const executor = await kit.create();
         const before = executor.capabilities;
@@ -55,7 +55,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "start() may be called again and at once",
+      name: "start() can be called repeatedly and concurrently",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
@@ -67,7 +67,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "the first calls may come at once",
+      name: "simultaneous first calls share one session",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
@@ -79,7 +79,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "stop() without start(), twice and at once does no harm",
+      name: "stop() is harmless without start(), repeatedly and concurrently",
       async run(kit) {
         const executor = await kit.create();
         await kit.within("stop() without start()", executor.stop());
@@ -93,7 +93,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "stop() while it starts leaves it stopped and usable",
+      name: "stop() during start() leaves the executor usable",
       async run(kit) {
         const executor = await kit.create();
         const starting = executor.start().catch(() => {});
@@ -104,7 +104,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "it may be started again after stop()",
+      name: "an executor can be started again after stop()",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create();
@@ -118,7 +118,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "after stop() every call rejects with ExecutorStoppedError, and makes nothing",
+      name: "after stop() every call rejects with ExecutorStoppedError and creates nothing",
       alone: true,
       async run(kit) {
         const executor = await kit.create();
@@ -128,7 +128,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "after stop() without a start the first call does not start it",
+      name: "after stop() without start(), calls do not start the executor",
       alone: true,
       async run(kit) {
         const executor = await kit.create();
@@ -137,7 +137,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "calls that wait for the start when stop() comes reject, and make nothing",
+      name: "stop() rejects calls that wait for the start, which then create nothing",
       alone: true,
       async run(kit) {
         const executor = await kit.create();
@@ -149,7 +149,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "after [Symbol.asyncDispose]() nothing starts it again",
+      name: "after [Symbol.asyncDispose]() nothing starts the executor again",
       alone: true,
       async run(kit) {
         const executor = await kit.create();
@@ -160,7 +160,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "start() can be aborted, and leaves nothing",
+      name: "start() can be aborted, and then leaves nothing behind",
       alone: true,
       async run(kit) {
         const executor = await kit.create();
@@ -184,21 +184,21 @@ export const lifecycle: ConformanceGroup = {
     endsRun("stop"),
     endsRun("restart"),
     {
-      name: "stop() rejects the calls that wait for their turn, too",
+      name: "stop() also rejects calls that wait for their turn",
       needs: [stateful],
       async run(kit) {
         await assertAllStopped(kit, await kit.create());
       },
     },
     {
-      name: "stop() rejects all calls that run side by side",
+      name: "stop() rejects all concurrent calls",
       needs: [processes],
       async run(kit) {
         await assertAllStopped(kit, await kit.create());
       },
     },
     {
-      name: "await using stops it",
+      name: "await using stops the executor",
       async run(kit) {
         const executor = await kit.create();
         const program = kit.language.program(...beating(kit.language, "main"));
@@ -222,7 +222,7 @@ export const lifecycle: ConformanceGroup = {
       },
     },
     {
-      name: "restart() without start() and twice at once does no harm",
+      name: "restart() is harmless without start() and twice at once",
       async run(kit) {
         const executor = await kit.create();
         await kit.within("restart() without start()", executor.restart());
@@ -236,7 +236,7 @@ export const lifecycle: ConformanceGroup = {
 
 async function assertNothingAdded(kit: CaseContext, before: readonly string[]): Promise<void> {
   const added = (await kit.resources()).filter((each) => !before.includes(each));
-  assert.deepEqual(added, [], "nothing was made that stays");
+  assert.deepEqual(added, [], "no resource was left behind");
 }
 
 /** One call of each kind. */

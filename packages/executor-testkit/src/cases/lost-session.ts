@@ -10,7 +10,7 @@ export const lostSession: ConformanceGroup = {
   name: "lost session",
   cases: [
     {
-      name: "the next result says that the session was lost while idle, and the one after it does not",
+      name: "only the next result reports that the session was lost while idle",
       needs: [breakable],
       async run(kit) {
         const reasons: string[] = [];
@@ -28,7 +28,7 @@ export const lostSession: ConformanceGroup = {
       },
     },
     {
-      name: "onSessionLost is called while nothing runs, and what it throws does no harm",
+      name: "onSessionLost is called while nothing runs, and may throw",
       needs: [breakable, connected],
       async run(kit) {
         let reason: string | undefined;
@@ -45,7 +45,7 @@ export const lostSession: ConformanceGroup = {
       },
     },
     {
-      name: "is said by the result of the call that it ended, or by the next",
+      name: "is reported by the interrupted call's result or by the next one",
       needs: [breakable, live],
       async run(kit) {
         const { language } = kit;
@@ -61,12 +61,12 @@ export const lostSession: ConformanceGroup = {
           followed.result.catch(() => undefined),
         );
         const next = await kit.succeedWith(executor, language.print("after"));
-        assert.deepEqual([ended?.stateLost === true, next.stateLost].filter(Boolean), [true], "one result says so");
+        assert.deepEqual([ended?.stateLost === true, next.stateLost].filter(Boolean), [true], "one result reports it");
         assert.equal(reasons.length, 1, reasons.join("; "));
       },
     },
     {
-      name: "is not what stop() and restart() are",
+      name: "is not reported after stop() and restart()",
       async run(kit) {
         const reasons: string[] = [];
         const executor = await kit.create({ onSessionLost: (reason) => reasons.push(reason) });

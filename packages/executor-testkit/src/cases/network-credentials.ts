@@ -37,7 +37,7 @@ const secret = "Bearer s3cr3t-of-the-host";
 /** Headers that only the proxy knows. */
 export const networkCredentials: readonly ConformanceCase[] = [
   {
-    name: "adds credentials that neither the program nor its output ever contains",
+    name: "adds credentials that the program cannot see and its output never contains",
     needs: [...inPython, openssl],
     async run(kit) {
       const got: (string | undefined)[] = [];
@@ -71,7 +71,7 @@ print(open(os.environ["SSL_CERT_FILE"]).read().count("BEGIN CERTIFICATE") > 10)
     },
   },
   {
-    name: "sends credentials to no host but a verified one, and tells the program no secret when they fail",
+    name: "sends credentials only to a verified host, and reveals no secret when that fails",
     needs: [...inPython, openssl],
     async run(kit) {
       let asked = 0;

@@ -48,7 +48,7 @@ const reach: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "refuses all others at once, with a sentence for the model that is in the result, too",
+    name: "refuses all other hosts at once, with a reason in the output and in the result",
     needs: inPython,
     async run(kit) {
       const asked: NetworkDecision[] = [];
@@ -69,7 +69,7 @@ const reach: readonly ConformanceCase[] = [
         asked.map(({ protocol }) => protocol),
         ["http", "connect", "connect"],
       );
-      assert.equal((await kit.succeed(executor, python("print(1)"))).network, undefined, "the next call has its own");
+      assert.equal((await kit.succeed(executor, python("print(1)"))).network, undefined, "the next call reports none");
     },
   },
   {
@@ -103,7 +103,7 @@ except OSError:
     },
   },
   {
-    name: "holds for child processes, which find the proxy as well",
+    name: "applies to child processes, which find the proxy as well",
     needs: inPython,
     async run(kit) {
       await using host = await echo();
@@ -137,7 +137,7 @@ with concurrent.futures.ThreadPoolExecutor(100) as pool:
     },
   },
   {
-    name: '"none" reaches nothing, and says nothing of a proxy',
+    name: '"none" allows no connections and sets no proxy variables',
     needs: inPython,
     async run(kit) {
       await using host = await echo();
@@ -171,7 +171,7 @@ print(socket.socket().connect_ex(("192.0.2.1", 80)) != 0)
 
 const ends: readonly ConformanceCase[] = [
   {
-    name: "ends a block's connections when the block is aborted, and those that it left open with stop()",
+    name: "closes a block's connections when it is aborted, and those of background processes with stop()",
     needs: [...inPython, processes, live],
     async run(kit) {
       await using host = await PlayedHost.tcp((socket) => socket.resume());
@@ -192,7 +192,7 @@ if os.fork() == 0:
     time.sleep(1000)
 `;
       await kit.succeed(executor, python(leaving));
-      assert.equal(host.connections, 1, "a process that a block leaves keeps its connection");
+      assert.equal(host.connections, 1, "a process that a block leaves running keeps its connection");
       await kit.within("stop()", executor.stop());
       await kit.eventually("the connection ends with the executor", () => host.connections === 0 || undefined);
     },
@@ -211,7 +211,7 @@ if os.fork() == 0:
     },
   },
   {
-    name: "is in force in the place that replaces a lost one",
+    name: "is in force in the session that replaces a lost one",
     needs: [...inPython, breakable, live],
     async run(kit) {
       let reason: string | undefined;

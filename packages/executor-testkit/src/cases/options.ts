@@ -8,7 +8,7 @@ export const options: ConformanceGroup = {
   name: "options",
   cases: [
     {
-      name: "that no executor has are an InvalidInputError which names them",
+      name: "that are unknown throw an InvalidInputError that names them",
       async run(kit) {
         for (const name of ["timeout", "timeout_ms", "nework", "__proto__"]) {
           const given: CommonExecutorOptions = { timeoutMs: 1000, ...unknownOption(name) };
@@ -18,7 +18,7 @@ export const options: ConformanceGroup = {
       },
     },
     {
-      name: "of the wrong type are an InvalidInputError which names them",
+      name: "of the wrong type throw an InvalidInputError that names them",
       async run(kit) {
         for (const [name, value] of [
           ["timeoutMs", "1000"],
@@ -71,7 +71,7 @@ export const options: ConformanceGroup = {
       },
     },
     {
-      name: "and arguments of file calls are checked before anything is done",
+      name: "and arguments of file calls are checked before any file changes",
       async run(kit) {
         const executor = await kit.shared();
         const files: UntypedFiles = executor.files;

@@ -15,7 +15,7 @@ export const output: ConformanceGroup = {
   name: "output",
   cases: [
     {
-      name: "keeps standard output and standard error apart, and in order together",
+      name: "separates standard output from standard error, and combines both in order",
       async run(kit) {
         const { language } = kit;
         const result = await kit.succeedWith(
@@ -40,14 +40,14 @@ export const output: ConformanceGroup = {
       },
     },
     {
-      name: "gives empty strings for a program that writes nothing",
+      name: "is empty for a program that writes nothing",
       async run(kit) {
         const result = await kit.succeedWith(await kit.shared(), kit.language.nothing());
         assert.deepEqual([result.output, result.stdout, result.stderr], ["", "", ""]);
       },
     },
     {
-      name: "adds and removes no newline at the end",
+      name: "neither adds nor removes a newline at the end",
       async run(kit) {
         const { language } = kit;
         const result = await kit.succeed(await kit.shared(), [
@@ -58,7 +58,7 @@ export const output: ConformanceGroup = {
       },
     },
     {
-      name: "keeps head and tail of output over the limit, and names the cut with its size",
+      name: "keeps the head and tail of output over the limit, and marks the cut with its size",
       async run(kit) {
         const result = await runOver(kit, "stdout");
         assert.equal(result.stdout, result.output);
@@ -66,7 +66,7 @@ export const output: ConformanceGroup = {
       },
     },
     {
-      name: "holds standard error to the same limit",
+      name: "applies the same limit to standard error",
       async run(kit) {
         const result = await runOver(kit, "stderr");
         assertCut(result.stderr, 2 * 7 + 100_000);
@@ -86,7 +86,7 @@ export const output: ConformanceGroup = {
       },
     },
     {
-      name: "holds all blocks of a run together to the limit",
+      name: "applies the limit to all blocks of a run together",
       async run(kit) {
         const { language } = kit;
         const most = language.program(language.fill("x", limit - 100));
@@ -119,7 +119,7 @@ export const output: ConformanceGroup = {
       },
     },
     {
-      name: "has a limit that must be a number of bytes",
+      name: "throws InvalidInputError for an invalid limit",
       async run(kit) {
         for (const maxOutputBytes of [-1, Number.NaN]) {
           await kit.rejects(
@@ -142,7 +142,7 @@ export const output: ConformanceGroup = {
       },
     },
     {
-      name: "carries in the stream what the result leaves out",
+      name: "streams what the result leaves out",
       async run(kit) {
         const executor = await kit.shared(limited);
         const program = kit.language.program(kit.language.fill("x", 100_000));
@@ -153,7 +153,7 @@ export const output: ConformanceGroup = {
       },
     },
     {
-      name: "needs no more memory for 64 MiB of output than the limit says",
+      name: "takes little memory for 64 MiB of output",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.create({ maxOutputBytes: limit });
@@ -187,11 +187,11 @@ function assertCut(text: string, total: number): void {
   assert.ok(text.endsWith("x<tail>\n"), "the tail is kept");
   assert.ok(text.length <= limit + 256, `${text.length} characters are kept of a limit of ${limit} bytes`);
   const named = text.slice(7, -7).replaceAll(/^x+|x+$/g, "");
-  assert.match(named, /\d/, `the cut is named with its size: ${named}`);
+  assert.match(named, /\d/, `the cut is marked with its size: ${named}`);
   const bytes = /([\d,_ ]*\d) bytes/.exec(named)?.[1];
   if (bytes !== undefined) {
     const kept = text.length - named.length;
     const missing = Number(bytes.replaceAll(/\D/g, ""));
-    assert.ok(Math.abs(total - kept - missing) <= 2, `${missing} bytes said, ${total - kept} missing`);
+    assert.ok(Math.abs(total - kept - missing) <= 2, `the cut says ${missing} bytes, but ${total - kept} are missing`);
   }
 }

@@ -19,7 +19,7 @@ import {
 const kinds = childKinds.filter((kind) => kind !== "no-traces");
 
 const livesUntilRestart = (kind: ChildKind): ConformanceCase => ({
-  name: `a process that a block leaves running lives on, until restart() (${kind})`,
+  name: `a process that a block leaves running lives until restart() (${kind})`,
   needs: [childKind(kind)],
   async run(kit) {
     const { language } = kit;
@@ -43,7 +43,7 @@ const diesWithStop = (kind: ChildKind): ConformanceCase => ({
     const executor = await kit.create();
     await kit.succeedWith(executor, language.spawnBeating("background", kind));
     const pid = await processId(executor, "background");
-    assert.ok(pid !== undefined && (await isAlive(pid)), "it lives until then");
+    assert.ok(pid !== undefined && (await isAlive(pid)), "it lives until stop()");
     await kit.within("stop()", executor.stop());
     assert.ok(!(await isAlive(pid)), `process ${pid} outlived stop()`);
   },
@@ -55,7 +55,7 @@ export const processes: ConformanceGroup = {
   waits: true,
   cases: [
     {
-      name: "a block ends with its main process, though a child holds its output open",
+      name: "a block ends with its main process, even if a child keeps its output open",
       needs: [startsProcesses],
       async run(kit) {
         const { language } = kit;
@@ -73,7 +73,7 @@ export const processes: ConformanceGroup = {
     ...kinds.map(livesUntilRestart),
     ...kinds.map(diesWithStop),
     {
-      name: "nothing beats in a given workDir after stop()",
+      name: "no process writes to a given workDir after stop()",
       needs: [workDir],
       async run(kit) {
         const { language } = kit;
@@ -86,7 +86,7 @@ export const processes: ConformanceGroup = {
       },
     },
     {
-      name: "a server that one block starts, and that logs, is called by the next, and is gone after restart()",
+      name: "later blocks can call a server that a block started, until restart()",
       needs: [startsProcesses, keepsOutput, statement("spawnServer"), statement("callServer")],
       async run(kit) {
         const { language } = kit;

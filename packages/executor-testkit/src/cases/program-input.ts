@@ -44,7 +44,7 @@ function writeOn({ stdin }: WritableProcess) {
 /** Input that is written while a program runs. */
 export const programInput: readonly ConformanceCase[] = [
   {
-    name: "a program reads what is written while it runs, and answers, until its input is closed",
+    name: "a program reads and answers what is written while it runs, until its input is closed",
     needs,
     async run(kit) {
       const executor = await kit.shared();
@@ -72,7 +72,7 @@ export const programInput: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "gives a program what is written, bytes as they are, each program its own until its own end",
+    name: "passes the written bytes unchanged, to each program its own",
     needs,
     async run(kit) {
       const executor = await kit.shared();
@@ -93,7 +93,7 @@ export const programInput: readonly ConformanceCase[] = [
       // The other one is still open.
       assert.ok(
         Buffer.from(bytes).equals(new Uint8Array(await kit.within("the output", echo))),
-        "other bytes came back",
+        "the bytes that came back differ",
       );
       assert.deepEqual(await kit.within("wait()", first.wait()), { exitCode: 0 });
       await kit.within("close", other.close());
@@ -101,7 +101,7 @@ export const programInput: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "a program that never reads makes its writer wait, takes no memory, and can be killed",
+    name: "a program that never reads makes its writer wait without taking memory, and can be killed",
     needs,
     async run(kit) {
       const executor = await kit.create();
@@ -125,7 +125,7 @@ export const programInput: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "writing to a program that ends meanwhile fails, and the program's end is reported",
+    name: "writing to a program that ends fails, and wait() still returns its exit code",
     needs,
     async run(kit) {
       const executor = await kit.shared();
@@ -137,7 +137,7 @@ export const programInput: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "writing to a program that has closed its input fails, and it goes on",
+    name: "writing to a program that has closed its input fails, and the program continues",
     needs: [startsPrograms, seesClosedInput],
     async run(kit) {
       const executor = await kit.create();
@@ -149,7 +149,7 @@ export const programInput: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "closing the input of a program that has ended is no error, and what it left running reads to its end",
+    name: "closing the input of a program that has ended succeeds, and its child reads to the end",
     needs,
     async run(kit) {
       const executor = await kit.create();
@@ -163,7 +163,7 @@ export const programInput: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "aborting the input drops what waits and lets the program read to the end",
+    name: "aborting the input drops pending writes and lets the program read to the end",
     needs,
     async run(kit) {
       const executor = await kit.create();
@@ -180,7 +180,7 @@ export const programInput: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "a write that waits rejects with the reason of the program's end: a restart, or its signal",
+    name: "a pending write rejects with the reason for the program's end: its signal's or a restart",
     needs,
     async run(kit) {
       const executor = await kit.create();

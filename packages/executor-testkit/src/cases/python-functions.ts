@@ -72,7 +72,7 @@ export const pythonFunctions: ConformanceGroup = {
   name: "python functions",
   cases: [
     {
-      name: "are imported from the module functions",
+      name: "are imported from the module `functions`",
       needs,
       async run(kit) {
         const executor = await kit.shared(offered);
@@ -119,7 +119,7 @@ except StopIteration as end:
       },
     },
     {
-      name: "keep what their source says, to the character",
+      name: "keep their source character for character",
       needs,
       async run(kit) {
         const executor = await kit.shared(offered);
@@ -128,7 +128,7 @@ except StopIteration as end:
       },
     },
     {
-      name: "that do not load throw FunctionSetupError with the reason, time and again",
+      name: "that fail to load throw FunctionSetupError with the reason on every call",
       needs,
       async run(kit) {
         const executor = await kit.create({ functions: [double(), broken()] });
@@ -144,7 +144,7 @@ except StopIteration as end:
       },
     },
     {
-      name: "with a mistake in their Python throw FunctionSetupError with Python's own words",
+      name: "with a syntax error throw FunctionSetupError with Python's message",
       needs,
       async run(kit) {
         const mistaken = FunctionWithRequirements.fromString("def mistaken():\n    x = = 1\n");
@@ -173,7 +173,7 @@ except StopIteration as end:
       },
     },
     {
-      name: "are set up once a session, and again after restart()",
+      name: "are set up once per session, and again after restart()",
       needs: [...needs, stateful],
       async run(kit) {
         const executor = await kit.create({ functions: [recording()] });
@@ -189,7 +189,7 @@ except StopIteration as end:
       },
     },
     {
-      name: "are there after restart(), and after stop() and a new start",
+      name: "are available after restart(), and after stop() and start()",
       needs,
       async run(kit) {
         const executor = await kit.create({ functions: [double()] });
@@ -202,7 +202,7 @@ except StopIteration as end:
       },
     },
     {
-      name: "are there for calls that come at once",
+      name: "are available to simultaneous first calls",
       needs,
       async run(kit) {
         const executor = await kit.create({ functions: [double()] });
@@ -211,7 +211,7 @@ except StopIteration as end:
       },
     },
     {
-      name: "do not let blocks wait for their set-up under the blocks' timeout",
+      name: "take set-up time that does not count towards the blocks' timeout",
       needs,
       async run(kit) {
         const slow = withRequirements({ globalImports: ["time"] })(`

@@ -33,7 +33,7 @@ export const stalledStream: ConformanceGroup = {
   waits: true,
   cases: [
     {
-      name: "pauses the program, and holds no more than a little of its output",
+      name: "pauses the program and buffers little of its output",
       needs,
       alone: true,
       async run(kit) {
@@ -57,7 +57,7 @@ export const stalledStream: ConformanceGroup = {
       },
     },
     {
-      name: "goes on when the consumer reads again, and loses nothing",
+      name: "continues without loss when the consumer reads again",
       needs,
       async run(kit) {
         const { language } = kit;
@@ -76,7 +76,7 @@ export const stalledStream: ConformanceGroup = {
       },
     },
     {
-      name: "is ended when time is up",
+      name: "ends at the block's time limit",
       needs,
       async run(kit) {
         const { executor, iterator } = await withEnoughTime(
@@ -96,7 +96,7 @@ export const stalledStream: ConformanceGroup = {
       },
     },
     {
-      name: "is ended by abort",
+      name: "ends when it is aborted",
       needs,
       async run(kit) {
         const executor = await kit.shared();

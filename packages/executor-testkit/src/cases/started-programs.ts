@@ -25,7 +25,7 @@ export const startedPrograms: ConformanceGroup = {
   waits: true,
   cases: [
     {
-      name: "`processes` is there if `capabilities.processes` says so, and only then",
+      name: "`processes` exists if and only if `capabilities.processes` is true",
       async run(kit) {
         const executor = await kit.shared();
         assert.equal(executor.processes !== undefined, executor.capabilities.processes === true);
@@ -33,7 +33,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "runs a program with its arguments as they are, and a command line by a shell",
+      name: "runs a program with unchanged arguments, and a command line in a shell",
       needs,
       async run(kit) {
         const executor = await kit.shared();
@@ -47,7 +47,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "reports signals and programs that cannot be started by their exit codes, with a sentence",
+      name: "reports signals and failed starts by conventional exit codes, and explains failed starts",
       needs,
       async run(kit) {
         const executor = await kit.shared();
@@ -71,7 +71,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "starts in the workspace, or in `cwd`, with `env` over the executor's variables",
+      name: "starts in the workspace or in `cwd`, with `env` overriding the executor's variables",
       needs,
       async run(kit) {
         const executor = await kit.create({ env: { LEFT: "executor", BOTH: "executor" } });
@@ -87,7 +87,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "gives a program its input, bytes as they are, and else none",
+      name: "passes `stdin` unchanged, and gives a program empty input without it",
       needs,
       async run(kit) {
         const executor = await kit.shared();
@@ -100,7 +100,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "passes output on while the program runs, beside blocks that see its files",
+      name: "passes output on while the program runs, alongside blocks that see its files",
       needs,
       async run(kit) {
         const executor = await kit.shared();
@@ -118,7 +118,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "wait() needs no reader for a short output, which can be read later",
+      name: "wait() needs no reader for short output, which can be read later",
       needs,
       async run(kit) {
         const executor = await kit.shared();
@@ -129,7 +129,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "kill() ends everything that the program started, once and for all",
+      name: "kill() ends everything that the program started, and can be called again",
       needs,
       async run(kit) {
         const executor = await kit.create();
@@ -143,7 +143,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "an abort ends it likewise, and wait() rejects with the reason",
+      name: "an abort ends everything that the program started, and wait() rejects with the reason",
       needs,
       async run(kit) {
         const executor = await kit.create();
@@ -158,7 +158,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "restart() and stop() end programs, whose wait() rejects with ExecutorStoppedError",
+      name: "restart() and stop() end programs, and wait() rejects with ExecutorStoppedError",
       needs,
       async run(kit) {
         const executor = await kit.create();
@@ -179,7 +179,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "many programs run at once, each with its own output and end",
+      name: "many programs run at once, each with its own output and exit code",
       needs,
       async run(kit) {
         const executor = await kit.shared();
@@ -202,7 +202,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "a program whose output nobody reads waits, and takes no memory; one whose output is cancelled goes on",
+      name: "a program whose output nobody reads waits without taking memory, and continues when it is cancelled",
       needs,
       async run(kit) {
         const executor = await kit.create();
@@ -220,7 +220,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "kill() and stop() need no reader either",
+      name: "kill() and stop() work even if nobody reads the output",
       needs,
       async run(kit) {
         const executor = await kit.create();
@@ -236,7 +236,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "a program that closes its outputs goes on, and what it leaves running does not keep wait() from its end",
+      name: "closing its outputs does not end a program, and wait() does not wait for what it left running",
       needs,
       async run(kit) {
         const executor = await kit.create();
@@ -252,7 +252,7 @@ export const startedPrograms: ConformanceGroup = {
       },
     },
     {
-      name: "wrong options are refused by name",
+      name: "invalid options throw an InvalidInputError that names them",
       needs,
       async run(kit) {
         const executor = await kit.shared();

@@ -35,7 +35,7 @@ export const state: ConformanceGroup = {
       },
     },
     {
-      name: "variables of one executor are not those of another",
+      name: "executors do not share variables",
       needs: [stateful],
       async run(kit) {
         const { language } = kit;

@@ -8,7 +8,7 @@ export const stdin: ConformanceGroup = {
   name: "standard input",
   cases: [
     {
-      name: "is closed: a program that reads a line fails instead of hanging",
+      name: "is closed by default: a program that reads a line fails instead of hanging",
       async run(kit) {
         const result = await kit.run(await kit.shared(), kit.language.program(kit.language.printLineRead()));
         assert.notEqual(result.exitCode, 0);
@@ -16,7 +16,7 @@ export const stdin: ConformanceGroup = {
       },
     },
     {
-      name: "is at its end for a program that reads all of it",
+      name: "is empty by default for a program that reads all of it",
       needs: [processes, statement("printInputLength")],
       async run(kit) {
         const result = await kit.succeedWith(await kit.shared(), kit.language.printInputLength?.() ?? "");
@@ -24,7 +24,7 @@ export const stdin: ConformanceGroup = {
       },
     },
     {
-      name: "cannot be given to an executor without: the call throws InvalidInputError",
+      name: "throws InvalidInputError if the executor does not support it",
       needs: [({ capabilities }) => (capabilities.stdin ? "capabilities.stdin is true" : undefined)],
       async run(kit) {
         const executor = await kit.shared();
@@ -34,7 +34,7 @@ export const stdin: ConformanceGroup = {
       },
     },
     {
-      name: "gives the program what the call gives",
+      name: "passes the call's text to the program",
       needs: [stdinGiven],
       async run(kit) {
         const program = kit.language.program(kit.language.printLineRead());
@@ -43,7 +43,7 @@ export const stdin: ConformanceGroup = {
       },
     },
     {
-      name: "is given to each block anew, and not to the next call",
+      name: "is passed to each block of a call, but not to the next call",
       needs: [stdinGiven],
       async run(kit) {
         const program = kit.language.program(kit.language.printLineRead());
@@ -55,7 +55,7 @@ export const stdin: ConformanceGroup = {
       },
     },
     {
-      name: "ends after what was given, without a newline too",
+      name: "ends after the given text, even without a newline",
       needs: [stdinGiven, processes, statement("printInputLength")],
       async run(kit) {
         const program = kit.language.program(kit.language.printInputLength?.() ?? "");

@@ -42,7 +42,7 @@ export const stream: ConformanceGroup = {
       },
     },
     {
-      name: "says the same as executeCodeBlocks",
+      name: "returns the same result as executeCodeBlocks",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
@@ -68,7 +68,7 @@ export const stream: ConformanceGroup = {
       },
     },
     {
-      name: "carries output while the program runs",
+      name: "delivers output while the program runs",
       needs: [live],
       async run(kit) {
         const { language } = kit;
@@ -89,7 +89,7 @@ export const stream: ConformanceGroup = {
       },
     },
     {
-      name: "runs nothing before the first event is asked for",
+      name: "runs nothing before the first event is requested",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
@@ -102,7 +102,7 @@ export const stream: ConformanceGroup = {
       },
     },
     {
-      name: "kills the program when the loop is left",
+      name: "kills the program when the consumer leaves the loop",
       needs: [live],
       async run(kit) {
         const { language } = kit;
@@ -158,7 +158,7 @@ export const stream: ConformanceGroup = {
       },
     },
     {
-      name: "can be left before anything ran",
+      name: "runs nothing if it is closed before the first event",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
@@ -170,7 +170,7 @@ export const stream: ConformanceGroup = {
       },
     },
     {
-      name: "can be left at its first event",
+      name: "ends the program if the consumer leaves at the first event",
       async run(kit) {
         const { language } = kit;
         const executor = await kit.sharedUnlessStateful();

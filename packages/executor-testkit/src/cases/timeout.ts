@@ -27,7 +27,7 @@ const endsChild = (kind: ChildKind): ConformanceCase => ({
 
 const wholeCall: readonly ConformanceCase[] = [
   {
-    name: "totalTimeoutMs ends the call with what ran until then",
+    name: "totalTimeoutMs ends the call and keeps the results so far",
     async run(kit) {
       const { language } = kit;
       const blocks = [
@@ -50,7 +50,7 @@ const wholeCall: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "totalTimeoutMs counts all blocks of a call together, and is the call's own if given there",
+    name: "totalTimeoutMs covers all blocks of a call, and a call can override it",
     async run(kit) {
       const { language } = kit;
       const executor = await kit.create({ totalTimeoutMs: Infinity });
@@ -69,7 +69,7 @@ const wholeCall: readonly ConformanceCase[] = [
     },
   },
   {
-    name: "totalTimeoutMs counts the wait for the start",
+    name: "totalTimeoutMs includes the wait for the start",
     async run(kit) {
       const { language } = kit;
       const executor = await kit.create();
@@ -130,7 +130,7 @@ export const timeout: ConformanceGroup = {
       },
     },
     {
-      name: "counts each block by itself",
+      name: "applies to each block separately",
       async run(kit) {
         // Many short blocks that together exceed the limit, each with plenty of time to spare for a slow start.
         const pause = kit.language.program(kit.language.sleep(1000));
@@ -154,7 +154,7 @@ export const timeout: ConformanceGroup = {
       },
     },
     {
-      name: "may be over before the program has begun",
+      name: "may expire before the program has started",
       async run(kit) {
         const executor = await kit.create();
         const result = await kit.run(executor, kit.language.program(kit.language.beat("main")), { timeoutMs: 1 });
@@ -163,7 +163,7 @@ export const timeout: ConformanceGroup = {
       },
     },
     {
-      name: "leaves the executor usable, and says so if variables were lost",
+      name: "leaves the executor usable, and reports whether variables were lost",
       async run(kit) {
         const { language } = kit;
         const { executor, result: timedOut } = await runIntoLimit(
@@ -183,7 +183,7 @@ export const timeout: ConformanceGroup = {
       },
     },
     {
-      name: "does not touch a run at its side",
+      name: "does not affect a concurrent run",
       needs: [processes],
       async run(kit) {
         const { language } = kit;
@@ -195,7 +195,7 @@ export const timeout: ConformanceGroup = {
       },
     },
     {
-      name: "does not touch what an earlier block left running",
+      name: "leaves an earlier block's background process running",
       needs: [startsProcesses],
       async run(kit) {
         const { language } = kit;

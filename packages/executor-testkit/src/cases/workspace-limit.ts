@@ -23,7 +23,7 @@ export const workspaceLimit: ConformanceGroup = {
   name: "workspace limit",
   cases: [
     {
-      name: "maxWorkspaceBytes ends a program that fills the disk, with a sentence, or the start says that it cannot",
+      name: "maxWorkspaceBytes ends a program that fills the disk and says why, or start() rejects the option",
       needs: [language("python")],
       async run(kit) {
         const executor = await limited(kit);
@@ -39,7 +39,7 @@ export const workspaceLimit: ConformanceGroup = {
       },
     },
     {
-      name: "maxWorkspaceBytes holds also for a program that has ended before anybody looked",
+      name: "maxWorkspaceBytes also applies to a program that ends before its files are measured",
       needs: [language("python")],
       async run(kit) {
         const executor = await limited(kit);

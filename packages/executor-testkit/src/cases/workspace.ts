@@ -80,7 +80,7 @@ export const workspace: ConformanceGroup = {
       },
     },
     {
-      name: "is the given workDir, which is made if missing and kept by stop()",
+      name: "is the given workDir, which is created if missing and kept by stop()",
       needs: [workDir],
       async run(kit) {
         const { language } = kit;
@@ -94,7 +94,7 @@ export const workspace: ConformanceGroup = {
       },
     },
     {
-      name: "shows what was in the given workDir before",
+      name: "contains the files that were in the given workDir before",
       needs: [workDir],
       async run(kit) {
         const directory = await kit.directory();
@@ -106,7 +106,7 @@ export const workspace: ConformanceGroup = {
       },
     },
     {
-      name: "gives the caller's user what the code makes",
+      name: "makes the caller's user the owner of files that the code creates",
       needs: [workDir],
       async run(kit) {
         const directory = await kit.directory();
@@ -150,7 +150,7 @@ export const workspace: ConformanceGroup = {
       },
     },
     {
-      name: "is another one for each executor, and deleted by stop()",
+      name: "is separate for each executor, and deleted by stop()",
       needs: [onHost],
       async run(kit) {
         const { language } = kit;
