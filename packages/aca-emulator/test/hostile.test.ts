@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +14,15 @@ async function outside(): Promise<string> {
   await mkdir(join(directory, "inner"));
   await writeFile(join(directory, "inner", "secret"), "secret");
   return directory;
+}
+
+/** Whether a process is running; one that has ended and that nobody has waited for is not. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
 }
 
 const exchanger = (target: string): string => `
@@ -91,15 +101,23 @@ out`;
     expect((await client.call("GET", "metadata")).status).toBe(200);
   });
 
-  it(
-    "may be a stopped supervisor: the execution still ends and the session can be deleted",
+  it.each(["SIGSTOP", "SIGKILL"])(
+    "may be a supervisor that got %s: the execution ends, and the session with everything that it started",
     { timeout: 60_000 },
-    async () => {
+    async (signal) => {
+      const pids = join(await outside(), "pids");
       await using client = await Client.open({ namespaces: false });
-      const stop = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(1000)";
-      const { json } = await client.execute(stop, { timeoutInSeconds: 1 });
+      const send = `import os, signal, subprocess, time
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+open(${JSON.stringify(pids)}, "w").write(f"{os.getpid()} {child.pid}")
+os.kill(os.getppid(), signal.${signal})
+time.sleep(1000)`;
+      const { json } = await client.execute(send, { timeoutInSeconds: 1 });
       expect(json).toMatchObject({ status: "Failed" });
       expect((await client.call("DELETE", "session")).status).toBe(204);
+      const started = (await readFile(pids, "utf8")).split(" ").map(Number);
+      expect(started).toHaveLength(2);
+      expect(started.filter(isAlive)).toEqual([]);
     },
   );
 });

@@ -1,7 +1,9 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Fence } from "./fence.ts";
+import { killMarked } from "./kill-marked.ts";
 
 const supervisor: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");
 const pythonWorker: string = readFileSync(new URL("./python-worker.py", import.meta.url), "utf8");
@@ -36,6 +38,8 @@ export interface SessionProcessSpec {
 /** The supervisor of one session, and the worker that it keeps. */
 export class SessionProcess {
   readonly #process: ChildProcessWithoutNullStreams;
+  /** A variable of everything that a session without namespaces starts. With them, the kernel ends all of it. */
+  readonly #mark: string | undefined;
   readonly #ended: Promise<void>;
   readonly #waiting = new Map<string, (report: RunReport) => void>();
   #problem = "";
@@ -51,8 +55,11 @@ export class SessionProcess {
     };
     const command = [spec.python, "-c", supervisor, JSON.stringify(config)];
     const [program, ...words] = spec.fence.wrap(command, spec.directory);
+    const id = randomUUID();
+    if (spec.fence.kind === "none") this.#mark = `FENCED_SESSION=${id}`;
+    const env = { ...sessionEnvironment(), ...(this.#mark !== undefined && { FENCED_SESSION: id }) };
     // It gets its own group: an interrupt in the terminal is for the emulator, which then ends its sessions.
-    this.#process = spawn(program, words, { env: sessionEnvironment(), cwd: "/", detached: true });
+    this.#process = spawn(program, words, { env, cwd: "/", detached: true });
     this.#ended = this.#follow();
   }
 
@@ -102,6 +109,8 @@ export class SessionProcess {
       this.#problem = String(error);
     });
     for (const pipe of this.#process.stdio) pipe?.destroy();
+    // Code can stop or kill its supervisor, which then ends nothing.
+    if (this.#mark !== undefined) await killMarked(this.#mark);
     const error = { code: "SessionEnded", message: `The session's process ended. ${this.#problem}`.trim() };
     this.#over = { status: "Failed", stdout: "", stderr: "", error };
     for (const id of this.#waiting.keys()) this.#answer(id, this.#over);
