@@ -21,7 +21,6 @@ else
   export FENCED_SUITE=processes FENCED_REQUIRE=python3,bash,node,typescript
   # Sandboxes, supervisors and their Python interpreters, the creation of virtual environments, and calls carried by files do not
   # depend on the Node outside them.
-  left_out=("**/sandbox/**" "**/supervisor/warm.test.ts" "**/executor-local/test/warm.test.ts" "**/executor-local/test/stateful.test.ts"
-    "**/supervisor/stateful.test.ts" "**/control-group.test.ts" "**/supervised-hostile.test.ts" "**/virtual-env.test.ts" "**/host-functions-by-files.test.ts")
+  left_out=("**/sandbox/**" "**/warm.test.ts" "**/stateful.test.ts" "**/control-group.test.ts" "**/supervised-hostile.test.ts" "**/virtual-env.test.ts" "**/host-functions-by-files.test.ts")
 fi
 npx -y -p "node@$version" -c "node scripts/test.mjs ${projects[*]/#/--project=} ${left_out[*]/#/--exclude=}"

@@ -4,11 +4,9 @@ import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { programArguments } from "@fenced/test-support/program-arguments";
 import { onTestFinished } from "vitest";
 
-// The full path instead of a name on the PATH, because some tests replace the PATH.
-const tsx = import.meta.resolve("tsx");
 const withoutPackages = new URL("fixtures/without-packages.mjs", import.meta.url).href;
 
 /** Variables with which no daemon of Docker or Podman answers: nobody listens on that port. */
@@ -43,8 +41,7 @@ export function runNode(
   stdin = "",
 ): Started {
   const { DOCKER_HOST: _host, ...inherited } = process.env;
-  const program = fileURLToPath(new URL(file, import.meta.url));
-  const words = ["--conditions=@fenced/source", "--import", tsx, "--import", withoutPackages, program, ...args];
+  const words = [...programArguments(new URL(file, import.meta.url), withoutPackages), ...args];
   const child = spawn(process.execPath, words, { env: { ...inherited, ...env } });
   onTestFinished(() => void child.kill("SIGKILL"));
   child.stdin.on("error", () => {}).end(stdin);

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { programArguments } from "@fenced/test-support/program-arguments";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -13,15 +13,12 @@ import { type McpHttpServer, type McpHttpServerOptions, startMcpHttpServer } fro
 
 process.removeAllListeners("warning");
 
-const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
-// The full path instead of a name on the PATH, because some tests replace the PATH.
-const tsx = import.meta.resolve("tsx");
 
 /** Registers a clean-up for the end of the test, or of another scope. */
 type Finally = (clean: () => Promise<void>) => void;
 
 /** The arguments with which Node runs the command line on the sources of the workspace. */
-export const nodeArguments = ["--conditions=@fenced/source", "--import", tsx, cli];
+export const nodeArguments: readonly string[] = programArguments(new URL("../../src/cli.ts", import.meta.url));
 
 interface StdioClientOptions {
   readonly atEnd?: Finally;
