@@ -1,5 +1,6 @@
 /**
- * Runs the examples one after another: all of them, or those whose file names contain one of the arguments.
+ * Runs the examples one after another: all of them, or those whose file names contain one of the arguments. They run as a reader
+ * runs them, on the sources of the packages; with `--built`, as CI does, on what was built from these.
  *
  * An example succeeds if it ends on its own with exit code 0. If it needs more than Node, it has a line like
  * `// needs: python3, pip:tabulate, OPENAI_API_KEY` (backends, packages of pip's index, environment variables in upper
@@ -8,18 +9,22 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { compileExamples } from "../test-support/compile-examples.ts";
 import { needsOf } from "./example-needs.ts";
 import { sourceFiles } from "./source-files.ts";
 
 const folder = join(import.meta.dirname, "..", "examples");
-const wanted = process.argv.slice(2);
+const built = process.argv.includes("--built");
+const wanted = process.argv.slice(2).filter((word) => word !== "--built");
 // For examples that run themselves elsewhere with the whole repository, which other projects that contain them do not have.
 process.env.FENCED_REPOSITORY = join(folder, "..");
 // pnpm's commands set it, which makes packages resolve that the examples do not name.
 const { NODE_PATH: _, ...env } = process.env;
 
-for (const file of sourceFiles(folder)) {
-  if (wanted.length > 0 && !wanted.some((part) => file.includes(part))) continue;
+const files = sourceFiles(folder).filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)));
+const compiled = built ? await compileExamples(folder, files) : new Map<string, string>();
+
+for (const file of files) {
   const { missing, required } = needsOf(readFileSync(join(folder, file), "utf8"));
   if (missing.length === 0) runExample(file);
   else if (required) fail(file, `it needs ${missing.join(", ")}`);
@@ -28,11 +33,15 @@ for (const file of sourceFiles(folder)) {
 
 function runExample(file: string): void {
   const startedAt = Date.now();
-  const { status, signal, stdout, stderr } = spawnSync(
-    process.execPath,
-    ["--import", "tsx", "--conditions=@fenced/source", join(folder, file)],
-    { encoding: "utf8", timeout: 120_000, cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] },
-  );
+  const program = compiled.get(file);
+  const source = ["--import", "tsx", "--conditions=@fenced/source", join(folder, file)];
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, program === undefined ? source : [program], {
+    encoding: "utf8",
+    timeout: 120_000,
+    cwd: folder,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   if (status === 0) console.log(`ok      ${file} (${((Date.now() - startedAt) / 1000).toFixed(1)} s)`);
   else fail(file, `exit code ${String(status ?? signal)}\n${stdout}${stderr}`);
 }

@@ -18,7 +18,7 @@ interface Made {
 }
 
 /** Lets modules find files beside their source, not beside the bundle. CommonJS modules call that place `__dirname`. */
-const ownPaths: Plugin = {
+export const ownPaths: Plugin = {
   name: "own-paths",
   transform: (code, id) => {
     const withPaths = code

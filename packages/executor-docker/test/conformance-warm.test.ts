@@ -15,7 +15,7 @@ describe("Docker Engine", needs("docker"), () => {
       ...dockerSubject("with warm Python", pythonImage, image),
       create: (options) => new WarmExecutor({ image, network: "none", warm: {}, ...options }),
     },
-    variant("standard input", "environment", "encoding", "python functions", "abort", "background processes", "leaks"),
+    variant("standard input", "python functions", "abort", "background processes", "leaks"),
   );
   // Otherwise the suite would prove nothing.
   afterAll(() => {

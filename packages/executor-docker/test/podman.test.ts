@@ -28,7 +28,7 @@ describe("Podman", needs("podman"), () => {
       },
       listResources: () => podman.resources(),
     },
-    variant("standard input", "stream", "abort", "files", "leaks"),
+    variant("abort", "files", "leaks"),
   );
 
   it("enforces a network policy", async () => {

@@ -109,7 +109,7 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
         return [...hostCommand(pythonImage), daemon.address];
       },
     },
-    variant("files", "filename", "workspace", "leaks"),
+    variant("files", "workspace"),
   );
 
   it("that is killed under a block causes a clear error", { timeout: 120_000 }, async () => {

@@ -52,7 +52,7 @@ describe("on a server in Docker", needs("jupyterDocker"), () => {
     { describe, it, afterAll },
     subject,
     // Its processes and its network are a container's; host functions have a test below.
-    variant("leaks", "network policy"),
+    variant("network policy"),
   );
 });
 
