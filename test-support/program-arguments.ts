@@ -14,8 +14,8 @@ const tsx: string = import.meta.resolve("tsx");
 export function programArguments(source: URL, ...imports: readonly string[]): readonly string[] {
   const file = fileURLToPath(source);
   const built = file.replace(`${path.sep}src${path.sep}`, `${path.sep}dist${path.sep}`).replace(/\.ts$/, ".js");
-  if (process.env.FENCED_BUILT !== undefined && !file.includes(`${path.sep}test${path.sep}`))
-    return [...importing(imports), built];
+  const isBuilt = process.env.FENCED_BUILT !== undefined && !file.includes(`${path.sep}test${path.sep}`);
+  if (isBuilt) return [...importing(imports), built];
   return ["--conditions=@fenced/source", ...importing([tsx, ...imports]), file];
 }
 

@@ -172,10 +172,13 @@ describe("an upload", needs("python3"), () => {
 });
 
 describe("paths", needs("python3"), () => {
-  it.for(["files/%", "files/%E0%A4%A/content", "executions/%"])("with invalid percent-encoding get 400: %s", async (path) => {
-    await using client = await Client.open();
-    expect(await client.call("GET", path)).toMatchObject({ status: 400, json: { error: { code: "InvalidPath" } } });
-  });
+  it.for(["files/%", "files/%E0%A4%A/content", "executions/%"])(
+    "with invalid percent-encoding get 400: %s",
+    async (path) => {
+      await using client = await Client.open();
+      expect(await client.call("GET", path)).toMatchObject({ status: 400, json: { error: { code: "InvalidPath" } } });
+    },
+  );
 
   it("follow links within the workspace, but not links that lead outside", async () => {
     const target = await outside();

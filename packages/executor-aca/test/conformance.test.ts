@@ -44,6 +44,6 @@ const subject = (transport?: "request"): ExecutorSubject => ({
 
 describe.skipIf(!backend("python3").available)("over the emulator", () => {
   testCodeExecutor({ describe, it, afterAll }, subject(), place());
-  const changed = ["output", "timeout", "lost session"];
+  const changed = ["output", "lost session"];
   testCodeExecutor({ describe, it, afterAll }, subject("request"), variant(...changed));
 });

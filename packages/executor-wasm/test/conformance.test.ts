@@ -31,5 +31,5 @@ testCodeExecutor(
     create: (options) => new WasmCodeExecutor({ languages, ...options }),
     hostCommand: [...hostCommand, ...languages],
   },
-  variant("code", "output", "state", "lost session", "host functions"),
+  variant("code", "state", "host functions"),
 );

@@ -103,13 +103,16 @@ describe("a hostile index", minutes, () => {
   const refusal = async (server: PackageServer): Promise<string> =>
     place.refusal({ index: server.index, install: ["tool"] });
 
-  it.each([true, false])("that serves other files than it promised, or no hashes, is rejected (HTML: %s)", async (html) => {
-    await using wrong = await PackageServer.start([tool], { html, hash: "wrong" });
-    expect(await refusal(wrong)).toMatch(/is not the file that the index promised: its SHA-256 is [0-9a-f]{64}/);
-    await using none = await PackageServer.start([tool], { html, hash: "none" });
-    expect(await refusal(none)).toMatch(/gives no SHA-256 for tool-1\.0/);
-    expect(none.asked).toEqual(["/simple/tool/"]);
-  });
+  it.each([true, false])(
+    "that serves other files than it promised, or no hashes, is rejected (HTML: %s)",
+    async (html) => {
+      await using wrong = await PackageServer.start([tool], { html, hash: "wrong" });
+      expect(await refusal(wrong)).toMatch(/is not the file that the index promised: its SHA-256 is [0-9a-f]{64}/);
+      await using none = await PackageServer.start([tool], { html, hash: "none" });
+      expect(await refusal(none)).toMatch(/gives no SHA-256 for tool-1\.0/);
+      expect(none.asked).toEqual(["/simple/tool/"]);
+    },
+  );
 
   it("cannot lead to another origin, by links or by redirects", async () => {
     await using inner = await PackageServer.start([tool]);

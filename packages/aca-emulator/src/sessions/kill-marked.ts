@@ -23,8 +23,8 @@ export async function killMarked(mark: string): Promise<void> {
 async function marked(mark: string): Promise<number[]> {
   const names = await readdir("/proc").catch(() => []);
   const pids = names.map(Number).filter((pid) => Number.isInteger(pid));
-  const own = await Promise.all(pids.map((pid) => hasMark(pid, mark)));
-  return pids.filter((_, index) => own[index]);
+  const own = await Promise.all(pids.map(async (pid) => ((await hasMark(pid, mark)) ? [pid] : [])));
+  return own.flat();
 }
 
 /** A process that has ended and that nobody has waited for has no environment any more. */

@@ -217,11 +217,14 @@ describe.each(anyVersion)("a remote server (%s)", (version) => {
 });
 
 describe("the URL of a server", () => {
-  it.each(["localhost:8888", "ftp://host/", "http://user:secret@host/", ""])("is rejected if it is not usable: %s", (baseUrl) => {
-    const make = () => new JupyterCodeExecutor({ server: { baseUrl } });
-    expect(make).toThrow(/not a usable URL/);
-    expect(make).not.toThrow(/secret/);
-  });
+  it.each(["localhost:8888", "ftp://host/", "http://user:secret@host/", ""])(
+    "is rejected if it is not usable: %s",
+    (baseUrl) => {
+      const make = () => new JupyterCodeExecutor({ server: { baseUrl } });
+      expect(make).toThrow(/not a usable URL/);
+      expect(make).not.toThrow(/secret/);
+    },
+  );
 
   it("where nothing answers causes a clear error", async () => {
     await using executor = new JupyterCodeExecutor({ server: { baseUrl: "http://127.0.0.1:9/" } });

@@ -69,7 +69,7 @@ export const pythonPrograms: Readonly<Record<string, string>> = {
   "a full disk": "import sys\nsys.stdout = open('/dev/full', 'w')\nprint('x')",
   "a database that is not closed":
     "import os, sqlite3\nif os.fork():\n    os.wait()\n    print(sorted(each for each in os.listdir('.') if each.startswith('base')))\n    os.remove('base')\nelse:\n    base = sqlite3.connect('base')\n    base.execute('pragma journal_mode=wal')\n    base.execute('create table t (x)')\n    base.commit()",
-  "clean-up of the C library's": "import ctypes\\nlibrary = ctypes.CDLL(None)\\nlibrary.on_exit(library.abort, None)",
+  "clean-up of the C library's": "import ctypes\nlibrary = ctypes.CDLL(None)\nlibrary.on_exit(library.abort, None)",
   "text in the C library": "import ctypes\nctypes.CDLL(None).printf(b'text')",
   "an object that complains":
     "class A:\n    def __del__(self): raise ValueError('x')\nA()\nimport sys\nprint(sys.exc_info())",

@@ -80,11 +80,7 @@ export const code: ConformanceGroup = {
       },
     },
     pythonSource("runs code with CRLF line endings", "x = 1\r\nif x:\r\n    print('yes')\r\n", "yes\n"),
-    pythonSource(
-      "keeps indentation and multi-line strings",
-      'print("""a\n    b\n\n""" + "c")\n',
-      "a\n    b\n\nc\n",
-    ),
+    pythonSource("keeps indentation and multi-line strings", 'print("""a\n    b\n\n""" + "c")\n', "a\n    b\n\nc\n"),
     pythonSource("keeps tabs", "if True:\n\tprint('a\tb')\n", "a\tb\n"),
   ],
 };

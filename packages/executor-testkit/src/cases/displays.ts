@@ -56,6 +56,10 @@ export const displays: ConformanceGroup = {
         const executor = await kit.shared();
         const { displays: shown } = await kit.succeed(executor, showPicture);
         const files = shown.flatMap((display) => display.files);
+        assert.ok(
+          files.some((file) => file.endsWith(".png")),
+          "no display has a picture's file",
+        );
         for (const file of files) {
           assert.ok(isAbsolute(file), file);
           if (file.endsWith(".png")) assert.ok((await readFile(file)).equals(Buffer.from(png, "base64")));

@@ -23,11 +23,21 @@ const displays: string = readFileSync(new URL("./displays.py", import.meta.url),
 const plots: string = readFileSync(new URL("./plots.py", import.meta.url), "utf8");
 const blocks: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
 
-/** The Python programs that run blocks, by module name, in the order in which they are loaded. */
-export const pythonPrograms: Readonly<Record<string, string>> = {
-  _fenced: blocks,
-  _fenced_displays: `${displays}\nprepare(${JSON.stringify(plots)})\n`,
-  _fenced_micropip: micropip,
+/** What a Python interpreter has loaded when it starts. */
+export interface PythonPrograms {
+  /** The sources of modules, by name, in the order in which they are loaded. */
+  readonly modules: Readonly<Record<string, string>>;
+  /** The path of a wheel from which these modules import. */
+  readonly wheel?: string;
+}
+
+/** What runs blocks. */
+export const blockPrograms: PythonPrograms = {
+  modules: {
+    _fenced: blocks,
+    _fenced_displays: `${displays}\nprepare(${JSON.stringify(plots)})\n`,
+    _fenced_micropip: micropip,
+  },
 };
 
 /**

@@ -13,16 +13,20 @@ import { ask, frameType, packed, receive, send, sendAll, unpacked } from "./wire
  * @typedef {object} Plan
  * @property {string} directory - where the interpreter's files are.
  * @property {number} memoryBytes
- * @property {Readonly<Record<string, string>>} programs - in Python, by module name.
  * @property {Readonly<Record<string, string>>} env - the environment of the Python program, which differs from this process's.
- * @property {boolean} snapshot - descriptor 4 is a snapshot, preceded by its SHA-256.
+ * @property {Load} [load] - what to create a snapshot of. Without it, descriptor 4 is a snapshot, preceded by its SHA-256.
  * @property {boolean} packages - descriptor 6 is a file with packages.
  * @property {boolean} installs - code can install more packages.
+ *
+ * @typedef {object} Load
+ * @property {Readonly<Record<string, string>>} modules - in Python, by name.
+ * @property {string} [wheel] - the file of a wheel from which they import.
  */
 
 const snapshotFile = 4;
 const packagesFile = 6;
 const sitePackages = "/lib/python3.14/site-packages";
+const wheelFile = "/tmp/modules.whl";
 const digestBytes = 32;
 /** The exit code of this process if the snapshot was altered. */
 const badSnapshot = 86;
@@ -34,7 +38,8 @@ const { fstatSync, readSync: readAt } = disk;
 const plan = JSON.parse(process.argv[1] ?? "");
 // The interpreter uses it as its own name.
 process.argv[1] = "python";
-const snapshot = plan.snapshot ? readSnapshot() : undefined;
+const snapshot = plan.load ? undefined : readSnapshot();
+const wheel = plan.load?.wheel === undefined ? undefined : disk.readFileSync(plan.load.wheel);
 const digest = (/** @type {Uint8Array} */ bytes) => createHash("sha256").update(bytes).digest();
 if (snapshot && !digest(snapshot.content).equals(snapshot.digest)) exit(badSnapshot);
 const hash = createHash("sha256");
@@ -74,11 +79,18 @@ function readFrom(file, start, length) {
 
 /** Sends the host a snapshot to keep: the interpreter's memory, with all modules that run blocks imported. */
 function makeSnapshot() {
-  const lines = Object.entries(plan.programs).flatMap(([name, text]) => [
+  const lines = Object.entries(plan.load?.modules ?? {}).flatMap(([name, text]) => [
     `sys.modules["${name}"] = types.ModuleType("${name}")`,
     `exec(compile(${JSON.stringify(text)}, "<fenced>", "exec"), sys.modules["${name}"].__dict__)`,
   ]);
+  if (wheel) {
+    python.FS.writeFile(wheelFile, wheel);
+    lines.unshift(`sys.path.insert(0, "${wheelFile}")`);
+    // All that they need is loaded then.
+    lines.push(`sys.path.remove("${wheelFile}")`, `sys.path_importer_cache.pop("${wheelFile}")`);
+  }
   python.runPython(["import sys, types", ...lines, "del sys, types"].join("\n"));
+  if (wheel) python.FS.unlink(wheelFile);
   const made = python.makeMemorySnapshot();
   sendAll(frameType.snapshot, hash.update(made).digest());
   sendAll(frameType.snapshot, made);

@@ -5,6 +5,7 @@ import { BackendUnavailableError } from "@fenced/core";
 import { killProcesses, OutputQueue, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
 import type { RichPiece } from "@fenced/executor-kit/displays";
 import * as z from "zod";
+import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
 import { FileRequests } from "../files/file-requests.ts";
 import { workspacePath } from "../files/tree-access.ts";
 import { Tree } from "../files/tree.ts";
@@ -40,6 +41,8 @@ export type Engine = "Python" | "JavaScript";
 /** Options of an interpreter. */
 export interface InterpreterOptions {
   readonly engine: Engine;
+  /** What an interpreter of Python has loaded when it starts. Default: what runs blocks. */
+  readonly programs?: PythonPrograms;
   readonly memoryBytes: number;
   /** The name of the functions' module. */
   readonly functionsModule: string;
@@ -106,7 +109,7 @@ export class Interpreter {
   static async start(options: InterpreterOptions, signal: AbortSignal): Promise<Interpreter> {
     const first = await startOnce(options, signal);
     if (first !== "bad snapshot") return new Interpreter(first, options);
-    forgetSnapshot(options.cacheDirectory);
+    forgetSnapshot(options.programs ?? blockPrograms, options.cacheDirectory);
     const second = await startOnce(options, signal);
     if (second !== "bad snapshot") return new Interpreter(second, options);
     throw notStarted(options.engine);
@@ -250,7 +253,7 @@ function ownTree(maxBytes: number): Tree {
 
 async function startEngine(options: InterpreterOptions, signal: AbortSignal): Promise<StartedProcess> {
   if (options.engine === "JavaScript") return startJavaScript(options);
-  const snapshot = await openSnapshot(options.cacheDirectory);
+  const snapshot = await openSnapshot(options.programs ?? blockPrograms, options.cacheDirectory);
   signal.throwIfAborted();
   return startPython(options, { snapshot, packages: options.packages, installs: options.installs === true });
 }

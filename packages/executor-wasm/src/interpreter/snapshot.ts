@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
+import type { PythonPrograms } from "../child/child-program.ts";
 import { frameType, FrameChannel } from "./frames.ts";
 import { cacheDirectory, makeKept, openKept, type KeptFile } from "./kept-file.ts";
 import { snapshotInputs, startPython } from "./start-process.ts";
@@ -16,14 +17,15 @@ const opened = new Map<string, Promise<number>>();
 /**
  * Returns a descriptor of the snapshot that interpreters start from; creates it if it is not in the cache.
  *
+ * @param programs - what it has loaded.
  * @param directory - where to keep it. Default: the user's cache directory.
  */
-export function openSnapshot(directory?: string): Promise<number> {
-  const file = snapshotFile(directory);
+export function openSnapshot(programs: PythonPrograms, directory?: string): Promise<number> {
+  const file = snapshotFile(programs, directory);
   const name = path.join(file.directory, file.name);
   let snapshot = opened.get(name);
   if (!snapshot) {
-    snapshot = openOrMake(file);
+    snapshot = openOrMake(programs, file);
     opened.set(name, snapshot);
     snapshot.catch(() => opened.delete(name));
   }
@@ -31,17 +33,17 @@ export function openSnapshot(directory?: string): Promise<number> {
 }
 
 /** Discards a snapshot whose content was altered, so that it is created again. */
-export function forgetSnapshot(directory?: string): void {
-  const file = snapshotFile(directory);
+export function forgetSnapshot(programs: PythonPrograms, directory?: string): void {
+  const file = snapshotFile(programs, directory);
   const name = path.join(file.directory, file.name);
   opened.delete(name);
   fs.rmSync(name, { force: true });
 }
 
-async function openOrMake(file: KeptFile): Promise<number> {
+async function openOrMake(programs: PythonPrograms, file: KeptFile): Promise<number> {
   const present = openKept(file);
   if (present !== undefined) return present;
-  const snapshot = await makeSnapshot();
+  const snapshot = await makeSnapshot(programs);
   const made = await makeKept(file.directory, (descriptor) => {
     fs.writeFileSync(descriptor, snapshot);
     return file.name;
@@ -51,8 +53,8 @@ async function openOrMake(file: KeptFile): Promise<number> {
 }
 
 /** Creates a snapshot in a process that runs only our own code. */
-async function makeSnapshot(): Promise<Buffer> {
-  const { child, socket } = startPython({ memoryBytes: mostBytes * 4, sandboxed: false });
+async function makeSnapshot(programs: PythonPrograms): Promise<Buffer> {
+  const { child, socket } = startPython({ memoryBytes: mostBytes * 4, sandboxed: false }, programs);
   const channel = new FrameChannel(socket);
   const timer = setTimeout(() => child.kill("SIGKILL"), makingTakesMs);
   const pieces: Buffer[] = [];
@@ -75,8 +77,8 @@ function notLoaded(): BackendUnavailableError {
   });
 }
 
-function snapshotFile(directory: string = cacheDirectory()): KeptFile {
+function snapshotFile(programs: PythonPrograms, directory: string = cacheDirectory()): KeptFile {
   const hash = createHash("sha256").update(process.versions.v8);
-  for (const input of snapshotInputs()) hash.update(input).update("\0");
+  for (const input of snapshotInputs(programs)) hash.update(input).update("\0");
   return { directory, name: `python-${hash.digest("hex").slice(0, 32)}.snapshot`, mostBytes };
 }

@@ -6,7 +6,13 @@ import { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { BackendUnavailableError } from "@fenced/core";
 import { blockEnvironment } from "@fenced/executor-kit";
-import { guestProgram, javaScriptProcess, pythonProcess, pythonPrograms } from "../child/child-program.ts";
+import {
+  blockPrograms,
+  guestProgram,
+  javaScriptProcess,
+  pythonProcess,
+  type PythonPrograms,
+} from "../child/child-program.ts";
 import { infoDescriptor, inOsSandbox } from "./os-sandbox.ts";
 
 /** Megabytes of JavaScript heap for an interpreter's process, besides the interpreter's memory. */
@@ -58,17 +64,17 @@ function directoryOf(module: string): string {
 }
 
 /** What a snapshot depends on, besides the version of Node. */
-export function snapshotInputs(): readonly string[] {
+export function snapshotInputs({ modules, wheel = "" }: PythonPrograms = blockPrograms): readonly string[] {
   const manifest: unknown = load("pyodide/package.json");
-  return [JSON.stringify(manifest), JSON.stringify(pythonPrograms), pythonProcess];
+  return [JSON.stringify(manifest), JSON.stringify(modules), path.basename(wheel), pythonProcess];
 }
 
 /**
  * Starts the process of a Python interpreter.
  *
- * @param files - without them, the process creates a snapshot and ends.
+ * @param files - a snapshot of what it has loaded, and its packages; or the programs to load, to create a snapshot and end.
  */
-export function startPython(options: ProcessOptions, files?: PythonFiles): StartedProcess {
+export function startPython(options: ProcessOptions, files: PythonFiles | PythonPrograms): StartedProcess {
   const { memoryBytes } = options;
   const directory = directoryOf("pyodide/package.json");
   const env = {
@@ -80,19 +86,17 @@ export function startPython(options: ProcessOptions, files?: PythonFiles): Start
     TMPDIR: "/tmp",
     USER: "web_user",
   };
-  const given = {
-    snapshot: files !== undefined,
-    packages: files?.packages !== undefined,
-    installs: files?.installs === true,
-  };
-  const plan = { directory, memoryBytes, env, programs: pythonPrograms, ...given };
+  const common = { program: pythonProcess, flags: [], options };
+  if ("modules" in files) {
+    const directories = [directory, ...(files.wheel === undefined ? [] : [path.dirname(files.wheel)])];
+    return startProcess({ ...common, plan: { directory, memoryBytes, env, load: files }, directories, inherited: [] });
+  }
+  const { snapshot, packages, installs } = files;
   return startProcess({
-    program: pythonProcess,
-    plan,
+    ...common,
+    plan: { directory, memoryBytes, env, packages: packages !== undefined, installs },
     directories: [directory],
-    flags: [],
-    inherited: [files?.snapshot, files?.packages],
-    options,
+    inherited: [snapshot, packages],
   });
 }
 

@@ -7,23 +7,21 @@ import { snapshotInputs } from "../interpreter/start-process.ts";
 /** What an image ends with: the length and the hash of its list of files. */
 const trailerBytes = 36;
 const mostBytes = 1_610_612_736;
-/** Images of one kind that the cache keeps. */
-const mostImages = 8;
+/** What the names of images begin with, and how many of them the cache keeps. */
+const [prefix, mostImages] = ["packages-for-", 8];
 
-/** Images of one kind, in the cache directory. */
+/** Images of packages, in the cache directory. */
 export class ImageCache {
   readonly directory: string;
-  readonly #prefix: string;
 
-  constructor(directory: string | undefined, prefix: string) {
-    this.directory = directory ?? cacheDirectory();
-    this.#prefix = prefix;
+  constructor(directory: string = cacheDirectory()) {
+    this.directory = directory;
   }
 
   /** The name of an image that depends on these values, and on the interpreter. */
   nameOf(values: unknown): string {
     const hash = createHash("sha256").update(JSON.stringify([values, snapshotInputs()]));
-    return `${this.#prefix}${hash.digest("hex").slice(0, 32)}`;
+    return `${prefix}${hash.digest("hex").slice(0, 32)}`;
   }
 
   /** Opens an image for reading; `undefined` if there is none, or a damaged one. */
@@ -45,7 +43,7 @@ export class ImageCache {
    * @param write - returns its name; `undefined`: it is not needed.
    */
   async make(write: (image: number) => Promise<string | undefined>): Promise<number | undefined> {
-    return makeKept(this.directory, write, { prefix: this.#prefix, most: mostImages });
+    return makeKept(this.directory, write, { prefix, most: mostImages });
   }
 }
 

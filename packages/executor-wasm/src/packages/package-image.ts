@@ -21,7 +21,7 @@ export interface Installation extends InstallerOptions {
 export async function makePackages(installation: Installation, signal: AbortSignal): Promise<number> {
   const { packages, install } = installation;
   await using folder = packages.wheels === undefined ? undefined : await WheelFolder.open(packages.wheels);
-  const cache = new ImageCache(installation.cacheDirectory, "packages-for-");
+  const cache = new ImageCache(installation.cacheDirectory);
   const wheels = [...(folder?.wheels ?? [])];
   const inputs = [packages.wheels, packages.index, packages.fileOrigins, install, wheels, programs];
   const hasIndex = packages.index !== undefined;

@@ -13,7 +13,6 @@ import { type McpHttpServer, type McpHttpServerOptions, startMcpHttpServer } fro
 
 process.removeAllListeners("warning");
 
-
 /** Registers a clean-up for the end of the test, or of another scope. */
 type Finally = (clean: () => Promise<void>) => void;
 

@@ -1,4 +1,3 @@
-import { InvalidInputError } from "@fenced/core";
 import { describe, expect, it } from "vitest";
 import {
   AssistantAgent,
@@ -23,7 +22,11 @@ describe("GraphFlow", () => {
     ["one after another", graphOf({ A: ["B"], B: ["C"], C: [] }), "A B C"],
     ["in parallel after a fork", graphOf({ A: ["B", "C"], B: [], C: [] }), "A B C"],
     ["after all their predecessors by default", graphOf({ A: ["C"], B: ["C"], C: [] }), "A B C"],
-    ["after any of their predecessors with activation any", graphOf({ A: ["C"], B: ["C"], C: [] }, {}, ["C"]), "A B C"],
+    [
+      "after any of their predecessors with activation any",
+      graphOf({ A: ["C"], B: ["D"], C: [], D: ["C"] }, {}, ["C"]),
+      "A B C D C",
+    ],
     ["from several start nodes", graphOf({ A: [], B: [] }), "A B"],
     ["in disconnected parts of the graph", graphOf({ A: ["B"], B: [], C: ["D"], D: [] }), "A C B D"],
     [
@@ -166,6 +169,6 @@ describe("GraphFlow's graph", () => {
     const make = (...names: string[]) => new GraphFlow({ participants: names.map((name) => new Echo(name)), graph });
     expect(() => make("A")).toThrow('No participant is named "B"');
     expect(() => make("A", "B", "C")).toThrow('The participant "C" has no node');
-    expect(() => make("A", "B")).not.toThrow(InvalidInputError);
+    expect(() => make("A", "B")).not.toThrow();
   });
 });

@@ -1,10 +1,12 @@
 """Chooses wheels: for each requirement the newest one that fits, or older ones where requirements conflict."""
 
+import html.parser
 import json
 import sys
 import sysconfig
 import urllib.parse
 
+from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import compatible_tags, cpython_tags
@@ -142,9 +144,6 @@ def json_links(text):
 
 
 def html_links(text):
-    # Imported when needed: that takes a quarter of a second here.
-    import html.parser
-
     links = []
 
     class Page(html.parser.HTMLParser):
@@ -176,9 +175,6 @@ def text_or_none(value):
 
 
 def read_metadata(candidate, text):
-    # Imported when needed, like the other.
-    from packaging.metadata import parse_email
-
     raw, _ = parse_email(text)
     if canonicalize_name(raw.get("name", "")) != candidate.name or str(candidate.version) != normal(
         raw.get("version", "")
