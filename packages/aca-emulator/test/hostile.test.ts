@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { needs } from "@fenced/test-support";
+import { isAlive } from "@fenced/test-support/is-alive";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Client, current, upload } from "./client.ts";
 import { connectTo, exchange } from "./raw-request.ts";
@@ -14,15 +14,6 @@ async function outside(): Promise<string> {
   await mkdir(join(directory, "inner"));
   await writeFile(join(directory, "inner", "secret"), "secret");
   return directory;
-}
-
-/** Whether a process is running; one that has ended and that nobody has waited for is not. */
-function isAlive(pid: number): boolean {
-  try {
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
 }
 
 const exchanger = (target: string): string => `

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
+import { isAlive } from "@fenced/test-support/is-alive";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   AssistantAgent,
@@ -17,14 +18,6 @@ import { call, ScriptedModel } from "./support/scripted-model.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
 const workDir = temporaryDirectory();
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 describe("agents with a real executor", needs("python3"), () => {
   let codeExecutor: LocalCommandLineCodeExecutor;

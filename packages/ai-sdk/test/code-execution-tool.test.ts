@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { FunctionWithRequirements, InvalidInputError } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
+import { isAlive } from "@fenced/test-support/is-alive";
 import { startOpenAIServer } from "@fenced/test-support/openai-server";
 import { generateText, type ModelMessage, stepCountIs, streamText } from "ai";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -205,12 +206,4 @@ async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }

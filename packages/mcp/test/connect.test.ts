@@ -7,6 +7,7 @@ import { BackendUnavailableError, ExecutorStoppedError, InvalidInputError } from
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
+import { isAlive } from "@fenced/test-support/is-alive";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { ElicitRequestSchema, type ElicitResult } from "@modelcontextprotocol/sdk/types.js";
@@ -14,7 +15,6 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { PictureExecutor } from "../../ai-sdk/test/support/picture-executor.ts";
 import { createMcpServer, type McpServerOptions, type McpTarget } from "../src/index.ts";
 import { call, python, textOf } from "./support/call.ts";
-import { isAlive } from "./support/is-alive.ts";
 import { connectHttp, connectStdio, startCli, startHttp } from "./support/start.ts";
 
 const fixture = fileURLToPath(new URL("fixtures/tools-server.mjs", import.meta.url));

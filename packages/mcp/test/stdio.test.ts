@@ -8,11 +8,11 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { startAcaEmulator } from "@fenced/aca-emulator";
 import { needs } from "@fenced/test-support";
+import { isAlive } from "@fenced/test-support/is-alive";
 import { host, SshServer } from "@fenced/test-support/ssh-server";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { call, python, textOf } from "./support/call.ts";
-import { isAlive } from "./support/is-alive.ts";
 import { connectStdio, nodeAlone, nodeArguments, startCli, type StartedCli } from "./support/start.ts";
 
 const requests = [

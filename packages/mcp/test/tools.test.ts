@@ -1,9 +1,9 @@
 import { needs } from "@fenced/test-support";
+import { isAlive } from "@fenced/test-support/is-alive";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import { pixel } from "../../ai-sdk/test/support/picture-executor.ts";
 import { call, python, textOf } from "./support/call.ts";
-import { isAlive } from "./support/is-alive.ts";
 import { connectHttp, connectStdio, startHttp } from "./support/start.ts";
 
 type AtEnd = (clean: () => Promise<void>) => void;

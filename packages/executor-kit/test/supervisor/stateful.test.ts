@@ -2,11 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hasVariable, listProcesses, timeIsUp } from "@fenced/executor-kit";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
+import { isAlive } from "../support/is-alive.ts";
 import { openStatefulPlace, type StatefulPlace } from "../support/stateful-place.ts";
-
-async function isAlive(pid: number): Promise<boolean> {
-  return (await listProcesses()).some((each) => each.pid === pid);
-}
 
 async function untilDead(pid: number): Promise<void> {
   while (await isAlive(pid)) await sleep(20);

@@ -4,7 +4,6 @@ import { access, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promi
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
-import { listProcesses } from "@fenced/executor-kit";
 import {
   connectSupervisor,
   supervisorCommand,
@@ -17,6 +16,7 @@ import {
 } from "@fenced/executor-kit/supervisor";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { isAlive } from "../support/is-alive.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 interface Opened extends SupervisorAnswer {
@@ -67,10 +67,6 @@ async function errorOf(promise: Promise<unknown>): Promise<unknown> {
     () => undefined,
     (error: unknown) => error,
   );
-}
-
-async function isAlive(pid: number): Promise<boolean> {
-  return (await listProcesses()).some((each) => each.pid === pid);
 }
 
 describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), () => {

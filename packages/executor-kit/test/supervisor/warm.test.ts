@@ -1,9 +1,10 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { blockEnvironment, listProcesses } from "@fenced/executor-kit";
+import { blockEnvironment } from "@fenced/executor-kit";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
+import { isAlive } from "../support/is-alive.ts";
 import { openPythonPlace, type Outcome, type PythonPlace } from "../support/python-place.ts";
 import { pythonPrograms } from "../support/python-programs.ts";
 
@@ -19,10 +20,6 @@ async function outcomes(place: PythonPlace): Promise<Record<string, Outcome>> {
     found[name] = steady(await place.run(code, { stdin: "one\ntwo\n" }));
   }
   return found;
-}
-
-async function isAlive(pid: number): Promise<boolean> {
-  return (await listProcesses()).some((each) => each.pid === pid);
 }
 
 describe.skipIf(process.platform !== "linux")("programs forked from a waiting interpreter", needs("python3"), () => {

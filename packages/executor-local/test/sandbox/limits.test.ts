@@ -5,6 +5,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
+import { isAlive } from "@fenced/test-support/is-alive";
 import { describe, expect, it } from "vitest";
 import { hostCommand } from "../support/host-command.ts";
 import { bubblewrapsOf } from "../support/sandbox-subject.ts";
@@ -95,11 +96,3 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     expect(pids.filter((pid) => isAlive(pid))).toEqual([]);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
