@@ -43,6 +43,18 @@ describe("the snapshot", () => {
     },
   );
 
+  it("replaces the oldest ones of other versions", { timeout: 120_000 }, async () => {
+    fs.mkdirSync(cacheDirectory, { mode: 0o700 });
+    for (let age = 1; age <= 9; age += 1) {
+      const file = path.join(cacheDirectory, `python-${age}.snapshot`);
+      fs.writeFileSync(file, "");
+      fs.utimesSync(file, Date.now() / 1000 - age, Date.now() / 1000 - age);
+    }
+    expect(await run()).toBe("42\n");
+    const kept = fs.readdirSync(cacheDirectory).filter((name) => /^python-\d\./.test(name));
+    expect(kept.toSorted()).toEqual([1, 2, 3, 4, 5, 6, 7].map((age) => `python-${age}.snapshot`));
+  });
+
   it("is neither read from nor written to a directory that others may write to", { timeout: 120_000 }, async () => {
     fs.mkdirSync(cacheDirectory);
     fs.chmodSync(cacheDirectory, 0o777);

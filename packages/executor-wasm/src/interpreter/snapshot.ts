@@ -9,6 +9,8 @@ import { snapshotInputs, startPython } from "./start-process.ts";
 
 /** Far more than the size of a snapshot. */
 const mostBytes = 268_435_456;
+/** What the names of snapshots begin with, and how many of them the cache keeps: two a version. */
+const [prefix, mostSnapshots] = ["python-", 8];
 const makingTakesMs = 120_000;
 
 /** Open snapshots of this process, by path. Never closed, because other executors may use them. */
@@ -44,10 +46,11 @@ async function openOrMake(programs: PythonPrograms, file: KeptFile): Promise<num
   const present = openKept(file);
   if (present !== undefined) return present;
   const snapshot = await makeSnapshot(programs);
-  const made = await makeKept(file.directory, (descriptor) => {
+  const write = (descriptor: number): string => {
     fs.writeFileSync(descriptor, snapshot);
     return file.name;
-  });
+  };
+  const made = await makeKept(file.directory, write, { prefix, most: mostSnapshots });
   if (made === undefined) throw notLoaded();
   return made;
 }
@@ -80,5 +83,5 @@ function notLoaded(): BackendUnavailableError {
 function snapshotFile(programs: PythonPrograms, directory: string = cacheDirectory()): KeptFile {
   const hash = createHash("sha256").update(process.versions.v8);
   for (const input of snapshotInputs(programs)) hash.update(input).update("\0");
-  return { directory, name: `python-${hash.digest("hex").slice(0, 32)}.snapshot`, mostBytes };
+  return { directory, name: `${prefix}${hash.digest("hex").slice(0, 32)}.snapshot`, mostBytes };
 }
