@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { ownPaths } from "./bundled-command.ts";
@@ -14,6 +15,7 @@ export async function compileExamples(folder: string, files: readonly string[]):
     (file) => !/execArgv|import\.meta\.filename/.test(readFileSync(join(folder, file), "utf8")),
   );
   const directory = join(folder, "node_modules/.cache/fenced-examples");
+  await rm(directory, { recursive: true, force: true });
   const bundle = await rolldown({
     input: Object.fromEntries(chosen.map((file) => [file, join(folder, file)])),
     platform: "node",

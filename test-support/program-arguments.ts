@@ -1,6 +1,7 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
+const root = path.join(import.meta.dirname, "..");
 /** The full path instead of a name on the PATH, because some tests replace the PATH. */
 const tsx: string = import.meta.resolve("tsx");
 
@@ -13,9 +14,10 @@ const tsx: string = import.meta.resolve("tsx");
  */
 export function programArguments(source: URL, ...imports: readonly string[]): readonly string[] {
   const file = fileURLToPath(source);
-  const built = file.replace(`${path.sep}src${path.sep}`, `${path.sep}dist${path.sep}`).replace(/\.ts$/, ".js");
-  const isBuilt = process.env.FENCED_BUILT !== undefined && !file.includes(`${path.sep}test${path.sep}`);
-  if (isBuilt) return [...importing(imports), built];
+  const [, folder, name] = /^([^/]+\/[^/]+)\/src\/(.+)\.ts$/.exec(path.relative(root, file)) ?? [];
+  if (process.env.FENCED_BUILT !== undefined && folder !== undefined) {
+    return [...importing(imports), path.join(root, folder, `dist/${name}.js`)];
+  }
   return ["--conditions=@fenced/source", ...importing([tsx, ...imports]), file];
 }
 

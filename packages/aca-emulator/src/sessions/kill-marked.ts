@@ -23,8 +23,10 @@ export async function killMarked(mark: string): Promise<void> {
 async function marked(mark: string): Promise<number[]> {
   const names = await readdir("/proc").catch(() => []);
   const pids = names.map(Number).filter((pid) => Number.isInteger(pid));
-  const own = await Promise.all(pids.map(async (pid) => ((await hasMark(pid, mark)) ? [pid] : [])));
-  return own.flat();
+  const found: number[] = [];
+  // One after another, because code can start many processes with large environments.
+  for (const pid of pids) if (await hasMark(pid, mark)) found.push(pid);
+  return found;
 }
 
 /** A process that has ended and that nobody has waited for has no environment any more. */

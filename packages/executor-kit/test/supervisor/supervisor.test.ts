@@ -213,7 +213,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect((await run(other.supervisor, "echo streams")).stdout).toBe("streams\n");
   });
 
-  it("only reports what is installed if there is no Python", async () => {
+  it("reports the installed programs and starts no supervisor without Python", async () => {
     const bin = await temporaryDirectory();
     for (const name of ["sh", "mkdir"]) await symlink(`/bin/${name}`, path.join(bin, name));
     const { supervisor, inventory, child } = await open({ programs: ["sh", "python3"] }, {}, { PATH: bin });
