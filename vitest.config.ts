@@ -22,7 +22,7 @@ process.env.PATH = globalThis.fencedPath ??= [
   join(root, "node_modules", ".bin"),
   pathWithoutShims(process.env.PATH ?? ""),
 ].join(delimiter);
-const backends = await (globalThis.fencedBackends ??= detectBackends());
+const backends = await (globalThis.fencedBackends ??= detectBackends(process.env.FENCED_BACKENDS));
 
 // Dependencies are loaded by Node, which does not know this condition: what it leads to need not be what Node can load.
 const nodeConditions = defaultServerConditions.filter((condition) => condition !== "module");
@@ -84,6 +84,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
     passWithNoTests: true,
+    // In CI a dozen gates load the same sources.
+    experimental: { fsModuleCache: process.env.CI !== undefined },
     sequence: { sequencer: LongestFirst },
     provide: { backends },
     reporters: ["default", new BackendReporter(backends, required), ...(report === undefined ? [] : ["json"])],

@@ -12,7 +12,8 @@
  * one of them. To add a backend, add an entry to `detectors`.
  */
 import { execFile } from "node:child_process";
-import { access } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { access, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -175,12 +176,23 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   },
 };
 
-/** Looks for all backends at once; takes as long as the slowest one. */
-export async function detectBackends(): Promise<Backends> {
+/**
+ * Looks for all backends at once; takes as long as the slowest one.
+ *
+ * @param file - where to keep what was found: if the file exists, nothing is looked for. CI's gates share one.
+ */
+export async function detectBackends(file?: string): Promise<Backends> {
+  if (file !== undefined && existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Backends;
   const found = await Promise.all(
     Object.entries(detectors).map(async ([name, detector]) => [name, await detect(detector)] as const),
   );
-  return Object.fromEntries(found) as Record<BackendName, BackendStatus>;
+  const backends = Object.fromEntries(found) as Record<BackendName, BackendStatus>;
+  if (file !== undefined) {
+    // Several processes may find them at once.
+    await writeFile(`${file}.${process.pid}`, JSON.stringify(backends));
+    await rename(`${file}.${process.pid}`, file);
+  }
+  return backends;
 }
 
 /** The backends that `FENCED_REQUIRE` names. Throws if a name is unknown: a typo must not look like success. */

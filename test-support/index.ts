@@ -62,6 +62,12 @@ interface Suite {
   readonly groups?: readonly string[];
 }
 
+/**
+ * Options for `describe` and `it`: skips tests that take long and that few changes can break, unless `FENCED_SUITE` is `full`, as in
+ * `.ci/full`.
+ */
+export const nightly: { readonly skip?: true } = process.env.FENCED_SUITE === "full" ? {} : { skip: true };
+
 /** Options for `describe` and `it`: skips the tests if a backend is missing, and informs the reporter. */
 export function needs(...names: BackendName[]): { skip?: true; meta: { backends: BackendName[] } } {
   // Not `skip: false`: on a group, Vitest would then also run tests in it that are skipped individually.

@@ -142,6 +142,8 @@ function serverConfig(directory: string, port: number, settings: readonly string
     "ListenAddress 127.0.0.1",
     `Port ${port}`,
     `HostKey ${directory}/host_key`,
+    // OpenSSH's default exchange of keys takes seven times as long.
+    "KexAlgorithms curve25519-sha256",
     `AuthorizedKeysFile ${directory}/authorized_keys`,
     `PidFile ${directory}/pid`,
     // A home without shell start-up files, which could take longer than everything under test.

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { detectBackends, requiredBackends } from "../backends.ts";
 
@@ -24,6 +27,21 @@ describe("detectBackends", () => {
   it("reports the version of an available backend", async () => {
     const { node } = await detectBackends();
     expect(node).toEqual({ available: true, version: process.versions.node });
+  });
+
+  it("keeps what it found in a file, and looks for nothing if the file exists", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+    const file = join(directory, "backends.json");
+    const path = process.env.PATH;
+    try {
+      const found = await detectBackends(file);
+      expect(found.python3.available).toBe(true);
+      process.env.PATH = "/nowhere";
+      expect(await detectBackends(file)).toEqual(found);
+    } finally {
+      process.env.PATH = path;
+      await rm(directory, { recursive: true });
+    }
   });
 
   it("reports why a backend is missing, and what to do", async () => {

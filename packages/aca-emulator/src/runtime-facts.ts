@@ -18,6 +18,7 @@ export class RuntimeFacts {
   readonly #python: string;
   readonly #given: readonly string[] | undefined;
   #packages: Promise<readonly PackageInfo[]> | undefined;
+  #runtime: Promise<string> | undefined;
 
   constructor(options: Pick<EmulatorOptions, "packages"> & { readonly poolType: PoolType; readonly python: string }) {
     this.#poolType = options.poolType;
@@ -30,7 +31,12 @@ export class RuntimeFacts {
     return this.#packages;
   }
 
-  async runtime(): Promise<string> {
+  runtime(): Promise<string> {
+    this.#runtime ??= this.#findRuntime();
+    return this.#runtime;
+  }
+
+  async #findRuntime(): Promise<string> {
     if (this.#poolType === "NodeLTS") return process.versions.node;
     const script = "import platform; print(platform.python_version())";
     return (await promisify(execFile)(this.#python, ["-c", script], { cwd: "/" })).stdout.trim();

@@ -16,17 +16,6 @@ describe("Docker Engine", needs("docker"), () => {
       hostCommand: [...hostCommand(image), "", "stateful"],
       create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true, ...options }),
     },
-    variant(
-      "code",
-      "output",
-      "standard input",
-      "stream",
-      "timeout",
-      "abort",
-      "state",
-      "lost session",
-      "python functions",
-      "host functions",
-    ),
+    variant("code", "output", "standard input", "stream", "timeout", "state", "lost session", "host functions"),
   );
 });

@@ -10,6 +10,6 @@ describe("Docker Engine", needs("docker"), () => {
     { describe, it, afterAll },
     // See the README, "Limits".
     { ...dockerSubject("with an image without Python", nodeImage), closesOutput: true, keepsInputOpen: true },
-    variant("standard input", "abort", "processes", "leaks"),
+    variant("standard input", "processes"),
   );
 });

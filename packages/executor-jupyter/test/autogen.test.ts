@@ -14,7 +14,7 @@ async function temporaryDirectory(): Promise<string> {
 
 // AutoGen's own cases for its executor of this name, under the names of its tests. Words after them say what differs.
 describe("AutoGen's cases for Jupyter", { ...needs("jupyter"), timeout: 120_000 }, () => {
-  const { executor: create } = sharedServer("jupyter");
+  const { executor: create } = sharedServer();
 
   it("test_execute_code", async () => {
     await using executor = create();

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { JupyterExecutorOptions } from "../src/index.ts";
 import { KernelApi } from "./support/kernel-api.ts";
@@ -54,7 +54,7 @@ describe("an R kernel", needs("jupyter", "irkernel"), () => {
     expect(displays[0]?.files[0]).toMatch(/display-[0-9a-f-]+\.png$/);
   });
 
-  it("loses variables at restart, but keeps files", patience, async () => {
+  it("loses variables at restart, but keeps files", { ...patience, ...nightly }, async () => {
     await using executor = create(ir());
     await executor.executeCodeBlocks([r("x <- 1; writeLines('kept', 'file.txt')")]);
     await executor.restart();
@@ -63,7 +63,7 @@ describe("an R kernel", needs("jupyter", "irkernel"), () => {
     expect(await executor.files.list()).toEqual([{ path: "file.txt", size: 5 }]);
   });
 
-  it("is interrupted at the time limit, and keeps its variables", patience, async () => {
+  it("is interrupted at the time limit, and keeps its variables", { ...patience, ...nightly }, async () => {
     await using executor = create(ir());
     await executor.executeCodeBlocks([r("x <- 1")]);
     const result = await executor.executeCodeBlocks([r("Sys.sleep(300)")], { timeoutMs: 1500 });
@@ -71,7 +71,7 @@ describe("an R kernel", needs("jupyter", "irkernel"), () => {
     expect((await executor.executeCodeBlocks([r("cat(x)")])).output).toBe("1");
   });
 
-  it("that dies is reported, and replaced for the next call", patience, async () => {
+  it("that dies is reported, and replaced for the next call", { ...patience, ...nightly }, async () => {
     await using executor = create(ir());
     await executor.executeCodeBlocks([r("x <- 1")]);
     const result = await executor.executeCodeBlocks([r("tools::pskill(Sys.getpid(), 9)")]);
@@ -86,14 +86,14 @@ describe("an R kernel", needs("jupyter", "irkernel"), () => {
     expect((await executor.executeCodeBlocks([code])).output).toBe(" 0");
   });
 
-  it("rejects environment variables, and says so", patience, async () => {
+  it("rejects environment variables, and says so", { ...patience, ...nightly }, async () => {
     await using executor = create(ir({ env: { A: "1" } }));
     const result = await executor.executeCodeBlocks([r("cat(1)")]);
     expect(result.exitCode).toBe(1);
     expect(result.output).toMatch(/does not accept environment variables.*Leave `env` out/);
   });
 
-  it("keeps running after stop() if it existed before", patience, async () => {
+  it("keeps running after stop() if it existed before", { ...patience, ...nightly }, async () => {
     const api = new KernelApi(await address());
     const kernelId = await api.start("ir");
     await using executor = create({ kernelId });

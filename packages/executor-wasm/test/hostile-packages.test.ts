@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import fs from "node:fs";
 import path from "node:path";
+import { nightly } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { PackagePlace } from "./fixtures/package-place.ts";
 import { PackageServer } from "./fixtures/package-server.ts";
@@ -29,7 +30,7 @@ describe("hostile wheels", minutes, () => {
     expect(await place.refusal({ wheels, install: ["tool"] })).toMatch(reason);
   });
 
-  it("that unpack to more than the limit are rejected, and leave nothing behind", async () => {
+  it("that unpack to more than the limit are rejected, and leave nothing behind", nightly, async () => {
     const zeros = Buffer.alloc(300 * 2 ** 20);
     place.add(
       ...[1, 2, 3, 4].map((each) => wheel({ name: `bomb${each}`, entries: [{ name: `zeros${each}`, data: zeros }] })),
@@ -42,7 +43,7 @@ describe("hostile wheels", minutes, () => {
     expect(fs.readdirSync(place.cacheDirectory)).toEqual(before);
   });
 
-  it("with too many entries, or with too long METADATA, are rejected", async () => {
+  it("with too many entries, or with too long METADATA, are rejected", nightly, async () => {
     const entries = Array.from({ length: 20_001 }, (_, count) => ({ name: `tool/${count}`, data: "" }));
     place.add(wheel({ name: "many", entries }), wheel({ name: "long", metadata: `\n${"x".repeat(3_000_000)}` }));
     expect(await place.refusal({ wheels, install: ["many"] })).toMatch(/more than 20000 entries/);
@@ -61,7 +62,7 @@ describe("hostile wheels", minutes, () => {
     expect(await place.refusal({ wheels, install: ["tool"] })).toMatch(/there is no wheel for it/);
   });
 
-  it("that depend on each other in a circle can be installed", async () => {
+  it("that depend on each other in a circle can be installed", nightly, async () => {
     place.add(wheel({ name: "egg", requires: ["hen"] }), wheel({ name: "hen", requires: ["egg", "hen"] }));
     expect(await place.run({ wheels, install: ["hen"] }, "import egg, hen; print(egg.version)")).toBe("1.0\n");
   });
@@ -130,7 +131,7 @@ describe("a hostile index", minutes, () => {
     expect(inner.asked).toEqual([]);
   });
 
-  it("that redirects in a circle, breaks off or sends unreadable pages is rejected", async () => {
+  it("that redirects in a circle, breaks off or sends unreadable pages is rejected", nightly, async () => {
     await using circle = await PackageServer.start([tool], {
       answer: ({ url }, response) => {
         response.writeHead(301, { location: url }).end();
@@ -181,7 +182,7 @@ describe("a hostile index", minutes, () => {
     expect(await refusal(server)).toMatch(/sends a file of more than 32 MiB/);
   });
 
-  it("that never answers is rejected after thirty seconds, and stop() does not wait for it", async () => {
+  it("that never answers is rejected after thirty seconds, and stop() does not wait for it", nightly, async () => {
     const asked = new AbortController();
     const answer = (): boolean => {
       asked.abort();

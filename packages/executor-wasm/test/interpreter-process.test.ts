@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { PassThrough, Duplex } from "node:stream";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
+import { nightly } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FileRequests } from "../src/files/file-requests.ts";
 import { Tree } from "../src/files/tree.ts";
@@ -43,7 +44,7 @@ describe("the snapshot", () => {
     },
   );
 
-  it("replaces the oldest ones of other versions", { timeout: 120_000 }, async () => {
+  it("replaces the oldest ones of other versions", { timeout: 120_000, ...nightly }, async () => {
     fs.mkdirSync(cacheDirectory, { mode: 0o700 });
     for (let age = 1; age <= 9; age += 1) {
       const file = path.join(cacheDirectory, `python-${age}.snapshot`);

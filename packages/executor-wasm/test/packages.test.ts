@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import path from "node:path";
+import { nightly } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { WasmCodeExecutor } from "../src/index.ts";
 import { dynamicLibrary } from "./fixtures/dynamic-library.ts";
@@ -113,7 +114,7 @@ tool.fail()
     expect(await place.run({ wheels, install: ["tool"] }, "import tool; print(tool.version)")).toBe("new\n");
   });
 
-  it("are unpacked again if their file is damaged", async () => {
+  it("are unpacked again if their file is damaged", nightly, async () => {
     place.add(wheel({ name: "tool" }));
     const packages = { wheels, install: ["tool"] };
     const images = (): string[] =>
@@ -125,7 +126,7 @@ tool.fail()
     expect(await place.run(packages, "import tool; print(tool.version)")).toBe("1.0\n");
   });
 
-  it("stay when the interpreter is replaced", async () => {
+  it("stay when the interpreter is replaced", nightly, async () => {
     place.add(wheel({ name: "tool" }));
     await using executor = place.open({ wheels, install: ["tool"] }, { timeoutMs: 3000 });
     const run = async (code: string) => executor.executeCodeBlocks([{ language: "python", code }]);

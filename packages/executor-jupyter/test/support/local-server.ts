@@ -21,8 +21,21 @@ export interface SharedServer {
   readonly address: () => Promise<ServerAddress & { readonly token: string }>;
 }
 
-/** Starts a server before the tests around it, and stops it after them. */
-export function sharedServer(version: ServerVersion = "jupyter"): SharedServer {
+/**
+ * The servers for tests that depend little on the version: the newest one of this machine, or each one if `FENCED_SUITE` is
+ * `full`, as in `.ci/full`.
+ */
+export const anyVersion: readonly ServerVersion[] =
+  process.env["FENCED_SUITE"] === "full"
+    ? ["jupyter", "jupyter2"]
+    : [backend("jupyter2").available ? "jupyter2" : "jupyter"];
+
+/**
+ * Starts a server before the tests around it, and stops it after them.
+ *
+ * @param version - default: the first of `anyVersion`.
+ */
+export function sharedServer(version: ServerVersion = anyVersion[0] ?? "jupyter"): SharedServer {
   const server = new LocalJupyterServer({ python: jupyterPythons[version] });
   beforeAll(() => server.start(), 60_000);
   afterAll(() => server.stop(), 60_000);
@@ -46,12 +59,3 @@ export function sharedServer(version: ServerVersion = "jupyter"): SharedServer {
     },
   };
 }
-
-/**
- * The servers for tests that depend little on the version: the newest one of this machine, or each one if `FENCED_SUITE` is
- * `full`, as in `.ci/full`.
- */
-export const anyVersion: readonly ServerVersion[] =
-  process.env["FENCED_SUITE"] === "full"
-    ? ["jupyter", "jupyter2"]
-    : [backend("jupyter2").available ? "jupyter2" : "jupyter"];

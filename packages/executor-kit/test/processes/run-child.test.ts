@@ -2,16 +2,23 @@ import { tmpdir } from "node:os";
 import { BackendUnavailableError } from "@fenced/core";
 import { killProcesses, runChild, type BlockOutcome, type ChildProgram } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
+import { isAlive } from "../support/is-alive.ts";
 
 const env = { PATH: process.env["PATH"] ?? "" };
 
-async function run(script: string, more: Partial<ChildProgram> = {}): Promise<{ text: string; outcome: BlockOutcome }> {
+async function run(
+  script: string,
+  more: Partial<ChildProgram> = {},
+  onOutput = (): void => {},
+): Promise<{ text: string; outcome: BlockOutcome }> {
   const { signal } = new AbortController();
   let text = "";
   for (const events = runChild({ command: ["sh", "-c", script], cwd: tmpdir(), env, signal, ...more }); ;) {
     const { value, done } = await events.next();
     if (done === true) return { text, outcome: value };
-    if ("data" in value) text += `${value.type}:${String(value.data)}`;
+    if (!("data" in value)) continue;
+    text += `${value.type}:${String(value.data)}`;
+    onOutput();
   }
 }
 
@@ -39,11 +46,13 @@ describe.skipIf(process.platform === "win32")("runChild", () => {
     await killProcesses({ mark, endedRoots: started });
   });
 
-  it("ends with exit code 137 when the signal aborts", async () => {
+  it("ends with exit code 137 when the signal aborts, and kills what left its process group", async () => {
     const controller = new AbortController();
-    const running = run("echo started; setsid sleep 300 & sleep 300", { signal: controller.signal });
-    setTimeout(() => controller.abort(), 300);
-    expect(await running).toMatchObject({ text: "stdout:started\n", outcome: { exitCode: 137 } });
+    const script = "setsid sh -c 'echo $$; exec sleep 300' & exec sleep 300";
+    const { text, outcome } = await run(script, { signal: controller.signal }, () => controller.abort());
+    expect(outcome.exitCode).toBe(137);
+    expect(text).toMatch(/^stdout:\d+\n$/);
+    expect(await isAlive(Number(text.slice("stdout:".length)))).toBe(false);
   });
 
   it("says what could not be started, and what to do", async () => {

@@ -28,8 +28,6 @@ const packagesFile = 6;
 const sitePackages = "/lib/python3.14/site-packages";
 const wheelFile = "/tmp/modules.whl";
 const digestBytes = 32;
-/** The exit code of this process if the snapshot was altered. */
-const badSnapshot = 86;
 const workspace = "/workspace";
 const exit = process.exit.bind(process);
 const { fstatSync, readSync: readAt } = disk;
@@ -41,7 +39,10 @@ process.argv[1] = "python";
 const snapshot = plan.load ? undefined : readSnapshot();
 const wheel = plan.load?.wheel === undefined ? undefined : disk.readFileSync(plan.load.wheel);
 const digest = (/** @type {Uint8Array} */ bytes) => createHash("sha256").update(bytes).digest();
-if (snapshot && !digest(snapshot.content).equals(snapshot.digest)) exit(badSnapshot);
+if (snapshot && !digest(snapshot.content).equals(snapshot.digest)) {
+  send(frameType.badSnapshot);
+  exit(1);
+}
 const hash = createHash("sha256");
 harden();
 limitMemory(plan.memoryBytes);

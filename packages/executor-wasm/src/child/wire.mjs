@@ -10,7 +10,17 @@ const headerBytes = 5;
 const mostBytes = 1_048_576;
 
 /** The types of frames. The host has the same numbers, in `frames.ts`. */
-export const frameType = { stdout: 1, stderr: 2, request: 3, done: 4, ready: 5, snapshot: 6, run: 7, answer: 8 };
+export const frameType = {
+  stdout: 1,
+  stderr: 2,
+  request: 3,
+  done: 4,
+  ready: 5,
+  snapshot: 6,
+  run: 7,
+  answer: 8,
+  badSnapshot: 9,
+};
 
 /**
  * Sends bytes in as many frames as needed; waits while the host does not read.

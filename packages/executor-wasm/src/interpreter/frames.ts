@@ -11,6 +11,7 @@ export const frameType = {
   snapshot: 6,
   run: 7,
   answer: 8,
+  badSnapshot: 9,
 } as const;
 
 /** Size of a frame's header: four bytes of length, one of type. */

@@ -23,8 +23,6 @@ const readAheadBytes = 262_144;
 const startTakesMs = 60_000;
 /** Where Python finds the modules of functions. */
 export const pythonFunctions = "/home/pyodide/functions";
-/** The exit code of the process if the snapshot has been altered. */
-const badSnapshot = 86;
 const killed = 137;
 /** No process has this mark: the session's own mark would also match its other interpreter. */
 const noMark = { name: "FENCED_INTERPRETER", value: "none" };
@@ -112,7 +110,7 @@ export class Interpreter {
     forgetSnapshot(options.programs ?? blockPrograms, options.cacheDirectory);
     const second = await startOnce(options, signal);
     if (second !== "bad snapshot") return new Interpreter(second, options);
-    throw notStarted(options.engine);
+    throw notStarted(options.engine, "its snapshot is damaged again");
   }
 
   /** True if the process can no longer run blocks. */
@@ -277,16 +275,17 @@ async function startOnce(options: InterpreterOptions, signal: AbortSignal): Prom
     channel.destroy();
     if (child.pid !== undefined) await exited;
     signal.throwIfAborted();
-    if (child.exitCode === badSnapshot) return "bad snapshot";
-    throw notStarted(options.engine);
+    // Its exit code would not say so if bubblewrap, which passes that on, were killed first.
+    if (frame?.type === frameType.badSnapshot) return "bad snapshot";
+    throw notStarted(options.engine, `its process ended with ${child.signalCode ?? `exit code ${child.exitCode}`}`);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", kill);
   }
 }
 
-function notStarted(engine: Engine): BackendUnavailableError {
-  return new BackendUnavailableError(`The ${engine} interpreter did not start`, {
+function notStarted(engine: Engine, reason: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The ${engine} interpreter did not start: ${reason}`, {
     remedy:
       "Use Node 20.19 or later, and make sure there is enough memory: raise `memoryBytes`, or end other programs.",
   });
