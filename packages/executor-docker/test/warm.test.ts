@@ -114,6 +114,8 @@ print(*[bytes(reversed(each)) in found for each in (b"${reverse(first)}", b"${re
     let next = 0;
     while (next === 0) next = await waiting(executor);
     expect(next).not.toBe(first);
+    const limit = "import resource\nprint(resource.getrlimit(resource.RLIMIT_NOFILE)[0])";
+    expect(Number(await printed(executor, "python", limit))).toBeGreaterThan(64);
   });
 
   it("does not break functions that blocks import", async () => {

@@ -159,8 +159,10 @@ except OSError as error:
   it("without a network is replaced when code kills the program that carries its connections", patience, async () => {
     const server = new DockerJupyterServer({ baseImage: jupyterImage, labels, network: "none" });
     await using executor = new JupyterCodeExecutor({ server });
+    const look = `import os
+print(os.listdir("/sys/class/net"), [name for name in os.environ if "PROXY" in name.upper()])`;
+    expect(await executor.executeCodeBlocks([python(look)])).toMatchObject({ output: "['lo'] []\n" });
     const code = `import os
-print([name for name in os.environ if "PROXY" in name.upper()])
 for process in os.listdir("/proc"):
     if process.isdigit() and b"_fenced_supervisor" in open(f"/proc/{process}/cmdline", "rb").read():
         os.kill(int(process), 9)
