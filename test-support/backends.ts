@@ -134,7 +134,7 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
       await firstVersion("docker", ["image", "inspect", "--format", "{{.Id}}", jupyterImage]);
       return firstVersion("docker", ["version", "--format", "{{.Server.Version}}"]);
     },
-    remedy: "scripts/ci/jupyter.sh up, where Docker answers and has the image fenced-test:python",
+    remedy: "as root on Debian: scripts/ci/jupyter.sh up, where Docker answers",
   },
   analysisImage: {
     version: () => firstVersion("docker", ["image", "inspect", "--format", "{{.Id}}", analysisImage]),

@@ -5,7 +5,7 @@
 #   scripts/ci/docker.sh down       stops the dockerd that "up" started
 #   scripts/ci/docker.sh packages   prints what "up" installs, for packages.sh
 #
-# The images are pulled if a registry answers, otherwise built from Debian's packages and this machine's Node, and kept in
+# The images are pulled if a registry answers, otherwise built from this machine's Debian packages and Node, and kept in
 # the cache: fenced-test:python has Python with pip but no Node, fenced-test:node has Node and BusyBox but no Python.
 set -euo pipefail
 
@@ -29,7 +29,7 @@ up() {
 packages() {
   echo docker.io:dockerd podman:podman catatonit
   # Images are built from these if none can be pulled.
-  echo debootstrap:debootstrap busybox-static
+  echo python3 python3-pip busybox-static
 }
 
 # Containers need no access to the network, so the firewall stays unchanged. In a container, overlays cannot be nested.
@@ -88,10 +88,7 @@ make_image() {
 }
 
 fill_python() {
-  local mirror
-  mirror=$(sed -nE 's/^(URIs: |deb (\[[^]]*\] )?)(https?:[^ ]*\/debian)\/? ?.*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1) || true
-  debootstrap --variant=minbase --include=python3,python3-pip bookworm "$1" "${mirror:-http://deb.debian.org/debian}" >"$cache/debootstrap.log"
-  rm -rf "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/* "$1"/usr/share/{doc,man,locale}
+  "$here/debian-files.sh" "$1" python3 python3-pip
 }
 
 fill_node() {

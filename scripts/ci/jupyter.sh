@@ -7,11 +7,12 @@
 #   scripts/ci/jupyter.sh packages   prints what "up" installs from Debian, for packages.sh
 set -euo pipefail
 
+here=$(dirname "${BASH_SOURCE[0]}")
 environment=${XDG_CACHE_HOME:-$HOME/.cache}/fenced/jupyter-server-2
 
 up() {
   # shellcheck disable=SC2046
-  "$(dirname "${BASH_SOURCE[0]}")/packages.sh" $(packages)
+  "$here/packages.sh" $(packages)
   echo "jupyter_server $(/usr/bin/python3 -c 'import jupyter_server; print(jupyter_server.__version__)') is installed."
   version_two || echo "No jupyter_server 2.x: pip could not install it (see above). Its tests are skipped."
   image || echo "No image with a Jupyter server: there is no Docker, or the build failed. Its tests are skipped."
@@ -35,15 +36,16 @@ version_two() {
   }
 }
 
-# From Debian's packages, since an image registry may be out of reach.
+# From this machine's packages, since an image registry may be out of reach.
 image() {
-  docker image inspect fenced-test:jupyter >/dev/null 2>&1 && return
-  docker image inspect fenced-test:python >/dev/null 2>&1 || return
-  timeout 600 docker build --quiet --network host --tag fenced-test:jupyter - <<'END'
-FROM fenced-test:python
-RUN apt-get update -qq \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends jupyter-server python3-ipykernel
-END
+  docker version >/dev/null 2>&1 || return
+  ! docker image inspect fenced-test:jupyter >/dev/null 2>&1 || return 0
+  local directory status=0
+  directory=$(mktemp --directory)
+  "$here/debian-files.sh" "$directory" python3-pip jupyter-server python3-ipykernel &&
+    tar --create --directory "$directory" . | docker import - fenced-test:jupyter >/dev/null || status=$?
+  rm -rf "$directory"
+  return "$status"
 }
 
 case ${1:-} in
