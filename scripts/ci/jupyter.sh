@@ -20,6 +20,8 @@ up() {
 
 packages() {
   echo jupyter-server python3-ipykernel python3-matplotlib r-cran-irkernel python3-venv python3-pip
+  # Keeps matplotlib from bringing SciPy, and with it a compiler and its headers.
+  echo python3-munkres
 }
 
 version_two() {
