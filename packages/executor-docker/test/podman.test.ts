@@ -28,7 +28,7 @@ describe("Podman", needs("podman"), () => {
       },
       listResources: () => podman.resources(),
     },
-    variant("abort", "files", "leaks"),
+    variant("abort", "files"),
   );
 
   it("enforces a network policy", async () => {

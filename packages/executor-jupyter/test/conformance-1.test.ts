@@ -16,6 +16,6 @@ describe("on a local server, jupyter_server 1.x", needs("jupyter"), () => {
     !backend("jupyter2").available
       ? place()
       : // Its message format and its kernels are older.
-        variant("lost session", "displays", "host functions"),
+        variant("lost session", "displays"),
   );
 });

@@ -41,7 +41,7 @@ describe.skipIf(process.platform !== "linux")(
           process.kill(await supervisorOf(executor.mark), "SIGKILL");
         },
       },
-      variant("state", "lost session", "leaks"),
+      variant("state", "lost session"),
     );
 
     it("can be forked, and the fork ends with its original", async () => {

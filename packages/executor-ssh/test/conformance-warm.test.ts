@@ -12,7 +12,7 @@ const subject = await sshSubject(
 
 // All blocks run through one more program there, and Python blocks are forked from a waiting interpreter.
 describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
-  testCodeExecutor({ describe, it, afterAll }, subject, variant("background processes", "host functions", "leaks"));
+  testCodeExecutor({ describe, it, afterAll }, subject, variant("background processes", "host functions"));
   // Otherwise the suite would prove nothing.
   afterAll(() => {
     if (WarmExecutor.sessions <= 20) throw new Error("Too few sessions had a waiting interpreter.");
