@@ -41,7 +41,7 @@ version_two() {
 # From this machine's packages, since an image registry may be out of reach.
 image() {
   docker version >/dev/null 2>&1 || return
-  ! docker image inspect fenced-test:jupyter >/dev/null 2>&1 || return 0
+  docker image inspect fenced-test:jupyter >/dev/null 2>&1 && return
   local directory status=0
   directory=$(mktemp --directory)
   "$here/debian-files.sh" "$directory" python3-pip jupyter-server python3-ipykernel &&

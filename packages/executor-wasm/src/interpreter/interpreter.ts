@@ -110,7 +110,7 @@ export class Interpreter {
     forgetSnapshot(options.programs ?? blockPrograms, options.cacheDirectory);
     const second = await startOnce(options, signal);
     if (second !== "bad snapshot") return new Interpreter(second, options);
-    throw notStarted(options.engine, "its snapshot is damaged again");
+    throw notStarted(options.engine);
   }
 
   /** True if the process can no longer run blocks. */
@@ -277,15 +277,15 @@ async function startOnce(options: InterpreterOptions, signal: AbortSignal): Prom
     signal.throwIfAborted();
     // Its exit code would not say so if bubblewrap, which passes that on, were killed first.
     if (frame?.type === frameType.badSnapshot) return "bad snapshot";
-    throw notStarted(options.engine, `its process ended with ${child.signalCode ?? `exit code ${child.exitCode}`}`);
+    throw notStarted(options.engine);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", kill);
   }
 }
 
-function notStarted(engine: Engine, reason: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The ${engine} interpreter did not start: ${reason}`, {
+function notStarted(engine: Engine): BackendUnavailableError {
+  return new BackendUnavailableError(`The ${engine} interpreter did not start`, {
     remedy:
       "Use Node 20.19 or later, and make sure there is enough memory: raise `memoryBytes`, or end other programs.",
   });
