@@ -24,7 +24,6 @@ main() {
     echo "$log" >&2
     return 1
   }
-  sources >"$root/etc/apt/sources.list"
 }
 
 # Prints the names of essential and required packages, of those given, and of all that they depend on.
@@ -94,14 +93,6 @@ configure() {
   for file in passwd group; do cp "$root/usr/share/base-passwd/$file.master" "$root/etc/$file"; done
   env --ignore-environment PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
     chroot "$root" dpkg --configure --pending
-}
-
-# From the same mirror as this machine's.
-sources() {
-  local mirror
-  mirror=$(sed -nE 's/^(URIs: |deb (\[[^]]*\] )?)(https?:[^ ]*\/debian)\/? ?.*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1) || true
-  # shellcheck disable=SC1091
-  echo "deb ${mirror:-http://deb.debian.org/debian} $(. /etc/os-release && echo "$VERSION_CODENAME") main"
 }
 
 main "$@"
