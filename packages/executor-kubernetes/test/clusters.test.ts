@@ -72,7 +72,9 @@ describe("a cluster is found", needs("kubernetes"), () => {
     const kubeconfig = await files.write("account", kubeconfigOf({ ...testCluster(), user: { token: account.token } }));
     const label = randomUUID();
     const refused = await startFailure(createExecutor({ kubeconfig, labels: { "fenced-test": label } }));
-    expect(refused).toMatch(/not allowed to (get|create) pods\/exec in the namespace default[^]*resources: \[pods\/exec\]/);
+    expect(refused).toMatch(
+      /not allowed to (get|create) pods\/exec in the namespace default[^]*resources: \[pods\/exec\]/,
+    );
     expect(await podsWith(`fenced-test=${label}`)).toEqual([]);
   });
 

@@ -60,7 +60,9 @@ export async function executeWithProgress(
   } finally {
     portions.close();
   }
-  throw new TypeError("The executor's stream ended without a result. This is a bug in the executor: report it to its authors.");
+  throw new TypeError(
+    "The executor's stream ended without a result. This is a bug in the executor: report it to its authors.",
+  );
 }
 
 /** The last `count` characters of a text, after `…` if there were more. Never splits a character. */
