@@ -32,8 +32,9 @@ export function connectionReason(error: unknown, transport: string): string {
   if (/CERT|UNABLE_TO_|SELF_SIGNED/.test(code)) {
     return `its certificate is not trusted (${reason}); check that ca.pem belongs to the authority that signed it, and that it names this host`;
   }
-  if (transport === "tcp" && broken)
+  if (transport === "tcp" && broken) {
     return `${reason}; if it uses TLS, set \`certPath\` or DOCKER_CERT_PATH to the directory with the certificates`;
+  }
   return reason;
 }
 
