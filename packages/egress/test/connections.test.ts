@@ -183,7 +183,7 @@ test.each([
   [{ allow: [], maxConnections: 0 }, "must be a whole number"],
   [{ allow: ["b.example"], credentials: [{ host: "a.example", header: "x", value: () => "1" }] }, "covered by `allow`"],
   [{ allow: ["*"], credentials: [{ host: "*.example", header: "x", value: () => "1" }] }, "one host"],
-  [{ allow: ["*"], credentials: [{ host: "a.example", header: "x y", value: () => "1" }] }, "name of a header"],
+  [{ allow: ["*"], credentials: [{ host: "a.example", header: "x y", value: () => "1" }] }, "a header name"],
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "Host", value: () => "1" }] }, "how the message is sent"],
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "x", value: "secret" }] }, "must be a function"],
 ])("invalid options are rejected with what to do: %j", (options, words) => {
