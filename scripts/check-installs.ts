@@ -1,6 +1,6 @@
 /**
  * Installs each package alone from its tarball into an empty project, with npm and with pnpm, and checks that it can be
- * imported, its commands start, its types check, it brings no dependency of an executor that it does not use, and its README's
+ * imported, its commands start, its types check, it installs no dependency that only other executors use, and its README's
  * examples run. Prints what each costs, and compares the table in `docs/packages.md` with that; `--write` writes the table,
  * `--with=npm` leaves out pnpm, `--no-readme` the READMEs. Other arguments are parts of names: only matching packages are
  * checked, and only their rows written.
@@ -30,7 +30,7 @@ const { values, positionals: parts } = parseArgs({
 });
 const { write } = values;
 const managers = (["npm", "pnpm"] as const).filter((name) => values.with?.includes(name) ?? true);
-if (!managers.includes("npm")) throw new Error("--with needs npm among its values: it measures the sizes.");
+if (!managers.includes("npm")) throw new Error("--with must include npm, which measures the sizes.");
 
 await withPackedPackages(values.together ? checkTogether : checkEach);
 
@@ -96,7 +96,7 @@ async function check(
 }
 
 /**
- * Throws if an executor brings what only other executors need, even indirectly through the kit: dockerode without
+ * Throws if an executor installs what only other executors need, even indirectly through the kit: dockerode without
  * executor-docker, undici without executor-aca or executor-jupyter. Optional packages must not be installed either.
  */
 function checkDependencies(subject: Package, packages: readonly Package[], installed: readonly string[]): void {
@@ -107,7 +107,7 @@ function checkDependencies(subject: Package, packages: readonly Package[], insta
     ...ours.map(({ name }) => name),
     ...[...core, subject].flatMap((each) => each.dependencies),
   ]);
-  // A library may bring a package that another executor uses; our own packages must not.
+  // A library may install a package that another executor uses; our own packages must not.
   const declared = new Set(ours.flatMap((each) => each.dependencies));
   const foreign = packages
     .filter(isExecutor)
@@ -117,7 +117,7 @@ function checkDependencies(subject: Package, packages: readonly Package[], insta
     ])
     .filter((name) => !allowed.has(name));
   if (foreign.length === 0) return;
-  throw new Error(`It brings ${[...new Set(foreign)].join(", ")}, which only other executors use.`);
+  throw new Error(`It installs ${[...new Set(foreign)].join(", ")}, which only other executors use.`);
 }
 
 /** The kit and the test kit are not executors. */
@@ -139,7 +139,7 @@ interface Shown {
 async function prepareReadme(subject: Package, project: FreshProject): Promise<Shown> {
   const { pastes, files, projectFiles, dependencies, notInstalled } = readmeExamples(subject.folder);
   if (notInstalled.length > 0) {
-    throw new Error(`Its README shows imports of ${notInstalled.join(", ")}, but no "npm install" that names them.`);
+    throw new Error(`Its README imports ${notInstalled.join(", ")}, but no "npm install" in it names them.`);
   }
   await project.install({ ...dependencies, [subject.name]: "*" });
   copyExamples(project.folder);

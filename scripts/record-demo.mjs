@@ -45,7 +45,9 @@ async function record() {
     const at = (performance.now() - started) / 1000;
     for (const text of pieces) found.push({ at, text: readable(text) });
   }
-  if (child.exitCode !== 0 && child.exitCode !== null) throw new Error(`The demo failed with ${child.exitCode}.`);
+  if (child.exitCode !== 0 && child.exitCode !== null) {
+    throw new Error(`The demo failed with exit code ${child.exitCode}.`);
+  }
   return found;
 }
 

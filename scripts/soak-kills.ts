@@ -37,7 +37,7 @@ const lengths = await phaseLengths(subject);
 for (const phase of phases) if (values.phase.includes(phase)) await soakPhase(phase, subject);
 if (failures > 0) process.exitCode = 1;
 
-/** The length of each phase in one complete life, in milliseconds, so that moments can be chosen. */
+/** The length of each phase in one complete life, in milliseconds, to choose random moments in it. */
 async function phaseLengths(where: SoakSubject): Promise<Readonly<Record<Phase, number>>> {
   await using host = await openHost(where);
   const times: number[] = [];
@@ -65,7 +65,7 @@ async function soakPhase(phase: Phase, where: SoakSubject): Promise<void> {
   left.push(...(await lastingly(async () => (await where.remains()).filter((name) => !before.includes(name)))));
   failures += left.length;
   const length = Math.round(lengths[phase]);
-  console.log(`${executorName}, ${phase} (${length} ms): ${kills} kills, ${left.length} times something was left`);
+  console.log(`${executorName}, ${phase} (${length} ms): ${kills} kills, ${left.length} leftovers`);
   for (const each of left) console.log(`  ${each}`);
 }
 
@@ -83,7 +83,7 @@ async function killOnce(phase: Phase, where: SoakSubject): Promise<string[]> {
   await sleep(moment);
   await host.kill();
   const left = await lastingly(async () => host.remains());
-  return left.map((each) => `killed ${Math.round(moment)} ms after the beginning of ${phase}: ${each}`);
+  return left.map((each) => `killed ${Math.round(moment)} ms into ${phase}: ${each}`);
 }
 
 /** What every look finds until the grace period is over: leftovers of other programs come and go in the meantime. */

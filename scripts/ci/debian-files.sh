@@ -4,8 +4,8 @@
 #
 #   scripts/ci/debian-files.sh DIRECTORY PACKAGE...   what debootstrap --variant=minbase installs, and the PACKAGEs
 #
-# Nothing of this machine's own gets in: only files that belong to the packages are copied, unless they were changed, and
-# the packages' own scripts create accounts, certificates, and links anew.
+# Nothing specific to this machine is copied: only unchanged files that belong to the packages. The packages' own scripts
+# create accounts, certificates, and links anew.
 set -euo pipefail
 
 database=/var/lib/dpkg
@@ -72,7 +72,7 @@ closure() {
 # one device that scripts need. Some do not exist, such as bytecode of what is not a module.
 files() {
   local changed tag package
-  # It fails if there are any.
+  # The command fails if there are any.
   changed=$(dpkg --verify "$@" | sed 's|^[^/]*||') || true
   tag=$(/usr/bin/python3 -c 'import sys; print(sys.implementation.cache_tag)')
   {

@@ -39,7 +39,7 @@ up() {
   # shellcheck disable=SC2046
   "$here/packages.sh" $(packages)
   if answers; then
-    echo "Kubernetes runs."
+    echo "Kubernetes is already running."
     return
   fi
   down_unlocked
@@ -61,7 +61,7 @@ with_cluster() {
       return
     fi
   fi
-  # In the background: bash answers a signal only while it waits.
+  # In the background, because bash handles a signal only while it waits.
   FENCED_REQUIRE=kubernetes,root "$@" &
   wait $!
 }
@@ -157,7 +157,7 @@ change() {
   before=$(cksum <"$1")
   sed -i -E "$2" "$1"
   [[ $before != $(cksum <"$1") ]] || {
-    echo "$1 is not as expected."
+    echo "$1 does not contain the expected text."
     return 1
   }
 }
@@ -213,7 +213,7 @@ revive_part() {
   until_true "$1" node_is_ready
 }
 
-# start NAME COMMAND...: in the background, with a log.
+# start NAME COMMAND...: runs the command in the background, with a log.
 start() {
   local name=$1
   shift
@@ -236,7 +236,7 @@ until_true() {
     done
     sleep 0.5
   done
-  echo "Waited too long for $what. Logs are in $state/log."
+  echo "Timed out waiting for $what. Logs are in $state/log."
   return 1
 }
 
@@ -348,7 +348,7 @@ down_unlocked() {
   rmdir /var/log/containers /var/lib/kubelet 2>/dev/null || true
 }
 
-# stop NAME: only if it is still the program that was started.
+# stop NAME: stops the process, but only if it is still the program that was started.
 stop() {
   local pid
   pid=$(cat "$state/pids/$1" 2>/dev/null) || return 0

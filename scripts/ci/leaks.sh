@@ -46,7 +46,7 @@ check() {
     fi
     sleep 1
   done
-  echo "Nothing is left behind."
+  echo "Nothing was left behind."
 }
 
 case ${1-} in

@@ -20,7 +20,7 @@ is_here() {
   dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed
 }
 
-# If there is an init, Debian's packages would start servers that the whole network can reach.
+# Where there is an init system, Debian's packages would start servers that the whole network can reach.
 install() {
   local forbidden=
   if [[ ! -e $policy ]]; then

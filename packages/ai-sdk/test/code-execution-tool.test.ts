@@ -75,7 +75,7 @@ describe("generateText", needs("python3"), () => {
     const { output, told } = await runCode(code, { timeoutMs: 6000, maxOutputCharacters: 100 });
     expect(output).toMatchObject({ exitCode: 124, timedOut: true, truncated: true });
     expect(told).toMatch(
-      /^The code timed out after .* s and was ended \(exit code 124\)\. Its output:\nx{50}\n\[\.\.\. 4901 characters left out \.\.\.\]\nx{49}\n\nThe output was longer/,
+      /^The code timed out after .* s and was killed \(exit code 124\)\. Its output:\nx{50}\n\[\.\.\. 4901 characters left out \.\.\.\]\nx{49}\n\nThe output was longer/,
     );
   });
 

@@ -32,7 +32,9 @@ export function connectionReason(error: unknown, transport: string): string {
   if (/CERT|UNABLE_TO_|SELF_SIGNED/.test(code)) {
     return `its certificate is not trusted (${reason}); check that ca.pem belongs to the authority that signed it, and that it names this host`;
   }
-  if (transport === "tcp" && broken) return `${reason}; if it uses TLS, give the directory with the certificates`;
+  if (transport === "tcp" && broken) {
+    return `${reason}; if it uses TLS, set \`certPath\` or DOCKER_CERT_PATH to the directory with the certificates`;
+  }
   return reason;
 }
 
@@ -101,7 +103,7 @@ export interface ProgramStreams {
  *
  * @param user - as in `docker exec --user`. Default: the container's user.
  * @returns its connection, for `splitOutputs`.
- * @throws the daemon's error.
+ * @throws the daemon's error, or BackendUnavailableError if it does not answer within 60 s.
  */
 export async function execProgram(container: Container, command: readonly string[], user?: string): Promise<Duplex> {
   const create = container.exec({

@@ -99,7 +99,7 @@ export async function findDaemon(given: DockerConnection | undefined): Promise<D
 }
 
 const notSet = "not set";
-const missing = "there is none";
+const missing = "does not exist";
 
 async function tryStrategy({ connection: find }: Strategy): Promise<Daemon | string> {
   try {
@@ -154,7 +154,7 @@ function sockets(): { readonly name: string; readonly file: string }[] {
     { name: "the rootless socket", file: path.join(user, "docker.sock") },
     { name: "Docker Desktop's socket", file: path.join(homedir(), ".docker", "run", "docker.sock") },
     { name: "Podman's socket", file: path.join(user, "podman", "podman.sock") },
-    { name: "Podman's socket for all", file: "/run/podman/podman.sock" },
+    { name: "Podman's system-wide socket", file: "/run/podman/podman.sock" },
   ];
 }
 
@@ -281,7 +281,7 @@ function readCertificates(directory: string | undefined): object | undefined {
     return certificates;
   } catch (cause) {
     throw new InvalidInputError(`The certificates in ${directory} cannot be used: ${String(cause)}`, {
-      remedy: "Give a directory with ca.pem, or cert.pem and key.pem, or all three.",
+      remedy: "Use a directory that contains ca.pem, or cert.pem and key.pem, or all three.",
       cause,
     });
   }

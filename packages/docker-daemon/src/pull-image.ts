@@ -33,7 +33,7 @@ const pullEvent = z.object({
  * Pulls an image, unless the daemon has it.
  *
  * @param signal - cancels the pull.
- * @throws BackendUnavailableError if the image is missing and could not be pulled.
+ * @throws BackendUnavailableError if the image is missing and could not be pulled; `signal.reason` if it was aborted.
  */
 export async function ensureImage(docker: Docker, request: ImageRequest, signal: AbortSignal): Promise<void> {
   if (request.pull !== "always" && (await hasImage(docker, request.image))) return;

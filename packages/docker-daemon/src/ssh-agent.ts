@@ -61,7 +61,9 @@ class SshConnection extends Duplex {
     stderr.on("data", (chunk: Buffer) => {
       this.#errors = (this.#errors + chunk.toString()).slice(-2000);
     });
-    this.#child.on("error", (cause) => this.destroy(new Error(`ssh cannot be started: ${cause.message}`, { cause })));
+    this.#child.on("error", (cause) =>
+      this.destroy(new Error(`ssh could not be started: ${cause.message}`, { cause })),
+    );
     this.#child.on("close", (code) => {
       if (code === 0) this.push(null);
       else this.destroy(new Error(`ssh: ${this.#errors.trim() || `it ended with exit code ${code}`}`));

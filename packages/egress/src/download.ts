@@ -6,9 +6,9 @@ import { TLSSocket } from "node:tls";
 const [little, much] = [65_536, 1_048_576];
 /** Maximum number of a proxy's large buffers, which bounds its memory however much its clients leave unread. */
 const mostLarge = 32;
-/** Maximum number of free ones to keep for the next download. */
+/** Maximum number of free large buffers to keep for the next download. */
 const mostFree = 4;
-/** Maximum number of pieces on the way to a client: one is written while the next is read; more would only use memory. */
+/** Maximum number of pieces in flight to a client: one is written while the next is read; more would only use memory. */
 const mostOnTheWay = 2;
 
 /** The large buffers that the connections of a proxy share. */

@@ -107,6 +107,7 @@ export class EgressProxy implements AsyncDisposable {
    * Listens on a port of 127.0.0.1, or on a Unix socket.
    *
    * @throws BackendUnavailableError if the port or the path is taken.
+   * @throws ExecutorStoppedError after `close()`.
    */
   async listen({ port = 0, path }: ListenOptions = {}): Promise<ListeningAddress> {
     if (this.#closed) throw new ExecutorStoppedError("The proxy is closed", { remedy: "Create a new EgressProxy." });
@@ -154,7 +155,7 @@ export class EgressProxy implements AsyncDisposable {
     const visitor = new Visitor(stream, secret, this.#settings.headTimeoutMs);
     const { maxConnections } = this.#settings;
     if (this.#visitors.size >= maxConnections) {
-      refuseStream(stream, new Refusal(503, `more than ${maxConnections} connections at a time`));
+      refuseStream(stream, new Refusal(503, `too many connections: the limit is ${maxConnections}`));
       return;
     }
     this.#visitors.add(visitor);

@@ -25,7 +25,7 @@ test("500 connections work in parallel, and one more is refused at once", { time
   const proxy = await startProxy({ allow: ["many.example", "127.0.0.1"] });
   const sockets = await Promise.all(Array.from({ length: 500 }, () => tunnel(proxy, `many.example:${port}`)));
   expect(proxy.proxy.connections).toBe(500);
-  expect(await everything(await proxy.connect())).toMatch(/^HTTP\/1\.1 503 more than 500 connections at a time\r\n/);
+  expect(await everything(await proxy.connect())).toMatch(/^HTTP\/1\.1 503 too many connections: the limit is 500\r\n/);
   const echoes = await Promise.all(
     sockets.map((socket, index) => {
       socket.end(`number ${index}`);
@@ -183,7 +183,7 @@ test.each([
   [{ allow: [], maxConnections: 0 }, "must be a whole number"],
   [{ allow: ["b.example"], credentials: [{ host: "a.example", header: "x", value: () => "1" }] }, "covered by `allow`"],
   [{ allow: ["*"], credentials: [{ host: "*.example", header: "x", value: () => "1" }] }, "one host"],
-  [{ allow: ["*"], credentials: [{ host: "a.example", header: "x y", value: () => "1" }] }, "name of a header"],
+  [{ allow: ["*"], credentials: [{ host: "a.example", header: "x y", value: () => "1" }] }, "a header name"],
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "Host", value: () => "1" }] }, "how the message is sent"],
   [{ allow: ["*"], credentials: [{ host: "a.example", header: "x", value: "secret" }] }, "must be a function"],
 ])("invalid options are rejected with what to do: %j", (options, words) => {

@@ -79,7 +79,7 @@ describe("credentials", needs("openssl"), () => {
     expect(requests[0]?.headers.authorization).toBe(secret);
     const traced = await open(proxy, port);
     traced.write(request("/", "", "TRACE"));
-    expect(await everything(traced)).toMatch(/^HTTP\/1\.1 405 TRACE would show the credential/);
+    expect(await everything(traced)).toMatch(/^HTTP\/1\.1 405 TRACE is not allowed: it would reveal the credential/);
     expect(requests).toHaveLength(1);
   });
 

@@ -185,7 +185,7 @@ describe("addresses", () => {
       "64:ff9b::a00:1",
     ],
     "a link-local address": ["169.254.1.1", "fe80::1", "febf::1"],
-    "a metadata service's address": [
+    "a cloud metadata address": [
       "169.254.169.254",
       "100.100.100.200",
       "168.63.129.16",
@@ -193,9 +193,9 @@ describe("addresses", () => {
       "::ffff:a9fe:a9fe",
       "64:ff9b::a9fe:a9fe",
     ],
-    "an address of a carrier's network": ["100.64.0.1", "100.127.255.255"],
+    "a carrier-grade NAT address": ["100.64.0.1", "100.127.255.255"],
     "a multicast address": ["224.0.0.1", "239.255.255.255", "ff02::1"],
-    "a tunnel's address": ["2002:7f00:1::1", "2001::1"],
+    "a tunnel address": ["2002:7f00:1::1", "2001::1"],
     "a reserved address": [
       "0.0.0.0",
       "0.1.2.3",

@@ -63,7 +63,10 @@ export interface DockerExecutorOptions
   readonly onPullProgress?: (progress: PullProgress) => void;
   /** The container's name. Default: `fenced-` and a unique id. */
   readonly containerName?: string;
-  /** Reuse an existing container of this name, running or not. Default: false, so that a name in use is an error. */
+  /**
+   * Reuse an existing container named `containerName`, running or not. Default: false, so that a name in use is an
+   * error.
+   */
   readonly reuse?: boolean;
   /**
    * The blocks' working directory, at `/workspace` in the container; created if missing, never deleted. Default: a
@@ -72,7 +75,7 @@ export interface DockerExecutorOptions
   readonly workDir?: string;
   /**
    * The path of `workDir` on the daemon's host, for a program that itself runs in a container and uses its host's
-   * daemon. Default: the same path, if that is the same directory.
+   * daemon. Only with `workDir`. Default: the same path, if that is the same directory.
    */
   readonly bindDir?: string;
   /** Remove the container when it ends. If false, the stopped container remains for inspection. Default: true. */
@@ -173,7 +176,7 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
     .string()
     .regex(/^[^\0]*$/, "must not contain a NUL character")
     .exactOptional(),
-  network: networkPolicyOption("; a network of the daemon goes into `dockerNetwork`").exactOptional(),
+  network: networkPolicyOption("; for a network of the daemon, use `dockerNetwork`").exactOptional(),
   dockerNetwork: text.exactOptional(),
   dockerPorts: z.array(wholeNumberOption({ from: 1, to: 65_535 })).exactOptional(),
   warm: warmOption.exactOptional(),
@@ -185,15 +188,15 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
   const refuse = (names: string[], input: unknown, message: string) =>
     issues.push({ code: "custom", path: names, input, message });
   if (reuse === true && containerName === undefined) {
-    refuse(["reuse"], reuse, "needs `containerName`: name the container");
+    refuse(["reuse"], reuse, "needs `containerName`, the name of the container to reuse");
   }
   if (bindDir !== undefined && workDir === undefined) {
-    refuse(["bindDir"], bindDir, "needs `workDir`: name the directory here");
+    refuse(["bindDir"], bindDir, "needs `workDir`, the path of the same directory on this machine");
   }
   if (dockerNetwork === "none") {
     refuse(["dockerNetwork"], dockerNetwork, 'must be the name of a network; for none, set `network: "none"`');
   } else if (dockerNetwork !== undefined && network !== undefined && network !== "open") {
-    const why = "with another policy the container is in none";
+    const why = "with any other policy, the container has no network";
     refuse(["dockerNetwork"], dockerNetwork, `needs \`network: "open"\`: ${why}`);
   }
   for (const source of hardened === false ? [] : Object.keys(extraVolumes)) {
@@ -201,7 +204,7 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
     refuse(
       ["extraVolumes", source],
       source,
-      "must not be the socket of a container daemon, which makes the code root on the host: leave it out, or set `hardened: false`",
+      "must not be the socket of a container daemon, which gives the code root access to the host: leave it out, or set `hardened: false`",
     );
   }
 });

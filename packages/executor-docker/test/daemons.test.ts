@@ -17,7 +17,7 @@ afterEach(async () => {
 describe("a daemon that does not answer", () => {
   it("is named in the error with its reason, and no other daemon replaces it", async () => {
     const given = await startFailure({ docker: `unix://${environment.directory}/none.sock` });
-    expect(given).toMatch(/the option `docker`: .*none\.sock: there is none/);
+    expect(given).toMatch(/the option `docker`: .*none\.sock: does not exist/);
     expect(given).not.toMatch(/default socket/);
     process.env["DOCKER_HOST"] = "tcp://127.0.0.1:9";
     const host = await startFailure();

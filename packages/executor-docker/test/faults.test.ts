@@ -20,7 +20,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     ] as const) {
       const result = await run(executor, language, code);
       expect(result.exitCode).toBe(137);
-      expect(result.stderr).toMatch(/killed because the 64 MiB of memory of its container were used up/);
+      expect(result.stderr).toMatch(/killed because its container ran out of memory \(limit: 64 MiB\)/);
     }
     expect((await other).output).toBe("lives on\n");
     expect(await printed(executor, "python", "print('next')")).toBe("next");

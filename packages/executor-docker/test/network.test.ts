@@ -163,7 +163,7 @@ while len(waiting) > 200:
         except ConnectionError:
             pass
         waiting.remove(each)
-print(len(waiting), select.select(list(waiting), [], [], 0)[0], b"HTTP/1.1 503 more than 200 connections at a time" in answers)
+print(len(waiting), select.select(list(waiting), [], [], 0)[0], b"HTTP/1.1 503 too many connections: the limit is 200" in answers)
 `;
     expect(await printed(executor, "python", code)).toBe("200 [] True");
     const again = fetchProgram(`http://good.example:${port}/`);
@@ -225,7 +225,7 @@ describe("network options", () => {
 
   it("are checked", () => {
     expect(make({ network: "bridge" })).toThrow(
-      '"network" is a string. It must be "none", "open" or `{ allow: [hosts] }`; a network of the daemon goes into `dockerNetwork`.',
+      '"network" is a string. It must be "none", "open" or `{ allow: [hosts] }`; for a network of the daemon, use `dockerNetwork`.',
     );
     expect(make({ network: { allow: ["https://x"] } })).toThrow('"network.allow[0]"');
     expect(make({ network: { allowed: ["x"] } })).toThrow(/unknown option "network.allowed"/);

@@ -238,7 +238,9 @@ describe("invalid options", () => {
     expect(make({ network: "" })).toThrow('"network" is empty.');
     expect(make({ network: null })).toThrow('"network" is null. It must be "none", "open"');
     expect(make({ timeout: 60 })).toThrow('Did you mean "timeoutMs", in milliseconds?');
-    expect(make({ bindDir: "/x" })).toThrow('"bindDir" is not valid. It needs `workDir`: name the directory here.');
+    expect(make({ bindDir: "/x" })).toThrow(
+      '"bindDir" is not valid. It needs `workDir`, the path of the same directory on this machine.',
+    );
     expect(make({ docker: { host: "tcp://x", cert: "/y" } })).toThrow('unknown option "docker.cert"');
   });
 

@@ -63,7 +63,7 @@ describe("a daemon behind ssh", { ...needs("docker", "ssh"), timeout: 60_000 }, 
     process.env["PATH"] = `${server.strangerPrograms}:${path}`;
     expect(await startFailure({ docker: address() })).toMatch(/Host key verification failed/);
     process.env["PATH"] = "/nowhere";
-    expect(await startFailure({ docker: address() })).toMatch(/ssh cannot be started: .*ENOENT/);
+    expect(await startFailure({ docker: address() })).toMatch(/ssh could not be started: .*ENOENT/);
   });
 });
 

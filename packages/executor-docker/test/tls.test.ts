@@ -75,7 +75,7 @@ describe("a daemon behind TLS", needs("docker", "openssl"), () => {
     await cp(join(good, "ca.pem"), join(trusting, "ca.pem"), { recursive: true });
     expect(await startFailure({ docker: { host: address, certPath: trusting } })).toMatch(/refused the TLS connection/);
     expect(await startFailure({ docker: address })).toMatch(
-      /the option `docker`: tcp:.*if it uses TLS, give the directory/,
+      /the option `docker`: tcp:.*if it uses TLS, set `certPath`/,
     );
   });
 });

@@ -41,12 +41,12 @@ export interface BaseExecutorOptions {
    * Files outside the workspace do not count. The start fails if the workspace cannot be measured. Default: no limit.
    */
   readonly maxWorkspaceBytes?: number;
-  /** Environment variables of the blocks. */
+  /** Environment variables of the blocks. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
   /**
    * Functions that blocks can import: those whose source is copied to the code (`FunctionWithRequirements`), and those
    * that run in this program when the code calls them (`hostFunction`), in the languages of
-   * `capabilities.hostFunctions`.
+   * `capabilities.hostFunctions`. Default: none.
    */
   readonly functions?: readonly (FunctionWithRequirements | HostFunction)[];
   /**
@@ -100,7 +100,10 @@ export const baseOptions: z.ZodType<BaseExecutorOptions> = z.looseObject(baseExe
 
 /** Additional options of command-line executors. */
 export interface CommandLineExecutorOptions {
-  /** Languages to add, or to run with another command: `{ ruby: { extension: "rb", command: ["ruby"] } }`. */
+  /**
+   * Languages to add, or to run with another command: `{ ruby: { extension: "rb", command: ["ruby"] } }`. Default: only
+   * the languages that the executor runs by default.
+   */
   readonly languages?: Readonly<Record<string, LanguageCommand>>;
   /** Remove the files that blocks without a file name are written to. Default: true. */
   readonly cleanupTempFiles?: boolean;

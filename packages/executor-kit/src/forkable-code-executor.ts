@@ -35,8 +35,8 @@ export interface StatefulExecutorOptions {
    */
   readonly stateful?: boolean;
   /**
-   * The directory on this host in which a stateful session saves rich outputs as files. Default: a temporary directory
-   * that `stop()` deletes.
+   * The directory on this host in which a stateful session saves rich outputs as files. Only with `stateful: true`.
+   * Default: a temporary directory that `stop()` deletes.
    */
   readonly outputDir?: string;
 }
@@ -132,7 +132,7 @@ export abstract class ForkableCodeExecutor<
    * `restart()`; its `stop()` ends only its Python session. Dispose of it when you are done. When the original is
    * restarted, the fork loses its variables; when the original is stopped, the fork's calls reject.
    *
-   * @throws InvalidInputError if the executor is not stateful.
+   * @throws InvalidInputError if the executor is not stateful, or an option is unknown or wrong.
    * @throws ExecutorStoppedError if it has been stopped, or is stopped or restarted during the fork.
    * @throws BackendUnavailableError if the session could not be forked, for example because of a limit on processes.
    * @throws `options.signal.reason` if the signal was aborted.
@@ -143,7 +143,7 @@ export abstract class ForkableCodeExecutor<
       throw new InvalidInputError("Only a stateful executor can be forked", { remedy: "Set `stateful: true`." });
     }
     return this.inTurn(signal, async (session, limit) => {
-      if (!(session instanceof StatefulSession)) throw new Error("the session of a stateful executor");
+      if (!(session instanceof StatefulSession)) throw new Error("a stateful executor must open a StatefulSession");
       const { capabilities, shared } = this;
       return ForkedExecutor.open({ options: this.#options, shared, capabilities, session }, limit);
     });

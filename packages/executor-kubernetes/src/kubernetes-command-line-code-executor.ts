@@ -12,8 +12,8 @@ import { kubernetesExecutorOptions, type KubernetesExecutorOptions } from "./kub
 import { KubernetesSession } from "./kubernetes-session.ts";
 
 /**
- * Runs blocks in a pod of a Kubernetes cluster: each in a new process, in `/workspace` there. The pod is hardened, unless its
- * template says otherwise, and ends with this program, even if it is killed.
+ * Runs each block in a new process in a pod of a Kubernetes cluster, with `/workspace` as the working directory. The pod is
+ * hardened, unless its template says otherwise, and ends with this program, even if this program is killed.
  *
  * @example
  * await using executor = new KubernetesCommandLineCodeExecutor({ namespace: "code" });

@@ -36,7 +36,7 @@ export interface WarmPoolOptions {
   readonly name: string;
 }
 
-/** Settings of `KubernetesCommandLineCodeExecutor`; none is required. */
+/** Options of `KubernetesCommandLineCodeExecutor`; all are optional. */
 export interface KubernetesExecutorOptions
   extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
   /** The image; needs `sh` and Python 3.8 or later. Default: `python:3-slim`. */
@@ -82,8 +82,8 @@ export interface KubernetesExecutorOptions
   /** Seconds after which the cluster ends the pod, whatever happens. Default: 86,400. */
   readonly activeDeadlineSeconds?: number;
   /**
-   * Milliseconds that a pod may take to run, including the download of its image, or that a claim may take to be served. Default:
-   * 300,000; with `warmPool`, 30,000.
+   * Time limit in milliseconds for a pod to start running, including the download of its image, or for a claim to be served.
+   * `Infinity`: no limit. Default: 300,000; with `warmPool`, 30,000.
    */
   readonly startTimeoutMs?: number;
   /**

@@ -63,7 +63,7 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
     const session = new KubernetesSession(request);
     try {
       const { pod } = await session.ready(signal);
-      // The pod was created a moment ago, by the cluster's clock.
+      // The pod was created a moment ago, so this is the time on the cluster's clock.
       const now = Date.parse(pod.metadata.creationTimestamp ?? "");
       session.#sweeping = sweepIdle(session.#client, session.#api.cluster, now);
       return session;
@@ -84,7 +84,7 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
 
   protected override async openPlace(old: PodPlace | undefined, signal: AbortSignal): Promise<PodPlace> {
     const { options, id, table, givenLanguages } = this.#request;
-    // If it cannot be deleted, the rest of it ends on its own.
+    // If it cannot be deleted, it ends on its own.
     const ended = old?.end().catch(() => {});
     if (ended) await untilAborted(ended, signal);
     const name = `fenced-${id.slice(0, 8)}-${randomUUID().slice(0, 12)}`;

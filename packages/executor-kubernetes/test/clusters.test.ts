@@ -59,7 +59,7 @@ describe("a cluster is found", needs("kubernetes"), () => {
 
     const refused = await startFailure(executor);
     expect(refused).toContain(
-      `system:serviceaccount:${namespace}:${account.name} may not create pods in the namespace ${namespace}`,
+      `system:serviceaccount:${namespace}:${account.name} is not allowed to create pods in the namespace ${namespace}`,
     );
     await account.grant(refused.slice(refused.indexOf("apiVersion:")));
     await expect.poll(() => printed(executor, "print('allowed')").catch(String), { timeout: 30_000 }).toBe("allowed");
@@ -72,7 +72,9 @@ describe("a cluster is found", needs("kubernetes"), () => {
     const kubeconfig = await files.write("account", kubeconfigOf({ ...testCluster(), user: { token: account.token } }));
     const label = randomUUID();
     const refused = await startFailure(createExecutor({ kubeconfig, labels: { "fenced-test": label } }));
-    expect(refused).toMatch(/may not (get|create) pods\/exec in the namespace default[^]*resources: \[pods\/exec\]/);
+    expect(refused).toMatch(
+      /not allowed to (get|create) pods\/exec in the namespace default[^]*resources: \[pods\/exec\]/,
+    );
     expect(await podsWith(`fenced-test=${label}`)).toEqual([]);
   });
 
@@ -140,7 +142,7 @@ describe("an error explains why a cluster cannot be used:", () => {
     const cluster = { server: "https://127.0.0.1:1" };
     const of = (user: object, settings = {}) => kubeconfigOf({ cluster: { ...cluster, ...settings }, user });
     const plain = await files.write("plain", of({}));
-    expect(await failure({ kubeconfig: plain, context: "tset" })).toMatch(/no context "tset".*there are: test/s);
+    expect(await failure({ kubeconfig: plain, context: "tset" })).toMatch(/no context "tset".*these contexts: test/s);
     expect(await failure({ kubeconfig: await files.write("old", of({ "auth-provider": { name: "oidc" } })) })).toMatch(
       /auth-provider.*not supported/,
     );

@@ -64,7 +64,7 @@ describe("the namespace that the documentation shows", needs("kubernetes"), () =
         executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]).then(({ output }) => output, String);
       await expect.poll(ran, { timeout: 30_000 }).toBe("42\n");
       const greedy = createExecutor({ kubeconfig, namespace, resources: { limits: { memory: "3Gi" } } });
-      await expect(greedy.start()).rejects.toThrow(/did not admit the pod.*maximum memory usage.*resources/s);
+      await expect(greedy.start()).rejects.toThrow(/rejected the pod.*maximum memory usage.*resources/s);
     } finally {
       await ask("DELETE", `/api/v1/namespaces/${namespace}`);
     }

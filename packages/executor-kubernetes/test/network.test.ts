@@ -128,7 +128,7 @@ describe("a network policy that the cluster", needs("kubernetes"), () => {
     const label = randomUUID();
     await using executor = createExecutor({ kubeconfig, network: "none", labels: { "fenced-test": label } });
     await expect(executor.start()).rejects.toThrow(
-      /may not create networkpolicies in the namespace default[^]*resources: \[networkpolicies\], verbs: \[create, list\]/,
+      /not allowed to create networkpolicies in the namespace default[^]*resources: \[networkpolicies\], verbs: \[create, list\]/,
     );
   });
 });

@@ -90,7 +90,7 @@ print(socket.socket().connect_ex((os.environ["KUBERNETES_SERVICE_HOST"], int(os.
     const template = sandboxTemplate("python", { image: "none:1", imagePullPolicy: "Never" });
     await makePool(space.name, { template });
     // Its controller does not run yet.
-    expect(await failure(claiming(space.name))).toMatch(/has not answered the claim.*controller runs/s);
+    expect(await failure(claiming(space.name))).toMatch(/did not answer the claim.*controller is running/s);
     await using _ = new AgentSandbox(space.name);
     expect(await failure(claiming(space.name, { startTimeoutMs: 3000 }))).toMatch(
       /did not run within 3 s.*SandboxNotReady.*0 of 1 sandboxes of the pool python/s,

@@ -5,7 +5,7 @@ import { sessionMark } from "@fenced/executor-kit/supervisor";
 /** The basis of an unsandboxed session on this host: its directories, and what ends its processes. */
 export class HostGround {
   readonly directories: SessionDirectories;
-  /** Absent if this process may not create a control group. */
+  /** Absent if this process cannot create a control group. */
   readonly group: ControlGroup | undefined;
   /** The variable that identifies all processes that the session started. */
   readonly mark: ProcessFamily["mark"];

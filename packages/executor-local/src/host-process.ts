@@ -29,7 +29,7 @@ export class HostProcess implements SupervisorProcess {
   explain(cause: unknown): Error {
     const reason = cause instanceof Error ? cause.message : String(cause);
     return new BackendUnavailableError(`${this.name} did not start: ${reason}`, {
-      remedy: "It needs Python 3.8 or later, as `python3`; or leave `warm` and `stateful` out.",
+      remedy: "Install Python 3.8 or later as `python3`, or leave `warm` and `stateful` out.",
       cause,
     });
   }

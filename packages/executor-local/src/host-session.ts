@@ -26,7 +26,7 @@ export interface HostSessionSettings extends LocalSessionSettings {
 }
 
 const memorySentence =
-  "\nThe block was killed because the memory of this machine, or of the container that it is in, was used up. Process less data at a time.\n";
+  "\nThe block was killed because this machine, or the container that it is in, ran out of memory. Process less data at a time.\n";
 
 /**
  * An unsandboxed session whose blocks are started by a supervisor on this host. A lost supervisor is replaced for the

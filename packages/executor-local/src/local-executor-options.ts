@@ -53,12 +53,12 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
   readonly writable?: readonly string[];
   /**
    * Memory limit of the sandbox in bytes, including its `/tmp`; at least 32 MiB. Applies to each process instead if
-   * this program may not create control groups. Default: 1 GiB. Only with `isolation: "os-sandbox"`, on Linux.
+   * this program cannot create control groups. Default: 1 GiB. Only with `isolation: "os-sandbox"`, on Linux.
    */
   readonly memoryBytes?: number;
   /**
-   * Maximum number of processes and threads in the sandbox; at least 16. Default: 512, or no limit if this program may
-   * not create control groups and is root or runs on Linux before 5.14. If you set a limit that cannot be enforced, the
+   * Maximum number of processes and threads in the sandbox; at least 16. Default: 512, or no limit if this program
+   * cannot create control groups and is root or runs on Linux before 5.14. If you set a limit that cannot be enforced, the
    * start fails. Only with `isolation: "os-sandbox"`, on Linux.
    */
   readonly pidsLimit?: number;

@@ -139,7 +139,9 @@ export class LocalSession implements BackendSession {
   async *run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const { ground, languages } = this.#parts;
     const language = languages.found.get(run.language);
-    if (!language) throw new InvalidInputError(`No command runs ${run.language}`, { remedy: "Restart the executor." });
+    if (!language) {
+      throw new InvalidInputError(`No command is configured for ${run.language}`, { remedy: "Restart the executor." });
+    }
     const codeFile = await ground.directories.writeBlock(run, language.extension);
     const temporary = run.filename === undefined && this.#settings.cleanupTempFiles;
     try {

@@ -62,6 +62,7 @@ const createVirtualEnvOptions: z.ZodType<CreateVirtualEnvOptions> = optionsSchem
  * @param directory - where to create it; relative to this process's working directory.
  * @returns its absolute path.
  * @throws BackendUnavailableError if there is no Python, or the packages cannot be installed.
+ * @throws InvalidInputError if an option is unknown or wrong.
  *
  * @example
  * const virtualEnv = await createVirtualEnv(".venv", { packages: ["pandas>=2"] });

@@ -197,7 +197,7 @@ describe("telemetry", needs("bash"), () => {
     await executor.executeCodeBlocks([sh("printf '%020000d' 7")]);
     const { attributes } = recorder.span("fenced.block sh");
     expect(attributes["fenced.block.code"]).toBe("printf '%020000d' 7");
-    expect(attributes["fenced.block.output"]).toBe(`${"0".repeat(16_384)}\n[... cut, 20000 characters in all ...]`);
+    expect(attributes["fenced.block.output"]).toBe(`${"0".repeat(16_384)}\n[... cut, 20000 characters in total ...]`);
   });
 
   it.each(["", "false", "NO_CONTENT", "EVENT_ONLY"])("contains no code if the variable is %j", async (value) => {

@@ -13,9 +13,9 @@ import { SshSession } from "./ssh-session.ts";
 import { SupervisedSshSession } from "./supervised-ssh-session.ts";
 
 /**
- * Runs blocks on another host over the system's `ssh`: each in a new process, in the work directory there, as the user
- * who logs in. Everything there ends with the connection, and the connection ends with this program, even if it is
- * killed.
+ * Runs each block in a new process on another host, over the system's `ssh`: in the work directory there, as the user
+ * that it logs in as. Everything there ends with the connection, and the connection ends with this program, even if this
+ * program is killed.
  *
  * @example
  * await using executor = new SshCommandLineCodeExecutor({ host: "build.example.com", workDir: "coding" });

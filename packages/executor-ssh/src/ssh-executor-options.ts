@@ -14,7 +14,7 @@ import {
 } from "@fenced/executor-kit/supervisor";
 import { z } from "zod";
 
-/** Settings of `SshCommandLineCodeExecutor`. */
+/** Options of `SshCommandLineCodeExecutor`; only `host` is required. */
 export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
   /** The host, as you would pass it to `ssh`: a name, an address, or an alias from its configuration. It must run Linux. */
   readonly host: string;
@@ -28,7 +28,7 @@ export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExec
   readonly configFile?: string;
   /**
    * More ssh options by name, as in ssh_config(5): `{ ProxyJump: "gate", StrictHostKeyChecking: "accept-new" }`. You
-   * cannot set options that this executor sets itself.
+   * cannot set options that this executor sets itself. Default: none.
    */
   readonly options?: Readonly<Record<string, string>>;
   /**
@@ -88,7 +88,7 @@ const shellEnvironment: z.ZodType<Record<string, string>> = environmentOption.ch
   }
 });
 
-/** The environment of one call's blocks, on top of the executor's own. */
+/** The environment of one call's blocks, in addition to the executor's own. */
 export const callEnvironment: z.ZodType<{ readonly env: Readonly<Record<string, string>> }> = z.object({
   env: shellEnvironment,
 });

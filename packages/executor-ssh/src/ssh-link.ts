@@ -19,7 +19,7 @@ import type { SshExecutorOptions } from "./ssh-executor-options.ts";
 
 /** Seconds of silence after which the remote host considers this program dead. Its actual death is noticed at once. */
 const silenceSeconds = 60;
-/** The longest path, in bytes, of a temporary directory in which ssh can create its socket. */
+/** Maximum length in bytes of the path of a temporary directory in which ssh can create its socket. */
 const longestParent = 50;
 
 /** What a link needs. */
@@ -157,7 +157,7 @@ async function makeParts(owner: string): Promise<LinkParts> {
   const id = randomUUID();
   const mark = { name: "FENCED_SSH", value: id };
   const directory = path.join(await parentDirectory(), `fenced-ssh-${id.slice(0, 8)}`);
-  // Created before there is anything to delete, so that nothing stays behind whenever this program dies.
+  // Created before there is anything to delete, so that nothing is left behind whenever this program dies.
   const leash = new Leash({ mark, remove: [directory] });
   try {
     await mkdir(directory, { mode: 0o700 });

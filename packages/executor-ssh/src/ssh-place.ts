@@ -16,11 +16,11 @@ import { blockSupervisorFor } from "./remote/remote-program.ts";
 import { callEnvironment, type SshExecutorOptions } from "./ssh-executor-options.ts";
 import type { SshLink } from "./ssh-link.ts";
 
-/** Milliseconds within which the supervisor must answer. */
+/** Time limit for the supervisor to answer in milliseconds. */
 const openingMs = 30_000;
 
 /**
- * A supervisor of blocks on the remote host, over one long session of a connection, and the surroundings of blocks there.
+ * A supervisor of blocks on the remote host, over one long session of a connection, with everything that blocks find there.
  * If code kills or stops the supervisor, everything that blocks have started ends with it.
  */
 export class SshPlace implements SupervisedPlace {
@@ -142,7 +142,7 @@ export class SshPlace implements SupervisedPlace {
 interface StartedSupervisor {
   readonly supervisor: Supervisor;
   readonly process: SshProcess;
-  /** Resolves when nothing more comes from it, to the reason. */
+  /** Resolves to the reason when nothing more arrives from it. */
   readonly lost: Promise<Error>;
 }
 
@@ -170,7 +170,7 @@ async function startSupervisor(
     const answer = connectSupervisor(child, { signal, onLost });
     child.stdout.resume();
     const { supervisor } = await answer;
-    if (!supervisor) throw new Error("something else answered");
+    if (!supervisor) throw new Error("something answered that is not the supervisor");
     return { supervisor, process, lost };
   } catch (cause) {
     process.kill();

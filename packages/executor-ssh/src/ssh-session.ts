@@ -31,8 +31,8 @@ export interface SessionRequest extends Omit<LinkRequest, "ready"> {
 }
 
 /**
- * A started executor's session on the remote host. A broken connection takes everything there with it; a new one starts
- * afresh.
+ * A started executor's session on the remote host. When the connection breaks, everything there ends; a new connection
+ * starts afresh.
  */
 export class SshSession implements BackendSession {
   readonly #request: SessionRequest;
@@ -141,7 +141,7 @@ export class SshSession implements BackendSession {
     return this.#current.directory;
   }
 
-  /** There is a Python there. */
+  /** True if the host has Python. */
   get hasPython(): boolean {
     return this.#current.python !== undefined;
   }

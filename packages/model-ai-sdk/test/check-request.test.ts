@@ -12,7 +12,7 @@ describe("an invalid argument from JavaScript", () => {
     [[{ role: "user", content: "x", name: "a" }], {}, 'unknown option "messages[0].name".'],
     [question, { tool: [] }, 'unknown option "tool". Did you mean "tools"?'],
     [question, { signal: "stop" }, "It must be an AbortSignal."],
-    [question, { jsonSchema: "object" }, "It must be an object: JSON Schema."],
+    [question, { jsonSchema: "object" }, "It must be a JSON Schema object."],
   ])("is rejected before anything is sent: %j, %j", async (messages, options, message) => {
     await using server = await startOpenAIServer([]);
     const client: UntypedClient = clientOf(server);

@@ -68,7 +68,7 @@ function componentExport<T>(module: unknown, exportName: string, provider: strin
     exported === undefined
       ? "does not exist"
       : "has neither a static component nor fromConfig, so it is not a component";
-  throw new ComponentError(`The export of ${provider} ${problem}`, {
+  throw new ComponentError(`The export ${provider} ${problem}`, {
     remedy: "Check the export's name, and that the installed version of the package has it.",
   });
 }

@@ -20,8 +20,8 @@ export function codeBlockSchema(languages?: readonly string[]): z.ZodType<CodeBl
 function languageSchema(languages: readonly string[] | undefined): z.ZodType<string> {
   if (languages === undefined) return z.string();
   if (languages.length === 0) {
-    throw new InvalidInputError("There are no languages to offer", {
-      remedy: "Use an executor that runs at least one language, and offer languages that it runs.",
+    throw new InvalidInputError("The list of languages is empty", {
+      remedy: "Pass at least one language that the executor runs; `capabilities.languages` lists them.",
     });
   }
   return z.preprocess(

@@ -100,6 +100,7 @@ export interface CodeExecutor extends AsyncDisposable {
    *
    * @param template - text in which `$module_name` and `$functions` are replaced. Default: a short English text.
    * @returns an empty string if there are no functions.
+   * @throws InvalidInputError if an option is unknown or wrong, or functions cannot share a module.
    */
   formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string;
 

@@ -45,7 +45,7 @@ export interface CodeResult {
   readonly stderr: string;
   /** Rich outputs of all blocks that ran, in order. */
   readonly displays: readonly Display[];
-  /** Command-line executors: the absolute path of the first block's file on the host. */
+  /** The absolute path of the first block's file on this host; absent if the block has no file there. */
   readonly codeFile?: string;
   /** A block (`timeoutMs`) or the whole call (`totalTimeoutMs`) timed out. */
   readonly timedOut: boolean;

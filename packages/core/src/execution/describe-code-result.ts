@@ -19,7 +19,7 @@ function describeEnd(result: CodeResult, blockCount: number): string {
   const printed = output.trim() !== "";
   if (exitCode === 0) return printed ? output : "The code ran and printed nothing (exit code 0).";
   const end = result.timedOut
-    ? `timed out after ${seconds(result)} and was ended (exit code ${exitCode})`
+    ? `timed out after ${seconds(result)} and was killed (exit code ${exitCode})`
     : `failed with exit code ${exitCode}`;
   const sentence = `${subject(result, blockCount)} ${end}.`;
   return printed ? `${sentence} Its output:\n${output}` : `${sentence} It printed nothing.`;

@@ -5,7 +5,7 @@ export interface DisplayImage {
   readonly bytes: Uint8Array;
   /** `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
   readonly mediaType: string;
-  /** The absolute path on the host where the executor saved it. */
+  /** The absolute path on the host where the executor saved it; absent if it did not. */
   readonly path?: string;
 }
 

@@ -15,7 +15,7 @@ export interface ExecuteOptions {
    * `Infinity` for no limit. Default: the executor's, which is none.
    */
   readonly totalTimeoutMs?: number;
-  /** Environment variables for the blocks; they override the executor's. */
+  /** Environment variables for the blocks; they override the executor's. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
   /** What each block reads from its standard input. Default: closed, so `input()` fails instead of hanging. */
   readonly stdin?: string;

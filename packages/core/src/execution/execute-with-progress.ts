@@ -20,7 +20,7 @@ export interface ProgressOptions extends ExecuteOptions {
   /** Minimum interval between two calls of `onProgress` in milliseconds. Default: 250. */
   readonly intervalMs?: number;
   /**
-   * Maximum number of characters that one call of `onProgress` receives; of longer output it gets the end, after `…`.
+   * Maximum number of characters that one call of `onProgress` receives; longer output is cut to its end, after `…`.
    * Default: 4,000.
    */
   readonly maxCharacters?: number;
@@ -60,7 +60,9 @@ export async function executeWithProgress(
   } finally {
     portions.close();
   }
-  throw new TypeError("The executor's stream ended without a result. This is a defect of the executor: report it.");
+  throw new TypeError(
+    "The executor's stream ended without a result. This is a bug in the executor: report it to its authors.",
+  );
 }
 
 /** The last `count` characters of a text, after `…` if there were more. Never splits a character. */

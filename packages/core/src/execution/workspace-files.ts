@@ -43,6 +43,7 @@ export interface WorkspaceFiles {
    *
    * @param directory - default: the whole workspace.
    * @throws FileNotFoundError if `directory` does not exist.
+   * @throws InvalidInputError if there are more than 500,000 entries, or their paths have more than 67,108,864 characters.
    */
   list(directory?: string): Promise<FileInfo[]>;
 
@@ -74,7 +75,11 @@ export interface WorkspaceFiles {
    */
   readStream(path: string, options?: ReadStreamOptions): ReadableStream<Uint8Array>;
 
-  /** Writes a file, replaces an existing one, and creates missing parent directories. Text is written as UTF-8. */
+  /**
+   * Writes a file, replaces an existing one, and creates missing parent directories. Text is written as UTF-8.
+   *
+   * @throws InvalidInputError if `path` is a directory.
+   */
   write(path: string, data: Uint8Array | string): Promise<void>;
 
   /**
@@ -92,6 +97,7 @@ export interface WorkspaceFiles {
    * Removes a file, or a directory and everything in it.
    *
    * @throws FileNotFoundError if `path` does not exist.
+   * @throws InvalidInputError if `path` is the workspace itself.
    */
   remove(path: string): Promise<void>;
 
@@ -100,6 +106,7 @@ export interface WorkspaceFiles {
    * memory.
    *
    * @throws FileNotFoundError if one of `localPaths` does not exist; then none is copied.
+   * @throws InvalidInputError if one of `localPaths` is not a regular file; then none is copied.
    */
   upload(localPaths: readonly string[]): Promise<void>;
 
@@ -109,6 +116,7 @@ export interface WorkspaceFiles {
    *
    * @returns the absolute paths of the copies, in the order of `paths`.
    * @throws FileNotFoundError if one of `paths` does not exist.
+   * @throws InvalidInputError if one of `paths` is not a regular file.
    */
   download(paths: readonly string[], toDirectory: string): Promise<string[]>;
 }

@@ -20,7 +20,7 @@ export class ImportFromModule {
   constructor(module: string, imports: readonly (string | Alias)[]) {
     assertModuleName(module);
     if (!Array.isArray(imports) || imports.length === 0) {
-      throw new InvalidInputError(`Nothing is imported from ${JSON.stringify(module)}`, {
+      throw new InvalidInputError(`There are no names to import from ${JSON.stringify(module)}`, {
         remedy: "List the names to import, or import the module itself by its name.",
       });
     }

@@ -85,7 +85,7 @@ export function assertFunctionSet(
   functionsModule: string,
 ): void {
   if (!isPythonIdentifier(functionsModule)) {
-    throw new InvalidInputError(`functionsModule ${JSON.stringify(functionsModule)} cannot be the name of a module`, {
+    throw new InvalidInputError(`functionsModule ${JSON.stringify(functionsModule)} is not a valid module name`, {
       remedy: 'Choose a Python identifier that is not a keyword, such as "functions".',
     });
   }

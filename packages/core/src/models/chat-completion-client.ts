@@ -39,7 +39,7 @@ export interface ToolSchema {
 
 /** Options of one model call. */
 export interface CreateOptions {
-  /** Tools that the model may call. */
+  /** Tools that the model may call. Default: none. */
   readonly tools?: readonly ToolSchema[];
   /** JSON Schema that the response's text must match. Needs `modelInfo.structuredOutput`. */
   readonly jsonSchema?: JsonObject;

@@ -49,7 +49,7 @@ function requirement(issue: z.core.$ZodRawIssue): string {
     case "unrecognized_keys":
       return issue.keys.map((key) => suggestion(key, knownNames(issue.inst))).join(" ");
     default:
-      return "must have another value";
+      return "must have a different value";
   }
 }
 
@@ -232,7 +232,7 @@ export const modelOutputLimits: OptionSchemas<ModelOutputLimits> = {
 /** A function that code can call on the host; passed through, not copied. */
 export const hostFunctionOption: z.ZodType<HostFunction> = z.custom<HostFunction>(
   isHostFunction,
-  "must be a host function: make one with hostFunction()",
+  "must be a host function: create one with hostFunction()",
 );
 
 /** The arguments of an executor's call. */

@@ -37,7 +37,7 @@ const modelMessage = z.discriminatedUnion("role", [
 /** JSON Schema: a plain object, not a library's schema object. */
 const jsonSchema = z.custom<JsonObject>(
   (value) => typeof value === "object" && value !== null && isPlain(value),
-  "must be an object: JSON Schema",
+  "must be a JSON Schema object",
 );
 
 const createOptions: z.ZodType<CreateOptions> = optionsSchema({

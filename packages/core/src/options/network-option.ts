@@ -16,10 +16,10 @@ const credential: z.ZodType<NetworkCredential> = optionsSchema({
   host: hostPattern.refine((host) => !host.includes("*"), "must be one host, without `*`"),
   header: z
     .string()
-    .regex(headerName, 'must be the name of a header, e.g. "authorization"')
+    .regex(headerName, 'must be a header name, e.g. "authorization"')
     .refine((name) => !framing.test(name), "must not be a header that controls how the message is sent"),
   value: callbackOption<() => string | Promise<string>>(),
-  ca: z.string().includes("-----BEGIN CERTIFICATE-----", "must be a certificate as PEM").exactOptional(),
+  ca: z.string().includes("-----BEGIN CERTIFICATE-----", "must be a PEM certificate").exactOptional(),
 } satisfies OptionSchemas<NetworkCredential>);
 
 /** The schemas of `AllowedNetwork`. */

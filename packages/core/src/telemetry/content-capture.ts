@@ -15,5 +15,5 @@ export function capturesContent(): boolean {
 /** A text for a span: in full, or its first 16,384 characters and its total length. */
 export function captured(text: string): string {
   if (text.length <= mostCharacters) return text;
-  return `${text.slice(0, mostCharacters)}\n[... cut, ${text.length} characters in all ...]`;
+  return `${text.slice(0, mostCharacters)}\n[... cut, ${text.length} characters in total ...]`;
 }

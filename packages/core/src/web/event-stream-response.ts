@@ -22,7 +22,7 @@ export interface EventStreamOptions {
    * the response ends it.
    */
   readonly signal?: AbortSignal;
-  /** Headers to send besides those of server-sent events. */
+  /** Headers to send besides those of server-sent events. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Receives the full error of a stream that throws; the client gets only its `toJson`. Default: ignored. */
   readonly onError?: (error: unknown) => void;

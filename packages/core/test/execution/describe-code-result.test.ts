@@ -37,7 +37,7 @@ describe("describeCodeResult", () => {
       "a timeout",
       codeResult({ exitCode: 124, timedOut: true, output: "so far\n" }),
       1,
-      "The code timed out after 0.0 s and was ended (exit code 124). Its output:\nso far\n",
+      "The code timed out after 0.0 s and was killed (exit code 124). Its output:\nso far\n",
     ],
     [
       "truncated output",

@@ -53,7 +53,7 @@ describe("ImportFromModule", () => {
   });
 
   test("rejects an empty list", () => {
-    expect(() => new ImportFromModule("pathlib", [])).toThrow("Nothing is imported");
+    expect(() => new ImportFromModule("pathlib", [])).toThrow("There are no names to import");
   });
 
   test.each(injections)("rejects %j", (name) => {

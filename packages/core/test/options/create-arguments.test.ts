@@ -36,8 +36,8 @@ describe("checkCreateArguments", () => {
     [[], { tool: [tool] }, 'unknown option "tool". Did you mean "tools"?'],
     [[], { tools: tool }, '"tools" is an object. It must be an array.'],
     [[], { tools: [{ ...tool, paramters: {} }] }, '"tools[0].paramters". Did you mean "parameters"?'],
-    [[], { tools: [{ ...tool, parameters: z.object({}) }] }, "It must be an object: JSON Schema."],
-    [[], { jsonSchema: "object" }, "It must be an object: JSON Schema."],
+    [[], { tools: [{ ...tool, parameters: z.object({}) }] }, "It must be a JSON Schema object."],
+    [[], { jsonSchema: "object" }, "It must be a JSON Schema object."],
     [[], { signal: new AbortController() }, '"signal" is an object. It must be an AbortSignal.'],
     [[], null, "the options are null"],
   ])("rejects %j with %j", (given, options, message) => {

@@ -21,14 +21,14 @@ export interface CredentialDoorOptions {
   readonly connectTimeoutMs: number;
 }
 
-/** A connection whose TLS ends here. */
+/** A connection whose TLS is terminated here. */
 interface Inside {
   readonly visitor: Visitor;
   readonly place: Place;
   readonly credentials: readonly NetworkCredential[];
 }
 
-/** Ends TLS for the hosts that have a credential, and adds it to each request. */
+/** Terminates TLS for the hosts that have a credential, and adds it to each request. */
 export class CredentialDoor {
   readonly #options: CredentialDoorOptions;
   readonly #server: Server;
@@ -125,7 +125,7 @@ function authority({ host, port }: Place): string {
 
 /** @throws Refusal if the request is not for the connected host, or would echo its headers. */
 function pathOf({ url = "", method }: IncomingMessage, host: string): string {
-  if (method === "TRACE") throw new Refusal(405, "TRACE would show the credential");
+  if (method === "TRACE") throw new Refusal(405, "TRACE is not allowed: it would reveal the credential");
   if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return url;
   const target = URL.canParse(url) ? new URL(url) : undefined;
   if (target?.protocol !== "https:" || target.host !== host) {

@@ -53,11 +53,11 @@ function ranges(kinds: Readonly<Record<string, string>>): AddressRange[] {
 
 // The registries of special-purpose addresses (RFC 6890), and the metadata services that clouds put elsewhere.
 const specialIpv4 = ranges({
-  "a metadata service's address": "169.254.169.254/32 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32",
+  "a cloud metadata address": "169.254.169.254/32 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32",
   "a loopback address": "127.0.0.0/8",
   "a private address": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16",
   "a link-local address": "169.254.0.0/16",
-  "an address of a carrier's network": "100.64.0.0/10",
+  "a carrier-grade NAT address": "100.64.0.0/10",
   "a multicast address": "224.0.0.0/4",
   "a reserved address":
     "0.0.0.0/8 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4",
@@ -68,13 +68,13 @@ const globalIpv6 = range("2000::/3", "");
 
 // Within 2000::/3. Teredo and 6to4 addresses can contain any IPv4 address.
 const specialIpv6 = ranges({
-  "a tunnel's address": "2001::/32 2002::/16",
+  "a tunnel address": "2001::/32 2002::/16",
   "a reserved address": "2001::/23 2001:db8::/32 3fff::/20",
 });
 
 const otherIpv6 = ranges({
   "a loopback address": "::1/128",
-  "a metadata service's address": "fd00:ec2::254/128 fd20:ce::254/128",
+  "a cloud metadata address": "fd00:ec2::254/128 fd20:ce::254/128",
   "a private address": "fc00::/7 fec0::/10",
   "a link-local address": "fe80::/10",
   "a multicast address": "ff00::/8",

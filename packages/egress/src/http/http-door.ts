@@ -114,7 +114,7 @@ function checkSecret({ rawHeaders }: IncomingMessage, { secret }: Visitor): void
     .toString()
     .replace(/^[^:]*:/, "");
   if (others.length === 0 && isSame(password, secret)) return;
-  throw new Refusal(407, "the proxy needs the user name and password from its address");
+  throw new Refusal(407, "proxy authentication required: use the user name and password in the proxy's URL");
 }
 
 /** Compares in constant time, which reveals nothing about the secret. */

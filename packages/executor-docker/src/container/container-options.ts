@@ -103,10 +103,10 @@ function deviceRequests(requests: NonNullable<DockerExecutorOptions["deviceReque
 /** The message for a block whose container ran out of memory. */
 export function memorySentence(options: DockerExecutorOptions): string {
   const limit = memoryLimit(options);
-  const what = limit === undefined ? "the memory" : `the ${Math.round(limit / 1_048_576)} MiB of memory`;
+  const size = limit === undefined ? "" : ` (limit: ${Math.round(limit / 1_048_576)} MiB)`;
   const files =
     options.readOnlyRootFilesystem === true ? " Files in /tmp count as memory: remove what you do not need." : "";
-  return `\nThe block was killed because ${what} of its container were used up. Process less data at a time.${files}\n`;
+  return `\nThe block was killed because its container ran out of memory${size}. Process less data at a time.${files}\n`;
 }
 
 /** A container's network, as the options define it. */

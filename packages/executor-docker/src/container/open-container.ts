@@ -270,7 +270,7 @@ function isMissingSource(error: unknown): boolean {
 function notBound(bindDir: string, directories: SessionDirectories, reason: string): InvalidInputError {
   return new InvalidInputError(
     `\`bindDir\` ${JSON.stringify(bindDir)} is not ${directories.workDirectory} on the daemon's host: ${reason}`,
-    { remedy: "Give the path on the daemon's host of the directory that is mounted as `workDir` here." },
+    { remedy: "Set it to the path that this machine's `workDir` has on the daemon's host." },
   );
 }
 

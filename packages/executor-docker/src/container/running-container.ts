@@ -233,13 +233,13 @@ export class RunningContainer {
     });
   }
 
-  /** What is wrong with the container according to the daemon; `undefined` if nothing is. */
+  /** What is wrong with the container, according to the daemon; `undefined` if nothing is wrong. */
   async #state(code: number | undefined): Promise<string | undefined> {
     const ended = code === undefined ? "" : ` with exit code ${code}`;
-    const killed = code === 137 ? ", so something killed it, or its memory was used up" : "";
+    const killed = code === 137 ? ", so it was killed, or ran out of memory" : "";
     try {
       const { State: state } = await answered(this.#container.inspect(), "container inspect", 5000);
-      if (state.OOMKilled) return "its memory was used up";
+      if (state.OOMKilled) return "it ran out of memory";
       return state.Running ? undefined : `it ended${ended}${killed}`;
     } catch (error) {
       if (isNotFound(error) || code !== undefined) return `it ended${ended}${killed}, and was removed`;

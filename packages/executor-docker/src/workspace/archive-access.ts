@@ -108,7 +108,7 @@ function notRemoved(place: string, late: boolean, said: string): Error {
     });
   }
   return new InvalidInputError(`${place} could not be removed: ${said}`, {
-    remedy: "Check whether the user that the code runs as may remove it.",
+    remedy: "Check that the user that the code runs as has permission to remove it.",
   });
 }
 

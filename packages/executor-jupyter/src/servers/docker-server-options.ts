@@ -112,7 +112,7 @@ export const dockerServerOptions: OptionSchemas<DockerJupyterServerOptions> = {
   pidsLimit: z.int().min(8).exactOptional(),
   user: z.string().min(1).exactOptional(),
   readOnlyRootFilesystem: z.boolean().exactOptional(),
-  network: networkPolicyOption("; a network of the daemon goes into `dockerNetwork`").exactOptional(),
+  network: networkPolicyOption("; for a network of the daemon, use `dockerNetwork`").exactOptional(),
   dockerNetwork: z.string().min(1).exactOptional(),
   docker: z
     .union([

@@ -98,7 +98,7 @@ describe("code that can write where rich outputs are saved", needs("jupyter"), (
     for (const outputDir of meeting.map((each) => path.join(directory, each))) {
       for (const place of [bound, path.join(directory, "alias")]) {
         await using executor = new JupyterCodeExecutor({ server: inContainer(place), outputDir });
-        await expect(executor.start()).rejects.toThrow(/which code in the container can change.*outside/);
+        await expect(executor.start()).rejects.toThrow(/which the code can change.*outside/);
         await expect(executor.start()).rejects.toSatisfy(InvalidInputError.isInstance);
       }
     }
@@ -116,7 +116,7 @@ describe("code in a container", needs("jupyterDocker"), () => {
     const workDir = path.join(directory, "work");
     const server = new DockerJupyterServer({ baseImage: jupyterImage, workDir });
     await using executor = new JupyterCodeExecutor({ server, outputDir: path.join(workDir, "plots") });
-    await expect(executor.start()).rejects.toThrow(/outside the server's `workDir`/);
+    await expect(executor.start()).rejects.toThrow(/outside `workDir`/);
   });
 });
 

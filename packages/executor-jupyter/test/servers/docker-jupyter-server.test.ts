@@ -180,7 +180,7 @@ time.sleep(60)`;
     );
     expect(() => new DockerJupyterServer({ network: "none", stopContainer: false })).toThrow(/"stopContainer".* needs/);
     // @ts-expect-error -- a network of the daemon
-    expect(() => new DockerJupyterServer({ network: "mine" })).toThrow(/goes into `dockerNetwork`/);
+    expect(() => new DockerJupyterServer({ network: "mine" })).toThrow(/use `dockerNetwork`/);
   });
 
   it("can work in a directory of this host", patience, async () => {

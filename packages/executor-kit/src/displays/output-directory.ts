@@ -100,12 +100,9 @@ export async function assertApart(given: string | undefined, bound: string): Pro
   for await (const directory of directoriesOn(path.resolve(given ?? tmpdir()))) {
     if (directory.dev !== dev || directory.ino !== ino) continue;
     const which = given === undefined ? `directory for temporary files, ${tmpdir()},` : `outputDir ${given}`;
-    throw new InvalidInputError(
-      `The ${which} is in or leads through ${bound}, which code in the container can change`,
-      {
-        remedy: "Set `outputDir` to a directory outside the server's `workDir`.",
-      },
-    );
+    throw new InvalidInputError(`The ${which} is in or leads through ${bound}, which the code can change`, {
+      remedy: "Set `outputDir` to a directory outside `workDir`.",
+    });
   }
 }
 

@@ -31,7 +31,7 @@ export async function* readCallFrames(stream: Readable): AsyncGenerator<CallFram
   let frame = Buffer.alloc(headerSize);
   let size = 0;
   for await (const chunk of stream) {
-    if (!Buffer.isBuffer(chunk)) throw new TypeError("the stream is not one of bytes");
+    if (!Buffer.isBuffer(chunk)) throw new TypeError("the stream must contain bytes");
     for (let rest = chunk; rest.length > 0;) {
       const copied = rest.copy(frame, size);
       rest = rest.subarray(copied);

@@ -5,7 +5,7 @@ import { callFrame, readCallFrames } from "./call-frames.ts";
 
 /** Maximum number of connections that have not identified themselves. */
 const mostStrangers = 64;
-/** Time limit for doing so in milliseconds. */
+/** Time limit for a connection to identify itself in milliseconds. */
 const greetingMs = 10_000;
 
 /** Admits programs that present a block's token, and connects them to the block's calls. */

@@ -124,7 +124,7 @@ export function findPlaceLanguages(
     const words = own ? command.slice(1) : nodeWords(language, command.slice(1), inventory.nodeVersion);
     if (program !== undefined && words !== undefined) found.set(language, { extension, command: [program, ...words] });
     else {
-      const what = language === "typescript" && !own ? "node from 22.6" : `"${name}"`;
+      const what = language === "typescript" && !own ? "Node 22.6 or later" : `"${name}"`;
       missing.set(language, `"${language}" cannot run here: ${place.name} has no ${what}; ${place.remedy}`);
     }
   }

@@ -21,7 +21,7 @@ export class ControlGroup {
     this.directory = directory;
   }
 
-  /** Plans a group with this name without creating it; `undefined` if this process may not create groups. */
+  /** Plans a group with this name without creating it; `undefined` if this process cannot create groups. */
   static async plan(name: string): Promise<ControlGroup | undefined> {
     const parent = await ownGroup();
     return parent === undefined ? undefined : new ControlGroup(path.join(parent, name));
@@ -51,7 +51,7 @@ export class ControlGroup {
     }
   }
 
-  /** Creates the group even if it may not be possible to end it at once. Returns whether the system allowed it. */
+  /** Creates the group even if it may not be possible to end it at once. Returns whether the system allowed that. */
   async makeAny(): Promise<boolean> {
     return mkdir(this.directory).then(
       () => true,

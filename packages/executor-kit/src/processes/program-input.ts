@@ -116,7 +116,7 @@ export class ProgramInput {
 
 /** Why a write fails once a program has ended, or reads no more. */
 export function notRead(): InvalidInputError {
-  return new InvalidInputError("The program does not read what is written: it has ended or closed its input", {
+  return new InvalidInputError("Cannot write to the program's `stdin`: the program has ended or closed its input", {
     remedy: "`wait()` reports how it ended.",
   });
 }

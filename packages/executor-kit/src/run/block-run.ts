@@ -73,7 +73,7 @@ export interface BlockOutcome {
   /** The absolute path on the host of the file with the block. */
   readonly codeFile?: string;
   /**
-   * When the program ended, in terms of `performance.now()`. Set this if the last output may reach a slow consumer much
+   * When the program ended, as a `performance.now()` time. Set this if the last output may reach a slow consumer much
    * later, since that wait does not count towards the block's duration. Default: when `run` returns.
    */
   readonly endedAt?: number;

@@ -84,5 +84,5 @@ async function usage(measure: WorkspaceLimit["measure"], atMost: number): Promis
 
 function sentence(maxBytes: number): string {
   const size = maxBytes < 1_048_576 ? `${maxBytes} bytes` : `${Math.floor(maxBytes / 1_048_576)} MiB`;
-  return `\nThe program was ended: the files in the working directory exceed the limit of ${size}. Remove files that are not needed, or write less.\n`;
+  return `\nThe program was killed: the files in the working directory exceed the limit of ${size}. Remove files that are not needed, or write less.\n`;
 }

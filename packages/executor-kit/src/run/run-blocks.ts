@@ -47,7 +47,7 @@ interface RunConditions extends Pick<BlockConditions, "texts" | "timeoutMs" | "m
  * far.
  */
 export class RunLimits {
-  /** When the call's time is up, in terms of `performance.now()`; `Infinity`: never. */
+  /** When the call's time is up, as a `performance.now()` time; `Infinity`: never. */
   readonly deadline: number;
   readonly #rejecting = new AbortController();
   readonly #unfollow: () => void;

@@ -122,7 +122,7 @@ class BlockLimits {
     return this.#controller.signal;
   }
 
-  /** In terms of `performance.now()`; `Infinity` if it did not time out. */
+  /** As a `performance.now()` time; `Infinity` if it did not time out. */
   get timedOutAt(): number {
     return this.#timedOutAt;
   }

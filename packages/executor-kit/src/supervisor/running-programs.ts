@@ -152,6 +152,6 @@ function notStarted(problem: string): BackendUnavailableError {
 
 function notEnded(): BackendUnavailableError {
   return new BackendUnavailableError(`A block did not end within ${killMs / 1000} s after it was killed`, {
-    remedy: "Call again to start a new one.",
+    remedy: "Call again to start a new supervisor.",
   });
 }

@@ -154,7 +154,9 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const place = await this.ready(block.signal);
     const language = place.languages.found.get(block.language);
     if (!language) {
-      throw new InvalidInputError(`No command runs ${block.language}`, { remedy: "Restart the executor." });
+      throw new InvalidInputError(`No command is configured for ${block.language}`, {
+        remedy: "Restart the executor.",
+      });
     }
     const needsFile = interpret === undefined || block.filename !== undefined;
     const file = needsFile ? await place.writeBlock(block, language.extension) : undefined;

@@ -14,7 +14,7 @@ const readStreamOptions: z.ZodType<ReadStreamOptions> = optionsSchema({
 export function checkReadStreamOptions(options: ReadStreamOptions): ByteRange & { readonly signal?: AbortSignal } {
   const { start = 0, end = Infinity, ...rest } = checkOptions(readStreamOptions, options, "readStream");
   if (end >= start) return { start, end, ...rest };
-  throw new InvalidInputError(`readStream: "end" is ${end}, before "start", ${start}`, {
+  throw new InvalidInputError(`readStream: "end" (${end}) is less than "start" (${start})`, {
     remedy: "Both are offsets of bytes to read; leave `end` out to read to the end of the file.",
   });
 }

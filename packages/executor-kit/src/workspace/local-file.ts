@@ -8,13 +8,13 @@ import { FileNotFoundError, InvalidInputError } from "@fenced/core";
  */
 export async function localFileSize(local: string): Promise<number> {
   const stats = await stat(local).catch((cause: unknown) => {
-    throw new FileNotFoundError(`There is no local file ${JSON.stringify(local)} to upload`, {
+    throw new FileNotFoundError(`The local file ${JSON.stringify(local)} does not exist`, {
       remedy: "Check the path; nothing was uploaded.",
       cause,
     });
   });
   if (stats.isFile()) return stats.size;
   throw new InvalidInputError(`${JSON.stringify(local)} is not a regular file`, {
-    remedy: "Upload files one by one; nothing was uploaded.",
+    remedy: "Pass paths of files, not of directories; nothing was uploaded.",
   });
 }

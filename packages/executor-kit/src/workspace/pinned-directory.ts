@@ -293,7 +293,7 @@ function belowFile(given: string): InvalidInputError {
 }
 
 function refused(cause: unknown, given: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The system refused ${JSON.stringify(given)}: ${String(cause)}`, {
+  return new BackendUnavailableError(`The file system refused access to ${JSON.stringify(given)}: ${String(cause)}`, {
     remedy: "Check that the disk is not full, and that the workspace's permissions allow it.",
     cause,
   });

@@ -175,7 +175,7 @@ export class RemoteFiles implements BackendFiles {
     const { maxFileBytes = Infinity } = this.#access;
     if (size <= maxFileBytes) return;
     throw new InvalidInputError(
-      `${JSON.stringify(file)} has ${size} bytes; a file here can have at most ${maxFileBytes} (${Math.floor(maxFileBytes / 1_048_576)} MB)`,
+      `${JSON.stringify(file)} has ${size} bytes; the limit is ${maxFileBytes} (${Math.floor(maxFileBytes / 1_048_576)} MiB)`,
       { remedy: "Split it, or compress it and unpack it in a block; nothing was uploaded." },
     );
   }

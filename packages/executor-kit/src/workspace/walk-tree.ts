@@ -16,7 +16,7 @@ export interface TreeVisit {
   open(directory: PinnedDirectory, name: string): Promise<PinnedDirectory | undefined>;
   /** Called when everything below `name` in `directory` has been visited. */
   leave?(directory: PinnedDirectory, name: string): Promise<void>;
-  /** When to give up, in terms of `performance.now()`. */
+  /** When to give up, as a `performance.now()` time. */
   readonly deadline: number;
 }
 

@@ -27,7 +27,7 @@ export function claimedPod(
   return {
     keeper: poolKeeper,
     request: async (signal) => {
-      // Without the pool, the controller would only retry forever.
+      // Without the pool, the controller would retry forever.
       await client.pool(pool, signal);
       await client.create(claimManifest(options, { name, owner, pool }), signal);
     },
@@ -64,7 +64,7 @@ async function untilServed(
   seen: { last: string },
   signal: AbortSignal,
 ): Promise<string> {
-  seen.last = `agent-sandbox, which has not answered the claim ${name}`;
+  seen.last = `agent-sandbox, which did not answer the claim ${name}`;
   const silent = new AbortController();
   const silence = setTimeout(() => silent.abort(), silenceMs);
   const either = AbortSignal.any([signal, silent.signal]);
@@ -112,7 +112,7 @@ async function withPool(client: ClaimClient, pool: string, last: string): Promis
 }
 
 function unanswered(name: string): BackendUnavailableError {
-  return new BackendUnavailableError(`agent-sandbox has not answered the claim ${name} within ${silenceMs / 1000} s`, {
-    remedy: "Check that its controller runs, with extensions: kubectl get pods --namespace agent-sandbox-system",
+  return new BackendUnavailableError(`agent-sandbox did not answer the claim ${name} within ${silenceMs / 1000} s`, {
+    remedy: "Check that its controller is running, with extensions: kubectl get pods --namespace agent-sandbox-system",
   });
 }

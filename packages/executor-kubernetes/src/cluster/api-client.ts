@@ -14,7 +14,7 @@ const answerMs = 30_000;
 /** Milliseconds for which requests to an unreachable server are retried: it may be restarting. */
 const patienceMs = 10_000;
 const retryMs = 500;
-/** Milliseconds of silence after which a watch ends: its connection may have died unnoticed. */
+/** Milliseconds of silence after which a watch ends, since its connection may have died unnoticed. */
 const silentMs = 20_000;
 /** Maximum length of an answer, in bytes. */
 const longestAnswer = 8_388_608;
@@ -74,7 +74,7 @@ export class ApiClient {
         if (rest.length > longestAnswer) return;
       }
     } catch {
-      // The server ended the watch, or the connection broke: the caller looks again.
+      // The server ended the watch, or the connection broke; the caller then asks for the current state.
       signal.throwIfAborted();
     } finally {
       clearTimeout(silence);
@@ -182,7 +182,7 @@ export class ApiClient {
     return new URL(`${server.origin}${server.pathname.replace(/\/$/, "")}${path}`);
   }
 
-  /** How connections, including WebSockets, are secured. Not part of the agent: one for a proxy would apply it to the proxy. */
+  /** TLS settings of all connections, including WebSockets. A proxy's agent would apply them to the proxy, so it has none. */
   #secured({ certificate }: Credentials): SecureOptions {
     const { authority, insecure, serverName } = this.cluster;
     return {
@@ -198,7 +198,7 @@ export class ApiClient {
 /** Milliseconds to wait before asking a busy or unready server again; `undefined` if it is neither. */
 function pauseAfter({ statusCode = 0, headers }: http.IncomingMessage): number | undefined {
   if (![429, 502, 503, 504].includes(statusCode)) return undefined;
-  // Clients that were told to wait come back at different times.
+  // Spreads the retries of clients that were told to wait at the same time.
   return Math.max(retryMs, (Number(headers["retry-after"]) || 0) * 1000) * (1 + Math.random() / 4);
 }
 

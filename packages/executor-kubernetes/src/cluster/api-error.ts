@@ -8,7 +8,7 @@ const statusBody = z.object({
   details: z.object({ kind: z.string().optional(), name: z.string().optional() }).optional(),
 });
 
-/** An answer that refuses a WebSocket. */
+/** An HTTP answer that refuses a WebSocket, or any other request. */
 export class ApiStatusError extends Error {
   readonly status: number;
   readonly body: unknown;
@@ -53,7 +53,7 @@ export function apiError(
     });
   }
   return new BackendUnavailableError(
-    `The API server at ${cluster.server.host} refused: ${said || `status ${status}`}`,
+    `The API server at ${cluster.server.host} rejected the request: ${said || `status ${status}`}`,
     {
       remedy: "Check the cluster's health: kubectl get --raw /readyz?verbose",
       cause,
@@ -78,7 +78,7 @@ function reasonIn({ body }: ApiStatusError): string | undefined {
 /** The error for an answer that is truncated, or is something else, such as a proxy's page. */
 export function notUnderstood(cluster: ClusterAccess): BackendUnavailableError {
   return new BackendUnavailableError(
-    `The answer of the API server at ${cluster.server.host} (${cluster.name}) broke off or is not JSON`,
+    `The answer of the API server at ${cluster.server.host} (${cluster.name}) is incomplete or not JSON`,
     {
       remedy:
         "Call again. If it happens again, check proxies between this program and the cluster, and try `kubectl get pods`.",
@@ -103,7 +103,7 @@ function forbidden(said: string, cause: Error): BackendUnavailableError {
   const [, user, verb, resource, namespace] =
     /User "([^"]*)" cannot (\S+) resource "([^"]+)".* in the namespace "([^"]+)"/.exec(said) ?? [];
   if (verb === undefined || resource === undefined || namespace === undefined) {
-    return new BackendUnavailableError(`The cluster did not admit the pod: ${said}`, {
+    return new BackendUnavailableError(`The cluster rejected the pod: ${said}`, {
       remedy: /quota/.test(said)
         ? "Stop other sessions, request less in `resources`, or raise the namespace's quota."
         : "Change the options that violate the namespace's rules (`podTemplate`, `resources`, `runtimeClassName`), or use another `namespace`.",
@@ -111,7 +111,7 @@ function forbidden(said: string, cause: Error): BackendUnavailableError {
     });
   }
   return new BackendUnavailableError(
-    `${user ?? "This user"} may not ${verb} ${resource} in the namespace ${namespace}`,
+    `${user ?? "This user"} is not allowed to ${verb} ${resource} in the namespace ${namespace}`,
     { remedy: `Apply this Role, and bind it to the user:\n${roleFor(namespace, resource)}`, cause },
   );
 }

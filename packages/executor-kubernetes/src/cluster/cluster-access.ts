@@ -7,7 +7,7 @@ export interface Credentials {
 /**
  * Returns credentials, which may change over time.
  *
- * @param renew - whether the last ones were refused.
+ * @param renew - true if the last ones were refused. Default: false.
  */
 export type CredentialSource = (renew?: boolean) => Promise<Credentials>;
 

@@ -35,7 +35,7 @@ const execCredential = z.object({
   }),
 });
 
-/** Milliseconds that a plugin may take: it may talk to a server, but cannot prompt anyone. */
+/** Time limit for a plugin in milliseconds: it may talk to a server, but cannot prompt anyone. */
 const pluginMs = 60_000;
 /** Milliseconds before their expiry at which credentials are renewed. */
 const marginMs = 30_000;

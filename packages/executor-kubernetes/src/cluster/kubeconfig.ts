@@ -60,7 +60,7 @@ interface Entry<Value> {
   readonly directory: string;
 }
 
-/** All files merged: the first entry of each name wins. */
+/** All files merged: of entries with the same name, the first one counts. */
 interface MergedConfig {
   readonly clusters: Map<string, Entry<ClusterConfig>>;
   readonly users: Map<string, Entry<UserConfig>>;
@@ -158,7 +158,7 @@ function parseYaml(file: string): unknown {
 function accessOf(merged: MergedConfig, chosen: string | undefined, files: readonly string[]): ClusterAccess {
   const name = chosen ?? merged.currentContext;
   if (name === undefined) {
-    throw new InvalidInputError(`No context is chosen in ${files.join(", ")}`, {
+    throw new InvalidInputError(`There is no current context in ${files.join(", ")}`, {
       remedy: `Set the option \`context\` to one of ${[...merged.contexts.keys()].join(", ")}, or: kubectl config use-context NAME`,
     });
   }
@@ -188,7 +188,7 @@ function entryOf<Value>(
   const found = entries.get(name);
   if (found !== undefined) return found;
   throw new InvalidInputError(`There is no ${what} ${JSON.stringify(name)} in ${files.join(", ")}`, {
-    remedy: `Set \`context\` to another one; there are: ${[...entries.keys()].join(", ") || "none"}. See: kubectl config get-contexts`,
+    remedy: `Set \`context\` to another one. The kubeconfig has these ${what}s: ${[...entries.keys()].join(", ") || "none"}.`,
   });
 }
 

@@ -9,7 +9,7 @@ import { allowsTraffic, denyAll, restricts } from "./network-policies.ts";
 
 const reachProgram: string = readFileSync(new URL("./reach.py", import.meta.url), "utf8");
 
-/** Seconds within which targets in an open network answer, and for which targets behind a policy must stay silent. */
+/** Seconds within which targets answer while the network is open, and for which they must stay silent once it is closed. */
 const [openSeconds, closedSeconds] = [1, 0.5];
 /** Milliseconds within which a cluster's network plugin must enforce a policy. */
 const enforcedMs = 10_000;
@@ -40,7 +40,7 @@ export async function closePodNetwork(pod: QuietPod, signal: AbortSignal): Promi
   const permissive = others.find(allowsTraffic);
   if (permissive) throw letsThrough(permissive.metadata.name);
   if (open.length === 0) {
-    // Another policy had closed the network already, so silence is the expected result.
+    // Another policy may already have closed the network, so silence is expected.
     if (others.length > 0) return;
     throw notSeen();
   }

@@ -4,7 +4,7 @@ import { statusOf } from "../cluster/api-error.ts";
 
 /** Milliseconds before each attempt. */
 const pauseMs = 250;
-/** Number of attempts: after a second, the node is busy with something else, such as the download of the image. */
+/** Number of attempts: after a second, the node must be doing something else, such as downloading the image. */
 const attempts = 4;
 
 /**

@@ -1,8 +1,8 @@
 """The main process of a pod: ends it when its supervisor has ended, or has not heard from the host for a while.
 
 Arguments: the abstract socket that the supervisor connects to; the seconds within which it must connect, and for which it may be
-silent; `waits` if it may take any time to connect, because nobody has claimed the pod yet. Only the first connection counts: it
-is made before any code runs. Python 3.8 or later, standard library only.
+silent; `waits` if there is no time limit for connecting, because nobody has claimed the pod yet. Only the first connection
+counts: it is made before any code runs. Python 3.8 or later, standard library only.
 """
 
 import os

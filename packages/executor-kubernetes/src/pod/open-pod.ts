@@ -25,7 +25,7 @@ export interface PodRequest {
 
 /** Milliseconds within which a claim on a warm pool must be served. */
 const defaultClaimMs = 30_000;
-/** Milliseconds for cleaning up a pod that could not be opened: the caller does not wait longer. */
+/** Time limit for cleaning up a pod that could not be opened, in milliseconds; the caller waits no longer than that. */
 const cleanUpMs = 3000;
 
 /**
@@ -39,7 +39,7 @@ export async function openPod(request: PodRequest, signal: AbortSignal): Promise
   const late = Number.isFinite(startTimeoutMs) ? AbortSignal.timeout(startTimeoutMs) : new AbortController().signal;
   const either = AbortSignal.any([signal, late]);
   const seen = { last: "the API server" };
-  // Goes on for a moment when the caller gives up: an object that the server may be creating must exist before it can be deleted.
+  // Continues for a moment after the caller gives up: an object that the server is still creating cannot be deleted yet.
   using giveUp = lateSignal(either, cleanUpMs);
   const created = source.request(giveUp.signal);
   try {
@@ -105,7 +105,7 @@ async function untilRunning(
       });
     }
     seen.last = progress.for;
-    // The back-off state, which comes next, no longer contains the reason.
+    // The next state, the back-off, no longer contains the reason.
     if (seen.last.startsWith("ErrImagePull: ")) pulling = `; ${seen.last}`;
   }
   throw new BackendUnavailableError(`The pod ${name} cannot run: ${gone.why}`, { remedy: gone.remedy });

@@ -89,7 +89,7 @@ export class PodClient {
     }
   }
 
-  /** All pods of all sessions that are not running: those that have ended, and those that are pending. */
+  /** The pods of all sessions that are not running: those that have ended, and those that are pending. */
   async idle(): Promise<Pod[]> {
     const query = `labelSelector=${encodeURIComponent(`${managedLabel}=${managedBy}`)}&fieldSelector=status.phase%21%3DRunning&limit=500`;
     const list = await this.#api.send({ method: "GET", path: `${this.#path()}?${query}`, patient: false });
@@ -111,7 +111,7 @@ export class PodClient {
     return networkPolicyList.parse(await this.#api.send({ method: "GET", path: this.#policies, signal })).items;
   }
 
-  /** Starts a program beside the pod's own. */
+  /** Starts another program in a running pod. */
   exec(name: string, command: readonly string[], signal: AbortSignal): Promise<WebSocket> {
     const query = new URLSearchParams({ container: containerName, stdin: "true", stdout: "true", stderr: "true" });
     for (const word of command) query.append("command", word);

@@ -4,20 +4,20 @@ import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.t
 
 const keeperProgram: string = readFileSync(new URL("./keeper.py", import.meta.url), "utf8");
 
-/** Where the work directory is in the container. */
+/** The work directory's path in the container. */
 export const workspacePath = "/workspace";
 /** The container that blocks run in. */
 export const containerName = "code";
 /** A label of all of our pods. */
 export const managedLabel = "app.kubernetes.io/managed-by";
 export const managedBy = "fenced";
-/** A label of all of our pods: the executor that created it. */
+/** A label of all of our pods: the id of the executor that created the pod. */
 export const ownerLabel = "fenced.dev/executor";
 /** A label of all of our pods: the pod's own name, so that a NetworkPolicy can select it alone. */
 export const podLabel = "fenced.dev/pod";
 /** The abstract socket at which the keepers of a warm pool's pods wait. */
 export const poolKeeper = "fenced-keeper";
-/** The image if none is given. */
+/** The default image. */
 export const defaultImage = "python:3-slim";
 /** An annotation of all of our pods: the milliseconds after which nobody waits any longer for it to run. */
 export const startTimeoutAnnotation = "fenced.dev/start-timeout-ms";
@@ -26,12 +26,12 @@ export const defaultStartMs = 300_000;
 
 /** Seconds without a sign of life of this program after which a pod ends. */
 const keeperPatience = 60;
-/** An arbitrary user other than root; images need not know it. */
+/** An arbitrary user other than root; the image need not have an account for it. */
 const nobody = 65_532;
 export const defaultActiveSeconds = 86_400;
 /**
- * The container's termination message: a file on the node that anybody may write to and no limit covers. Code must not reach it,
- * and has no access to `/root`.
+ * The file for the container's termination message. It is on the node, writable for everyone and not limited in size, so it is
+ * in `/root`, to which code has no access.
  */
 const terminationFile = "/root/.fenced-end";
 
@@ -40,18 +40,18 @@ const defaultResources = {
   limits: { cpu: "1", memory: "1Gi", "ephemeral-storage": "2Gi" },
 } as const;
 
-/** A pod, as the API takes it. */
+/** A pod, in the form of the API. */
 export interface PodManifest {
   readonly [name: string]: unknown;
 }
 
-/** The pod of these options: hardened, unless its template says otherwise. */
+/** The pod for these options: hardened, unless its template says otherwise. */
 export function podManifest(
   options: KubernetesExecutorOptions,
   pod: { readonly name: string; readonly owner: string },
 ): PodManifest {
   const { labels, podTemplate = {}, activeDeadlineSeconds = defaultActiveSeconds, runtimeClassName } = options;
-  // On a node's network there are many keepers, so each has its pod's name.
+  // Pods with `hostNetwork` share the node's abstract sockets, so each keeper is named after its pod.
   const hardened = merge(podDefaults(options, { name: pod.name }), podTemplate);
   const spec = objectOf(hardened["spec"]);
   const metadata = objectOf(hardened["metadata"]);
@@ -143,12 +143,14 @@ function codeContainer(
 /** The message for a block that ran out of memory. */
 export function memorySentence({ resources, warmPool }: KubernetesExecutorOptions): string {
   const limit = resources === undefined ? "1Gi" : resources.limits?.["memory"];
-  if (warmPool) return outOfMemory("the memory of its pod");
-  return outOfMemory(limit === undefined ? "the memory of its node" : `the ${limit} of memory of its pod`);
+  if (warmPool) return outOfMemory("its pod ran out of memory");
+  return outOfMemory(
+    limit === undefined ? "its node ran out of memory" : `its pod ran out of memory (limit: ${limit})`,
+  );
 }
 
-function outOfMemory(what: string): string {
-  return `\nThe block was killed because ${what} was used up. Process less data at a time.\n`;
+function outOfMemory(why: string): string {
+  return `\nThe block was killed because ${why}. Process less data at a time.\n`;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { BlockFile, Supervisor, SupervisedPlace } from "@fenced/executor-ki
 import { workspacePath } from "./pod-manifest.ts";
 import type { RunningPod } from "./running-pod.ts";
 
-/** What a pod provides for blocks. */
+/** What a pod offers to blocks. */
 interface PodEquipment {
   readonly languages: PlaceLanguages;
   readonly files: BackendFiles;
@@ -15,7 +15,7 @@ interface PodEquipment {
   readonly networkVariables: Readonly<Record<string, string>>;
 }
 
-/** A pod, and everything that blocks have in it. */
+/** A pod, with everything that blocks find in it. */
 export class PodPlace implements SupervisedPlace {
   readonly pod: RunningPod;
   readonly #equipment: PodEquipment;

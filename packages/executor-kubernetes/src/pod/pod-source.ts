@@ -8,7 +8,7 @@ export interface PodSource {
   readonly keeper: string;
   /** Requests the pod. */
   readonly request: (signal: AbortSignal) => Promise<void>;
-  /** The name of the pod, once there is one; `seen` records what it waits for, for errors. */
+  /** Waits for the pod, and returns its name; `seen` records what it is waiting for, for errors. */
   readonly find: (seen: { last: string }, signal: AbortSignal) => Promise<string>;
   /** Deletes the pod and everything that was requested. Does nothing if it is gone. */
   readonly remove: (options?: DeleteOptions) => Promise<void>;

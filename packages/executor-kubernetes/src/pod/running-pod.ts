@@ -13,7 +13,7 @@ const explainMs = 6000;
 /** Milliseconds for the deletion of a pod: a server that does not answer must not hold up `stop()`. */
 const endMs = 15_000;
 
-/** A pod whose supervisor answers, and the watch over it. */
+/** A monitored pod whose supervisor responds. */
 export class RunningPod {
   /** As the API reported it when the pod began to run. */
   readonly metadata: Pod["metadata"];
@@ -98,12 +98,12 @@ export class RunningPod {
     return this.metadata.name;
   }
 
-  /** Why no block can run in it any more; `undefined` as long as they can. */
+  /** Why blocks can no longer run in it; `undefined` while they can. */
   get lost(): Error | undefined {
     return this.#lost;
   }
 
-  /** Calls `action` once, as soon as it is known why no block can run in it any more. */
+  /** Calls `action` once, as soon as it is known why blocks can no longer run in it. */
   whenLost(action: (reason: string) => void): void {
     if (this.#lost) action(this.#lost.message);
     else this.#onLost = action;
@@ -141,7 +141,7 @@ export class RunningPod {
     }
   }
 
-  /** Fails the blocks that run, once it is known why the pod is lost. */
+  /** Fails the running blocks, once it is known why the pod is lost. */
   #lose(hint: string): void {
     if (this.#closing || this.#explaining) return;
     this.#explaining = true;
@@ -164,11 +164,11 @@ export class RunningPod {
   }
 }
 
-/** What the API knows about the end of a pod; `undefined` if it does not answer or sees nothing wrong. Never rejects. */
+/** Why a pod ended, according to the API; `undefined` if it does not answer or sees nothing wrong. Never rejects. */
 async function explain(client: PodClient, name: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(explainMs);
   try {
-    // A look first: a watch says nothing about a pod that is gone.
+    // Get the pod first: a watch reports nothing about a pod that is gone.
     const first = whyGone(await client.get(name, signal, false));
     if (first !== undefined) return first;
     for await (const pod of client.follow(name, signal)) {

@@ -5,7 +5,7 @@ import type { Pod } from "./pod-state.ts";
 
 /** Milliseconds between two sweeps of a namespace. */
 const pauseMs = 600_000;
-/** Milliseconds that a session has for its own pod: to read why it failed, or to give up waiting for it. */
+/** Milliseconds that a session gets to read why its own pod failed, or to give up waiting for it. */
 const ownMs = 60_000;
 const swept = new Map<string, number>();
 

@@ -78,7 +78,7 @@ function namespaceProblem(said: string): Explanation {
     };
   }
   if (isFiltered() || /pivot_root/.test(said)) {
-    return { problem: "this container, or a filter of system calls, forbids namespaces", remedy: containerCure };
+    return { problem: "this container, or another seccomp filter, forbids namespaces", remedy: containerCure };
   }
   if (isSetting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") || /RTM_NEWADDR|uid map/.test(said)) {
     return {
@@ -90,7 +90,7 @@ function namespaceProblem(said: string): Explanation {
   return {
     problem: "the system does not let bubblewrap create its namespaces",
     remedy:
-      "Find out which security module or system call filter this program runs under, and allow it user namespaces.",
+      "Find out which security module or seccomp filter this program runs under, and allow user namespaces there.",
   };
 }
 

@@ -71,7 +71,7 @@ export class SandboxProcess implements SupervisorProcess {
       const members = await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "");
       if (members.split("\n").includes(String(this.#child.pid))) continue;
       throw new BackendUnavailableError(`The sandbox could not enter its control group ${directory}`, {
-        remedy: "Let this program move processes there, or run it where it may not create any control groups.",
+        remedy: "Let this program move processes there, or run it where it cannot create any control groups.",
       });
     }
   }

@@ -119,7 +119,7 @@ const inSandbox = {
 
 function memorySentence({ memoryBytes }: SandboxLimits): string {
   const limit = Math.round(memoryBytes / 1_048_576);
-  return `\nThe block was killed because the ${limit} MiB of memory of its sandbox were used up. Process less data at a time. Files in /tmp count as memory: remove what you do not need.\n`;
+  return `\nThe block was killed because its sandbox ran out of memory (limit: ${limit} MiB). Process less data at a time. Files in /tmp count as memory: remove what you do not need.\n`;
 }
 
 async function release({ directories, groups, leashes, network }: SessionParts): Promise<void> {

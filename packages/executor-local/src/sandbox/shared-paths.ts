@@ -71,7 +71,7 @@ function throughLink(place: string, { place: outer }: SharedPath): InvalidInputE
   return notShared(
     place,
     `it is reached through a symbolic link in ${outer}, which the code can write to`,
-    "Give the path that the link leads to, if you trust it.",
+    "Pass the path that the link points to, if you trust it.",
   );
 }
 

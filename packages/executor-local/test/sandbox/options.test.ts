@@ -76,7 +76,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     }
     await symlink("/etc", path.join(workDir, "link"));
     await using executor = sandboxed({ workDir, readable: [path.join(workDir, "link")] });
-    await expect(executor.start()).rejects.toThrow(/is reached through a symbolic link in .* Give the path/);
+    await expect(executor.start()).rejects.toThrow(/is reached through a symbolic link in .* Pass the path/);
   });
 
   it("is not replaced by one that follows a link which code has put in place of a shared path", async () => {

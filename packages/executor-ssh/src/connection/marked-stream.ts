@@ -1,4 +1,4 @@
-/** The longest mark, in bytes. */
+/** Maximum length of a mark in bytes. */
 const longestMark = 8192;
 const longestNoise = 1000;
 
@@ -34,7 +34,7 @@ export class MarkedStream {
     return this.#inputClosed;
   }
 
-  /** The end of the output before the first mark, such as a login shell's greeting. */
+  /** The last part of the output before the first mark, such as a login shell's greeting. */
   get noise(): string {
     return this.#noise;
   }
@@ -89,7 +89,7 @@ export class MarkedStream {
     return true;
   }
 
-  /** Where a mark begins, or may begin at the end of the bytes so far; otherwise the length. */
+  /** Where a mark begins, or where one may begin at the end of the bytes so far; otherwise the length. */
   #startOfMark(bytes: Buffer): number {
     const start = bytes.indexOf(this.#mark);
     if (start !== -1) return start;

@@ -17,9 +17,9 @@ import type { SshCall } from "./ssh-arguments.ts";
 import { connectionError, noSsh } from "./ssh-error.ts";
 import { startSsh, type SshProcess } from "./ssh-process.ts";
 
-/** How long the host may take to send its greeting, in milliseconds. */
+/** Time limit for the host's greeting in milliseconds. */
 const openMs = 60_000;
-/** How long it may take to end processes. */
+/** Time limit for it to end processes in milliseconds. */
 const answerMs = 20_000;
 const closeMs = 10_000;
 const beatMs = 10_000;
@@ -90,12 +90,12 @@ export class SshConnection {
     throw this.#lost ?? new Error("not connected");
   }
 
-  /** Why nothing can run any more; `undefined` while the connection works. */
+  /** Why nothing can run there any longer; `undefined` while the connection works. */
   get lost(): Error | undefined {
     return this.#lost;
   }
 
-  /** Calls `action` once, as soon as nothing can run any more, unless the connection is closed. */
+  /** Calls `action` once, as soon as nothing can run there any longer, unless the connection is closed. */
   whenLost(action: (reason: string) => void): void {
     if (this.#lost) action(this.#lost.message);
     else this.#onLost = action;

@@ -15,7 +15,7 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
   [
     /Permission denied/,
     () =>
-      "Set `identityFile` or `user`, or load the key with ssh-add; the host's authorized_keys must contain it. There are no password prompts.",
+      "Set `identityFile` or `user`, or load the key with ssh-add; the host's authorized_keys must contain it. Passwords are not supported.",
   ],
   [/Too many authentication failures/, () => "Set `identityFile`, and set the option IdentitiesOnly to yes."],
   [/Could not resolve hostname/, () => "Check `host` and the DNS configuration."],

@@ -6,7 +6,7 @@ import { hostEnvironment } from "@fenced/executor-kit";
 import type { SshExecutorOptions } from "../ssh-executor-options.ts";
 import { sshArguments, type SshCall } from "./ssh-arguments.ts";
 
-/** How long the outputs of a process that has ended may stay open, in milliseconds. */
+/** Milliseconds for which the outputs of a process that has ended may stay open. */
 const openOutputsMs = 1000;
 
 /** A run of `ssh` that uses a connection. */
@@ -50,7 +50,7 @@ export function startSsh(
     child,
     said: () => `${errors}\n${last ?? endOfFile(call.log)}`,
     kill: () => {
-      // After it ends, another process may get its number.
+      // Once it has ended, another process may have its id.
       if (child.exitCode === null && child.signalCode === null) killGroup(child);
     },
   };
@@ -82,8 +82,8 @@ function closeOutputs({ stdin, stdout, stderr }: SshProcess["child"]): void {
 const neededBySsh = ["SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_RUNTIME_DIR", "KRB5CCNAME"];
 
 /**
- * Leaves out the locale variables, which ssh's configuration may send to the host, as Debian's does: the language of
- * ssh does not matter here.
+ * Leaves out the locale variables, which ssh may send to the host, as it does with Debian's configuration. The language
+ * of ssh does not matter here.
  */
 function environmentOfSsh(): Record<string, string> {
   const all = Object.entries(hostEnvironment(neededBySsh));

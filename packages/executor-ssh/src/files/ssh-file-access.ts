@@ -9,10 +9,10 @@ import { asWorkspaceError, type FileContent, type RemoteFileAccess } from "@fenc
 import { connectionError } from "../connection/ssh-error.ts";
 import type { CallEnd, RemoteCall } from "../run/remote-call.ts";
 
-/** The longest entry of a file in a list, in characters. */
+/** Maximum length of one file's entry in a list in characters. */
 const longestEntry = 1_048_576;
 
-/** How long a file request may go without a byte in either direction, in milliseconds. */
+/** Time limit for a file request without a byte in either direction in milliseconds. */
 const quietMs = 60_000;
 /** The same for a removal, which is silent until it is done. */
 const removalMs = 300_000;
@@ -93,7 +93,7 @@ async function* wholeOf(file: string, content: FileContent): AsyncGenerator<Uint
   }
   if (bytes === content.size) return;
   throw new InvalidInputError(`${JSON.stringify(file)} changed while it was being sent`, {
-    remedy: "Send it again once no program writes to it.",
+    remedy: "Send it again when no program writes to it.",
   });
 }
 

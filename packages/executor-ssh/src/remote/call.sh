@@ -1,11 +1,11 @@
 # shellcheck shell=sh disable=SC2015
 #
-# Runs one block on the remote host, or answers one request for a file. The program arrives on standard input, and so does
-# content, in frames: a line with the number of bytes, then the bytes; a line with 0 ends it. Only complete content
-# counts: a broken connection leaves neither half a program nor half a file.
+# Runs one block on the remote host, or answers one request for a file. The program and then content arrive on standard
+# input. Content arrives in frames: a line with the number of bytes, then the bytes; a line with 0 ends it. Only complete
+# content counts: a broken connection leaves neither half a program nor half a file.
 #
-# Both outputs have a mark at their start and end, which separates them from what a login shell prints and from what
-# a background process keeps printing. The last mark contains the exit code.
+# Both outputs start and end with a mark, which separates them from what a login shell prints and from what a background
+# process keeps printing. The last mark contains the exit code.
 #
 # The work directory is hostile: code may swap its entries at any time. So a path is walked step by step, and each step
 # is checked with PWD, which `cd -P` sets; from there on, names have a single part.

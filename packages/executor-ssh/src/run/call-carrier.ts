@@ -8,7 +8,7 @@ import type { SshProcess } from "../connection/ssh-process.ts";
 import { untilGreeting } from "../connection/until-greeting.ts";
 import { carrierFor } from "../remote/remote-program.ts";
 
-/** Milliseconds within which the carrier must open its socket. */
+/** Time limit for the carrier to open its socket in milliseconds. */
 const openingMs = 30_000;
 
 /**
@@ -91,7 +91,7 @@ export class CallCarrier {
     try {
       this.#reader.push(bytes);
     } catch {
-      this.#end("something other than the program that carries the calls answered");
+      this.#end("something answered that is not the program that carries the calls");
     }
   }
 

@@ -49,7 +49,7 @@ export class RemoteCall {
     this.#follow();
   }
 
-  /** When the end arrived, by `performance.now()`; a slow reader may see it later. */
+  /** When the end arrived, as a `performance.now()` time; a slow reader may see it later. */
   get endedAt(): number | undefined {
     return this.#endedAt;
   }
@@ -96,7 +96,7 @@ export class RemoteCall {
     yield endFrame;
   }
 
-  /** Call it once everything that was started is dead: waits for the end of the outputs only as long as a packet may take. */
+  /** Call this once everything that was started is dead. Waits a second for the rest of the outputs. */
   async leave(): Promise<void> {
     await sleep(1000, undefined, { ref: false });
     this.#process.kill();
@@ -151,7 +151,7 @@ export class RemoteCall {
       return;
     }
     this.fail(
-      new BackendUnavailableError(`The remote host has neither sent nor received anything for ${quietMs / 1000} s`, {
+      new BackendUnavailableError(`The remote host has not sent or received anything for ${quietMs / 1000} s`, {
         remedy: "Check what keeps the host busy. If code has stopped the session's programs there, call stop().",
       }),
     );

@@ -4,7 +4,7 @@ import { refusal } from "../files/ssh-file-access.ts";
 import type { SshLink } from "../ssh-link.ts";
 import type { Content, RemoteCall } from "./remote-call.ts";
 
-/** How the remote host runs a block, or a program beside blocks. */
+/** A block, or a program that runs alongside blocks, for the remote host. */
 export interface RemoteBlock {
   readonly host: string;
   /** The program and its arguments; the path of the source is added at the end, if there is one. */
@@ -41,7 +41,7 @@ export async function* runRemoteBlock(
   const name = `block${block.number}`;
   const call = link.call({ name, words: wordsOf(block, name) });
   const kill = (): void => {
-    // It ended in time, and only its reader is slow; whatever it left running lives on.
+    // The program finished in time and only its reader is slow, so what it left running stays alive.
     if (call.endedAt !== undefined && signal.reason === timeIsUp) return;
     void endCall(link, call, name);
   };

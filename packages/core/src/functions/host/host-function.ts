@@ -13,7 +13,7 @@ export interface HostFunction {
   readonly inputSchema: JsonObject | undefined;
   /** JSON Schema of the result; `undefined` if it may be any JSON. */
   readonly outputSchema: JsonObject | undefined;
-  /** Calls must not run without `approve`, or the executor's `approveHostCall`. */
+  /** Whether calls need approval, by `approve` or the executor's `approveHostCall`. */
   readonly needsApproval: NeedsApproval;
   /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. */
   readonly approve?: ApproveHostCall;

@@ -28,7 +28,7 @@ const fromArguments = optionsSchema({
 
 /** How tools become host functions. */
 export interface HostFunctionsFromOptions {
-  /** Decides about each call of each tool, like `approve` of `hostFunction`. Default: no one does. */
+  /** Decides about each call of each tool, like `approve` of `hostFunction`. Default: none. */
   readonly approve?: ApproveHostCall;
   /**
    * More options for the tools' `execute` and `needsApproval`, besides the call's id and signal: the messages and the

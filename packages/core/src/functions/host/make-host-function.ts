@@ -24,7 +24,7 @@ export interface HostFunctionDefinition<Input, Output> {
   readonly output?: StandardSchema<Output, unknown> | JsonSchema;
   /** Whether calls must not run without `approve`, or the executor's `approveHostCall`. Default: false. */
   readonly needsApproval?: NeedsApproval<Input>;
-  /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. Default: no one does. */
+  /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. Default: none. */
   readonly approve?: ApproveHostCall;
   /**
    * Runs on the host. Its return value goes to the program as JSON; if it throws, the program receives the error's name

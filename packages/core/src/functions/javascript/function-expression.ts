@@ -49,7 +49,7 @@ function methodAsFunction(name: string, text: string): string | undefined {
 }
 
 function invalid(name: string, reason: string): InvalidInputError {
-  return new InvalidInputError(`The function ${JSON.stringify(name)} is not self-contained: ${reason}`, {
-    remedy: "Pass a plain, arrow or async function, a generator or a method that uses nothing of its class.",
+  return new InvalidInputError(`The function ${JSON.stringify(name)} cannot be copied to the code: ${reason}`, {
+    remedy: "Pass a plain, arrow or async function, a generator, or a method that does not use its class.",
   });
 }

@@ -10,7 +10,7 @@ import { javaScriptStructure } from "./javascript-structure.ts";
  * Parses a JavaScript function from its `toString()`.
  *
  * @param name - the function's `name`.
- * @throws InvalidInputError if there is no source text, or it is not self-contained under this name.
+ * @throws InvalidInputError if there is no source text, or it is not a function that can be copied under this name.
  */
 export function parseJavaScriptFunction(name: string, text: string): FunctionDefinition {
   if (/\{\s*\[native code\]\s*\}\s*$/.test(text)) {

@@ -7,7 +7,7 @@ const deepestType = 8;
  * with each level.
  */
 const mostTypes = 1000;
-/** Maximum number of references on the way to a part. */
+/** Maximum number of references to follow to a part. */
 const mostReferences = 64;
 
 /** A part of a JSON schema, and the whole schema, which references point into. */
