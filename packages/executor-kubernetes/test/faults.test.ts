@@ -94,7 +94,7 @@ describe.concurrent("a running pod", needs("kubernetes"), () => {
       { language: "python", code: "print('begun')\nkept = [bytes([1]) * 1_000_000 for _ in range(300)]" },
     ]);
     expect(result.exitCode).toBe(137);
-    expect(result.output).toMatch(/begun[^]*the 96Mi of memory/);
+    expect(result.output).toMatch(/begun[^]*out of memory \(limit: 96Mi\)/);
     expect(await printed(executor, "print('next')")).toBe("next");
   });
 });
