@@ -30,8 +30,8 @@ export interface JupyterServer {
   readonly isolation: "none" | "container" | "remote";
 
   /**
-   * Acquires a lease on the server, and starts it if it is not running. It ends when the last lease is released,
-   * unless it was started by its own `start()`.
+   * Acquires a lease on the server, and starts the server if it is not running. The server ends when the last lease is
+   * released, unless it was started by its own `start()`.
    *
    * @param signal - stops waiting.
    */
