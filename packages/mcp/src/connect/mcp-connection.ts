@@ -79,7 +79,7 @@ export class McpConnection {
         throw unavailable(
           this.#target,
           "has ended",
-          "Its functions are available again once this MCP server is restarted.",
+          "Restart this MCP server to use its functions again.",
         );
       }
       if (error instanceof McpError) throw error;
