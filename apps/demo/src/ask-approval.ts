@@ -4,7 +4,10 @@ import { DemoError } from "./demo-error.ts";
 /** @throws DemoError if there is no terminal to ask in. */
 export function assertTerminal(): void {
   if (process.stdin.isTTY && process.stdout.isTTY) return;
-  throw new DemoError("--approve asks in the terminal, but there is no terminal here. Run the demo in a terminal, or add --web.", 2);
+  throw new DemoError(
+    "--approve asks in the terminal, but there is no terminal here. Run the demo in a terminal, or add --web.",
+    2,
+  );
 }
 
 /**

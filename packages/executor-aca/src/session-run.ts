@@ -22,7 +22,7 @@ export interface RunConditions {
 const outputReserve = 4096;
 /** Maximum bytes of output to request, or to keep from a block whose session was given up. */
 export const mostOutput: number = 16 * 1024 * 1024;
-  /** How many sessions a block may lose before the call fails. */
+/** How many sessions a block may lose before the call fails. */
 const sessionAttempts = 5;
 
 /** One block's run in a session; subclasses implement the transport. */

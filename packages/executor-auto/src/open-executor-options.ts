@@ -12,13 +12,15 @@ import { z } from "zod";
 
 /** What Docker or Podman reports about the download of an image, from time to time. */
 export interface DownloadProgress {
+  /** The image's name. */
   readonly image: string;
   /** The current step, in the daemon's words: `"Downloading"`, `"Extracting"`, `"Pull complete"`. */
   readonly status: string;
-  /** The layer; missing if it is about the whole image. */
+  /** The layer; missing if the report is about the whole image. */
   readonly layer?: string;
-  /** Finished bytes of the layer, and its total; missing while the daemon does not report them. */
+  /** Finished bytes of the layer; missing while the daemon does not report them. */
   readonly current?: number;
+  /** Size of the layer in bytes; missing while the daemon does not report it. */
   readonly total?: number;
 }
 

@@ -3,6 +3,7 @@ import type { ServerAddress } from "./server-settings.ts";
 
 /** A server in use by an executor: it runs as long as anyone holds a lease. */
 export interface ServerLease {
+  /** The server's URL, and the headers that carry its token. */
   readonly address: ServerAddress;
   /** Set if kernels are processes of this host, and files are its files. */
   readonly host?: {
