@@ -156,7 +156,9 @@ asyncio.run(main())`;
     const careful = await connect({ connect: [toolsServer("notes")] });
     expect(await lines(careful.client, "search(query='fox')", "remove(1)")).toEqual([
       "fox in notes",
-      expect.stringMatching(/^NotApprovedError: .* The user's MCP client does not support elicitation.* with --approve none\.$/),
+      expect.stringMatching(
+        /^NotApprovedError: .* The user's MCP client does not support elicitation.* with --approve none\.$/,
+      ),
     ]);
     const connected = [toolsServer("notes"), toolsServer("notes")];
     const trusting = await connect({ connect: connected, approveCalls: "none" });
