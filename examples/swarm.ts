@@ -12,7 +12,7 @@ const modelClient = new ReplayChatCompletionClient({ file });
 // #region swarm
 const refund: Tool = {
   name: "refund",
-  description: "Pays the price of an order back.",
+  description: "Refunds the price of an order.",
   parameters: { type: "object", properties: { order: { type: "number" } }, required: ["order"] },
   execute: ({ order }) => `Order ${Number(order)} was paid back.`,
 };

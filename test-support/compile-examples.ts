@@ -5,8 +5,8 @@ import { rolldown } from "rolldown";
 import { ownPaths } from "./bundled-command.ts";
 
 /**
- * Compiles examples, which then use the packages as they were built, and start in half the processor time. Those that start
- * themselves or other sources again are left out, since they need what they were started with.
+ * Compiles examples. They then use the packages as they were built, and start in half the processor time. Leaves out examples
+ * that start themselves or other sources, which need Node's original options.
  *
  * @returns the compiled programs, by the examples' file names.
  */

@@ -63,8 +63,8 @@ interface Suite {
 }
 
 /**
- * Options for `describe` and `it`: skips tests that take long and that few changes can break, unless `FENCED_SUITE` is `full`, as in
- * `.ci/full`.
+ * Options for `describe` and `it`: skips tests that take long and that few changes can break, unless `FENCED_SUITE` is `full`,
+ * as in `.ci/full`.
  */
 export const nightly: { readonly skip?: true } = process.env.FENCED_SUITE === "full" ? {} : { skip: true };
 

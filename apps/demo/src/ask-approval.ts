@@ -4,7 +4,10 @@ import { DemoError } from "./demo-error.ts";
 /** @throws DemoError if there is no terminal to ask in. */
 export function assertTerminal(): void {
   if (process.stdin.isTTY && process.stdout.isTTY) return;
-  throw new DemoError("--approve asks in the terminal before each run, but there is no terminal here.", 2);
+  throw new DemoError(
+    "--approve asks in the terminal, but there is no terminal here. Run the demo in a terminal, or add --web.",
+    2,
+  );
 }
 
 /**
@@ -17,6 +20,6 @@ export function askApproval(replayed: boolean): ApprovalFunc {
   return async (request, options) => {
     const response = await ask(request, options);
     if (!replayed || response?.approved === true) return response;
-    throw new DemoError("Stopped: you refused the code, and a recorded coder cannot write another.", 1);
+    throw new DemoError("Stopped: you refused the code, and a recorded coder cannot write anything else.", 1);
   };
 }

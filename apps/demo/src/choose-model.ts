@@ -18,7 +18,7 @@ const openai = "https://api.openai.com/v1";
 export function assertModel(options: DemoOptions): void {
   if (options.replay !== undefined) {
     if (existsSync(options.replay)) return;
-    throw new DemoError(`There is no record ${options.replay}. Write one with --record.`, 2);
+    throw new DemoError(`There is no recording ${options.replay}. Create one with --record.`, 2);
   }
   if (isLive()) {
     assertAddress();
@@ -58,7 +58,8 @@ async function chooseUnrecorded(options: DemoOptions, languages: readonly string
   const file = recordFor(options.executor, languages);
   if (!existsSync(file)) {
     throw new DemoError(
-      `The recorded coder writes Python or JavaScript, but only ${languages.join(", ")} runs here.`,
+      `The recorded coder writes Python or JavaScript, but only ${languages.join(", ")} runs here. ` +
+        "Set OPENAI_API_KEY or OPENAI_BASE_URL for a live coder, or choose another --executor.",
       1,
     );
   }

@@ -31,9 +31,9 @@ const executorOptions: Readonly<Record<string, readonly ExecutorName[]>> = {
 
 const environmentHelp = `
 Environment:
-  OPENAI_API_KEY   a key: a live model writes the code, instead of the recorded one
+  OPENAI_API_KEY   a key; a live model then writes the code, instead of the recording
   OPENAI_BASE_URL  any service with OpenAI's protocol, e.g. http://localhost:11434/v1
-  OPENAI_MODEL     the model, if --model does not say`;
+  OPENAI_MODEL     the model, unless --model names one`;
 
 /** @returns the options, or undefined if help was printed instead. */
 export function parseOptions(args: readonly string[]): DemoOptions | undefined {
@@ -55,7 +55,7 @@ function createCommand(): Command {
     .description("Two agents in a round-robin chat: one writes code, the other runs it.")
     .argument("[task]", "what they should do (default: a question about penguins.json)")
     .addOption(
-      new Option("--executor <name>", "where the code runs; auto: behind the strongest fence, local: without any")
+      new Option("--executor <name>", "where the code runs; auto: behind the strongest fence; local: without a fence")
         .choices(executorNames)
         .default(executorNames[0]),
     )
@@ -90,11 +90,11 @@ function notEmpty(text: string): string {
 
 function portNumber(text: string): number {
   const isPort = /^\d{1,5}$/.test(text) && Number(text) <= 65_535;
-  if (!isPort) throw new InvalidArgumentError("It must be a port, 0 to 65535.");
+  if (!isPort) throw new InvalidArgumentError("It must be a port from 0 to 65535.");
   return Number(text);
 }
 
 function positiveInteger(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 1.");
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("It must be a whole number, at least 1.");
   return Number(text);
 }

@@ -49,7 +49,7 @@ const places: Readonly<Record<ExecutorCapabilities["isolation"], string>> = {
   remote: "The code runs on another machine.",
 };
 
-/** Tells the user what ended the demo, and the shell how. */
+/** Prints what ended the demo, and returns the exit code. */
 function report(error: unknown): number {
   if (isPipeClosed(error)) return 141;
   if (error instanceof Interruption || error instanceof DemoError) {

@@ -28,7 +28,7 @@ describe("--approve", needs("python3"), () => {
     async (line) => {
       const { exitCode, stdout } = await answer(line);
       expect(stdout).not.toContain("runner (exit code");
-      expect(stdout).toContain("Stopped: you refused the code, and a recorded coder cannot write another.");
+      expect(stdout).toContain("Stopped: you refused the code, and a recorded coder cannot write anything else.");
       expect(exitCode).toBe(1);
     },
   );

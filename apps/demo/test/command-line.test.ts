@@ -51,8 +51,8 @@ describe("the command line", () => {
     [["--executor", "aca", "--image", "i"], "--image is for --executor docker or auto"],
     [["--executor", "docker", "--output", "charts"], "--output is for --executor jupyter"],
     [["--executor", "podman"], "Allowed choices are auto, docker, os-sandbox, wasm, local, jupyter, aca, ssh."],
-    [["--max-messages", "0"], "whole number from 1"],
-    [["--max-messages", "many"], "whole number from 1"],
+    [["--max-messages", "0"], "whole number, at least 1"],
+    [["--max-messages", "many"], "whole number, at least 1"],
     [["--record"], "argument missing"],
     [["--model", ""], "It must not be empty"],
     [["--executor", "docker", "--image", " "], "It must not be empty"],
@@ -80,7 +80,7 @@ describe("the command line", () => {
     ["a missing endpoint", ["--executor", "aca"], {}, "ACA_POOL_MANAGEMENT_ENDPOINT"],
     ["a missing host", ["--executor", "ssh"], {}, "--host NAME"],
     ["approval without a terminal", ["--approve"], {}, "there is no terminal here"],
-    ["a missing recording", ["--replay", "nowhere.jsonl"], {}, "There is no record nowhere.jsonl"],
+    ["a missing recording", ["--replay", "nowhere.jsonl"], {}, "There is no recording nowhere.jsonl"],
     ["an unknown option", ["--colour"], {}, "unknown option '--colour'"],
   ])("exits with 2 and no stack trace for %s", async (_, args, env, words) => {
     const start = env === withoutDocker ? runDemoUnbundled : runDemo;

@@ -21,7 +21,7 @@ export interface EmulatorOptions {
   readonly token?: string;
   /** Time limit of synchronous executions in milliseconds, rounded down to whole seconds. Default: 220,000. */
   readonly syncLimitMs?: number;
-  /** Maximum `outputStreamsMaxLength`, in bytes; higher values are silently reduced. Default: 1,048,576. */
+  /** Maximum `outputStreamsMaxLength` in bytes; higher values are silently reduced to it. Default: 1,048,576. */
   readonly outputLimit?: number;
   /** Entries per page of a file list. Default: 100. */
   readonly pageSize?: number;

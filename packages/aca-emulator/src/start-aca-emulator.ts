@@ -145,7 +145,7 @@ async function checkPython(python: string): Promise<void> {
   const check = "import sys; sys.exit(sys.version_info < (3, 8))";
   await promisify(execFile)(python, ["-c", check], { cwd: "/" }).catch((cause: unknown) => {
     throw new Error(
-      `Sessions need Python 3.8 or later, but ${python} is missing or older. Set \`python\` to another one.`,
+      `Sessions need Python 3.8 or later, but ${python} is missing or older. Install it, or set \`python\` to another one.`,
       {
         cause,
       },

@@ -24,19 +24,19 @@ export interface ACAExecutorOptions extends BaseExecutorOptions {
    */
   readonly outputDir?: string;
   /**
-   * The version of the service's API. `2024-02-02-preview` has a different shape and fewer features. Default:
+   * The version of the service's API. `2024-02-02-preview` has differently shaped requests and fewer features. Default:
    * `2025-10-02-preview`.
    */
   readonly apiVersion?: string;
-  /** The type of the pool, which decides what its sessions run. Default: as the pool's metadata reports. */
+  /** The type of the pool, which decides what its sessions run. Default: what the pool's metadata reports. */
   readonly poolType?: PoolType;
   /**
    * How blocks run in Python pools. `pump`: in a thread of the session's interpreter that short requests poll, so output
    * is live, host functions work, and an abort keeps the session if the Python code can be interrupted. `request`: one
-   * request per block, whose answer has all output. Default: `pump`; other pools support only `request`.
+   * request per block, whose answer contains all of its output. Default: `pump`; other pools support only `request`.
    */
   readonly transport?: "pump" | "request";
-  /** Milliseconds for which a call is retried, if that is safe, while the service is busy or unreachable. Default: 30,000. */
+  /** How long to retry a call, if that is safe, while the service is busy or unreachable, in milliseconds. Default: 30,000. */
   readonly retryForMs?: number;
 }
 

@@ -22,7 +22,7 @@ export interface RunConditions {
 const outputReserve = 4096;
 /** Maximum bytes of output to request, or to keep from a block whose session was given up. */
 export const mostOutput: number = 16 * 1024 * 1024;
-/** Sessions that a block may lose before it gives up. */
+/** How many sessions a block may lose before the call fails. */
 const sessionAttempts = 5;
 
 /** One block's run in a session; subclasses implement the transport. */
@@ -131,7 +131,7 @@ export abstract class SessionRun {
     return { exitCode: 1, stateLost: this.stateLost };
   }
 
-  /** No call ends a running block, so the session is given up. The block's output so far is kept. */
+  /** The service has no call that ends a running block, so this gives the session up. Keeps the block's output so far. */
   protected async *giveUp(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     // An executor that stops or restarts gives up the session itself.
     if (ExecutorStoppedError.isInstance(this.run.signal.reason)) return { exitCode: 1 };

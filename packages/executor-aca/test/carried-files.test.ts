@@ -45,7 +45,7 @@ while True: pass`;
     setting.emulator.provoke({ kind: "server-error", on: "files", skip: 1, times: 4 });
     expect(await run(executor, "while True: pass", { timeoutMs: 1500 })).toMatchObject(ended);
     expect((await run(executor, "print(1)")).output).toBe("1\n");
-    expect(warnings.at(-1)).toMatch(/session's other files were not fetched/);
+    expect(warnings.at(-1)).toMatch(/session's other files were not carried over/);
   });
 
   it("survive if the session is lost before they were stored", async () => {

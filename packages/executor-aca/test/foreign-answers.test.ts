@@ -107,7 +107,7 @@ describe("an answer that is not the service's", () => {
         expect(request.headers.host).toMatch(/^127\.0\.0\.1/);
       }),
     );
-    expect((await errorOf(executor.files.list())).message).toMatch(/does not end/);
+    expect((await errorOf(executor.files.list())).message).toMatch(/never ends/);
   });
 
   it("cannot list files outside the workspace", async () => {

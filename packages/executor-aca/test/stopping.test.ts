@@ -14,7 +14,7 @@ describe("a session with keepSession", needs("python3"), () => {
     await first.stop();
     setting.emulator.provoke({ kind: "forbidden", on: "executions" });
     const refused = setting.executor(kept);
-    await expect(refused.start()).rejects.toThrow(/may not use the session pool/);
+    await expect(refused.start()).rejects.toThrow(/no permission to use the session pool/);
     setting.emulator.setFaults([]);
     expect((await run(setting.executor(kept), "print(value + 1)")).output).toBe("42\n");
   });

@@ -1,4 +1,5 @@
 import { BackendUnavailableError, canonicalLanguage, type CodeExecutor, isHostFunction } from "@fenced/core";
+import { capitalized } from "./explain.ts";
 import type { Fence } from "./fences.ts";
 import type { OpenExecutorOptions } from "./open-executor-options.ts";
 
@@ -13,13 +14,15 @@ export function assertAble(
   { requiredLanguages = [], functions = [] }: OpenExecutorOptions,
 ): void {
   const hasNot = (what: readonly string[], remedy: string): BackendUnavailableError =>
-    new BackendUnavailableError(`${title} has no ${[...new Set(what)].join(", ")} here`, { remedy });
+    new BackendUnavailableError(`${capitalized(title)} does not support ${[...new Set(what)].join(", ")} here`, {
+      remedy,
+    });
   const lacking = requiredLanguages.filter((each) => !capabilities.languages.includes(canonicalLanguage(each)));
   if (lacking.length > 0) {
     throw hasNot(lacking, "Install it, choose an image that has it (`image`), or use another fence.");
   }
   if (functions.some(isHostFunction) && capabilities.hostFunctions.length === 0) {
-    throw hasNot(["functions of the host"], "Leave them out, or use another fence.");
+    throw hasNot(["host functions"], "Leave them out, or use another fence.");
   }
   const travelling = functions.flatMap((each) => (isHostFunction(each) ? [] : [each.language]));
   const without = travelling.filter((language) => !capabilities.functions.includes(language));

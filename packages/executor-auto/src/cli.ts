@@ -8,18 +8,18 @@ import { packageVersion } from "./cli/package-version.ts";
 import { runCommand } from "./cli/run-command.ts";
 import { say, UsageError } from "./cli/usage-error.ts";
 
-/** The exit code when not the program but its environment failed, as with `docker run`. */
+/** The exit code when the environment fails rather than the program, as with `docker run`. */
 const brokenExitCode = 125;
 
 const signal = onInterruption();
 const program = new Command("fenced")
-  .description("Runs code that agents write behind the strongest fence that this machine has.")
+  .description("Runs code written by agents, behind the strongest fence that this machine has.")
   .version(packageVersion())
   .addCommand(runCommand(signal))
   .addCommand(doctorCommand(signal))
   .configureOutput({ writeErr: () => undefined })
   .exitOverride();
-// Subcommands created elsewhere do not inherit it.
+// Subcommands created elsewhere do not inherit these settings.
 for (const command of program.commands) command.copyInheritedSettings(program);
 
 try {
@@ -29,7 +29,7 @@ try {
   process.exitCode = report(signal.aborted ? signal.reason : error);
 }
 
-/** Tells the user what went wrong, and the shell how. */
+/** Prints what went wrong, and returns the exit code. */
 function report(error: unknown): number {
   if (error instanceof Interruption) return error.exitCode;
   if (error instanceof CommanderError) {

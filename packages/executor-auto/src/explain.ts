@@ -13,7 +13,7 @@ export function explainChoice({ place }: Fence, passedOver: readonly PassedOverF
 /** Splits an error into problem and remedy. */
 export function whatIsWrong(error: unknown): Pick<PassedOverFence, "problem" | "remedy"> {
   if (!FencedError.isInstance(error)) {
-    return { problem: error instanceof Error ? error.message : String(error), remedy: "Report this." };
+    return { problem: error instanceof Error ? error.message : String(error), remedy: "Report this as a bug." };
   }
   const { message, remedy } = error;
   return { problem: message.endsWith(remedy) ? message.slice(0, -remedy.length).trimEnd() : message, remedy };

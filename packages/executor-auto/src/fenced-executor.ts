@@ -28,6 +28,6 @@ export interface PassedOverFence {
   readonly problem: string;
   /** What to do if you want this fence. */
   readonly remedy: string;
-  /** The error that said so. */
+  /** What was thrown: usually a `BackendUnavailableError`. */
   readonly error: unknown;
 }

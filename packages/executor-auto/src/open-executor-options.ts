@@ -12,13 +12,15 @@ import { z } from "zod";
 
 /** What Docker or Podman reports about the download of an image, from time to time. */
 export interface DownloadProgress {
+  /** The image's name. */
   readonly image: string;
   /** The current step, in the daemon's words: `"Downloading"`, `"Extracting"`, `"Pull complete"`. */
   readonly status: string;
-  /** The layer; missing if it is about the whole image. */
+  /** The layer; missing if the report is about the whole image. */
   readonly layer?: string;
-  /** Finished bytes of the layer, and its total; missing while the daemon does not report them. */
+  /** Finished bytes of the layer; missing while the daemon does not report them. */
   readonly current?: number;
+  /** Size of the layer in bytes; missing while the daemon does not report it. */
   readonly total?: number;
 }
 
@@ -33,14 +35,14 @@ export interface OpenExecutorOptions extends BaseExecutorOptions {
    * is `"none"`. Default: `"none"`, behind every fence.
    */
   readonly network?: NetworkPolicy;
-  /** Bytes of memory that the code may use, from 64 MiB. Default: the executor's own, 512 MiB or 1 GiB. */
+  /** Memory limit for the code in bytes, at least 64 MiB. Default: the executor's own, 512 MiB or 1 GiB. */
   readonly memoryBytes?: number;
   /**
-   * The blocks' working directory; created if missing, never deleted. WebAssembly, which keeps files in memory, is then
-   * passed over. Default: a temporary one.
+   * The blocks' working directory; created if missing, never deleted. WebAssembly keeps files in memory, and is passed
+   * over if you set this. Default: a temporary one.
    */
   readonly workDir?: string;
-  /** Languages that the code is written in: a fence without one of them is passed over. Default: none is required. */
+  /** Languages that the code is written in; a fence that lacks one of them is passed over. Default: none is required. */
   readonly requiredLanguages?: readonly string[];
   /**
    * The image for Docker and Podman; needs `sh`, and is fastest with `python3`. Default: the Docker executor's,

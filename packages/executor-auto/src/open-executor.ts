@@ -84,7 +84,7 @@ async function tryFence(fence: Fence, options: OpenExecutorOptions): Promise<Att
     throw error;
   }
   try {
-    // Checked before the start against what it is designed for, and after it against what is available.
+    // Before the start, this checks what the executor is designed for; after it, what is available.
     assertAble(executor, fence, options);
     await clock.start(executor);
     assertAble(executor, fence, options);

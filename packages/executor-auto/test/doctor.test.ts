@@ -53,7 +53,7 @@ describe("fenced doctor", () => {
     const { exitCode, stdout } = await runNode(cli, ["doctor"], { WITHOUT_PACKAGES: missing }).outcome;
     expect(exitCode).toBe(1);
     expect(stdout).toContain("wasm: The package @fenced/executor-wasm is not installed. Run: npm install");
-    expect(stdout).toContain("There is no fence on this machine yet.");
+    expect(stdout).toContain("No fence works on this machine yet.");
   });
 
   it("does not run modules that code has left in the current directory", needs("python3"), async () => {

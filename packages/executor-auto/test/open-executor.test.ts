@@ -158,7 +158,7 @@ describe("options", () => {
     [{ network: { allow: ["example.com"] } }, "WebAssembly has no network"],
     [{ workDir: "w" }, "WebAssembly keeps files in memory"],
     [{ memoryBytes: 2 ** 33 }, "WebAssembly has at most 4 GiB of memory"],
-    [{ requiredLanguages: ["py", "Shell"] }, "WebAssembly has no Shell here"],
+    [{ requiredLanguages: ["py", "Shell"] }, "WebAssembly does not support Shell here"],
   ])("%j rule out WebAssembly", async (options, words) => {
     await expect(openExecutor("wasm", options)).rejects.toThrow(words);
   });

@@ -34,7 +34,7 @@ describe("fenced run", () => {
     expect(exitCode).toBe(125);
     expect(stdout).toBe("");
     expect(stderr).toContain("No fence could be opened");
-    expect(stderr).toContain("- WebAssembly: WebAssembly has no bash here.");
+    expect(stderr).toContain("- WebAssembly: WebAssembly does not support bash here.");
   });
 
   it("passes options on, and exits with 124 after a timeout", async () => {

@@ -48,7 +48,7 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
     this.#interruptGraceMs = checked.interruptGraceMs ?? 2000;
     this.#reconnectTimeoutMs = checked.reconnectTimeoutMs ?? 10_000;
     this.#server = serverOf(checked);
-    // Until the kernel reports its language, its name has to do.
+    // Until the kernel reports its language, guess it from the name.
     const language = /python/i.test(this.#kernelName) ? "python" : canonicalLanguage(this.#kernelName);
     this.offered = {
       ...kernelLanguages(language, ["bash", "sh"]),

@@ -11,7 +11,7 @@ import { serverSettings, type ServerSettings } from "./servers/server-settings.t
 export interface JupyterExecutorOptions extends BaseExecutorOptions {
   /**
    * Where kernels run: a server of this package, which may serve many executors, or the address of a running server.
-   * Default: a `LocalJupyterServer` of its own.
+   * Default: its own `LocalJupyterServer`.
    */
   readonly server?: JupyterServer | ServerSettings;
   /** The kernel to start, by the name under which it is installed on the server. Default: `python3`. */
@@ -31,11 +31,11 @@ export interface JupyterExecutorOptions extends BaseExecutorOptions {
   /** The directory on this host where rich outputs are saved as files. Default: a temporary one, deleted by `stop()`. */
   readonly outputDir?: string;
   /**
-   * Milliseconds that code has to end after it is interrupted because its time is up or the call is aborted. After
-   * that, the kernel is replaced, and its variables are lost. Default: 2,000.
+   * Milliseconds that code has to end once it is interrupted at its time limit or by an abort. After that, the kernel
+   * is replaced, and its variables are lost. Default: 2,000.
    */
   readonly interruptGraceMs?: number;
-  /** Milliseconds for which a call retries a server that went away, before it fails. Default: 10,000. */
+  /** How long a call keeps retrying a server that went away before it fails, in milliseconds. Default: 10,000. */
   readonly reconnectTimeoutMs?: number;
 }
 

@@ -244,7 +244,7 @@ describe("a server with an endless answer", () => {
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     await using executor = new JupyterCodeExecutor({ server: { baseUrl: `http://127.0.0.1:${port}/` } });
-    await expect(executor.start()).rejects.toThrow(/answer is longer than/);
+    await expect(executor.start()).rejects.toThrow(/sent an answer longer than/);
     server.closeAllConnections();
     server.close();
   });

@@ -33,7 +33,7 @@ import { workspaceLimit } from "./cases/workspace-limit.ts";
 import { workspace } from "./cases/workspace.ts";
 import type { ConformanceGroup } from "./conformance-case.ts";
 
-/** The suite in the order of the report: from the basics that everything else depends on to what is left at the end. */
+/** The suite in the order of the report: from the basics that everything else depends on to what executors leave behind. */
 export const allGroups: readonly ConformanceGroup[] = [
   blocks,
   options,

@@ -1,9 +1,9 @@
 import type { Need } from "./conformance-case.ts";
 import type { ChildKind, FixtureLanguage } from "./languages/fixture-language.ts";
 
-/** Every block is its own process, so the suite can control what it reads and writes byte by byte. */
+/** Every block is a separate process, so the suite can control what it reads and writes byte by byte. */
 export const processes: Need = ({ capabilities }) =>
-  capabilities.stateful ? "stateful: a block is not a process of its own" : undefined;
+  capabilities.stateful ? "stateful: a block is not a separate process" : undefined;
 
 /** Programs can be started alongside blocks. */
 export const startsPrograms: Need = ({ capabilities }) =>

@@ -31,9 +31,9 @@ export interface TestRunner {
   it(name: string, options: TestOptions, test: (context: TestRunnerContext) => Promise<void>): unknown;
 
   /**
-   * Runs `hook` once, after the last test of the group that is being defined. Where it is given, cases that need no executor of
-   * their own share started ones, and the hook stops these. Default: every case starts an executor of its own, which takes
-   * about twice the processor time.
+   * Runs `hook` once, after the last test of the group that is being defined. If you pass it, cases that do not need their own
+   * executor share started ones, which the hook stops. Default: every case starts its own executor, which takes about twice the
+   * processor time.
    */
   afterAll?(hook: () => Promise<void>): unknown;
 }

@@ -19,13 +19,13 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
    */
   readonly memoryBytes?: number;
   /**
-   * Limit on the session's files, which are in this process's memory, in bytes; beyond it, the program gets `ENOSPC`.
-   * Default: 256 MiB.
+   * Limit for the session's files in bytes, at least 1 MiB. They are in this process's memory; beyond the limit, the
+   * program gets `ENOSPC`. Default: 256 MiB.
    */
   readonly storageBytes?: number;
   /**
-   * Absolute path of the directory for the snapshot that Python starts from; 30 MB for each version. Default: `fenced`
-   * in the user's cache directory. A directory that others may write to is not used.
+   * Absolute path of the directory that caches the snapshot that Python starts from, 30 MB for each version, and unpacked
+   * `packages`. A directory that other users may write to is not used. Default: `fenced` in the user's cache directory.
    */
   readonly cacheDirectory?: string;
   /** Python packages besides the standard library, installed before the first block. Default: none. */
@@ -36,7 +36,7 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
    */
   readonly outputDir?: string;
   /**
-   * Also run the interpreters' processes inside an OS sandbox, as a third barrier; on Linux, bubblewrap provides it. `true`:
+   * Also run the interpreters' processes inside an OS sandbox, as a third barrier. Linux only; needs bubblewrap. `true`:
    * the start fails without it. `"auto"`: use it where it works; `executor.osSandbox` says whether. Default: `"auto"`.
    */
   readonly osSandbox?: boolean | "auto";

@@ -33,7 +33,7 @@ export interface WasmSessionOptions {
   readonly sandboxed: boolean;
   /** Called when variables of earlier blocks are gone. `reported`: a block's outcome says so. */
   readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;
-  /** Requests a new set-up of the functions: before the next call, or now. */
+  /** Set the functions up again: before the next call, or now. */
   readonly functions: { readonly forget: () => void; readonly setUpAgain: () => Promise<void> };
 }
 
@@ -117,7 +117,7 @@ export class WasmSession implements BackendSession {
     await this.#start(engineOf(this.#options.languages.includes("python") ? "python" : "javascript"), signal);
   }
 
-  /** Starts interpreters in the place of those that have ended; returns whether there were any. */
+  /** Replaces interpreters that have ended; returns whether there were any. */
   async #replaceEnded(signal: AbortSignal): Promise<boolean> {
     const ended = [...this.#interpreters].filter(([, interpreter]) => interpreter.ended);
     for (const [engine] of ended) await this.#start(engine, signal);

@@ -164,7 +164,7 @@ describe("a hostile index", minutes, () => {
         return true;
       },
     });
-    expect(await refusal(failing)).toMatch(/The index answers 500/);
+    expect(await refusal(failing)).toMatch(/The index answered 500/);
   });
 
   it("that sends an endless file is rejected", async () => {
@@ -179,7 +179,7 @@ describe("a hostile index", minutes, () => {
         return true;
       },
     });
-    expect(await refusal(server)).toMatch(/sends a file of more than 32 MiB/);
+    expect(await refusal(server)).toMatch(/sent a file of more than 32 MiB/);
   });
 
   it("that never answers is rejected after thirty seconds, and stop() does not wait for it", nightly, async () => {

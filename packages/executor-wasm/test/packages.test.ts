@@ -206,7 +206,7 @@ describe("packages from an index", minutes, () => {
     await using server = await PackageServer.start(served, { files: `${files.origin}/files/` });
     const packages = { index: server.index, install: ["tool"] };
     expect(await place.refusal(packages)).toMatch(
-      /links to \S+, which is not at \S+\. If that is right, add its origin/,
+      /links to \S+, which is not on \S+\. If you trust it, add its origin/,
     );
     expect(files.asked).toEqual([]);
     expect(await place.run({ ...packages, fileOrigins: [files.origin] }, code)).toBe("1.0 2.0\n");

@@ -15,10 +15,10 @@ export interface StdioOptions extends McpServerOptions {
 /** Serves the client on standard input and output until it disconnects or `signal` is aborted, then stops the executor. */
 export async function serveStdio(executor: CodeExecutor, { signal, onError, ...options }: StdioOptions): Promise<void> {
   const server = createMcpServer(executor, options);
-  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it.
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK offers no other way to observe it.
   server.server.onerror = onError;
   const closed = new Promise<void>((resolve) => {
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it.
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK offers no other way to observe it.
     server.server.onclose = resolve;
   });
   const done = new AbortController();

@@ -96,7 +96,7 @@ describe("tools of other servers", needs("python3"), () => {
       "notes_search(query='fox')",
       "mail_search(query='hen')",
     );
-    const ended = `BackendUnavailableError: The MCP server <path> has ended. Its functions are available again once this MCP server is restarted.`;
+    const ended = `BackendUnavailableError: The MCP server <path> has ended. Restart this MCP server to use its functions again.`;
     const wrong = expect.stringMatching(/^ArgumentError: notes_add_numbers: "a": /);
     const failed = "Error: no such thing";
     expect(found).toEqual(["{'sum': 3}", "fox in notes", "fox in mail", wrong, failed, ended, ended, "hen in mail"]);
@@ -156,7 +156,9 @@ asyncio.run(main())`;
     const careful = await connect({ connect: [toolsServer("notes")] });
     expect(await lines(careful.client, "search(query='fox')", "remove(1)")).toEqual([
       "fox in notes",
-      expect.stringMatching(/^NotApprovedError: .* The user's MCP client cannot ask .* with --approve none\.$/),
+      expect.stringMatching(
+        /^NotApprovedError: .* The user's MCP client does not support elicitation.* with --approve none\.$/,
+      ),
     ]);
     const connected = [toolsServer("notes"), toolsServer("notes")];
     const trusting = await connect({ connect: connected, approveCalls: "none" });

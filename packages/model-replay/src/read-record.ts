@@ -1,4 +1,4 @@
-// Always with `bigint`, as the rule asks for.
+// Always with `bigint`, as the rule requires.
 // oxlint-disable-next-line no-restricted-imports
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { FileNotFoundError, InvalidInputError } from "@fenced/core";

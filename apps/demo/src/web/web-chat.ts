@@ -18,7 +18,7 @@ export interface WebChatSettings {
   readonly signal: AbortSignal;
 }
 
-const refusedRecording = "You refused the code, and a recorded coder cannot write another.";
+const refusedRecording = "You refused the code, and a recorded coder cannot write anything else.";
 
 /** One chat, shown on any number of pages. */
 export class WebChat {

@@ -97,8 +97,8 @@ async function route({ chat, files }: Site, call: Call): Promise<Reply | undefin
       return sendFile(files, searchParams.get("path") ?? "", response);
     case "POST /task": {
       const { task } = await bodyOf(request);
-      if (typeof task !== "string" || task.trim() === "") return { status: 400, message: "There is no task." };
-      return chat.start(task) ? done : { status: 409, message: "A chat is running already." };
+      if (typeof task !== "string" || task.trim() === "") return { status: 400, message: "The task is empty." };
+      return chat.start(task) ? done : { status: 409, message: "A chat is already running." };
     }
     case "POST /answer": {
       const { id, approved } = await bodyOf(request);

@@ -108,7 +108,7 @@ export class Session {
     };
   }
 
-  /** Postpones the end of the session, which never comes while code runs. */
+  /** Restarts the session's cooldown, which never ends while code runs. */
   touch(): void {
     // Code ends with its session, and a timer started then would end the identifier's next session.
     if (this.#ended) return;
@@ -122,7 +122,7 @@ export class Session {
   /** @throws ServiceFailure if there is already an execution with this id; the code does not run again. */
   execute(request: ExecutionRequest): Execution {
     if (this.#executions.has(request.id)) {
-      throw new ServiceFailure(409, "OperationIdConflict", `The execution ${request.id} exists already.`);
+      throw new ServiceFailure(409, "OperationIdConflict", `The execution ${request.id} already exists.`);
     }
     const execution = new Execution(request, (begins) => this.#inTurn(() => this.#run(request, begins)));
     this.#executions.set(request.id, execution);

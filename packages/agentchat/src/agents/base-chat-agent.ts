@@ -40,7 +40,8 @@ export const agentName: z.ZodType<string> = z
 const agentOptions = z.object({ name: agentName, description: z.string() });
 
 /**
- * The base class of agents: a subclass implements `onMessagesStream`, and the other methods if it has a memory.
+ * The base class of agents: a subclass implements `onMessagesStream`, and, if it has a memory, `reset`, `saveState` and
+ * `loadState`.
  *
  * @example
  * class Echo extends BaseChatAgent {
@@ -91,7 +92,7 @@ export abstract class BaseChatAgent implements ChatAgent {
     return leavableStream((ended) => this.#run(checked, ended), signal);
   }
 
-  /** Does nothing; a subclass that works between the items of its stream overrides it. */
+  /** Does nothing unless overridden, as a subclass does that works between the items of its stream. */
   async onPause(): Promise<void> {}
 
   /** Does nothing unless overridden. */

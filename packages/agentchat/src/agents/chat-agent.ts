@@ -48,7 +48,7 @@ export function checkTurnArguments(messages: readonly ChatMessage[], options: Si
 export interface TaskResult {
   /** The task's messages, then all messages and events of the run, in order. */
   readonly messages: readonly AgentMessage[];
-  /** Why a team stopped, or whom an agent is waiting for. Absent if a single agent answered. */
+  /** Why a team stopped, or which answer an agent is waiting for. Absent if a single agent answered. */
   readonly stopReason?: string;
   /**
    * The answers that the run needs from people. Save the state; once there is an answer, load it, in this process or

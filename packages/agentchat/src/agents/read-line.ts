@@ -8,7 +8,7 @@ export async function readLine(prompt: string, options: SignalOptions): Promise<
   const line = process.stdin.isTTY ? await askOnTerminal(prompt, options) : await askOnPipe(prompt, options);
   if (line !== undefined) return line;
   throw new InvalidInputError("Standard input ended before there was an answer", {
-    remedy: "Run the program in a terminal, or give UserProxyAgent an inputFunc.",
+    remedy: "Run the program in a terminal, or set the option inputFunc of UserProxyAgent.",
   });
 }
 

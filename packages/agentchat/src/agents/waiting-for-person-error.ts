@@ -13,6 +13,7 @@ const marker = Symbol.for("fenced.error.waiting_for_person");
  */
 export class WaitingForPersonError extends FencedError {
   readonly code = "waiting_for_person" as const;
+  /** What the agent waits for, and its name. */
   readonly waitingFor: WaitingFor;
 
   constructor(waitingFor: WaitingFor) {

@@ -32,7 +32,7 @@ export class ExternalTermination extends BaseTerminationCondition {
   }
 
   protected override findReason(): string | undefined {
-    return this.#isSet ? "The program asked for the end." : undefined;
+    return this.#isSet ? "The program ended the chat." : undefined;
   }
 
   protected override restart(): void {

@@ -35,6 +35,6 @@ export class TextMessageTermination extends BaseTerminationCondition {
     const found = messages.find(
       ({ type, source }) => type === "TextMessage" && (this.#source === undefined || this.#source === source),
     );
-    return found && `"${found.source}" said something in text.`;
+    return found && `"${found.source}" sent a text message.`;
   }
 }

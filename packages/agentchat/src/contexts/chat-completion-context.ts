@@ -13,7 +13,7 @@ export interface ChatCompletionContext {
    * @throws InvalidInputError if it is not a message, or one of its fields is unknown or wrong.
    */
   addMessage(message: ModelMessage): Promise<void>;
-  /** What the model gets. Never splits a tool call from its results, and contains no tool result without its call. */
+  /** The messages for the model. Never splits a tool call from its results, and has no tool result without its call. */
   getMessages(): Promise<ModelMessage[]>;
   /** Forgets everything but the initial messages. */
   reset(): Promise<void>;

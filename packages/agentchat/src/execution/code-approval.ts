@@ -49,7 +49,7 @@ export async function askApproval(
   const code = showHidden(request.blocks.map(toFence).join("\n\n").replaceAll("\r\n", "\n"));
   const response = await abortable(approvalFunc({ ...request, code }, { signal }), { signal, graceMs });
   if (response !== undefined) return response;
-  throw new WaitingForPersonError({ source, reason: `The code of "${source}" waits for approval.` });
+  throw new WaitingForPersonError({ source, reason: `The code of "${source}" is waiting for approval.` });
 }
 
 // The fence is longer than any inside the code, so that code cannot pretend to end the block.

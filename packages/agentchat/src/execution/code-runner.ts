@@ -127,7 +127,7 @@ async function* liveOutput(
     yield codeOutputEvent({ source, index, stream, text: left < 0 ? `${text.slice(0, left)}${noMoreLive}` : text });
   }
   throw new BackendUnavailableError("The executor's stream ended without a result", {
-    remedy: "This is a defect of the executor: report it to its authors.",
+    remedy: "This is a bug in the executor: report it to its authors.",
   });
 }
 

@@ -66,7 +66,7 @@ export class PendingApprovals {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) {
       throw new InvalidInputError(`No code is waiting for approval with the id ${JSON.stringify(id)}`, {
-        remedy: "It has been answered, timed out, or its run has ended. `pending` lists the requests that are waiting.",
+        remedy: "It was answered, it timed out, or its run has ended. `pending` lists the requests that are waiting.",
       });
     }
     waiting.decide({ approved, reason });

@@ -78,7 +78,7 @@ export interface UserInputRequestedEvent extends MessageBase {
 /** A team chose who speaks next. Only with `emitTeamEvents`; its source is the team. */
 export interface SelectSpeakerEvent extends MessageBase {
   readonly type: "SelectSpeakerEvent";
-  /** The names: several if they speak at the same time. */
+  /** The names of the speakers; several if they speak at the same time. */
   readonly content: readonly string[];
 }
 

@@ -7,7 +7,9 @@ export type Participant = ChatAgent | Team;
 
 /** Agents that work on a task together. */
 export interface Team extends AsyncDisposable {
+  /** Unique among the members of an outer team. */
   readonly name: string;
+  /** What the team does. Shown to models and people who choose between participants. */
   readonly description: string;
 
   /**

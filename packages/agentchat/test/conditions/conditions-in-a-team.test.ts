@@ -45,7 +45,7 @@ describe("conditions in a team", () => {
       "The limit of 3 messages is reached (4).",
     ],
     ["TextMentionTermination", new TextMentionTermination("fine"), 5, '"critic" mentioned "fine".'],
-    ["TextMessageTermination", new TextMessageTermination("critic"), 5, '"critic" said something in text.'],
+    ["TextMessageTermination", new TextMessageTermination("critic"), 5, '"critic" sent a text message.'],
     ["SourceMatchTermination", new SourceMatchTermination("planner"), 4, '"planner" has spoken.'],
     ["FunctionCallTermination", new FunctionCallTermination("submit"), 4, 'The tool "submit" was called.'],
     [
@@ -58,7 +58,7 @@ describe("conditions in a team", () => {
       "and",
       new FunctionCallTermination("submit").and(new TextMessageTermination("planner")),
       6,
-      'The tool "submit" was called. "planner" said something in text.',
+      'The tool "submit" was called. "planner" sent a text message.',
     ],
   ])("%s ends the chat after the turn that meets it", async (_, condition, messages, reason) => {
     // The planner's first turn is two events and a summary.

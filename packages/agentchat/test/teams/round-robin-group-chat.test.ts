@@ -109,7 +109,7 @@ describe("RoundRobinGroupChat", () => {
     const running = team.run({ task: "go" });
     pause.set();
     const first = await running;
-    expect(first.stopReason).toBe("The program asked for the end.");
+    expect(first.stopReason).toBe("The program ended the chat.");
     const second = await team.run();
     expect(texts([...first.messages, ...second.messages]).slice(0, 3)).toEqual(["go", "a 1", "b 2"]);
     expect(second.messages).toHaveLength(4);

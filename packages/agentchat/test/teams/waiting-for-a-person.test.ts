@@ -96,7 +96,7 @@ describe("a run that waits for a person", () => {
     };
     const first = make();
     const { waitingFor: waiting } = await first.run({ task: python("print(7)") });
-    expect(waiting).toEqual([{ source: "runner", reason: 'The code of "runner" waits for approval.' }]);
+    expect(waiting).toEqual([{ source: "runner", reason: 'The code of "runner" is waiting for approval.' }]);
     expect(executor.runs).toEqual([]);
     decisions.push({ approved: true, reason: "" });
     const second = make();
@@ -125,7 +125,7 @@ describe("a run that waits for a person", () => {
     };
     const first = make(false);
     const { waitingFor: waiting } = await first.run({ task: "How many?" });
-    expect(waiting).toEqual([{ source: "runner", reason: 'The code of "runner" waits for approval.' }]);
+    expect(waiting).toEqual([{ source: "runner", reason: 'The code of "runner" is waiting for approval.' }]);
     const second = make(false);
     await second.loadState(throughJson(await first.saveState()));
     expect(await second.run()).toMatchObject({ waitingFor: waiting });

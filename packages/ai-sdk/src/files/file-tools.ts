@@ -11,7 +11,7 @@ import * as z from "zod";
 
 /** Options of `fileTools`; all are optional. */
 export interface FileToolsOptions {
-  /** Maximum characters that one call of `read_file` returns. Default: 30,000. */
+  /** Maximum bytes of UTF-8 that one call of `read_file` returns, up to the end of a character. Default: 30,000. */
   readonly maxCharacters?: number;
   /** Maximum number of files that `list_files` returns. Default: 1,000. */
   readonly maxFiles?: number;
@@ -21,6 +21,7 @@ export interface FileToolsOptions {
 
 /** The input of `read_file`. */
 export interface ReadFileInput {
+  /** Relative to the workspace. */
   readonly path: string;
   /** The byte to begin at. */
   readonly offset: number;
@@ -28,6 +29,7 @@ export interface ReadFileInput {
 
 /** A part of a text file. */
 export interface ReadFileOutput {
+  /** The text of this part. */
   readonly text: string;
   /** Size of the whole file in bytes. */
   readonly size: number;
@@ -37,12 +39,15 @@ export interface ReadFileOutput {
 
 /** The input of `write_file`. */
 export interface WriteFileInput {
+  /** Relative to the workspace. */
   readonly path: string;
+  /** The whole new content. */
   readonly content: string;
 }
 
 /** The output of `list_files`. */
 export interface ListFilesOutput {
+  /** The files, at most `maxFiles`. */
   readonly files: readonly FileInfo[];
   /** The total number of files; `files` may list fewer. */
   readonly total: number;

@@ -13,6 +13,7 @@ export type HarnessNetworkPolicy =
 
 /** A port of a program in the sandbox. */
 export interface HarnessPort {
+  /** The port in the sandbox. */
   readonly port: number;
   /** Default: `"http"`. */
   readonly protocol?: "http" | "https" | "ws" | undefined;
@@ -46,7 +47,9 @@ export interface HarnessSandboxSession extends ExecutorSandboxSession {
 
 /** A harness's request to create a session. */
 export interface HarnessSessionRequest {
+  /** The session's id, which must also be a valid name of a directory. Default: a new UUID. */
   readonly sessionId?: string | undefined;
+  /** Cancels the creation. */
   readonly abortSignal?: AbortSignal | undefined;
   /** Identifies what `onFirstCreate` installs; unused, because nothing is kept between sessions. */
   readonly identity?: string | undefined;
@@ -60,7 +63,14 @@ export interface HarnessSessionRequest {
 export interface HarnessSandboxProvider {
   readonly specificationVersion: "harness-sandbox-v1";
   readonly providerId: string;
+  /**
+   * Creates an executor for a new session and starts it.
+   *
+   * @throws InvalidInputError if the id cannot name a directory, or the executor cannot start programs.
+   * @throws whatever `createExecutor`, the executor's start or `onFirstCreate` throws.
+   */
   createSession(request?: HarnessSessionRequest): Promise<HarnessSandboxSession>;
+  /** Does the same for a session that existed before; its executor finds the files that it kept. */
   resumeSession(request: {
     readonly sessionId: string;
     readonly abortSignal?: AbortSignal | undefined;

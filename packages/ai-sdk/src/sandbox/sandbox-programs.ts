@@ -48,9 +48,9 @@ const mostErrorBytes = 4096;
 /** @throws InvalidInputError if the executor cannot start programs. */
 export function processesOf({ processes }: CodeExecutor): ExecutorProcesses {
   if (processes) return processes;
-  throw new InvalidInputError("This executor cannot start programs, so it is not a sandbox", {
+  throw new InvalidInputError("This executor cannot start programs, so it cannot be used as a sandbox", {
     remedy:
-      "Use one whose `capabilities.processes` is true: LocalCommandLineCodeExecutor or DockerCommandLineCodeExecutor, for example.",
+      "Use one whose `capabilities.processes` is true, such as LocalCommandLineCodeExecutor or DockerCommandLineCodeExecutor.",
   });
 }
 

@@ -79,7 +79,8 @@ export class SandboxOverProcesses implements ExecutorSandboxSession {
     const { workspacePath: place = "the workspace", capabilities } = this.#executor;
     const { description } = this.#options;
     if (description !== undefined) return description;
-    return `Commands are run by /bin/sh in ${place}, and relative paths are relative to it. There are programs for: ${capabilities.languages.join(", ")}.`;
+    const languages = capabilities.languages.join(", ");
+    return `Commands run in /bin/sh in ${place}; relative paths start there. Available languages: ${languages}.`;
   }
 
   async run(options: SandboxCommand): Promise<{ exitCode: number; stdout: string; stderr: string }> {

@@ -13,6 +13,7 @@ export interface SandboxCommand {
 /** A path in the sandbox: absolute, or relative to the workspace. */
 export interface SandboxPath {
   readonly path: string;
+  /** Aborts the operation, which then rejects with its reason. */
   readonly abortSignal?: AbortSignal | undefined;
 }
 
@@ -28,6 +29,7 @@ export interface SandboxTextPath extends SandboxPath {
 
 /** A file to write. */
 export interface SandboxContent<Content> extends SandboxPath {
+  /** The whole new content. */
   readonly content: Content;
 }
 
@@ -41,15 +43,21 @@ export interface SandboxFileStat {
 
 /** An entry of a directory; does not follow links. */
 export interface SandboxDirectoryEntry {
+  /** The name, without its directory. */
   readonly name: string;
+  /** `other`: a device, a socket or a named pipe. */
   readonly type: "file" | "directory" | "symlink" | "other";
 }
 
 /** A running command. */
 export interface SandboxProcess {
+  /** Standard output. Closes when the command has ended. */
   readonly stdout: ReadableStream<Uint8Array>;
+  /** Standard error; closes like `stdout`. */
   readonly stderr: ReadableStream<Uint8Array>;
+  /** Waits for the command to end. A command that is blocked because its output is unread does not end. */
   wait(): Promise<{ exitCode: number }>;
+  /** Kills the command and everything that it started. Does nothing after its end. */
   kill(): Promise<void>;
 }
 
@@ -74,21 +82,22 @@ export interface ExecutorSandboxSession {
    */
   spawn(options: SandboxCommand & { readonly stdin: true }): Promise<WritableSandboxProcess>;
   spawn(options: SandboxCommand & { readonly stdin?: boolean | undefined }): Promise<SandboxProcess>;
-  /** `null` if there is no file. */
+  /** Streams a file; `null` if it does not exist. Rejects if it is a directory. */
   readFile(options: SandboxPath): Promise<ReadableStream<Uint8Array> | null>;
-  /** Reads at most 512 MiB. `null` if there is no file. */
+  /** Reads a whole file; `null` if it does not exist. Rejects if it is a directory, or larger than 512 MiB. */
   readBinaryFile(options: SandboxPath): Promise<Uint8Array | null>;
-  /** `null` if there is no file. */
+  /** Reads a text file, like `readBinaryFile`; `null` if it does not exist. Also rejects if the encoding is unknown. */
   readTextFile(options: SandboxTextPath): Promise<string | null>;
-  /** Creates missing directories, and replaces an existing file once all of the content has arrived. */
+  /** Writes a file. Creates missing directories, and replaces an existing file once all of the content has arrived. */
   writeFile(options: SandboxContent<ReadableStream<Uint8Array>>): Promise<void>;
+  /** Writes bytes to a file. Creates missing directories, and replaces an existing file. */
   writeBinaryFile(options: SandboxContent<Uint8Array>): Promise<void>;
-  /** `encoding`: as in `Buffer.from`. Default: `"utf-8"`. */
+  /** Does the same with text. `encoding`: as in `Buffer.from`; rejects if it is unknown. Default: `"utf-8"`. */
   writeTextFile(options: SandboxContent<string> & { readonly encoding?: string | undefined }): Promise<void>;
-  /** `null` if nothing exists there. */
+  /** Returns the type and size of what is at a path; `null` if nothing exists there. */
   stat(options: SandboxPath): Promise<SandboxFileStat | null>;
-  /** `null` if nothing exists there. Rejects if it is not a directory. */
+  /** Lists a directory's entries, not those below them; `null` if nothing exists there. Rejects if it is not a directory. */
   listDirectory(options: SandboxPath): Promise<SandboxDirectoryEntry[] | null>;
-  /** False if nothing exists there. Rejects if it is a directory. */
+  /** Deletes a file or a link; returns false if nothing exists there. Rejects if it is a directory. */
   deleteFile(options: SandboxPath): Promise<boolean>;
 }

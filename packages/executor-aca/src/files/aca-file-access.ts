@@ -143,7 +143,7 @@ export class AcaFileAccess implements RemoteFileAccess {
       if (next === undefined) return;
       cursor = next;
     }
-    throw new BackendUnavailableError(`The session pool's list of ${JSON.stringify(given)} does not end`, {
+    throw new BackendUnavailableError(`The session pool's list of ${JSON.stringify(given)} never ends`, {
       remedy: "Remove files there with a block, or list a smaller directory.",
     });
   }

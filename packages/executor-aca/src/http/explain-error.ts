@@ -61,7 +61,7 @@ interface Explanation {
 
 const unexplained = {
   problem: "The session pool refused the request",
-  remedy: "Check the answer above and the pool's logs.",
+  remedy: "Check the answer in parentheses and the pool's logs.",
 };
 
 const explanations: readonly Explanation[] = [
@@ -79,7 +79,7 @@ const explanations: readonly Explanation[] = [
   },
   {
     when: ({ status }) => status === 403,
-    problem: "The caller may not use the session pool",
+    problem: "The credential has no permission to use the session pool",
     remedy:
       'Assign the role "Azure ContainerApps Session Executor" on the pool; it may take some minutes to take effect.',
   },

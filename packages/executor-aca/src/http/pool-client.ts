@@ -35,7 +35,7 @@ export interface PoolAccess {
   readonly retryForMs: number;
 }
 
-/** Processes an answer; must read its body or discard it. @param token - must not be shown. */
+/** Processes an answer; must read its body or discard it. @param token - keep it out of errors and logs. */
 type ReadAnswer<T> = (response: Dispatcher.ResponseData, token: string) => Promise<T>;
 
 /** Milliseconds between the first two attempts; each further pause is twice as long. */

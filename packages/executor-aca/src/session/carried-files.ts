@@ -57,7 +57,7 @@ export class CarriedFiles {
       if (outcome === "fetched") fetched.push(file);
       failures = outcome === "failed" ? failures + 1 : 0;
       if (outcome !== "gone" && failures < mostFailures) continue;
-      warn("The session's other files were not fetched: it no longer returns them");
+      warn("The session's other files were not carried over: they can no longer be downloaded");
       break;
     }
     return new CarriedFiles(directory, fetched, logName);

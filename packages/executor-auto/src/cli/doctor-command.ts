@@ -6,10 +6,10 @@ import { showDiagnosis } from "./show-diagnosis.ts";
 export function doctorCommand(signal: AbortSignal): Command {
   return new Command("doctor")
     .description(
-      "Shows which fences this machine has, and how to get the others. The exit code is 0 if there is one, otherwise 1.",
+      "Shows which fences work on this machine, and how to get the others. Exits with 0 if one works, otherwise with 1.",
     )
-    .option("--json", "print it as JSON", false)
-    .option("--image <name>", "the image for Docker and Podman; nothing is downloaded")
+    .option("--json", "print the result as JSON", false)
+    .option("--image <name>", "the image to look for in Docker and Podman; nothing is downloaded")
     .action(async ({ json, image }: { readonly json: boolean; readonly image?: string }) => {
       const diagnosis = await diagnose({ image, signal });
       process.stdout.write(json ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : showDiagnosis(diagnosis));

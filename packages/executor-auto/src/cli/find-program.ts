@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 
-/** The path of a program on the `PATH`. */
+/** The path of a program on the `PATH`; `null` if it is missing. */
 export async function whereIs(program: string): Promise<string | null> {
   for (const directory of (process.env["PATH"] ?? "").split(delimiter)) {
     const file = join(directory, program);

@@ -3,7 +3,7 @@ import { type CodeBlock, type CodeExecutor, sanitizeTerminalText } from "@fenced
 import { say } from "./usage-error.ts";
 
 /**
- * Runs blocks, and prints their output live. The program blocks while the output is not read.
+ * Runs blocks, and prints their output live. The program waits while nobody reads the output.
  *
  * @returns the exit code.
  */

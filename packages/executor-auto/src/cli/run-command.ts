@@ -23,8 +23,8 @@ interface RunFlags {
 }
 
 const help = `
-Output appears as it is printed. The exit code is the program's: that of the first block that fails, after which no other block runs.
-124: timed out. 125: no fence could be opened, or it failed. 2: the command line is wrong, or there is no code.
+Output appears as it is printed. The first block that fails ends the run, and its exit code becomes the command's.
+Other exit codes: 124: timed out; 125: no fence could be opened, or it failed; 2: invalid command line, or no code to run.
 
 Examples:
   fenced run answer.md
@@ -36,13 +36,16 @@ export function runCommand(signal: AbortSignal): Command {
     .description("Runs the fenced code blocks of a Markdown file, or of a model's answer, in order.")
     .argument("<file>", "the Markdown file; - for standard input")
     .addOption(
-      new Option("--executor <name>", "where the code runs; auto: behind the strongest fence; local: without any")
+      new Option("--executor <name>", "where the code runs; auto: behind the strongest fence; local: without a fence")
         .choices(["auto", "docker", "os-sandbox", "wasm", "local"])
         .default("auto"),
     )
     .option("--image <name>", "the image for Docker and Podman")
     .addOption(
-      new Option("--network <kind>", "none (default), or open: what this machine reaches").choices(["none", "open"]),
+      new Option("--network <kind>", "none (default), or open: everything that this machine can reach").choices([
+        "none",
+        "open",
+      ]),
     )
     .addOption(
       new Option("--allow <host>", "a host that the code may reach: pypi.org, *.example.com:443; repeatable")
@@ -50,11 +53,11 @@ export function runCommand(signal: AbortSignal): Command {
         .conflicts("network"),
     )
     .option("--work-dir <directory>", "where the code runs (default: a temporary directory)")
-    .option("--timeout-ms <number>", "time limit of a block, in milliseconds (default: 60000)", wholeFrom1)
-    .option("--total-timeout-ms <number>", "time limit of all blocks together, in milliseconds", wholeFrom1)
-    .option("--memory-bytes <number>", "memory that the code may take", wholeFrom1)
+    .option("--timeout-ms <number>", "time limit for each block, in milliseconds (default: 60000)", wholeFrom1)
+    .option("--total-timeout-ms <number>", "time limit for all blocks together, in milliseconds", wholeFrom1)
+    .option("--memory-bytes <number>", "memory limit for the code, in bytes", wholeFrom1)
     .option("--env <name=value>", "an environment variable for the code; repeatable", variable, {})
-    .option("-q, --quiet", "do not say where the code runs", false)
+    .option("-q, --quiet", "do not print where the code runs, or which blocks are skipped", false)
     .addHelpText("after", help)
     .action(async (file: string, flags: RunFlags) => {
       process.exitCode = await run(file, flags, signal);

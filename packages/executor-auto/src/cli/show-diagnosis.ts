@@ -9,7 +9,7 @@ export function showDiagnosis({ strongest, fences, tools }: Diagnosis): string {
   const toolRows = tools.map(({ name, found, gives, install }) => [name, found ?? "missing", gives, install ?? ""]);
   const verdict =
     strongest === null
-      ? "There is no fence on this machine yet. Code never runs without one unless you ask for it."
+      ? "No fence works on this machine yet. Fenced never runs code without one unless you ask it to."
       : `The strongest fence here: ${strongest}. openExecutor("auto") and \`fenced run\` open it.`;
   const parts = [
     table([["FENCE", "ISOLATION", "HERE"], ...fenceRows]),

@@ -66,11 +66,11 @@ const tools: readonly Tool[] = [
   },
   {
     name: "ssh",
-    gives: "remote, on a host of yours",
+    gives: "remote, on your own host",
     find: async () => versionOf("ssh", ["-V"]),
     packages: { apt: "openssh-client", dnf: "openssh-clients" },
   },
-  { name: "kubeconfig", gives: "remote, in a cluster of yours", find: findKubeconfig },
+  { name: "kubeconfig", gives: "remote, in your own cluster", find: findKubeconfig },
 ];
 
 /** Looks for all tools. */
@@ -85,7 +85,7 @@ export async function findTools(): Promise<FoundTool[]> {
 }
 
 const answerMs = 10_000;
-/** Some programs load files from their current directory, as Python does, and code may have left something there. */
+/** Some programs, such as Python, load files from their current directory, where code may have left something. */
 const cwd = "/";
 
 /** The version that a program reports; `null` if it is missing or reports none. */

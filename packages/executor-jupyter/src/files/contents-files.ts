@@ -13,7 +13,7 @@ import { field, textField, timeOf } from "../fields.ts";
 import type { ServerClient } from "../servers/server-client.ts";
 import { chunksOf } from "./chunks.ts";
 
-/** Bytes that travel in one request. */
+/** Maximum bytes of content in one request. */
 const chunkBytes = 4_194_304;
 const transferDeadlineMs = 600_000;
 /** Circular links make an endless tree; operating systems follow only about forty links themselves. */
@@ -222,8 +222,9 @@ class ContentsAccess implements RemoteFileAccess {
     if (await hasContents(this.#client())) {
       return new BackendUnavailableError(`The server refused ${name}: ${refusal.message}`, {
         remedy:
-          "To use hidden files, start it with --ContentsManager.allow_hidden=True. Without a trash, to delete directories " +
-          "that are not empty, use --FileContentsManager.always_delete_dir=True; it never deletes links to directories.",
+          "To use hidden files, start the server with --ContentsManager.allow_hidden=True. To delete directories that are " +
+          "not empty on a server without a trash, start it with --FileContentsManager.always_delete_dir=True, which never " +
+          "deletes links to directories.",
         cause: refusal,
       });
     }

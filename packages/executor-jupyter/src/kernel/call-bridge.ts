@@ -40,7 +40,7 @@ export class CallBridge {
     this.#accept = accept;
     kernel.takeFrames({
       onFrames: (message) => this.#take(message),
-      // A call or an answer in flight may be lost: programs are told, and can call again.
+      // A call or an answer in flight may be lost: programs get an error, and can call again.
       onReconnected: () => void this.#begin().catch(() => {}),
       onLost: () => this.#end("the kernel is gone"),
     });
@@ -116,7 +116,7 @@ export class CallBridge {
   #countOf(content: unknown): number {
     const count = field(content, "taken");
     if (typeof count === "number" && count >= this.#arrived && count <= this.#sent) return count;
-    throw new Error("it has not been sent so many messages");
+    throw new Error("it acknowledged more messages than were sent");
   }
 
   #send(sender: Tunnels, frame: Buffer): void {
@@ -126,7 +126,7 @@ export class CallBridge {
     this.#sendSoon();
   }
 
-  /** Waits a moment, so that answers due any moment are sent along: most functions are that fast. */
+  /** Waits one turn of the event loop, so that answers of fast functions travel in the same message. */
   #sendSoon(): void {
     setImmediate(() => this.#flush());
   }

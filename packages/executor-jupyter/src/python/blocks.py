@@ -1,4 +1,4 @@
-"""The surroundings of the user's blocks, and shell blocks. Python 3.8 or later, standard library only."""
+"""Sets up the environment of the user's blocks, and runs shell blocks. Python 3.8 or later, standard library only."""
 
 import codecs
 import os
@@ -17,7 +17,7 @@ shell_exit = 0
 
 
 def push_env(env, calls=None):
-    """Sets a block's variables. `calls`: how it can call host functions: from which modules, and by which commands."""
+    """Sets a block's variables. `calls`: the modules and commands with which it can call host functions."""
     if calls is not None:
         env = dict(env)
         surroundings.choose_modules(functions, calls["modules"], calls["names"])

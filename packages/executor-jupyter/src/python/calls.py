@@ -22,7 +22,7 @@ bridge = None
 
 
 def offer(kernel, home):
-    """Accepts frames on the control channel; returns whether that works while a cell runs. The socket is created in `home`."""
+    """Accepts frames on the control channel; returns whether that works while a cell runs. Creates the socket in `home`."""
     global bridge
     thread = getattr(kernel, "control_thread", None)
     if not hasattr(getattr(thread, "io_loop", None), "add_handler"):

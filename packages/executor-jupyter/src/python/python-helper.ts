@@ -31,7 +31,7 @@ for name, program in programs.items():
     exec(compile(program, "<" + name + ">", "exec"), module.__dict__)
 `;
 
-/** What the helper is told at the start of the session. */
+/** What the helper receives at the start of the session. */
 export interface HelperSettings {
   /** A value that only this executor knows; all processes that the kernel starts carry it. */
   readonly mark: string;

@@ -121,7 +121,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
     throw new BackendUnavailableError(
       `The Jupyter server in Docker did not start: ${reason}\n${await container.log()}\n`,
       {
-        remedy: "The image must listen on port 8888 and take its token from the variable TOKEN.",
+        remedy: "Make sure that the image's server listens on port 8888 and takes its token from the variable TOKEN.",
       },
     );
   }

@@ -3,6 +3,7 @@ import type { ServerAddress } from "./server-settings.ts";
 
 /** A server in use by an executor: it runs as long as anyone holds a lease. */
 export interface ServerLease {
+  /** The server's URL, and the headers that carry its token. */
   readonly address: ServerAddress;
   /** Set if kernels are processes of this host, and files are its files. */
   readonly host?: {
@@ -30,8 +31,8 @@ export interface JupyterServer {
   readonly isolation: "none" | "container" | "remote";
 
   /**
-   * Acquires a lease on the server, and starts it if it is not running. It ends when the last lease is released,
-   * unless it was started by its own `start()`.
+   * Acquires a lease on the server, and starts the server if it is not running. The server ends when the last lease is
+   * released, unless it was started by its own `start()`.
    *
    * @param signal - stops waiting.
    */

@@ -112,7 +112,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
       await leash.release();
       if (BackendUnavailableError.isInstance(error)) throw error;
       throw new BackendUnavailableError(`The Jupyter server could not be started: ${String(error)}`, {
-        remedy: "Make sure that the temporary directory is writable and that the Python in `python` runs.",
+        remedy: "Make sure that the temporary directory is writable, and that the Python that `python` names runs.",
         cause: error,
       });
     }

@@ -15,7 +15,7 @@ export interface ServerRequest {
 }
 
 const defaultDeadlineMs = 20_000;
-/** A server that is starting many kernels answers no one in the meantime; each request has its own deadline. */
+/** A server that is busy starting many kernels accepts no connections; each request also has its own deadline. */
 const connectMs = 120_000;
 /** Maximum bytes held of an answer: of JSON, such as a large directory, and of the reason for a refusal. */
 const [longestJson, longestReason] = [67_108_864, 65_536];
@@ -85,7 +85,7 @@ export class ServerClient implements AsyncDisposable {
     try {
       return JSON.parse(text);
     } catch (cause) {
-      throw this.#unreachable(cause);
+      throw this.#invalid("that is not JSON", cause);
     }
   }
 
@@ -120,10 +120,17 @@ export class ServerClient implements AsyncDisposable {
     let length = 0;
     for await (const chunk of this.body(response)) {
       length += chunk.length;
-      if (length > longest) throw this.#unreachable(new Error(`its answer is longer than ${longest} bytes`));
+      if (length > longest) throw this.#invalid(`longer than ${longest} bytes`);
       chunks.push(chunk);
     }
     return Buffer.concat(chunks).toString();
+  }
+
+  #invalid(what: string, cause?: unknown): BackendUnavailableError {
+    return new BackendUnavailableError(`The Jupyter server at ${this.address.baseUrl} sent an answer ${what}`, {
+      remedy: "Check that the address, with its path prefix, is that of a Jupyter server.",
+      ...(cause === undefined ? {} : { cause }),
+    });
   }
 
   #unreachable(cause: unknown): BackendUnavailableError {
@@ -141,7 +148,7 @@ function messageOf(text: string): string {
   try {
     return textField(JSON.parse(text), "message").slice(0, 1000);
   } catch {
-    // An HTML page for people; the status has to do.
+    // An HTML page for people: the status must be enough.
     return "";
   }
 }

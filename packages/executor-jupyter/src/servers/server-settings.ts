@@ -32,8 +32,11 @@ export const serverSettings: z.ZodType<ServerSettings> = optionsSchema({
 export interface ServerAddress {
   /** Ends with `/` and contains no token. */
   readonly baseUrl: string;
+  /** Headers of every request and of the WebSocket, including the token's. */
   readonly headers: Readonly<Record<string, string>>;
+  /** See `ServerSettings.ca`. */
   readonly ca?: readonly string[];
+  /** See `ServerSettings.legacyWebSocket`. */
   readonly legacyWebSocket: boolean;
 }
 

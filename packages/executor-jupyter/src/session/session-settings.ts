@@ -25,7 +25,7 @@ export interface SessionSettings extends Omit<SlotSettings, "modules"> {
   readonly interruptGraceMs: number;
   /** The executor's own part of `env`. */
   readonly ownEnv: Readonly<Record<string, string>>;
-  /** Called when there is a replacement kernel, which has no host functions yet. */
+  /** Called when a replacement kernel has started, which has no host functions yet. */
   readonly onReplaced: () => void;
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;

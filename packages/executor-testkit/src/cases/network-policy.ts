@@ -198,7 +198,7 @@ if os.fork() == 0:
     },
   },
   {
-    name: "is in force after restart(), and after stop() and start()",
+    name: "still applies after restart(), and after stop() and start()",
     needs: inPython,
     async run(kit) {
       const executor = await kit.create({ network: policy() });
@@ -211,7 +211,7 @@ if os.fork() == 0:
     },
   },
   {
-    name: "is in force in the session that replaces a lost one",
+    name: "still applies in the session that replaces a lost one",
     needs: [...inPython, breakable, live],
     async run(kit) {
       let reason: string | undefined;

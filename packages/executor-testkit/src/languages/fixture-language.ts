@@ -44,6 +44,7 @@ export interface FixtureLanguage {
   fail(message: string): string;
   /** Ends the process with this exit code. */
   exit(code: number): string;
+  /** Waits. */
   sleep(milliseconds: number): string;
 
   /** Prints a line from standard input after `read:`; fails if there is none. */
@@ -64,14 +65,17 @@ export interface FixtureLanguage {
   /** Imports a user function and prints its return value. */
   printCall?(module: string, name: string, ...parameters: readonly number[]): string;
 
+  /** Writes a file, in a directory that exists. */
   writeFile(path: string, text: string): string;
   /** Prints a file; fails if it does not exist. */
   printFile(path: string): string;
   /** Prints `exists` or `missing`. */
   printExists(path: string): string;
+  /** Creates a directory and its parents, unless they exist. */
   makeDirectory(path: string): string;
   /** Removes a directory with everything in it. */
   removeDirectory(path: string): string;
+  /** Creates a symbolic link. */
   symlink(target: string, link: string): string;
   /** Waits until a file exists, for a few minutes at most. */
   awaitFile(path: string): string;

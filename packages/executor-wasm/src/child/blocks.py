@@ -1,4 +1,4 @@
-"""Runs blocks in one namespace, one after another. It is part of the snapshot that the interpreter starts from."""
+"""Runs blocks in one namespace, one after another. Part of the snapshot that the interpreter starts from."""
 
 import ast
 import asyncio
@@ -41,7 +41,7 @@ _number = 0
 
 
 class _HostConnection:
-    """A connection to the host functions, for the module that calls them."""
+    """A connection to the host functions, used by the module that calls them."""
 
     def __init__(self, address, take):
         self.number = _ask({"op": "dial", "address": address})[0].get("connection")

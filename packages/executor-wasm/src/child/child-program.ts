@@ -46,7 +46,7 @@ export const blockPrograms: PythonPrograms = {
  */
 export const pythonProcess: string = asOneModule([wire, harden, limitMemory, hostFileSystem, packageFiles, python]);
 
-/** The same for the interpreter of JavaScript. */
+/** The same for the JavaScript interpreter. */
 export const javaScriptProcess: string = asOneModule([
   wire,
   harden,

@@ -1,9 +1,9 @@
 import { constants } from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 
-// Removes what code could do harm with if it escaped from Python into this process's JavaScript. The permission model protects
-// the files; what it allows on some versions of Node (sockets, signals, compiling text, `process.binding`) is removed here: most
-// of it before the interpreter is loaded, the rest afterwards.
+// Removes everything with which code could do harm if it escaped from Python into this process's JavaScript. The permission
+// model protects the files; what it allows on some versions of Node (sockets, signals, compiling text, `process.binding`) is
+// removed here: most of it before the interpreter is loaded, the rest afterwards.
 
 /** Node modules that the interpreter needs while it is loaded. */
 const neededModules = ["fs", "fs/promises", "path", "url", "crypto", "events", "tty"];

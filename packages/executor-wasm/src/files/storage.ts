@@ -31,7 +31,7 @@ export class Storage {
     this.#maxBytes = maxBytes;
   }
 
-  /** @throws StorageError if not that much is left. */
+  /** @throws StorageError if there is not enough left. */
   take(bytes: number): void {
     if (this.#used + bytes > this.#maxBytes) throw new StorageError("ENOSPC");
     this.#used += bytes;

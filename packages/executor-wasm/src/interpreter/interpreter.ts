@@ -33,13 +33,13 @@ const end = z.object({ exitCode: z.int().min(0).max(255), over: z.literal(true).
 const isDisplay = z.object({ op: z.literal("display") });
 type Output = OutputQueue<BlockOutcome, RichPiece["type"]>;
 
-/** An interpreter: of Python, or of JavaScript and TypeScript. */
+/** The kind of an interpreter: for Python, or for JavaScript and TypeScript. */
 export type Engine = "Python" | "JavaScript";
 
 /** Options of an interpreter. */
 export interface InterpreterOptions {
   readonly engine: Engine;
-  /** What an interpreter of Python has loaded when it starts. Default: what runs blocks. */
+  /** What a Python interpreter has loaded when it starts. Default: what runs blocks. */
   readonly programs?: PythonPrograms;
   readonly memoryBytes: number;
   /** The name of the functions' module. */
@@ -275,7 +275,7 @@ async function startOnce(options: InterpreterOptions, signal: AbortSignal): Prom
     channel.destroy();
     if (child.pid !== undefined) await exited;
     signal.throwIfAborted();
-    // Its exit code would not say so if bubblewrap, which passes that on, were killed first.
+    // The exit code cannot report this: bubblewrap, which passes it on, may be killed first.
     if (frame?.type === frameType.badSnapshot) return "bad snapshot";
     throw notStarted(options.engine);
   } finally {

@@ -1,6 +1,6 @@
-/** Room for more output; reading the process's frames waits for it. */
+/** Room for more output: the host reads no more frames until there is some. */
 export class Room {
-  /** Nobody reads any more: take what arrives without waiting. */
+  /** True once nobody reads the output any more: then never wait. */
   forGood = false;
   #wake: () => void = () => {};
 

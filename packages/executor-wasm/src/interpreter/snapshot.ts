@@ -76,7 +76,7 @@ async function makeSnapshot(programs: PythonPrograms): Promise<Buffer> {
 
 function notLoaded(): BackendUnavailableError {
   return new BackendUnavailableError("The Python interpreter could not be loaded", {
-    remedy: "Reinstall pyodide, and check that this is Node 20.19 or later with half a gigabyte of memory to spare.",
+    remedy: "Reinstall pyodide, use Node 20.19 or later, and make sure that 512 MiB of memory are free.",
   });
 }
 

@@ -100,7 +100,7 @@ export function startPython(options: ProcessOptions, files: PythonFiles | Python
   });
 }
 
-/** Starts the process of an interpreter of JavaScript. */
+/** Starts the process of a JavaScript interpreter. */
 export function startJavaScript(options: ProcessOptions): StartedProcess {
   const { memoryBytes } = options;
   const engine = directoryOf("quickjs-wasi/package.json");
@@ -134,8 +134,8 @@ export function startJavaScript(options: ProcessOptions): StartedProcess {
 }
 
 /**
- * Starts a process that has nothing to do harm with: an empty environment, no access to files but the
- * interpreter's own, no child processes, threads or native add-ons, and no code from strings.
+ * Starts a process that has no means to do harm: an empty environment, no access to files except the interpreter's own, no
+ * child processes, threads or native add-ons, and no code from strings.
  */
 function startProcess({ program, plan, directories, flags, inherited, options }: ProcessPlan): StartedProcess {
   const { mark, sandboxed } = options;

@@ -40,7 +40,7 @@ export async function runInstaller(
   const signal = AbortSignal.any([caller, AbortSignal.timeout(mostMs)]);
   const problem = await runProgram(options, plan, places, signal);
   caller.throwIfAborted();
-  if (signal.aborted) throw new InstallationError(`It took more than ${mostMs / 60_000} minutes.`);
+  if (signal.aborted) throw new InstallationError(`Installing them took more than ${mostMs / 60_000} minutes.`);
   if (problem !== undefined) throw new InstallationError(problem);
 }
 

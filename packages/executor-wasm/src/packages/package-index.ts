@@ -72,7 +72,7 @@ export class PackageIndex {
     try {
       const response = await this.#follow(first, signal);
       if (response.status === 404) return undefined;
-      if (!response.ok) throw new IndexError(`The index answers ${response.status} to ${first}.`);
+      if (!response.ok) throw new IndexError(`The index answered ${response.status} to ${first}.`);
       const content = await this.#store(response, most, () => timer.refresh());
       return { ...content, url: response.url, type: response.headers.get("content-type") ?? "" };
     } catch (error) {
@@ -110,8 +110,8 @@ export class PackageIndex {
       : { origin: "null", username: "", password: "" };
     if (this.#origins.has(origin) && username === "" && password === "") return;
     throw new IndexError(
-      `The index links to ${url.slice(0, 1000)}, which is not at ${[...this.#origins].join(" or ")}. ` +
-        `If that is right, add its origin to \`fileOrigins\`.`,
+      `The index links to ${url.slice(0, 1000)}, which is not on ${[...this.#origins].join(" or ")}. ` +
+        `If you trust it, add its origin to \`fileOrigins\`.`,
     );
   }
 
@@ -129,9 +129,9 @@ export class PackageIndex {
         alive();
         size += chunk.length;
         this.#bytes += chunk.length;
-        if (size > most) throw new IndexError(`The index sends a file of more than ${most / 2 ** 20} MiB.`);
+        if (size > most) throw new IndexError(`The index sent a file of more than ${most / 2 ** 20} MiB.`);
         if (this.#bytes > mostBytes) {
-          throw new IndexError(`The installation fetches more than ${mostBytes / 2 ** 20} MiB.`);
+          throw new IndexError(`The installation downloads more than ${mostBytes / 2 ** 20} MiB.`);
         }
         hash.update(chunk);
         fs.writeFileSync(descriptor, chunk);

@@ -36,7 +36,7 @@ const request = z.discriminatedUnion("op", [
 export interface PackagePlaces {
   readonly folder: WheelFolder | undefined;
   readonly index: PackageIndex | undefined;
-  /** Whether these wheels are packed already. */
+  /** Whether these wheels are already packed. */
   readonly packed: (wheels: readonly string[]) => boolean;
   /** Descriptor of the image. */
   readonly image: number;

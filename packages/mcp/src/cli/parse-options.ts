@@ -38,8 +38,9 @@ Without --http it speaks MCP on standard input and output. Examples:
   npx -y -p @fenced/mcp -p @fenced/executor-jupyter fenced-mcp --executor jupyter --http --port 3000
   npx -y @fenced/mcp --connect 'npx -y @modelcontextprotocol/server-github'
 
---executor auto opens the strongest fence of this machine: a Docker or Podman container if the image is there, otherwise a sandbox of the
-operating system, otherwise WebAssembly. local and jupyter run code on this machine without a fence.
+--executor auto opens the strongest fence that this machine has: a Docker or Podman container if the image is
+already there, otherwise a sandbox of the operating system, otherwise WebAssembly. local and jupyter run code on
+this machine without a fence.
 --executor aca reads the pool's endpoint from ACA_POOL_MANAGEMENT_ENDPOINT, and an optional token from ACA_TOKEN.
 --executor ssh needs the host in --config: {"host":"an alias of ~/.ssh/config"}`;
 
@@ -69,7 +70,7 @@ function createCommand(): Command {
     .option("--config <json>", "more options of --executor as JSON; its README lists them")
     .option("--image <name>", "the image for Docker and Podman")
     .option("--work-dir <directory>", "where the code runs; stdio only (default: a temporary directory)")
-    .option("--timeout-ms <number>", "time limit of a call, in milliseconds", wholeFrom1)
+    .option("--timeout-ms <number>", "time limit for a call, in milliseconds", wholeFrom1)
     .option("--max-output <characters>", "maximum characters of output in a result", wholeFrom1, 30_000)
     .option(
       "--connect <server>",
@@ -78,20 +79,20 @@ function createCommand(): Command {
       [],
     )
     .addOption(
-      new Option("--approve <calls>", "which of these calls the client's user is asked about")
+      new Option("--approve <calls>", "which of these calls the client's user must approve")
         .choices(["writes", "all", "none"])
         .default("writes"),
     )
     .option("--http", "serve streamable HTTP; each session gets its own executor", false)
     .option("--port <number>", "the port to listen on; 0 picks a free one", port, 0)
     .option("--host <address>", "the address to listen on", "127.0.0.1")
-    .option("--allow-host <name>", "allow another host name; repeatable", collect, [])
+    .option("--allow-host <name>", "another host name that clients may use; repeatable", collect, [])
     .addOption(
       new Option("--token <text>", "the bearer token that clients must send (default: random)").env("FENCED_MCP_TOKEN"),
     )
     .option("--max-sessions <number>", "maximum number of sessions", wholeFrom1, 8)
     .option("--session-idle-ms <number>", "milliseconds after which an unused session ends", wholeFrom1, 1_800_000)
-    .option("--pool <number>", "executors that are kept started for new sessions; with --http only", wholeFrom1)
+    .option("--pool <number>", "number of started executors to keep ready for new sessions; needs --http", wholeFrom1)
     .addHelpText("after", help)
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();

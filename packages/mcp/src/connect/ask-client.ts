@@ -5,7 +5,8 @@ import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/proto
 import { ElicitResultSchema, type ServerNotification, type ServerRequest } from "@modelcontextprotocol/sdk/types.js";
 
 const cannotAsk =
-  "The user's MCP client cannot ask for approval, because it does not support elicitation. To allow such calls, start the server with --approve none.";
+  "The user's MCP client does not support elicitation, so it cannot ask for approval. " +
+  "To allow such calls without asking, start the server with --approve none.";
 
 type Extra = Pick<RequestHandlerExtra<ServerRequest, ServerNotification>, "sendRequest">;
 

@@ -76,11 +76,7 @@ export class McpConnection {
     } catch (error) {
       signal.throwIfAborted();
       if (this.#client.transport === undefined || isClosed(error)) {
-        throw unavailable(
-          this.#target,
-          "has ended",
-          "Its functions are available again once this MCP server is restarted.",
-        );
+        throw unavailable(this.#target, "has ended", "Restart this MCP server to use its functions again.");
       }
       if (error instanceof McpError) throw error;
       throw unavailable(this.#target, `could not be called: ${messageOf(error)}`, "Try again later.", { cause: error });

@@ -8,6 +8,7 @@ export type McpTarget = McpCommand | McpAddress;
 export interface McpCommand {
   /** The program: a path, or a name on the `PATH`. Runs without a shell, and without a fence. */
   readonly command: string;
+  /** Its arguments. Default: none. */
   readonly args?: readonly string[];
   /** Environment variables, added to a few harmless ones of this program, such as `HOME` and `PATH`. */
   readonly env?: Readonly<Record<string, string>>;

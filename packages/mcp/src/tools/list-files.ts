@@ -20,7 +20,7 @@ export function addListFiles(server: McpServer, executor: CodeExecutor, { maxFil
       },
       outputSchema: {
         files: z.array(fileSchema).describe("Sorted by path."),
-        total: z.int().describe("How many there are; `files` may list fewer."),
+        total: z.int().describe("The total number of files; `files` may list fewer."),
       },
       annotations: { readOnlyHint: true, openWorldHint: false },
     },

@@ -25,12 +25,12 @@ const resultSchema = z.object({
   truncated: z.boolean().describe("The output was too long; its middle is left out."),
   timedOut: z.boolean().describe("The code was killed at its time limit."),
   stateLost: z.boolean().describe("The session had to be restarted: variables of earlier calls are gone."),
-  durationMs: z.number().describe("Milliseconds that the code took."),
+  durationMs: z.number().describe("How long the code ran, in milliseconds."),
   network: z
     .array(z.object({ protocol: z.string(), host: z.string(), port: z.int(), reason: z.string().optional() }))
     .optional()
     .describe("Requests that the network policy refused while the code ran, at most 50."),
-  images: z.int().describe("How many images come with this result."),
+  images: z.int().describe("The number of images that come with this result."),
 });
 
 /** Options of `addRunCode`. */

@@ -56,7 +56,7 @@ export class PoolMember {
   /** The executor, once it is ready. */
   get executor(): CodeExecutor {
     if (this.#executor) return this.#executor;
-    throw new BackendUnavailableError("The executor has not started", { remedy: "Wait until it has." });
+    throw new BackendUnavailableError("The executor has not started", { remedy: "Wait until it has started." });
   }
 
   get isEnding(): boolean {

@@ -27,6 +27,7 @@ export interface DiGraphEdge {
 export interface DiGraphNode {
   /** The participant's name. */
   readonly name: string;
+  /** Its outgoing edges; empty if the graph ends here. */
   readonly edges: readonly DiGraphEdge[];
   /** How incoming edges without `activationCondition` activate it. Default: `"all"`. */
   readonly activation?: Activation | undefined;
