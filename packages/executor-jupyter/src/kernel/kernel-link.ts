@@ -159,7 +159,7 @@ export class KernelLink {
 
   /** A message was too long for this process, and it is unknown which request it belonged to. */
   #loseOutputs(): void {
-    for (const request of this.#requests.values()) request.lose();
+    for (const request of this.#requests.values()) request.incomplete = true;
   }
 
   async #connect(timeoutMs: number, signal?: AbortSignal): Promise<KernelSocket> {

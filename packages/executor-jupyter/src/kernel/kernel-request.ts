@@ -32,11 +32,12 @@ export class KernelRequest {
   readonly finished: Promise<Readonly<Record<string, unknown>>>;
   /** Resolves when the kernel has begun to work on it, or never will. */
   readonly begun: Promise<void>;
+  /** Whether output was lost on the way. */
+  incomplete = false;
   readonly #onTaken: (bytes: number) => void;
   #queue: { readonly message: IMessage; readonly bytes: number }[] = [];
   #reply: Readonly<Record<string, unknown>> | undefined;
   #idle = false;
-  #incomplete = false;
   #over = false;
   #dropping: boolean;
   #wake: () => void = () => {};
@@ -89,16 +90,6 @@ export class KernelRequest {
     this.#dropping = true;
     for (const { bytes } of this.#queue) this.#onTaken(bytes);
     this.#queue = [];
-  }
-
-  /** Records that some of its output was lost on the way. */
-  lose(): void {
-    this.#incomplete = true;
-  }
-
-  /** Whether output was lost on the way. */
-  get incomplete(): boolean {
-    return this.#incomplete;
   }
 
   /** Takes everything that has arrived so far. */
