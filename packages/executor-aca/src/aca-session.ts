@@ -13,7 +13,7 @@ import { AcaFileAccess, type CallSession } from "./files/aca-file-access.ts";
 import { checkPackages } from "./functions/check-packages.ts";
 import { explainError } from "./http/explain-error.ts";
 import { isSessionGone } from "./http/service-error.ts";
-import { capabilitiesOf, openPool, type OpenPool, type PoolSettings } from "./open-pool.ts";
+import { capabilitiesOf, OpenPool, type PoolSettings } from "./open-pool.ts";
 import { PumpRun } from "./pump-run.ts";
 import { PumpLostError } from "./pump/pump-line.ts";
 import { RequestRun } from "./request-run.ts";
@@ -41,14 +41,14 @@ export class AcaSession implements BackendSession {
   readonly #settings: AcaSessionSettings;
   readonly #pool: OpenPool;
 
-  private constructor(settings: AcaSessionSettings, pool: OpenPool) {
+  private constructor(settings: AcaSessionSettings) {
     this.#settings = settings;
-    this.#pool = pool;
+    this.#pool = new OpenPool(settings);
   }
 
   /** @throws BackendUnavailableError if the pool cannot be reached or refuses the session. */
   static async open(settings: AcaSessionSettings, signal: AbortSignal): Promise<AcaSession> {
-    const session = new AcaSession(settings, openPool(settings));
+    const session = new AcaSession(settings);
     try {
       await explained(session.#pool.connect(signal));
       session.#pool.place.onLost = settings.onLost;

@@ -26,26 +26,6 @@ export interface PoolSettings extends PoolAccess {
 /** How blocks run: in a thread of the interpreter, polled in steps, or each as one execution of the service. */
 export type Transport = "pump" | "request";
 
-/** Everything that exists while the executor is started. */
-export interface OpenPool {
-  readonly language: PoolLanguage;
-  readonly place: SessionPlace;
-  readonly scratch: ScratchDirectory;
-  /** The executor's file in the session. */
-  readonly logName: string;
-  /** The directory of the functions' module, as the session names it. */
-  readonly functionsDirectory: string;
-  readonly functions: OfferedFunctions;
-  /** How blocks run in this pool. */
-  readonly transport: Transport;
-  /** Asks for the pool's type, and prepares the session. */
-  connect(signal: AbortSignal): Promise<void>;
-  /** Names of the session's packages. */
-  packages(): Promise<readonly string[]>;
-  /** Ends all connections, and the session unless it should be kept. Works on a half-open pool. */
-  close(keepSession: boolean): Promise<void>;
-}
-
 /** Milliseconds for calls in progress when the pool is closed, and for ending a session that was never ready. */
 const shortPatienceMs = 5000;
 
@@ -60,14 +40,12 @@ export function capabilitiesOf(language: PoolLanguage, wanted: Transport | undef
   return transportOf(language, wanted) === "pump" ? { ...capabilities, hostFunctions: ["python"] } : capabilities;
 }
 
-/** Prepares to use a pool; sends nothing yet. */
-export function openPool(settings: PoolSettings): OpenPool {
-  return new Pool(settings);
-}
-
-class Pool implements OpenPool {
+/** Everything that exists while the executor is started. Creating it sends nothing yet. */
+export class OpenPool {
   readonly scratch: ScratchDirectory;
+  /** The executor's file in the session. */
   readonly logName: string;
+  /** The directory of the functions' module, as the session names it. */
   readonly functionsDirectory: string;
   readonly #settings: PoolSettings;
   readonly #client: PoolClient;
@@ -91,7 +69,7 @@ class Pool implements OpenPool {
   }
 
   get place(): SessionPlace {
-    this.#place ??= this.#makePlace(this.#settings.sessionId);
+    this.#place ??= this.#makePlace();
     return this.#place;
   }
 
@@ -100,16 +78,19 @@ class Pool implements OpenPool {
     return { module, directory: this.functionsDirectory, names: functions.map(({ name }) => name) };
   }
 
+  /** How blocks run in this pool. */
   get transport(): Transport {
     return transportOf(this.#language, this.#settings.transport);
   }
 
+  /** Asks for the pool's type, and prepares the session. */
   async connect(signal: AbortSignal): Promise<void> {
     if (this.#settings.version !== olderVersion) await this.#lookAt(signal);
     await this.place.session(signal);
     this.#connected = true;
   }
 
+  /** Names of the session's packages. */
   async packages(): Promise<readonly string[]> {
     const { listPackages } = this.#language;
     if (this.#packages.length === 0 && listPackages !== undefined) {
@@ -120,6 +101,7 @@ class Pool implements OpenPool {
     return this.#packages;
   }
 
+  /** Ends all connections, and the session unless it should be kept. Works on a half-open pool. */
   async close(keepSession: boolean): Promise<void> {
     try {
       if (keepSession && this.#connected) await this.place.current.leave(AbortSignal.timeout(shortPatienceMs));
@@ -164,7 +146,7 @@ class Pool implements OpenPool {
     this.#packages = metadata.packages;
   }
 
-  #makePlace(identifier: string | undefined): SessionPlace {
+  #makePlace(): SessionPlace {
     const settings = {
       client: this.#client,
       version: this.#settings.version,
@@ -174,6 +156,6 @@ class Pool implements OpenPool {
       functions: this.functions,
       callsDirectory: this.transport === "pump" ? `/tmp/${this.logName}.calls` : undefined,
     };
-    return new SessionPlace(settings, this.scratch, identifier);
+    return new SessionPlace(settings, this.scratch, this.#settings.sessionId);
   }
 }
