@@ -10,7 +10,6 @@ import {
   answerLost,
   type ExecutionAnswer,
   type ExecutionOrder,
-  type RemoteContent,
   type RemotePage,
   type SessionApi,
 } from "./session-api.ts";
@@ -97,10 +96,10 @@ export class CurrentApi implements SessionApi {
     return { entries, next: Object.fromEntries(new URL(nextLink, this.#client.baseUrl).searchParams) };
   }
 
-  async readFile(file: string, signal?: AbortSignal): Promise<RemoteContent> {
+  async readFile(file: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const call = { method: "GET", path: ["files", path.posix.basename(file), "content"], signal } as const;
     const query = this.#query(path.posix.dirname(file));
-    return this.#client.send({ ...call, query, repeatable: true }, async ({ body }) => ({ bytes: body }));
+    return this.#client.send({ ...call, query, repeatable: true }, async ({ body }) => body);
   }
 
   async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined> {
