@@ -1,7 +1,6 @@
 import { type ExecutorCapabilities, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
 import type { PoolHabits } from "./api/current-api.ts";
-import { readMetadata, type PoolType } from "./api/pool-metadata.ts";
-import { olderVersion } from "./api/wire-types.ts";
+import { metadataSchema, olderVersion, type PoolMetadata, type PoolType } from "./api/wire-types.ts";
 import { PoolClient, type PoolAccess } from "./http/pool-client.ts";
 import { ServiceError } from "./http/service-error.ts";
 import { logNameOf } from "./session/output-log.ts";
@@ -125,7 +124,8 @@ export class OpenPool {
   async #lookAt(signal: AbortSignal): Promise<void> {
     const { version, poolType, sessionId } = this.#settings;
     const query = { "api-version": version, identifier: sessionId ?? this.#settings.id };
-    const metadata = await readMetadata(this.#client, query, signal).catch((error: unknown) => {
+    const call = { method: "GET", path: ["metadata"], query, repeatable: true, signal } as const;
+    const metadata = await this.#client.json(call, metadataSchema).catch((error: unknown): PoolMetadata => {
       // A pool without this call can still run code, if the user sets `poolType`.
       const unknownCall = error instanceof ServiceError && error.status === 404 && !error.isCapacity;
       if (unknownCall && poolType !== undefined) return { poolType, packages: [] };
