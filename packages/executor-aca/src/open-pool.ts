@@ -94,8 +94,8 @@ export class OpenPool {
     const { listPackages } = this.#language;
     if (this.#packages.length === 0 && listPackages !== undefined) {
       const session = await this.place.session();
-      const printed = await session.runOwn(listPackages, new AbortController().signal);
-      this.#packages = printed.split("\n").filter((name) => name !== "");
+      const { stdout } = await session.runOwn(listPackages, new AbortController().signal);
+      this.#packages = stdout.split("\n").filter((name) => name !== "");
     }
     return this.#packages;
   }
@@ -106,9 +106,9 @@ export class OpenPool {
       if (keepSession && this.#connected) await this.place.current.leave(AbortSignal.timeout(shortPatienceMs));
       await this.#client.settle(shortPatienceMs);
       if (this.#connected) {
-        if (!keepSession) await this.place.end();
+        if (!keepSession) await this.place.current.end();
       } else if (this.#place && !(keepSession && this.#hasGivenSession())) {
-        await this.#place.end(AbortSignal.timeout(shortPatienceMs)).catch(() => {});
+        await this.#place.current.end(AbortSignal.timeout(shortPatienceMs)).catch(() => {});
       }
     } finally {
       await this.#client.close();

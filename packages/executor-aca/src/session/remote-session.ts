@@ -62,7 +62,7 @@ export class RemoteSession {
     this.#line?.fail("its interpreter ended");
     const line =
       directory === undefined ? undefined : new PumpLine(this.api, { journal: pathInSession(logName), directory });
-    const answer = await this.#ownAnswer(`${language.install}${line?.install ?? ""}`, signal);
+    const answer = await this.runOwn(`${language.install}${line?.install ?? ""}`, signal);
     line?.installed(answer);
     this.#line = line;
   }
@@ -83,9 +83,11 @@ export class RemoteSession {
     }
   }
 
-  /** Runs the executor's own code, which must be safe to run twice. @returns its standard output. */
-  async runOwn(code: string, signal: AbortSignal): Promise<string> {
-    return (await this.#ownAnswer(code, signal)).stdout;
+  /** Runs the executor's own code, which must be safe to run twice. */
+  async runOwn(code: string, signal: AbortSignal): Promise<ExecutionAnswer> {
+    const answer = await this.#execute(code, signal);
+    if (!answer.succeeded) throw failure(answer.stderr);
+    return answer;
   }
 
   /** Removes the executor's own file from a session that continues without it, if possible. */
@@ -111,12 +113,6 @@ export class RemoteSession {
         error instanceof ServiceError && (error.isSessionGone || (error.status === 404 && !error.isCapacity));
       if (!gone) throw error;
     }
-  }
-
-  async #ownAnswer(code: string, signal: AbortSignal): Promise<ExecutionAnswer> {
-    const answer = await this.#execute(code, signal);
-    if (!answer.succeeded) throw failure(answer.stderr);
-    return answer;
   }
 
   #execute(code: string, signal: AbortSignal): ReturnType<SessionApi["execute"]> {
