@@ -6,10 +6,10 @@ import { killProcesses, OutputQueue, type BlockOutcome, type BlockRun } from "@f
 import type { RichPiece } from "@fenced/executor-kit/displays";
 import * as z from "zod";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
-import { FileRequests } from "../files/file-requests.ts";
+import { FileRequests, type Answer } from "../files/file-requests.ts";
 import { workspacePath } from "../files/tree-access.ts";
 import { Tree } from "../files/tree.ts";
-import { CallConnections, type Answer } from "./call-connections.ts";
+import { CallConnections } from "./call-connections.ts";
 import { FrameChannel, frameType, ProtocolError, unpack, type Frame } from "./frames.ts";
 import { watchMemory } from "./memory-watch.ts";
 import { Room } from "./room.ts";

@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import { InvalidInputError } from "@fenced/core";
 import * as z from "zod";
-import type { Answer } from "../interpreter/call-connections.ts";
+import type { Answer } from "../files/file-requests.ts";
 import { InstallationError } from "./installer.ts";
 import { makePackages, type Installation } from "./package-image.ts";
 
