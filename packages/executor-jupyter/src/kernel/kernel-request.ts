@@ -1,3 +1,4 @@
+import { untilAborted } from "@fenced/core/abort";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { textField } from "../fields.ts";
 import type { RequestChannel } from "./wire-message.ts";
@@ -78,7 +79,7 @@ export class KernelRequest {
 
   /** The next output; `undefined` if there will be none, or when the signal aborts. */
   async next(signal: AbortSignal): Promise<IMessage | undefined> {
-    while (this.#queue.length === 0 && !this.#over && !signal.aborted) await this.#untilWoken(signal);
+    while (this.#queue.length === 0 && !this.#over && !signal.aborted) await this.#woken(signal);
     if (signal.aborted) return undefined;
     const first = this.#queue.shift();
     if (first) this.#onTaken(first.bytes);
@@ -130,14 +131,10 @@ export class KernelRequest {
     this.#wake();
   }
 
-  async #untilWoken(signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener("abort", wake);
-        resolve();
-      };
-      this.#wake = wake;
-      signal.addEventListener("abort", wake, { once: true });
+  async #woken(signal: AbortSignal): Promise<void> {
+    const woken = new Promise<void>((resolve) => {
+      this.#wake = resolve;
     });
+    await untilAborted(woken, signal).catch(() => {});
   }
 }
