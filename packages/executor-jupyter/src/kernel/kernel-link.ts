@@ -7,7 +7,7 @@ import type { ServerClient } from "../servers/server-client.ts";
 import { KernelLostError, KernelRequest, type KernelEnd } from "./kernel-request.ts";
 import { KernelSocket } from "./kernel-socket.ts";
 import { KernelWatch } from "./kernel-watch.ts";
-import { findKernel } from "./kernels.ts";
+import { findKernel, kernelPath } from "./kernels.ts";
 import { createRequest, type RequestChannel, type RequestType } from "./wire-message.ts";
 
 /** Bytes of unread output at which the socket is paused, and below which it resumes. */
@@ -163,7 +163,7 @@ export class KernelLink {
   }
 
   async #connect(timeoutMs: number, signal?: AbortSignal): Promise<KernelSocket> {
-    const path = `api/kernels/${encodeURIComponent(this.options.kernelId)}/channels?session_id=${this.#session}`;
+    const path = `${kernelPath(this.options.kernelId)}/channels?session_id=${this.#session}`;
     return KernelSocket.open(
       { address: this.options.client.address, path, timeoutMs, ...(signal ? { signal } : {}) },
       {

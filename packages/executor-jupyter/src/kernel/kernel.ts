@@ -3,7 +3,7 @@ import { afterMs, joinSignals, untilAborted, within } from "@fenced/core/abort";
 import { textField } from "../fields.ts";
 import { KernelLink, type KernelLinkOptions } from "./kernel-link.ts";
 import { KernelLostError, type KernelRequest } from "./kernel-request.ts";
-import { interruptKernel } from "./kernels.ts";
+import { kernelPath } from "./kernels.ts";
 
 /** Milliseconds between checks whether the kernel is ready. */
 const askAgainMs = 1000;
@@ -85,9 +85,9 @@ export class Kernel extends KernelLink {
     return this.request("fenced_request", "control", content, { outputs: false });
   }
 
-  /** Interrupts the kernel through the server, and with it everything that it has started. */
+  /** Interrupts the kernel through the server; with most servers, also all processes of its group. */
   async interrupt(): Promise<void> {
-    await interruptKernel(this.options.client, this.id);
+    await this.options.client.json(`${kernelPath(this.id)}/interrupt`, { method: "POST", json: {} });
   }
 }
 

@@ -73,11 +73,6 @@ export async function restartKernel(client: ServerClient, id: string): Promise<v
   await client.json(`${kernelPath(id)}/restart`, { method: "POST", json: {}, deadlineMs: startDeadlineMs });
 }
 
-/** Interrupts a kernel and, with most servers, all processes of its group. */
-export async function interruptKernel(client: ServerClient, id: string): Promise<void> {
-  await client.json(`${kernelPath(id)}/interrupt`, { method: "POST", json: {} });
-}
-
 /** The language of an installed kernel, in lower case; `undefined` if there is none of this name. */
 export async function kernelLanguage(client: ServerClient, name: string): Promise<string | undefined> {
   const spec = field(field(await kernelSpecs(client), name), "spec");
@@ -93,7 +88,8 @@ async function kernelSpecs(client: ServerClient): Promise<unknown> {
   return field(await client.json("api/kernelspecs"), "kernelspecs");
 }
 
-function kernelPath(id: string): string {
+/** The address of a kernel, relative to the server's. */
+export function kernelPath(id: string): string {
   return `api/kernels/${encodeURIComponent(id)}`;
 }
 
