@@ -94,7 +94,12 @@ export class JupyterSession implements BackendSession {
     const slot = this.#slot;
     const live = await this.#kernel(run.signal);
     if (!live || run.signal.aborted) return { exitCode: 1 };
-    if (run.hostCalls && this.#calls?.bridge.kernel !== live.kernel) return yield* this.#callsLost(run);
+    if (run.hostCalls && this.#calls?.bridge.kernel !== live.kernel) {
+      // It was replaced after the call began, so the block would not find its functions.
+      const message = "The kernel was replaced; host functions are available again in the next call.\n";
+      yield { type: "stderr", data: message };
+      return { exitCode: 1, stateLost: this.#takeStateLost(run) };
+    }
     const env = this.#newVariables(run, live);
     const calls = this.#callPlaces(run);
     const refusals = slot.collectRefusals();
@@ -128,13 +133,6 @@ export class JupyterSession implements BackendSession {
     const { functionsModule } = this.#settings;
     const modules = hostCalls.variant === undefined ? python : `${python}/${hostCalls.variant}`;
     return { modules, commands, names: [functionsModule, `_${functionsModule}_host`] };
-  }
-
-  /** The kernel was replaced after the call began, so the block would not find its functions. */
-  async *#callsLost(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const message = "The kernel was replaced; host functions are available again in the next call.\n";
-    yield { type: "stderr", data: message };
-    return { exitCode: 1, stateLost: this.#takeStateLost(run) };
   }
 
   /** The variables that this block has in addition to the session's; `undefined` if there are none. */
