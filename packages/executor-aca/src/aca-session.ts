@@ -9,6 +9,7 @@ import {
   type BlockRun,
   type FunctionPlaces,
 } from "@fenced/executor-kit";
+import type { ACAExecutorOptions } from "./aca-executor-options.ts";
 import { AcaFileAccess, type CallSession } from "./files/aca-file-access.ts";
 import { checkPackages } from "./functions/check-packages.ts";
 import { explainError } from "./http/explain-error.ts";
@@ -23,12 +24,10 @@ import { isLogName } from "./session/output-log.ts";
 const openingMs = 60_000;
 
 /** Settings of a session. */
-export interface AcaSessionSettings extends PoolSettings {
+export interface AcaSessionSettings extends PoolSettings, Pick<ACAExecutorOptions, "outputDir"> {
   readonly keepSession: boolean;
   /** Whether the value of the last expression is printed. */
   readonly showsResult: boolean;
-  /** Where pictures are saved; `undefined` for the session's own directory. */
-  readonly outputDir: string | undefined;
   readonly maxOutputBytes: number;
   /** Sets functions up again after the service's session was replaced in the middle of a call. */
   readonly setUpFunctions: () => Promise<void>;

@@ -1,6 +1,7 @@
 import { type ExecutorCapabilities, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
+import type { ACAExecutorOptions } from "./aca-executor-options.ts";
 import type { PoolHabits } from "./api/current-api.ts";
-import { metadataSchema, olderVersion, type PoolMetadata, type PoolType } from "./api/wire-types.ts";
+import { metadataSchema, olderVersion, type PoolMetadata } from "./api/wire-types.ts";
 import { PoolClient, type PoolAccess } from "./http/pool-client.ts";
 import { ServiceError } from "./http/service-error.ts";
 import { logNameOf } from "./session/output-log.ts";
@@ -9,21 +10,17 @@ import { ScratchDirectory } from "./session/scratch-directory.ts";
 import { SessionPlace } from "./session/session-place.ts";
 
 /** How to reach a pool, and what is known about it. */
-export interface PoolSettings extends PoolAccess {
+export interface PoolSettings extends PoolAccess, Pick<ACAExecutorOptions, "poolType" | "sessionId" | "transport"> {
   /** The executor's id, globally unique. */
   readonly id: string;
   readonly version: string;
-  readonly poolType: PoolType | undefined;
-  readonly sessionId: string | undefined;
   readonly functions: readonly FunctionWithRequirements[];
   /** The module that they are imported from. */
   readonly functionsModule: string;
-  /** How blocks run in Python pools; other pools support only `request`. `undefined`: the default. */
-  readonly transport: Transport | undefined;
 }
 
 /** How blocks run: in a thread of the interpreter, polled in steps, or each as one execution of the service. */
-export type Transport = "pump" | "request";
+type Transport = NonNullable<ACAExecutorOptions["transport"]>;
 
 /** Milliseconds for calls in progress when the pool is closed, and for ending a session that was never ready. */
 const shortPatienceMs = 5000;
