@@ -1,6 +1,5 @@
 import { type ExecutorCapabilities, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
 import type { ACAExecutorOptions } from "./aca-executor-options.ts";
-import type { PoolHabits } from "./api/current-api.ts";
 import { metadataSchema, olderVersion, type PoolMetadata } from "./api/wire-types.ts";
 import { PoolClient, type PoolAccess } from "./http/pool-client.ts";
 import { ServiceError } from "./http/service-error.ts";
@@ -45,7 +44,6 @@ export class OpenPool {
   readonly functionsDirectory: string;
   readonly #settings: PoolSettings;
   readonly #client: PoolClient;
-  readonly #habits: PoolHabits = { wrapsBodies: false, refusesOutputLimit: false, keepsOperationIds: undefined };
   #language: PoolLanguage;
   #place: SessionPlace | undefined;
   #packages: readonly string[] = [];
@@ -147,7 +145,6 @@ export class OpenPool {
     const settings = {
       client: this.#client,
       version: this.#settings.version,
-      habits: this.#habits,
       language: this.#language,
       logName: this.logName,
       functions: this.functions,

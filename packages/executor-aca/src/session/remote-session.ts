@@ -1,5 +1,5 @@
 import { BackendUnavailableError } from "@fenced/core";
-import { CurrentApi, type PoolHabits } from "../api/current-api.ts";
+import { CurrentApi } from "../api/current-api.ts";
 import { OlderApi } from "../api/older-api.ts";
 import type { ExecutionAnswer, SessionApi } from "../api/session-api.ts";
 import { currentVersion, olderVersion } from "../api/wire-types.ts";
@@ -12,7 +12,6 @@ import { type OfferedFunctions, pathInSession, type PoolLanguage } from "./pool-
 export interface SessionSettings {
   readonly client: PoolClient;
   readonly version: string;
-  readonly habits: PoolHabits;
   readonly language: PoolLanguage;
   /** The name of the log of a block's output, in the session's root. */
   readonly logName: string;
@@ -37,17 +36,12 @@ export class RemoteSession {
   #line: PumpLine | undefined;
 
   constructor(settings: SessionSettings, identifier: string) {
-    const { client, version, habits, language } = settings;
+    const { client, version, language } = settings;
     this.#settings = settings;
     this.api =
       version === olderVersion
         ? new OlderApi(client, identifier)
-        : new CurrentApi(client, {
-            identifier,
-            version,
-            habits,
-            shell: language.capabilities.languages.includes("bash"),
-          });
+        : new CurrentApi(client, identifier, { version, shell: language.capabilities.languages.includes("bash") });
   }
 
   /** The connection to the session's pump, once it is prepared; `undefined` if it has none. */
