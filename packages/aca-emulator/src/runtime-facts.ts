@@ -12,18 +12,16 @@ export interface PackageInfo {
 const listPackages = `import importlib.metadata as m
 for d in m.distributions(): print(d.metadata["Name"], d.version)`;
 
+type FactsOptions = Pick<EmulatorOptions, "packages"> & { readonly poolType: PoolType; readonly python: string };
+
 /** Looks up the runtime and the packages of the pool's sessions, once and only on demand. */
 export class RuntimeFacts {
-  readonly #poolType: PoolType;
-  readonly #python: string;
-  readonly #given: readonly string[] | undefined;
+  readonly #options: FactsOptions;
   #packages: Promise<readonly PackageInfo[]> | undefined;
   #runtime: Promise<string> | undefined;
 
-  constructor(options: Pick<EmulatorOptions, "packages"> & { readonly poolType: PoolType; readonly python: string }) {
-    this.#poolType = options.poolType;
-    this.#python = options.python;
-    this.#given = options.packages;
+  constructor(options: FactsOptions) {
+    this.#options = options;
   }
 
   packages(): Promise<readonly PackageInfo[]> {
@@ -37,15 +35,16 @@ export class RuntimeFacts {
   }
 
   async #findRuntime(): Promise<string> {
-    if (this.#poolType === "NodeLTS") return process.versions.node;
+    if (this.#options.poolType === "NodeLTS") return process.versions.node;
     const script = "import platform; print(platform.python_version())";
-    return (await promisify(execFile)(this.#python, ["-c", script], { cwd: "/" })).stdout.trim();
+    return (await promisify(execFile)(this.#options.python, ["-c", script], { cwd: "/" })).stdout.trim();
   }
 
   async #findPackages(): Promise<readonly PackageInfo[]> {
-    if (this.#given) return this.#given.map((name) => ({ name, version: "1.0.0" }));
-    if (this.#poolType !== "PythonLTS") return [];
-    const { stdout } = await promisify(execFile)(this.#python, ["-c", listPackages], { cwd: "/" });
+    const { packages, poolType, python } = this.#options;
+    if (packages) return packages.map((name) => ({ name, version: "1.0.0" }));
+    if (poolType !== "PythonLTS") return [];
+    const { stdout } = await promisify(execFile)(python, ["-c", listPackages], { cwd: "/" });
     return stdout.split(/\r?\n/).flatMap((line) => {
       const [name, version] = line.split(" ");
       return name === undefined || version === undefined ? [] : { name, version };

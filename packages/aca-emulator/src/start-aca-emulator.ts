@@ -70,7 +70,6 @@ export async function startAcaEmulator(options: EmulatorOptions = {}): Promise<A
     cooldownMs: options.cooldownMs ?? 300_000,
   });
   const faults = new FaultList(options.faults);
-  const facts = new RuntimeFacts({ ...options, python, poolType });
   const pool = {
     sessions,
     poolType,
@@ -79,8 +78,7 @@ export async function startAcaEmulator(options: EmulatorOptions = {}): Promise<A
     outputLimit: options.outputLimit ?? 1_048_576,
     pageSize: options.pageSize ?? 100,
     wrappedBodies: options.wrappedBodies ?? false,
-    packages: () => facts.packages(),
-    runtime: () => facts.runtime(),
+    facts: new RuntimeFacts({ ...options, python, poolType }),
   };
   const host = options.host ?? "127.0.0.1";
   const guard = new AccessGuard({ names: [host, ...(options.allowedHosts ?? [])], token: options.token });

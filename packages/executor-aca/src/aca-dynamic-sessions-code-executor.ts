@@ -100,21 +100,17 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   }
 
   protected openSession(signal: AbortSignal): Promise<AcaSession> {
-    const { apiVersion, poolType, sessionId, retryForMs, keepSession, suppressResultOutput, outputDir, transport } =
-      this.#options;
+    const { apiVersion = currentVersion, suppressResultOutput = false } = this.#options;
     return AcaSession.open(
       {
+        retryForMs: 30_000,
+        keepSession: false,
+        ...this.#options,
         id: this.id,
         baseUrl: this.#baseUrl,
         credential: this.#credential,
-        version: apiVersion ?? currentVersion,
-        poolType,
-        transport,
-        sessionId,
-        retryForMs: retryForMs ?? 30_000,
-        keepSession: keepSession ?? false,
-        showsResult: suppressResultOutput !== true,
-        outputDir,
+        version: apiVersion,
+        showsResult: !suppressResultOutput,
         maxOutputBytes: this.maxOutputBytes,
         functions: this.functions,
         functionsModule: this.functionsModule,

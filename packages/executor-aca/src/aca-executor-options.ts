@@ -1,7 +1,7 @@
 import { millisecondsOption, objectOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
 import { z } from "zod";
-import type { PoolType } from "./api/pool-metadata.ts";
+import type { PoolType } from "./api/wire-types.ts";
 import type { AccessTokenSource } from "./token-credential.ts";
 
 /** Settings of `ACADynamicSessionsCodeExecutor`; only the pool's address is required. */

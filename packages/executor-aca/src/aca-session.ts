@@ -9,11 +9,12 @@ import {
   type BlockRun,
   type FunctionPlaces,
 } from "@fenced/executor-kit";
+import type { ACAExecutorOptions } from "./aca-executor-options.ts";
 import { AcaFileAccess, type CallSession } from "./files/aca-file-access.ts";
 import { checkPackages } from "./functions/check-packages.ts";
 import { explainError } from "./http/explain-error.ts";
 import { isSessionGone } from "./http/service-error.ts";
-import { capabilitiesOf, openPool, type OpenPool, type PoolSettings } from "./open-pool.ts";
+import { capabilitiesOf, OpenPool, type PoolSettings } from "./open-pool.ts";
 import { PumpRun } from "./pump-run.ts";
 import { PumpLostError } from "./pump/pump-line.ts";
 import { RequestRun } from "./request-run.ts";
@@ -23,12 +24,10 @@ import { isLogName } from "./session/output-log.ts";
 const openingMs = 60_000;
 
 /** Settings of a session. */
-export interface AcaSessionSettings extends PoolSettings {
+export interface AcaSessionSettings extends PoolSettings, Pick<ACAExecutorOptions, "outputDir"> {
   readonly keepSession: boolean;
   /** Whether the value of the last expression is printed. */
   readonly showsResult: boolean;
-  /** Where pictures are saved; `undefined` for the session's own directory. */
-  readonly outputDir: string | undefined;
   readonly maxOutputBytes: number;
   /** Sets functions up again after the service's session was replaced in the middle of a call. */
   readonly setUpFunctions: () => Promise<void>;
@@ -41,14 +40,14 @@ export class AcaSession implements BackendSession {
   readonly #settings: AcaSessionSettings;
   readonly #pool: OpenPool;
 
-  private constructor(settings: AcaSessionSettings, pool: OpenPool) {
+  private constructor(settings: AcaSessionSettings) {
     this.#settings = settings;
-    this.#pool = pool;
+    this.#pool = new OpenPool(settings);
   }
 
   /** @throws BackendUnavailableError if the pool cannot be reached or refuses the session. */
   static async open(settings: AcaSessionSettings, signal: AbortSignal): Promise<AcaSession> {
-    const session = new AcaSession(settings, openPool(settings));
+    const session = new AcaSession(settings);
     try {
       await explained(session.#pool.connect(signal));
       session.#pool.place.onLost = settings.onLost;

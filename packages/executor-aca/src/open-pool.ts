@@ -1,7 +1,6 @@
 import { type ExecutorCapabilities, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
-import type { PoolHabits } from "./api/current-api.ts";
-import { readMetadata, type PoolType } from "./api/pool-metadata.ts";
-import { olderVersion } from "./api/wire-types.ts";
+import type { ACAExecutorOptions } from "./aca-executor-options.ts";
+import { metadataSchema, olderVersion, type PoolMetadata } from "./api/wire-types.ts";
 import { PoolClient, type PoolAccess } from "./http/pool-client.ts";
 import { ServiceError } from "./http/service-error.ts";
 import { logNameOf } from "./session/output-log.ts";
@@ -10,41 +9,17 @@ import { ScratchDirectory } from "./session/scratch-directory.ts";
 import { SessionPlace } from "./session/session-place.ts";
 
 /** How to reach a pool, and what is known about it. */
-export interface PoolSettings extends PoolAccess {
+export interface PoolSettings extends PoolAccess, Pick<ACAExecutorOptions, "poolType" | "sessionId" | "transport"> {
   /** The executor's id, globally unique. */
   readonly id: string;
   readonly version: string;
-  readonly poolType: PoolType | undefined;
-  readonly sessionId: string | undefined;
   readonly functions: readonly FunctionWithRequirements[];
   /** The module that they are imported from. */
   readonly functionsModule: string;
-  /** How blocks run in Python pools; other pools support only `request`. `undefined`: the default. */
-  readonly transport: Transport | undefined;
 }
 
 /** How blocks run: in a thread of the interpreter, polled in steps, or each as one execution of the service. */
-export type Transport = "pump" | "request";
-
-/** Everything that exists while the executor is started. */
-export interface OpenPool {
-  readonly language: PoolLanguage;
-  readonly place: SessionPlace;
-  readonly scratch: ScratchDirectory;
-  /** The executor's file in the session. */
-  readonly logName: string;
-  /** The directory of the functions' module, as the session names it. */
-  readonly functionsDirectory: string;
-  readonly functions: OfferedFunctions;
-  /** How blocks run in this pool. */
-  readonly transport: Transport;
-  /** Asks for the pool's type, and prepares the session. */
-  connect(signal: AbortSignal): Promise<void>;
-  /** Names of the session's packages. */
-  packages(): Promise<readonly string[]>;
-  /** Ends all connections, and the session unless it should be kept. Works on a half-open pool. */
-  close(keepSession: boolean): Promise<void>;
-}
+type Transport = NonNullable<ACAExecutorOptions["transport"]>;
 
 /** Milliseconds for calls in progress when the pool is closed, and for ending a session that was never ready. */
 const shortPatienceMs = 5000;
@@ -60,18 +35,15 @@ export function capabilitiesOf(language: PoolLanguage, wanted: Transport | undef
   return transportOf(language, wanted) === "pump" ? { ...capabilities, hostFunctions: ["python"] } : capabilities;
 }
 
-/** Prepares to use a pool; sends nothing yet. */
-export function openPool(settings: PoolSettings): OpenPool {
-  return new Pool(settings);
-}
-
-class Pool implements OpenPool {
+/** Everything that exists while the executor is started. Creating it sends nothing yet. */
+export class OpenPool {
   readonly scratch: ScratchDirectory;
+  /** The executor's file in the session. */
   readonly logName: string;
+  /** The directory of the functions' module, as the session names it. */
   readonly functionsDirectory: string;
   readonly #settings: PoolSettings;
   readonly #client: PoolClient;
-  readonly #habits: PoolHabits = { wrapsBodies: false, refusesOutputLimit: false, keepsOperationIds: undefined };
   #language: PoolLanguage;
   #place: SessionPlace | undefined;
   #packages: readonly string[] = [];
@@ -91,7 +63,7 @@ class Pool implements OpenPool {
   }
 
   get place(): SessionPlace {
-    this.#place ??= this.#makePlace(this.#settings.sessionId);
+    this.#place ??= this.#makePlace();
     return this.#place;
   }
 
@@ -100,34 +72,38 @@ class Pool implements OpenPool {
     return { module, directory: this.functionsDirectory, names: functions.map(({ name }) => name) };
   }
 
+  /** How blocks run in this pool. */
   get transport(): Transport {
     return transportOf(this.#language, this.#settings.transport);
   }
 
+  /** Asks for the pool's type, and prepares the session. */
   async connect(signal: AbortSignal): Promise<void> {
     if (this.#settings.version !== olderVersion) await this.#lookAt(signal);
     await this.place.session(signal);
     this.#connected = true;
   }
 
+  /** Names of the session's packages. */
   async packages(): Promise<readonly string[]> {
     const { listPackages } = this.#language;
     if (this.#packages.length === 0 && listPackages !== undefined) {
       const session = await this.place.session();
-      const printed = await session.runOwn(listPackages, new AbortController().signal);
-      this.#packages = printed.split("\n").filter((name) => name !== "");
+      const { stdout } = await session.runOwn(listPackages, new AbortController().signal);
+      this.#packages = stdout.split("\n").filter((name) => name !== "");
     }
     return this.#packages;
   }
 
+  /** Ends all connections, and the session unless it should be kept. Works on a half-open pool. */
   async close(keepSession: boolean): Promise<void> {
     try {
       if (keepSession && this.#connected) await this.place.current.leave(AbortSignal.timeout(shortPatienceMs));
       await this.#client.settle(shortPatienceMs);
       if (this.#connected) {
-        if (!keepSession) await this.place.end();
+        if (!keepSession) await this.place.current.end();
       } else if (this.#place && !(keepSession && this.#hasGivenSession())) {
-        await this.#place.end(AbortSignal.timeout(shortPatienceMs)).catch(() => {});
+        await this.#place.current.end(AbortSignal.timeout(shortPatienceMs)).catch(() => {});
       }
     } finally {
       await this.#client.close();
@@ -143,7 +119,8 @@ class Pool implements OpenPool {
   async #lookAt(signal: AbortSignal): Promise<void> {
     const { version, poolType, sessionId } = this.#settings;
     const query = { "api-version": version, identifier: sessionId ?? this.#settings.id };
-    const metadata = await readMetadata(this.#client, query, signal).catch((error: unknown) => {
+    const call = { method: "GET", path: ["metadata"], query, repeatable: true, signal } as const;
+    const metadata = await this.#client.json(call, metadataSchema).catch((error: unknown): PoolMetadata => {
       // A pool without this call can still run code, if the user sets `poolType`.
       const unknownCall = error instanceof ServiceError && error.status === 404 && !error.isCapacity;
       if (unknownCall && poolType !== undefined) return { poolType, packages: [] };
@@ -164,16 +141,15 @@ class Pool implements OpenPool {
     this.#packages = metadata.packages;
   }
 
-  #makePlace(identifier: string | undefined): SessionPlace {
+  #makePlace(): SessionPlace {
     const settings = {
       client: this.#client,
       version: this.#settings.version,
-      habits: this.#habits,
       language: this.#language,
       logName: this.logName,
       functions: this.functions,
       callsDirectory: this.transport === "pump" ? `/tmp/${this.logName}.calls` : undefined,
     };
-    return new SessionPlace(settings, this.scratch, identifier);
+    return new SessionPlace(settings, this.scratch, this.#settings.sessionId);
   }
 }

@@ -177,7 +177,7 @@ export class PumpRun extends SessionRun {
   ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     line.fail("its interpreter ended");
     const signal = AbortSignal.timeout(journalMs);
-    await line.readJournal(async () => (await session.api.readFile(this.pool.logName, signal)).bytes, journalMs);
+    await line.readJournal(() => session.api.readFile(this.pool.logName, signal), journalMs);
     yield* await this.#events(this.#frames.take());
     const reason = await this.#leaveDead(session, line, lost);
     if (this.#frames.end) return this.report({ exitCode: this.#frames.end.exit });

@@ -1,20 +1,23 @@
 #!/usr/bin/env node
+import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { FencedError, InvalidInputError } from "@fenced/core";
 import { Command, CommanderError } from "commander";
+import { z } from "zod";
 import { doctorCommand } from "./cli/doctor-command.ts";
 import { Interruption, onInterruption } from "./cli/interruption.ts";
-import { packageVersion } from "./cli/package-version.ts";
 import { runCommand } from "./cli/run-command.ts";
 import { say, UsageError } from "./cli/usage-error.ts";
 
 /** The exit code when the environment fails rather than the program, as with `docker run`. */
 const brokenExitCode = 125;
 
+const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+const { version } = z.object({ version: z.string() }).parse(manifest);
 const signal = onInterruption();
 const program = new Command("fenced")
   .description("Runs code written by agents, behind the strongest fence that this machine has.")
-  .version(packageVersion())
+  .version(version)
   .addCommand(runCommand(signal))
   .addCommand(doctorCommand(signal))
   .configureOutput({ writeErr: () => undefined })

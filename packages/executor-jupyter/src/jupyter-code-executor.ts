@@ -36,8 +36,6 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
   readonly #options: JupyterExecutorOptions;
   readonly #server: JupyterServer;
   readonly #kernelName: string;
-  readonly #interruptGraceMs: number;
-  readonly #reconnectTimeoutMs: number;
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: JupyterExecutorOptions = {}) {
@@ -45,8 +43,6 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
     super(checked);
     this.#options = checked;
     this.#kernelName = checked.kernelName ?? "python3";
-    this.#interruptGraceMs = checked.interruptGraceMs ?? 2000;
-    this.#reconnectTimeoutMs = checked.reconnectTimeoutMs ?? 10_000;
     this.#server = serverOf(checked);
     // Until the kernel reports its language, guess it from the name.
     const language = /python/i.test(this.#kernelName) ? "python" : canonicalLanguage(this.#kernelName);
@@ -64,17 +60,14 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
   }
 
   protected openSession(signal: AbortSignal): Promise<BackendSession> {
-    const { kernelId, workDir, outputDir } = this.#options;
     return JupyterSession.open(
       {
+        interruptGraceMs: 2000,
+        reconnectTimeoutMs: 10_000,
+        ...this.#options,
         id: this.id,
         server: this.#server,
         kernelName: this.#kernelName,
-        ...(kernelId === undefined ? {} : { kernelId }),
-        ...(workDir === undefined ? {} : { workDir }),
-        ...(outputDir === undefined ? {} : { outputDir }),
-        reconnectTimeoutMs: this.#reconnectTimeoutMs,
-        interruptGraceMs: this.#interruptGraceMs,
         env: { ...blockEnvironment, ...this.env },
         ownEnv: this.env,
         functions: this.functions,

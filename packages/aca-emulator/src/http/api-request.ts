@@ -1,6 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
+import type { RuntimeFacts } from "../runtime-facts.ts";
 import { ServiceFailure } from "../service-failure.ts";
 import type { SessionPool } from "../sessions/session-pool.ts";
 import type { PoolType } from "../sessions/session-process.ts";
@@ -14,10 +15,7 @@ export interface EmulatedPool {
   readonly pageSize: number;
   readonly wrappedBodies: boolean;
   readonly createdAt: Date;
-  /** The packages of the pool's sessions. */
-  packages(): Promise<readonly { readonly name: string; readonly version: string }[]>;
-  /** What runs the code, and its version. */
-  runtime(): Promise<string>;
+  readonly facts: RuntimeFacts;
 }
 
 /** A request that has passed the checks for all requests. */
@@ -81,7 +79,7 @@ export function unknownOperation({ method, path }: Pick<ApiRequest, "method" | "
 /** Sends an answer; waits until it is sent or the client is gone. */
 export async function sendAnswer(response: ServerResponse, answer: Answer): Promise<void> {
   if (answer.file) {
-    await sendFile(response, answer);
+    await sendFile(response, answer.file, answer);
     return;
   }
   const body = answer.body === undefined ? "" : JSON.stringify(answer.body);
@@ -91,11 +89,6 @@ export async function sendAnswer(response: ServerResponse, answer: Answer): Prom
     "content-length": String(Buffer.byteLength(body)),
   });
   response.end(body);
-}
-
-/** Discards an answer that will not be sent. */
-export async function discardAnswer({ file }: Answer): Promise<void> {
-  await file?.close();
 }
 
 /** Turns a failure into an answer. */
@@ -109,8 +102,7 @@ export function failureAnswer(error: unknown): Answer {
   return { status, headers: { ...headers, "x-ms-error-code": code }, body: { error: { code, message } } };
 }
 
-async function sendFile(response: ServerResponse, { status, headers, file }: Answer): Promise<void> {
-  if (!file) return;
+async function sendFile(response: ServerResponse, file: FileHandle, { status, headers }: Answer): Promise<void> {
   try {
     const { size } = await file.stat();
     response.writeHead(status, {

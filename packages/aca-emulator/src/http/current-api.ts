@@ -120,8 +120,8 @@ async function describePool(pool: EmulatedPool, request: ApiRequest): Promise<An
   return {
     status: 200,
     body: {
-      runtimes: [{ name: pool.poolType, version: await pool.runtime() }],
-      preInstalledPackages: await pool.packages(),
+      runtimes: [{ name: pool.poolType, version: await pool.facts.runtime() }],
+      preInstalledPackages: await pool.facts.packages(),
       createdAt: pool.createdAt.toISOString(),
       lastUpdatedAt: pool.createdAt.toISOString(),
       jupyterKernel: pool.poolType === "PythonLTS" ? "python3" : null,

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ServiceFailure } from "../service-failure.ts";
 import { unauthorized, type AccessGuard } from "./access-guard.ts";
 import {
-  discardAnswer,
   failureAnswer,
   readJson,
   sendAnswer,
@@ -94,7 +93,7 @@ async function handleApi(
     await sendAnswer(response, answer);
     return;
   }
-  if (answer) await discardAnswer(answer);
+  await answer?.file?.close();
   if (outcome.dropped || !outcome.spoilt) message.socket.destroy();
   else await sendAnswer(response, outcome.spoilt);
 }

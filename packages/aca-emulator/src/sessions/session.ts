@@ -22,10 +22,11 @@ export class Execution {
   readonly request: ExecutionRequest;
   /** Resolves when it has ended, however that happens. */
   readonly ended: Promise<void>;
-  #status = "NotStarted";
-  #report: RunReport | undefined;
-  #milliseconds = 0;
-  #size = 0;
+  status = "NotStarted";
+  report: RunReport | undefined;
+  milliseconds = 0;
+  /** The approximate size of the report, in characters. */
+  size = 0;
 
   /** @param run - runs the code when its turn comes; calls back when it begins. */
   constructor(request: ExecutionRequest, run: (begins: () => void) => Promise<RunReport>) {
@@ -33,31 +34,14 @@ export class Execution {
     let started = performance.now();
     const begins = (): void => {
       started = performance.now();
-      this.#status = "Running";
+      this.status = "Running";
     };
     this.ended = run(begins).then((report) => {
-      this.#milliseconds = Math.round(performance.now() - started);
-      this.#status = report.status;
-      this.#report = report;
-      this.#size = JSON.stringify(report).length;
+      this.milliseconds = Math.round(performance.now() - started);
+      this.status = report.status;
+      this.report = report;
+      this.size = JSON.stringify(report).length;
     });
-  }
-
-  get status(): string {
-    return this.#status;
-  }
-
-  get report(): RunReport | undefined {
-    return this.#report;
-  }
-
-  /** The approximate size of the report, in characters. */
-  get size(): number {
-    return this.#size;
-  }
-
-  get milliseconds(): number {
-    return this.#milliseconds;
   }
 }
 

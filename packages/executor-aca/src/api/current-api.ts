@@ -10,7 +10,6 @@ import {
   answerLost,
   type ExecutionAnswer,
   type ExecutionOrder,
-  type RemoteContent,
   type RemotePage,
   type SessionApi,
 } from "./session-api.ts";
@@ -21,16 +20,6 @@ import {
   syncLimitSeconds,
   type WireExecution as Execution,
 } from "./wire-types.ts";
-
-/** What is known about a pool's behavior; shared by all sessions of an executor. */
-export interface PoolHabits {
-  /** It expects bodies in `properties`. */
-  wrapsBodies: boolean;
-  /** It refuses the requested output limit. */
-  refusesOutputLimit: boolean;
-  /** It keeps executions under the `operation-id` that they were sent with. `undefined` if not yet known. */
-  keepsOperationIds: boolean | undefined;
-}
 
 /** Seconds added to the block's own limit for the service, so that this side ends the block first. */
 const graceSeconds = 5;
@@ -43,23 +32,17 @@ export class CurrentApi implements SessionApi {
   readonly hasDirectories = true;
   readonly #client: PoolClient;
   readonly #version: string;
-  readonly #habits: PoolHabits;
   readonly #shell: boolean;
 
   constructor(
     client: PoolClient,
-    session: {
-      readonly identifier: string;
-      readonly version: string;
-      readonly habits: PoolHabits;
-      readonly shell: boolean;
-    },
+    identifier: string,
+    { version, shell }: { readonly version: string; readonly shell: boolean },
   ) {
     this.#client = client;
-    this.identifier = session.identifier;
-    this.#version = session.version;
-    this.#habits = session.habits;
-    this.#shell = session.shell;
+    this.identifier = identifier;
+    this.#version = version;
+    this.#shell = shell;
   }
 
   async execute(order: ExecutionOrder): Promise<ExecutionAnswer> {
@@ -97,10 +80,10 @@ export class CurrentApi implements SessionApi {
     return { entries, next: Object.fromEntries(new URL(nextLink, this.#client.baseUrl).searchParams) };
   }
 
-  async readFile(file: string, signal?: AbortSignal): Promise<RemoteContent> {
+  async readFile(file: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const call = { method: "GET", path: ["files", path.posix.basename(file), "content"], signal } as const;
     const query = this.#query(path.posix.dirname(file));
-    return this.#client.send({ ...call, query, repeatable: true }, async ({ body }) => ({ bytes: body }));
+    return this.#client.send({ ...call, query, repeatable: true }, async ({ body }) => body);
   }
 
   async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined> {
@@ -154,17 +137,17 @@ export class CurrentApi implements SessionApi {
       signal: order.signal,
     };
     for (;;) {
-      const { wrapsBodies, refusesOutputLimit } = this.#habits;
+      const { wrapsBodies, refusesOutputLimit } = this.#client.habits;
       const fields = this.#fields(order, refusesOutputLimit);
       const body = JSON.stringify(wrapsBodies ? { properties: fields } : fields);
       try {
         const execution = await this.#client.json({ ...call, body: () => body }, executionSchema);
-        this.#habits.keepsOperationIds ??= execution.id === id;
+        this.#client.habits.keepsOperationIds ??= execution.id === id;
         return execution;
       } catch (error) {
         if (!(error instanceof ServiceError) || error.status !== 400) throw error;
-        if (!wrapsBodies && error.code === "SessionPropertiesMissing") this.#habits.wrapsBodies = true;
-        else if (!refusesOutputLimit && isAboutOutput(error)) this.#habits.refusesOutputLimit = true;
+        if (!wrapsBodies && error.code === "SessionPropertiesMissing") this.#client.habits.wrapsBodies = true;
+        else if (!refusesOutputLimit && isAboutOutput(error)) this.#client.habits.refusesOutputLimit = true;
         else throw error;
       }
     }
@@ -203,7 +186,7 @@ export class CurrentApi implements SessionApi {
    * @throws OutcomeUnknownError if there is no way to know.
    */
   async #find(id: string, order: ExecutionOrder, lost: unknown): Promise<Execution | undefined> {
-    if (this.#habits.keepsOperationIds !== true) {
+    if (this.#client.habits.keepsOperationIds !== true) {
       if (order.repeatable) return undefined;
       throw new OutcomeUnknownError(`${answerLost}, and the pool does not keep operation ids`, { cause: lost });
     }

@@ -7,7 +7,6 @@ import {
   answerLost,
   type ExecutionAnswer,
   type ExecutionOrder,
-  type RemoteContent,
   type RemotePage,
   type SessionApi,
 } from "./session-api.ts";
@@ -68,9 +67,9 @@ export class OlderApi implements SessionApi {
     return { entries, next: undefined };
   }
 
-  async readFile(file: string, signal?: AbortSignal): Promise<RemoteContent> {
+  async readFile(file: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const call = { method: "GET", path: ["files", "content", file], repeatable: true, signal } as const;
-    return this.#client.send({ ...call, query: this.#query }, async ({ body }) => ({ bytes: body }));
+    return this.#client.send({ ...call, query: this.#query }, async ({ body }) => body);
   }
 
   async writeFile(file: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined> {

@@ -39,11 +39,6 @@ export interface RemotePage {
   readonly next: Readonly<Record<string, string>> | undefined;
 }
 
-/** A file that is being downloaded. */
-export interface RemoteContent {
-  readonly bytes: AsyncIterable<Uint8Array>;
-}
-
 /**
  * One generation of the service's calls, for one session. Paths are relative to `/mnt/data`, normalised; `.` is the root.
  */
@@ -56,7 +51,7 @@ export interface SessionApi {
   execute(order: ExecutionOrder): Promise<ExecutionAnswer>;
   /** @param cursor - `next` of the previous page. */
   listDirectory(directory: string, cursor: RemotePage["next"], signal: AbortSignal | undefined): Promise<RemotePage>;
-  readFile(path: string, signal?: AbortSignal): Promise<RemoteContent>;
+  readFile(path: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   /** @returns the number of bytes that the service stored, if it reports that. */
   writeFile(path: string, content: FileContent, signal?: AbortSignal): Promise<number | undefined>;
   removeFile(path: string, signal?: AbortSignal): Promise<void>;

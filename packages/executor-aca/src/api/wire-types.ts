@@ -66,17 +66,34 @@ export const fileListSchema: z.ZodType<{ value: WireFile[]; nextLink?: string | 
 
 const packageEntry = z.union([z.string(), z.object({ name: z.string() }).transform(({ name }) => name)]);
 
+/** What a pool's sessions run. */
+export type PoolType = "PythonLTS" | "NodeLTS" | "Shell";
+
+/** What a pool reports about its sessions. */
+export interface PoolMetadata {
+  /** `undefined` if it reports no known type. */
+  readonly poolType: PoolType | undefined;
+  /** Names of its sessions' packages. */
+  readonly packages: readonly string[];
+}
+
 /** The answer to `GET metadata`. Any field may be missing. */
-export const metadataSchema: z.ZodType<{ runtimes: string; packages: string[] }> = z
+export const metadataSchema: z.ZodType<PoolMetadata> = z
   .object({
     runtimes: z.unknown().optional(),
     jupyterKernel: z.unknown().optional(),
     preInstalledPackages: z.array(z.unknown()).nullish().catch(null),
   })
   .transform(({ runtimes, jupyterKernel, preInstalledPackages }) => ({
-    runtimes: JSON.stringify([runtimes ?? null, jupyterKernel ?? null]),
+    poolType: poolTypeOf(JSON.stringify([runtimes ?? null, jupyterKernel ?? null])),
     packages: (preInstalledPackages ?? []).flatMap((each) => packageEntry.safeParse(each).data ?? []),
   }));
+
+function poolTypeOf(runtimes: string): PoolType | undefined {
+  if (/python/i.test(runtimes)) return "PythonLTS";
+  if (/node/i.test(runtimes)) return "NodeLTS";
+  return /shell|bash/i.test(runtimes) ? "Shell" : undefined;
+}
 
 /** The older API's answer to `POST code/execute`. */
 export const olderExecutionSchema: z.ZodType<{

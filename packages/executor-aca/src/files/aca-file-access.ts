@@ -8,7 +8,7 @@ import {
   type FileStat,
 } from "@fenced/core";
 import type { FileContent, RemoteFileAccess } from "@fenced/executor-kit";
-import type { RemoteContent, RemoteEntry, SessionApi } from "../api/session-api.ts";
+import type { RemoteEntry, SessionApi } from "../api/session-api.ts";
 import { uploadLimit } from "../api/wire-types.ts";
 import { fileError } from "../http/explain-error.ts";
 
@@ -73,7 +73,10 @@ export class AcaFileAccess implements RemoteFileAccess {
     const seen = createHash("sha256");
     let length = 0;
     for (let attempt = 1; ; attempt += 1) {
-      const { bytes } = await this.#open(file, signal);
+      const bytes = await this.#ask(file, async (api) => {
+        if (file.includes("/") && !api.hasDirectories) throw notThere(file);
+        return api.readFile(file, signal);
+      });
       try {
         for await (const piece of length === 0
           ? bytes
@@ -99,10 +102,7 @@ export class AcaFileAccess implements RemoteFileAccess {
   }
 
   async remove(file: string): Promise<void> {
-    await this.#remove(file, this.#within(longestListMs));
-  }
-
-  async #remove(file: string, signal: AbortSignal): Promise<void> {
+    const signal = this.#within(longestListMs);
     const name = path.posix.basename(file);
     for await (const entry of this.#entries(path.posix.dirname(file), signal, file)) {
       if (entry.name !== name || !entry.isDirectory) continue;
@@ -121,13 +121,6 @@ export class AcaFileAccess implements RemoteFileAccess {
       if (isDirectory) await this.#empty(file, signal);
       await this.#ask(file, (api) => api.removeFile(file, signal));
     }
-  }
-
-  async #open(file: string, signal: AbortSignal): Promise<RemoteContent> {
-    return this.#ask(file, async (api) => {
-      if (file.includes("/") && !api.hasDirectories) throw notThere(file);
-      return api.readFile(file, signal);
-    });
   }
 
   /** @param given - the path that errors name. */

@@ -35,6 +35,16 @@ export interface PoolAccess {
   readonly retryForMs: number;
 }
 
+/** What is known about a pool's behavior; shared by all sessions of an executor. */
+interface PoolHabits {
+  /** It expects bodies in `properties`. */
+  wrapsBodies: boolean;
+  /** It refuses the requested output limit. */
+  refusesOutputLimit: boolean;
+  /** It keeps executions under the `operation-id` that they were sent with. `undefined` if not yet known. */
+  keepsOperationIds: boolean | undefined;
+}
+
 /** Processes an answer; must read its body or discard it. @param token - keep it out of errors and logs. */
 type ReadAnswer<T> = (response: Dispatcher.ResponseData, token: string) => Promise<T>;
 
@@ -45,6 +55,7 @@ export const longestPauseMs = 5000;
 
 /** Sends calls to a pool, each with a fresh token, and retries them if that is safe and may help. */
 export class PoolClient {
+  readonly habits: PoolHabits = { wrapsBodies: false, refusesOutputLimit: false, keepsOperationIds: undefined };
   readonly #access: PoolAccess;
   readonly #settling = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();

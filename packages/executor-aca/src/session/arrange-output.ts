@@ -1,5 +1,4 @@
 import type { BlockEvent } from "@fenced/executor-kit";
-import type { RemoteContent } from "../api/session-api.ts";
 import { readLog, type LogRecord } from "./output-log.ts";
 
 /** The service's answer, and access to the log of the same block. */
@@ -9,7 +8,7 @@ export interface BlockText {
   /** How many bytes of each stream were requested; a stream of that length was truncated. */
   readonly maxOutput: number;
   /** `undefined` if there is no log. */
-  readonly openLog: (() => Promise<RemoteContent>) | undefined;
+  readonly openLog: (() => Promise<AsyncIterable<Uint8Array>>) | undefined;
 }
 
 type TextEvent = Extract<BlockEvent, { readonly type: "stdout" | "stderr" }>;
@@ -46,7 +45,7 @@ export async function* arrangeOutput(text: BlockText): AsyncGenerator<TextEvent,
     yield* remainder(answered, { stdout: 0, stderr: 0 });
     return mayBeCut.stdout || mayBeCut.stderr;
   }
-  return yield* fromLog(readLog(log.bytes), answered, mayBeCut);
+  return yield* fromLog(readLog(log), answered, mayBeCut);
 }
 
 function reachesLimit({ length }: Buffer, maxOutput: number): boolean {

@@ -1,5 +1,4 @@
 import { timeIsUp } from "@fenced/executor-kit";
-import type { RemoteContent } from "../api/session-api.ts";
 
 /** Milliseconds for opening a file after the block's time is up. */
 const patienceMs = 10_000;
@@ -12,9 +11,9 @@ const patienceMs = 10_000;
  * @param signal - the block's; aborted for other reasons, it ends the reading at once.
  */
 export async function openLate(
-  open: (signal: AbortSignal) => Promise<RemoteContent>,
+  open: (signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>,
   signal: AbortSignal,
-): Promise<RemoteContent> {
+): Promise<AsyncIterable<Uint8Array>> {
   const controller = new AbortController();
   let isOpen = false;
   let timer: NodeJS.Timeout | undefined;

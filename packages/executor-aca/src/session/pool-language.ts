@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ExecutorCapabilities } from "@fenced/core";
 import { blockEnvironment } from "@fenced/executor-kit";
 import { sharedModules } from "@fenced/executor-kit/supervisor";
-import type { PoolType } from "../api/pool-metadata.ts";
+import type { PoolType } from "../api/wire-types.ts";
 
 /** The executor's functions in a session. */
 export interface OfferedFunctions {

@@ -1,5 +1,5 @@
 import { BackendUnavailableError } from "@fenced/core";
-import { CurrentApi, type PoolHabits } from "../api/current-api.ts";
+import { CurrentApi } from "../api/current-api.ts";
 import { OlderApi } from "../api/older-api.ts";
 import type { ExecutionAnswer, SessionApi } from "../api/session-api.ts";
 import { currentVersion, olderVersion } from "../api/wire-types.ts";
@@ -12,7 +12,6 @@ import { type OfferedFunctions, pathInSession, type PoolLanguage } from "./pool-
 export interface SessionSettings {
   readonly client: PoolClient;
   readonly version: string;
-  readonly habits: PoolHabits;
   readonly language: PoolLanguage;
   /** The name of the log of a block's output, in the session's root. */
   readonly logName: string;
@@ -37,17 +36,12 @@ export class RemoteSession {
   #line: PumpLine | undefined;
 
   constructor(settings: SessionSettings, identifier: string) {
-    const { client, version, habits, language } = settings;
+    const { client, version, language } = settings;
     this.#settings = settings;
     this.api =
       version === olderVersion
         ? new OlderApi(client, identifier)
-        : new CurrentApi(client, {
-            identifier,
-            version,
-            habits,
-            shell: language.capabilities.languages.includes("bash"),
-          });
+        : new CurrentApi(client, identifier, { version, shell: language.capabilities.languages.includes("bash") });
   }
 
   /** The connection to the session's pump, once it is prepared; `undefined` if it has none. */
@@ -62,7 +56,7 @@ export class RemoteSession {
     this.#line?.fail("its interpreter ended");
     const line =
       directory === undefined ? undefined : new PumpLine(this.api, { journal: pathInSession(logName), directory });
-    const answer = await this.#ownAnswer(`${language.install}${line?.install ?? ""}`, signal);
+    const answer = await this.runOwn(`${language.install}${line?.install ?? ""}`, signal);
     line?.installed(answer);
     this.#line = line;
   }
@@ -83,9 +77,11 @@ export class RemoteSession {
     }
   }
 
-  /** Runs the executor's own code, which must be safe to run twice. @returns its standard output. */
-  async runOwn(code: string, signal: AbortSignal): Promise<string> {
-    return (await this.#ownAnswer(code, signal)).stdout;
+  /** Runs the executor's own code, which must be safe to run twice. */
+  async runOwn(code: string, signal: AbortSignal): Promise<ExecutionAnswer> {
+    const answer = await this.#execute(code, signal);
+    if (!answer.succeeded) throw failure(answer.stderr);
+    return answer;
   }
 
   /** Removes the executor's own file from a session that continues without it, if possible. */
@@ -111,12 +107,6 @@ export class RemoteSession {
         error instanceof ServiceError && (error.isSessionGone || (error.status === 404 && !error.isCapacity));
       if (!gone) throw error;
     }
-  }
-
-  async #ownAnswer(code: string, signal: AbortSignal): Promise<ExecutionAnswer> {
-    const answer = await this.#execute(code, signal);
-    if (!answer.succeeded) throw failure(answer.stderr);
-    return answer;
   }
 
   #execute(code: string, signal: AbortSignal): ReturnType<SessionApi["execute"]> {

@@ -103,10 +103,6 @@ export class SessionPlace {
     await (this.#replacing ?? this.session());
   }
 
-  async end(signal?: AbortSignal): Promise<void> {
-    await this.#session.end(signal);
-  }
-
   async #replace(useLog: (log: string) => Promise<void>): Promise<void> {
     const before = this.#session;
     // Files that are not stored yet are all there is: nothing runs in a session before it has them.

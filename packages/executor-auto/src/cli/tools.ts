@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
+import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { isThere, whereIs } from "./find-program.ts";
-import { installCommand, type PackageNames } from "./install-command.ts";
 
 /** A program or a setting, and whether this machine has it. */
 export interface FoundTool {
@@ -13,6 +12,15 @@ export interface FoundTool {
   readonly gives: string;
   /** The command that installs it, if it is missing and one is known. */
   readonly install?: string;
+}
+
+/** A tool's name in package managers. */
+interface PackageNames {
+  readonly apt?: string;
+  readonly dnf?: string;
+  readonly brew?: string;
+  /** A command that works everywhere. */
+  readonly other?: string;
 }
 
 /** How to look for a tool. */
@@ -104,4 +112,30 @@ async function findKubeconfig(): Promise<string | null> {
   const [first] = (process.env["KUBECONFIG"] ?? "").split(delimiter);
   const file = first === undefined || first === "" ? join(homedir(), ".kube", "config") : first;
   return (await isThere(file)) ? file : null;
+}
+
+/** The command that installs a tool on this machine; `undefined` if none is known. */
+async function installCommand({ apt, dnf, brew, other }: PackageNames): Promise<string | undefined> {
+  const asRoot = process.getuid?.() === 0 ? "" : "sudo ";
+  if (apt !== undefined && (await whereIs("apt-get")) !== null) return `${asRoot}apt-get install -y ${apt}`;
+  if (dnf !== undefined && (await whereIs("dnf")) !== null) return `${asRoot}dnf install -y ${dnf}`;
+  if (brew !== undefined && (await whereIs("brew")) !== null) return `brew install ${brew}`;
+  return other;
+}
+
+/** The path of a program on the `PATH`; `null` if it is missing. */
+async function whereIs(program: string): Promise<string | null> {
+  for (const directory of (process.env["PATH"] ?? "").split(delimiter)) {
+    const file = join(directory, program);
+    if (directory !== "" && (await isThere(file))) return file;
+  }
+  return null;
+}
+
+/** Whether a file exists. */
+async function isThere(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
 }

@@ -63,10 +63,9 @@ export class ContentsFiles extends RemoteFiles {
       });
     }
     if (given === undefined && !(await hasContents(client()))) return ContentsFiles.in(client, "");
-    const directory = normalizeWorkspacePath(given ?? own);
-    const access = new ContentsAccess(client, directory === "." ? "" : directory);
-    await access.make();
-    return new ContentsFiles(access, given === undefined);
+    const directory = normalizeWorkspacePath(given ?? own).replace(/^\.$/, "");
+    if (directory !== "") await new ContentsAccess(client, "").makeDirectories(directory.split("/"), directory);
+    return new ContentsFiles(new ContentsAccess(client, directory), given === undefined);
   }
 
   /** Deletes the workspace and everything in it, if the server can; does nothing if it is already gone. */
@@ -87,8 +86,10 @@ class ContentsAccess implements RemoteFileAccess {
     this.directory = directory.replaceAll(/^\/+|\/+$/g, "");
   }
 
-  async make(): Promise<void> {
-    if (this.directory !== "") await this.#makeDirectories(this.directory.split("/"), this.directory, "");
+  async makeDirectories(names: readonly string[], given: string): Promise<void> {
+    for (const [index] of names.entries()) {
+      await this.#put(names.slice(0, index + 1).join("/"), given, { type: "directory" });
+    }
   }
 
   async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
@@ -105,9 +106,7 @@ class ContentsAccess implements RemoteFileAccess {
   }
 
   async stat(file: string): Promise<FileStat> {
-    const response = await this.#client().send(`${this.#url(file)}?content=0`);
-    if (!response.ok) throw await this.#problem(response, file);
-    const model = await this.#client().receivedJson(response);
+    const model = await this.#model(file, 0);
     const size = field(model, "size");
     const isDirectory = textField(model, "type") === "directory";
     return {
@@ -128,7 +127,7 @@ class ContentsAccess implements RemoteFileAccess {
 
   /** A file sent in several pieces gets its name once all of them have arrived. */
   async put(file: string, content: FileContent): Promise<void> {
-    await this.#makeDirectories(file.split("/").slice(0, -1), file);
+    await this.makeDirectories(file.split("/").slice(0, -1), file);
     const upload = path.posix.join(path.posix.dirname(file), `${uploadPrefix}${randomUUID()}`);
     let chunk = 0;
     try {
@@ -150,9 +149,7 @@ class ContentsAccess implements RemoteFileAccess {
    * and its contents may belong to someone else.
    */
   async remove(file: string): Promise<void> {
-    const response = await this.#client().send(this.#url(file), { method: "DELETE" });
-    if (!response.ok) throw await this.#problem(response, file);
-    await response.body?.cancel();
+    await this.#accept(file, await this.#client().send(this.#url(file), { method: "DELETE" }));
   }
 
   /** Gives an upload its name. The API does not rename to an existing name. */
@@ -166,8 +163,7 @@ class ContentsAccess implements RemoteFileAccess {
       await this.remove(file);
       response = await rename();
     }
-    if (!response.ok) throw await this.#problem(response, file);
-    await response.body?.cancel();
+    await this.#accept(file, response);
   }
 
   /** A directory's entries; empty if it is below `first` and has since been deleted. */
@@ -190,26 +186,27 @@ class ContentsAccess implements RemoteFileAccess {
   }
 
   async #get(file: string): Promise<{ readonly type: string; readonly children: readonly Entry[] }> {
-    const response = await this.#client().send(`${this.#url(file)}?content=1`);
-    if (!response.ok) throw await this.#problem(response, file);
-    const model = await this.#client().receivedJson(response);
+    const model = await this.#model(file, 1);
     const content = field(model, "content");
     const children = Array.isArray(content) ? content.map(entryOf).filter((each) => each !== undefined) : [];
     return { type: textField(model, "type"), children };
   }
 
-  async #put(normal: string, given: string, json: object, directory?: string): Promise<void> {
-    const url = this.#url(normal, directory);
-    const response = await this.#client().send(url, { method: "PUT", json, deadlineMs: transferDeadlineMs });
-    if (!response.ok) throw await this.#problem(response, given);
-    await response.body?.cancel();
+  async #model(file: string, content: 0 | 1): Promise<unknown> {
+    const response = await this.#client().send(`${this.#url(file)}?content=${content}`);
+    if (!response.ok) throw await this.#problem(response, file);
+    return this.#client().receivedJson(response);
   }
 
-  /** @param directory - where to create them. Default: the workspace. */
-  async #makeDirectories(names: readonly string[], given: string, directory?: string): Promise<void> {
-    for (const [index] of names.entries()) {
-      await this.#put(names.slice(0, index + 1).join("/"), given, { type: "directory" }, directory);
-    }
+  async #put(normal: string, given: string, json: object): Promise<void> {
+    const request = { method: "PUT", json, deadlineMs: transferDeadlineMs } as const;
+    await this.#accept(given, await this.#client().send(this.#url(normal), request));
+  }
+
+  /** Checks an answer whose content nobody needs. */
+  async #accept(given: string, response: Response): Promise<void> {
+    if (!response.ok) throw await this.#problem(response, given);
+    await response.body?.cancel();
   }
 
   async #problem(response: Response, given: string): Promise<Error> {
@@ -234,12 +231,12 @@ class ContentsAccess implements RemoteFileAccess {
     });
   }
 
-  #url(normal: string, directory?: string): string {
-    return `api/contents/${this.#encoded(normal, directory)}`;
+  #url(normal: string): string {
+    return `api/contents/${this.#encoded(normal)}`;
   }
 
-  #encoded(normal: string, directory = this.directory): string {
-    const whole = path.posix.join(directory, normal);
+  #encoded(normal: string): string {
+    const whole = path.posix.join(this.directory, normal);
     if (/\p{Surrogate}/u.test(whole)) {
       throw new InvalidInputError(`${JSON.stringify(normal)} is not a valid file name`, {
         remedy: "Remove the lone surrogates from it.",

@@ -7,7 +7,7 @@ import type { ServerClient } from "../servers/server-client.ts";
 import { KernelLostError, KernelRequest, type KernelEnd } from "./kernel-request.ts";
 import { KernelSocket } from "./kernel-socket.ts";
 import { KernelWatch } from "./kernel-watch.ts";
-import { findKernel } from "./kernels.ts";
+import { findKernel, kernelPath } from "./kernels.ts";
 import { createRequest, type RequestChannel, type RequestType } from "./wire-message.ts";
 
 /** Bytes of unread output at which the socket is paused, and below which it resumes. */
@@ -43,7 +43,7 @@ export interface FrameEvents {
  * notices when the kernel is gone. Every request either finishes or rejects with a `KernelLostError`.
  */
 export class KernelLink {
-  readonly #options: KernelLinkOptions;
+  protected readonly options: KernelLinkOptions;
   /** Stays the same after a reconnection, so that the server knows which messages it kept for this link. */
   readonly #session = randomUUID();
   readonly #requests = new Map<string, KernelRequest>();
@@ -59,8 +59,8 @@ export class KernelLink {
   #onEnd: (end: KernelEnd) => void = () => {};
   #frames: FrameEvents | undefined;
 
-  private constructor(options: KernelLinkOptions) {
-    this.#options = options;
+  protected constructor(options: KernelLinkOptions) {
+    this.options = options;
     this.#watch = new KernelWatch({
       look: () => findKernel(options.client, options.kernelId, 5000),
       isSilent: () => this.#waiting === 0 && this.#socket !== undefined,
@@ -70,10 +70,8 @@ export class KernelLink {
   }
 
   /** @throws Error if the server does not accept the connection. */
-  static async open(options: KernelLinkOptions, signal: AbortSignal): Promise<KernelLink> {
-    const link = new KernelLink(options);
-    link.#socket = await untilAborted(link.#connect(firstHandshakeMs, signal), signal);
-    return link;
+  protected async open(signal: AbortSignal): Promise<void> {
+    this.#socket = await untilAborted(this.#connect(firstHandshakeMs, signal), signal);
   }
 
   /** Calls `action` once, as soon as the kernel is gone, unless it was released. */
@@ -115,14 +113,14 @@ export class KernelLink {
     this.#frames = events;
   }
 
-  /** Answers a request of the kernel for a line of input. */
+  /** Gives the kernel the line of input that it asked for. */
   reply(value: string): void {
     const content = { status: "ok", value };
     this.#send(createRequest("input_reply", "stdin", this.#session, content));
   }
 
-  /** Releases the kernel; requests in progress reject. */
-  close(): void {
+  /** Releases the kernel, which keeps running; requests in progress reject. */
+  disconnect(): void {
     this.#onEnd = () => {};
     this.#lose({ kind: "died", reason: "the connection to the kernel was closed" });
   }
@@ -161,13 +159,13 @@ export class KernelLink {
 
   /** A message was too long for this process, and it is unknown which request it belonged to. */
   #loseOutputs(): void {
-    for (const request of this.#requests.values()) request.lose();
+    for (const request of this.#requests.values()) request.incomplete = true;
   }
 
   async #connect(timeoutMs: number, signal?: AbortSignal): Promise<KernelSocket> {
-    const path = `api/kernels/${encodeURIComponent(this.#options.kernelId)}/channels?session_id=${this.#session}`;
+    const path = `${kernelPath(this.options.kernelId)}/channels?session_id=${this.#session}`;
     return KernelSocket.open(
-      { address: this.#options.client.address, path, timeoutMs, ...(signal ? { signal } : {}) },
+      { address: this.options.client.address, path, timeoutMs, ...(signal ? { signal } : {}) },
       {
         onMessage: (message, bytes) => this.#receive(message, bytes),
         onTooLong: () => this.#loseOutputs(),
@@ -213,9 +211,9 @@ export class KernelLink {
   async #reconnect(): Promise<void> {
     this.#socket = undefined;
     this.#paused = false;
-    const giveUp = performance.now() + this.#options.reconnectTimeoutMs;
+    const giveUp = performance.now() + this.options.reconnectTimeoutMs;
     for (let wait = 50; !this.#end && performance.now() < giveUp; wait = Math.min(wait * 2, 1000)) {
-      const ended = this.#options.serverEnded();
+      const ended = this.options.serverEnded();
       if (ended !== undefined) this.#lose({ kind: "unreachable", reason: `the Jupyter server is gone: ${ended}` });
       else if (await this.#tryAgain()) return;
       await sleep(wait);
@@ -226,7 +224,7 @@ export class KernelLink {
   /** @returns whether there is nothing left to try. */
   async #tryAgain(): Promise<boolean> {
     try {
-      const kernel = await findKernel(this.#options.client, this.#options.kernelId, 5000);
+      const kernel = await findKernel(this.options.client, this.options.kernelId, 5000);
       if (!kernel) {
         this.#lose({ kind: "deleted", reason: "the kernel was deleted on the server" });
         return true;

@@ -1,3 +1,4 @@
+import { untilAborted } from "@fenced/core/abort";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { textField } from "../fields.ts";
 import type { RequestChannel } from "./wire-message.ts";
@@ -32,11 +33,12 @@ export class KernelRequest {
   readonly finished: Promise<Readonly<Record<string, unknown>>>;
   /** Resolves when the kernel has begun to work on it, or never will. */
   readonly begun: Promise<void>;
+  /** Whether output was lost on the way. */
+  incomplete = false;
   readonly #onTaken: (bytes: number) => void;
   #queue: { readonly message: IMessage; readonly bytes: number }[] = [];
   #reply: Readonly<Record<string, unknown>> | undefined;
   #idle = false;
-  #incomplete = false;
   #over = false;
   #dropping: boolean;
   #wake: () => void = () => {};
@@ -77,7 +79,7 @@ export class KernelRequest {
 
   /** The next output; `undefined` if there will be none, or when the signal aborts. */
   async next(signal: AbortSignal): Promise<IMessage | undefined> {
-    while (this.#queue.length === 0 && !this.#over && !signal.aborted) await this.#untilWoken(signal);
+    while (this.#queue.length === 0 && !this.#over && !signal.aborted) await this.#woken(signal);
     if (signal.aborted) return undefined;
     const first = this.#queue.shift();
     if (first) this.#onTaken(first.bytes);
@@ -89,16 +91,6 @@ export class KernelRequest {
     this.#dropping = true;
     for (const { bytes } of this.#queue) this.#onTaken(bytes);
     this.#queue = [];
-  }
-
-  /** Records that some of its output was lost on the way. */
-  lose(): void {
-    this.#incomplete = true;
-  }
-
-  /** Whether output was lost on the way. */
-  get incomplete(): boolean {
-    return this.#incomplete;
   }
 
   /** Takes everything that has arrived so far. */
@@ -139,14 +131,10 @@ export class KernelRequest {
     this.#wake();
   }
 
-  async #untilWoken(signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener("abort", wake);
-        resolve();
-      };
-      this.#wake = wake;
-      signal.addEventListener("abort", wake, { once: true });
+  async #woken(signal: AbortSignal): Promise<void> {
+    const woken = new Promise<void>((resolve) => {
+      this.#wake = resolve;
     });
+    await untilAborted(woken, signal).catch(() => {});
   }
 }

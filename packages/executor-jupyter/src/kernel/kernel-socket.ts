@@ -1,8 +1,9 @@
 import { errorCode } from "@fenced/executor-kit";
 import { supportedKernelWebSocketProtocols, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import { serialize } from "@jupyterlab/services/lib/kernel/serialize.js";
 import { WebSocket, type ClientOptions } from "ws";
 import type { ServerAddress } from "../servers/server-settings.ts";
-import { decodeMessage, encodeMessage } from "./wire-message.ts";
+import { decodeMessage } from "./wire-message.ts";
 
 /** The longest message, in bytes. The server itself sets no limit, and this process would hold all of it. */
 const longestMessage = 128 * 1024 * 1024;
@@ -89,7 +90,7 @@ export class KernelSocket {
   /** @returns false if it is not open, and the message was not sent. */
   send(message: IMessage): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;
-    this.#socket.send(encodeMessage(message, this.#socket.protocol));
+    this.#socket.send(serialize(message, this.#socket.protocol));
     return true;
   }
 

@@ -1,10 +1,9 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { afterMs, joinSignals, untilAborted, within } from "@fenced/core/abort";
 import { textField } from "../fields.ts";
-import type { ServerClient } from "../servers/server-client.ts";
-import { type FrameEvents, KernelLink, type KernelLinkOptions } from "./kernel-link.ts";
-import { type KernelEnd, KernelLostError, type KernelRequest } from "./kernel-request.ts";
-import { interruptKernel } from "./kernels.ts";
+import { KernelLink, type KernelLinkOptions } from "./kernel-link.ts";
+import { KernelLostError, type KernelRequest } from "./kernel-request.ts";
+import { kernelPath } from "./kernels.ts";
 
 /** Milliseconds between checks whether the kernel is ready. */
 const askAgainMs = 1000;
@@ -23,19 +22,8 @@ export interface ExecuteContent {
 }
 
 /** A kernel that answers. */
-export class Kernel {
-  readonly id: string;
-  /** The language that it reports, in lower case. */
-  readonly language: string;
-  readonly #client: ServerClient;
-  readonly #link: KernelLink;
-
-  private constructor(options: KernelLinkOptions, link: KernelLink, language: string) {
-    this.id = options.kernelId;
-    this.language = language;
-    this.#client = options.client;
-    this.#link = link;
-  }
+export class Kernel extends KernelLink {
+  #language = "";
 
   /**
    * Connects to a kernel and waits until it answers.
@@ -51,15 +39,15 @@ export class Kernel {
     const limit = new AbortController();
     const silence = new KernelLostError({ kind: "unreachable", reason: `no answer after ${readyWithinMs} ms` });
     const clear = afterMs(readyWithinMs, () => limit.abort(silence));
-    let link: KernelLink | undefined;
+    const kernel = new Kernel(options);
     try {
       // A server may take a minute to accept a connection to a kernel that is silent.
       const patience = joinSignals(signal, limit.signal);
-      link = await KernelLink.open(options, patience);
-      const language = await untilReady(link, patience);
-      return new Kernel(options, link, language);
+      await kernel.open(patience);
+      kernel.#language = await untilReady(kernel, patience);
+      return kernel;
     } catch (cause) {
-      link?.close();
+      kernel.disconnect();
       signal.throwIfAborted();
       throw new BackendUnavailableError(`The kernel ${options.kernelId} does not answer: ${String(cause)}`, {
         remedy: "Check the server's log; a kernel that exits immediately often lacks a package.",
@@ -70,14 +58,13 @@ export class Kernel {
     }
   }
 
-  /** Why the kernel is gone, once it is. */
-  get end(): KernelEnd | undefined {
-    return this.#link.end;
+  get id(): string {
+    return this.options.kernelId;
   }
 
-  /** Calls `action` once, as soon as the kernel is gone, unless it was released. */
-  whenEnded(action: (end: KernelEnd) => void): void {
-    this.#link.whenEnded(action);
+  /** The language that it reports, in lower case. */
+  get language(): string {
+    return this.#language;
   }
 
   /** Runs code; the request yields its outputs. */
@@ -90,37 +77,17 @@ export class Kernel {
       allow_stdin: input ?? false,
       stop_on_error: false,
     };
-    return this.#link.request("execute_request", "shell", content, { outputs: visible });
+    return this.request("execute_request", "shell", content, { outputs: visible });
   }
 
   /** Sends the helper in the kernel a request that it answers even while code runs. */
   control(content: Readonly<Record<string, unknown>>): KernelRequest {
-    return this.#link.request("fenced_request", "control", content, { outputs: false });
+    return this.request("fenced_request", "control", content, { outputs: false });
   }
 
-  /** Sends frames of connections to the helper. */
-  sendFrames(content: Readonly<Record<string, unknown>>, frames: readonly Uint8Array[]): void {
-    this.#link.sendFrames(content, frames);
-  }
-
-  /** Passes frames that the helper sends to `events`. */
-  takeFrames(events: FrameEvents): void {
-    this.#link.takeFrames(events);
-  }
-
-  /** Gives the kernel the line of input that it asked for. */
-  reply(value: string): void {
-    this.#link.reply(value);
-  }
-
-  /** Interrupts the kernel through the server, and with it everything that it has started. */
+  /** Interrupts the kernel through the server; with most servers, also all processes of its group. */
   async interrupt(): Promise<void> {
-    await interruptKernel(this.#client, this.id);
-  }
-
-  /** Releases the kernel, which keeps running. */
-  disconnect(): void {
-    this.#link.close();
+    await this.options.client.json(`${kernelPath(this.id)}/interrupt`, { method: "POST", json: {} });
   }
 }
 

@@ -6,7 +6,6 @@ import type { ServerClient } from "../servers/server-client.ts";
 /** What a server reports about a kernel. */
 export interface KernelModel {
   readonly id: string;
-  readonly name: string;
   /** `idle`, `busy`, `starting`, `restarting`, `dead`; empty if the server does not say. */
   readonly executionState: string;
 }
@@ -20,17 +19,16 @@ const unwantedMs = 15_000;
 /**
  * Starts a kernel. If the signal aborts during the start, the kernel is still returned, for the caller to end.
  *
- * @param path - its working directory, below the server's root directory. Default: the root directory.
+ * @param path - its working directory, below the server's root directory; `undefined`: the root directory.
  * @throws InvalidInputError if the server has no kernel of this name; the message lists the names that it has.
  */
 export async function startKernel(
   client: ServerClient,
-  { name, path, signal }: { readonly name: string; readonly path?: string; readonly signal: AbortSignal },
+  { name, path, signal }: { readonly name: string; readonly path: string | undefined; readonly signal: AbortSignal },
 ): Promise<KernelModel> {
-  const json = { name, ...(path === undefined ? {} : { path }) };
   signal.throwIfAborted();
   using late = lateSignal(signal, unwantedMs);
-  const request = { json, deadlineMs: startDeadlineMs, signal: late.signal };
+  const request = { json: { name, path }, deadlineMs: startDeadlineMs, signal: late.signal };
   const response = await client.send("api/kernels", { method: "POST", ...request });
   if (response.ok) {
     const model = kernelModel(await client.receivedJson(response));
@@ -75,11 +73,6 @@ export async function restartKernel(client: ServerClient, id: string): Promise<v
   await client.json(`${kernelPath(id)}/restart`, { method: "POST", json: {}, deadlineMs: startDeadlineMs });
 }
 
-/** Interrupts a kernel and, with most servers, all processes of its group. */
-export async function interruptKernel(client: ServerClient, id: string): Promise<void> {
-  await client.json(`${kernelPath(id)}/interrupt`, { method: "POST", json: {} });
-}
-
 /** The language of an installed kernel, in lower case; `undefined` if there is none of this name. */
 export async function kernelLanguage(client: ServerClient, name: string): Promise<string | undefined> {
   const spec = field(field(await kernelSpecs(client), name), "spec");
@@ -95,12 +88,13 @@ async function kernelSpecs(client: ServerClient): Promise<unknown> {
   return field(await client.json("api/kernelspecs"), "kernelspecs");
 }
 
-function kernelPath(id: string): string {
+/** The address of a kernel, relative to the server's. */
+export function kernelPath(id: string): string {
   return `api/kernels/${encodeURIComponent(id)}`;
 }
 
 function kernelModel(value: unknown): KernelModel | undefined {
   const id = textField(value, "id");
   const executionState = textField(value, "execution_state");
-  return id === "" ? undefined : { id, name: textField(value, "name"), executionState };
+  return id === "" ? undefined : { id, executionState };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
-import { deserialize, serialize } from "@jupyterlab/services/lib/kernel/serialize.js";
+import { deserialize } from "@jupyterlab/services/lib/kernel/serialize.js";
 import { field, textField } from "../fields.ts";
 
 /** Messages that this package sends to a kernel. Its own helper in the kernel answers those that begin with `fenced`. */
@@ -34,11 +34,6 @@ export function createRequest(
   };
   if (isMessage(message)) return message;
   throw new TypeError("not a kernel message");
-}
-
-/** A message as bytes or text, in the WebSocket's protocol. */
-export function encodeMessage(message: IMessage, protocol: string): string | ArrayBuffer {
-  return serialize(message, protocol);
 }
 
 /** The message in the data of the WebSocket; `undefined` if there is no valid one. */

@@ -36,15 +36,15 @@ export interface HelperSettings {
   /** A value that only this executor knows; all processes that the kernel starts carry it. */
   readonly mark: string;
   /** An existing directory of the kernel's host for the helper's own directory. Default: its temporary directory. */
-  readonly scratch?: string;
+  readonly scratch: string | undefined;
   /** The workspace, as the kernel names it. Default: the kernel's working directory. */
-  readonly workspace?: string;
+  readonly workspace: string | undefined;
   /** Make the helper create its own workspace, which is deleted with the session. */
   readonly createWorkspace: boolean;
   /** Environment variables for all blocks. */
   readonly env: Readonly<Record<string, string>>;
   /** Modules to make importable, name to source; `undefined` if there will be none. */
-  readonly modules?: Readonly<Record<string, string>>;
+  readonly modules: Readonly<Record<string, string>> | undefined;
 }
 
 /** What the helper reports at the start of the session. Paths are those of the kernel's host. */

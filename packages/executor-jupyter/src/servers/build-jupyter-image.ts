@@ -4,13 +4,10 @@ import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import type { DockerClient } from "@fenced/docker-daemon";
 import { textField } from "../fields.ts";
+import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 
 /** How to build an image. */
-export interface ImageSettings {
-  readonly baseImage?: string;
-  readonly pipPackages?: readonly string[];
-  readonly onProgress?: (line: string) => void;
-}
+type ImageSettings = Pick<DockerJupyterServerOptions, "baseImage" | "pipPackages" | "onProgress">;
 
 const context = path.join(import.meta.dirname, "../../docker");
 
@@ -20,7 +17,11 @@ export async function buildJupyterImage(docker: DockerClient, settings: ImageSet
   const buildargs = { BASE_IMAGE: baseImage, PIP_PACKAGES: pipPackages.join(" ") };
   const recipe = (await readFile(path.join(context, "Dockerfile"), "utf8")) + JSON.stringify(buildargs);
   const name = `fenced-jupyter:${createHash("sha256").update(recipe).digest("hex").slice(0, 16)}`;
-  if (await exists(docker, name)) return name;
+  const present = await docker
+    .getImage(name)
+    .inspect()
+    .catch(() => undefined);
+  if (present) return name;
   try {
     const stream = await docker.buildImage({ context, src: ["Dockerfile"] }, { t: name, buildargs });
     await follow(docker, stream, onProgress);
@@ -31,16 +32,6 @@ export async function buildJupyterImage(docker: DockerClient, settings: ImageSet
     });
   }
   return name;
-}
-
-async function exists(docker: DockerClient, name: string): Promise<boolean> {
-  return docker
-    .getImage(name)
-    .inspect()
-    .then(
-      () => true,
-      () => false,
-    );
 }
 
 async function follow(

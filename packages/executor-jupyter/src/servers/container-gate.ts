@@ -29,77 +29,50 @@ export interface GateSettings {
  * proxy in this process that its code can use. A supervisor in the container, started with `exec`, carries both. Code
  * in the container can end the supervisor, which closes the gate.
  */
-export class ContainerGate {
-  readonly #supervisor: Supervisor;
-  readonly #network: SessionNetwork | undefined;
-  readonly #published: PublishedPorts;
-  readonly #innerPort: number;
+export interface ContainerGate {
+  /** The port on 127.0.0.1 that forwards to the server. */
+  readonly port: number;
   /** Variables that tell programs in the container where the proxy is. */
   readonly variables: Readonly<Record<string, string>>;
-
-  private constructor(
-    supervisor: Supervisor,
-    {
-      innerPort,
-      network,
-      variables,
-      published,
-    }: {
-      readonly innerPort: number;
-      readonly network: SessionNetwork | undefined;
-      readonly variables: Readonly<Record<string, string>>;
-      readonly published: PublishedPorts;
-    },
-  ) {
-    this.#supervisor = supervisor;
-    this.#innerPort = innerPort;
-    this.#network = network;
-    this.#published = published;
-    this.variables = variables;
-  }
-
-  /** @throws BackendUnavailableError if the container has no Python; the daemon's error. */
-  static async open(
-    loaded: DaemonPackage,
-    container: DockerDaemon.Container,
-    settings: GateSettings,
-  ): Promise<ContainerGate> {
-    const { policy, innerPort, port, onLost } = settings;
-    const directory = `/tmp/fenced-${randomUUID().slice(0, 8)}`;
-    const stream = await loaded.execProgram(container, supervisorCommand({ directory, workspace: "/tmp" }));
-    const held: { supervisor?: Supervisor } = {};
-    const lost = (error: Error): void => {
-      held.supervisor?.fail(error);
-      onLost(error.message);
-    };
-    const { supervisor } = await connectSupervisor(loaded.splitOutputs(stream), { onLost: lost });
-    if (!supervisor) {
-      stream.destroy();
-      throw new BackendUnavailableError("A network policy needs Python in the container, but this one has none", {
-        remedy: 'Use an image that has Python 3.8 or later as `python3`, or set `network: "open"`.',
-      });
-    }
-    held.supervisor = supervisor;
-    const network = SessionNetwork.of(policy, EgressProxy);
-    const variables = (await network?.enter(supervisor)) ?? {};
-    const published = await PublishedPorts.open(new Map([[innerPort, port]]), (to) => supervisor.connect(to));
-    return new ContainerGate(supervisor, { innerPort, network, variables, published });
-  }
-
-  /** The port on 127.0.0.1 that forwards to the server. */
-  get port(): number {
-    return this.#published.ports.get(this.#innerPort) ?? 0;
-  }
-
   /** Starts to collect refused requests; returns a function that returns them. */
-  collect(): () => readonly NetworkDecision[] {
-    return this.#network?.collect() ?? (() => []);
-  }
-
+  collect(): () => readonly NetworkDecision[];
   /** Ends all connections. */
-  async close(): Promise<void> {
-    this.#published.close();
-    this.#supervisor.fail(new Error("the container ended"));
-    await this.#network?.close();
+  close(): Promise<void>;
+}
+
+/** @throws BackendUnavailableError if the container has no Python; the daemon's error. */
+export async function openContainerGate(
+  loaded: DaemonPackage,
+  container: DockerDaemon.Container,
+  settings: GateSettings,
+): Promise<ContainerGate> {
+  const { policy, innerPort, port, onLost } = settings;
+  const directory = `/tmp/fenced-${randomUUID().slice(0, 8)}`;
+  const stream = await loaded.execProgram(container, supervisorCommand({ directory, workspace: "/tmp" }));
+  const held: { supervisor?: Supervisor } = {};
+  const lost = (error: Error): void => {
+    held.supervisor?.fail(error);
+    onLost(error.message);
+  };
+  const { supervisor } = await connectSupervisor(loaded.splitOutputs(stream), { onLost: lost });
+  if (!supervisor) {
+    stream.destroy();
+    throw new BackendUnavailableError("A network policy needs Python in the container, but this one has none", {
+      remedy: 'Use an image that has Python 3.8 or later as `python3`, or set `network: "open"`.',
+    });
   }
+  held.supervisor = supervisor;
+  const network = SessionNetwork.of(policy, EgressProxy);
+  const variables = (await network?.enter(supervisor)) ?? {};
+  const published = await PublishedPorts.open(new Map([[innerPort, port]]), (to) => supervisor.connect(to));
+  return {
+    port: published.ports.get(innerPort) ?? 0,
+    variables,
+    collect: () => network?.collect() ?? (() => []),
+    async close() {
+      published.close();
+      supervisor.fail(new Error("the container ended"));
+      await network?.close();
+    },
+  };
 }

@@ -10,7 +10,7 @@ import {
   packageIndexes,
 } from "@fenced/core";
 import type { Container, ContainerCreateOptions, ContainerLeash, Daemon } from "@fenced/docker-daemon";
-import { ContainerGate, type DaemonPackage } from "./container-gate.ts";
+import { openContainerGate, type ContainerGate, type DaemonPackage } from "./container-gate.ts";
 import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 
 /** How to start a container, in addition to the user's options. */
@@ -146,7 +146,7 @@ export class JupyterContainer {
 
   async #openGate(options: DockerJupyterServerOptions): Promise<void> {
     try {
-      this.#gate = await ContainerGate.open(this.#package, this.#container, {
+      this.#gate = await openContainerGate(this.#package, this.#container, {
         policy: networkOf(options).policy,
         innerPort,
         port: options.exposePort ?? 0,

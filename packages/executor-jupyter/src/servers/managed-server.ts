@@ -1,5 +1,5 @@
+import { untilAborted } from "@fenced/core/abort";
 import type { JupyterServer, ServerLease } from "./jupyter-server.ts";
-import { SharedLife } from "./shared-life.ts";
 
 /**
  * A server that this package starts and stops, for any number of executors: it starts with the first that needs it and
@@ -7,11 +7,12 @@ import { SharedLife } from "./shared-life.ts";
  */
 export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisposable {
   abstract readonly isolation: JupyterServer["isolation"];
-  readonly #life: SharedLife<Running> = new SharedLife(
-    () => this.open(),
-    (running) => this.close(running),
-    (running) => this.whyEnded(running) !== undefined,
-  );
+  #current: Promise<Running> | undefined;
+  #opened: Running | undefined;
+  #closing: Promise<void> = Promise.resolve();
+  #users = 0;
+  /** Whether it was started by itself: it then runs without users, until `stop()`. */
+  #kept = false;
 
   /**
    * Starts the server, which then runs until `stop()`. Idempotent.
@@ -20,12 +21,19 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
    * ends with its last lines of output.
    */
   async start(): Promise<void> {
-    await this.#life.keep();
+    this.#kept = true;
+    try {
+      await this.#get();
+    } catch (error) {
+      this.#kept = false;
+      throw error;
+    }
   }
 
   /** Ends the server and all its kernels, even if they are in use. Idempotent; you may start it again. */
   async stop(): Promise<void> {
-    await this.#life.end();
+    this.#kept = false;
+    await this.#shut();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -33,8 +41,19 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
   }
 
   async acquire(signal?: AbortSignal): Promise<ServerLease> {
-    const { value, release } = await this.#life.use(signal);
-    return { ...this.lease(value), ended: () => this.whyEnded(value), release };
+    signal?.throwIfAborted();
+    this.#users += 1;
+    const release = this.#releaseOnce();
+    try {
+      const running = await untilAborted(this.#get(), signal);
+      return { ...this.lease(running), ended: () => this.whyEnded(running), release };
+    } catch (error) {
+      // A caller that gives up does not wait for the server to start and stop again.
+      const released = release();
+      if (signal?.aborted === true) released.catch(() => {});
+      else await released;
+      throw error;
+    }
   }
 
   /** Starts it. Never called while it runs. */
@@ -48,4 +67,49 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
 
   /** What an executor needs to know about the server. */
   protected abstract lease(running: Running): Omit<ServerLease, "ended" | "release">;
+
+  #releaseOnce(): () => Promise<void> {
+    let released: Promise<void> | undefined;
+    const release = async (): Promise<void> => {
+      this.#users -= 1;
+      if (this.#users === 0 && !this.#kept) await this.#shut();
+    };
+    return () => (released ??= release());
+  }
+
+  async #get(): Promise<Running> {
+    if (this.#opened !== undefined && this.whyEnded(this.#opened) !== undefined) await this.#shut();
+    this.#current ??= this.#begin();
+    return this.#current;
+  }
+
+  #begin(): Promise<Running> {
+    const current = this.#closing
+      .catch(() => {})
+      .then(() => this.open())
+      .then(
+        (opened) => {
+          if (this.#current === current) this.#opened = opened;
+          return opened;
+        },
+        (error: unknown) => {
+          if (this.#current === current) this.#current = undefined;
+          throw error;
+        },
+      );
+    return current;
+  }
+
+  #shut(): Promise<void> {
+    const current = this.#current;
+    if (current) {
+      this.#current = undefined;
+      this.#opened = undefined;
+      this.#closing = current.then(
+        (opened) => this.close(opened),
+        () => {},
+      );
+    }
+    return this.#closing;
+  }
 }

@@ -10,7 +10,6 @@ import { untilAborted, within } from "@fenced/core/abort";
 import {
   type BackendFiles,
   blockSource,
-  renderPythonModule,
   timeIsUp,
   type BackendSession,
   type BlockEvent,
@@ -39,24 +38,20 @@ export class JupyterSession implements BackendSession {
   /** How programs reach host functions, and the kernel that this was set up for. */
   #calls: { readonly bridge: CallBridge; readonly address: string } | undefined;
   readonly #closing = new AbortController();
-  readonly #functions: { loaded: boolean };
 
-  private constructor(settings: SessionSettings, slot: KernelSlot, functions: { loaded: boolean }) {
+  private constructor(settings: SessionSettings, slot: KernelSlot) {
     this.#settings = settings;
     this.#slot = slot;
-    this.#functions = functions;
   }
 
   /** Acquires the server and starts the first kernel. */
   static async open(settings: SessionSettings, signal: AbortSignal): Promise<JupyterSession> {
-    const functions = { loaded: false };
-    const modules = (): Readonly<Record<string, string>> | undefined => functionModules(settings, functions.loaded);
-    return new JupyterSession(settings, await KernelSlot.open({ ...settings, modules }, signal), functions);
+    return new JupyterSession(settings, await KernelSlot.open(settings, signal));
   }
 
   get capabilities(): Partial<ExecutorCapabilities> {
-    const { language, report } = this.#slot;
-    const offered = kernelLanguages(canonicalLanguage(language), report?.shells ?? []);
+    const { kernel, report } = this.#slot.latest ?? {};
+    const offered = kernelLanguages(canonicalLanguage(kernel?.language ?? ""), report?.shells ?? []);
     return report?.calls === true ? offered : { ...offered, hostFunctions: [] };
   }
 
@@ -65,14 +60,14 @@ export class JupyterSession implements BackendSession {
   }
 
   functionPlaces(): Omit<FunctionPlaces, "owner"> {
-    const { functions = "", commands = "" } = this.#slot.report ?? {};
+    const { functions = "", commands = "" } = this.#slot.latest?.report ?? {};
     return functions === "" ? {} : { python: functions, commands };
   }
 
   async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
     const { signal } = this.#closing;
     const live = await this.#slot.kernel(signal);
-    if (this.#slot.report?.calls !== true) {
+    if (live.report?.calls !== true) {
       throw new FunctionSetupError("Code in this kernel cannot call host functions", {
         remedy: "Leave them out, or use a Python kernel with ipykernel 6 or later.",
       });
@@ -99,7 +94,12 @@ export class JupyterSession implements BackendSession {
     const slot = this.#slot;
     const live = await this.#kernel(run.signal);
     if (!live || run.signal.aborted) return { exitCode: 1 };
-    if (run.hostCalls && this.#calls?.bridge.kernel !== live.kernel) return yield* this.#callsLost(run);
+    if (run.hostCalls && this.#calls?.bridge.kernel !== live.kernel) {
+      // It was replaced after the call began, so the block would not find its functions.
+      const message = "The kernel was replaced; host functions are available again in the next call.\n";
+      yield { type: "stderr", data: message };
+      return { exitCode: 1, stateLost: this.#takeStateLost(run) };
+    }
     const env = this.#newVariables(run, live);
     const calls = this.#callPlaces(run);
     const refusals = slot.collectRefusals();
@@ -133,13 +133,6 @@ export class JupyterSession implements BackendSession {
     const { functionsModule } = this.#settings;
     const modules = hostCalls.variant === undefined ? python : `${python}/${hostCalls.variant}`;
     return { modules, commands, names: [functionsModule, `_${functionsModule}_host`] };
-  }
-
-  /** The kernel was replaced after the call began, so the block would not find its functions. */
-  async *#callsLost(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const message = "The kernel was replaced; host functions are available again in the next call.\n";
-    yield { type: "stderr", data: message };
-    return { exitCode: 1, stateLost: this.#takeStateLost(run) };
   }
 
   /** The variables that this block has in addition to the session's; `undefined` if there are none. */
@@ -206,11 +199,11 @@ export class JupyterSession implements BackendSession {
     const offered = await live.helper.ask("offer", { module: this.#settings.functionsModule, names });
     if (offered !== true) return;
     this.#offered = live;
-    this.#functions.loaded = true;
+    this.#slot.functionsLoaded = true;
   }
 
   async reset(signal: AbortSignal): Promise<void> {
-    this.#functions.loaded = false;
+    this.#slot.functionsLoaded = false;
     this.#offered = this.#calls = undefined;
     await this.#slot.reset(signal);
   }
@@ -229,13 +222,4 @@ export function kernelLanguages(
   if (language !== "python") return { languages: [language], functions: [], hostFunctions: [] };
   const languages = [language, ...shells];
   return { languages, functions: ["python"], hostFunctions: languages };
-}
-
-/** The modules that a replacement kernel needs; `undefined` if there are no functions. */
-function functionModules(
-  { functions, functionsModule }: SessionSettings,
-  loaded: boolean,
-): Readonly<Record<string, string>> | undefined {
-  if (functions.length === 0) return undefined;
-  return loaded ? { [functionsModule]: renderPythonModule(functions) } : {};
 }

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { BackendUnavailableError, ExecutorStoppedError, FencedError, type NetworkDecision } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
-import { type BackendFiles, DirectoryFiles } from "@fenced/executor-kit";
+import { type BackendFiles, DirectoryFiles, renderPythonModule } from "@fenced/executor-kit";
 import { DisplayBoard } from "@fenced/executor-kit/displays";
 import { ContentsFiles } from "../files/contents-files.ts";
 import { kernelFiles } from "../files/kernel-files.ts";
@@ -12,7 +12,7 @@ import { type HelperReport, PythonHelper } from "../python/python-helper.ts";
 import { makeHostDirectory, removeHostDirectory } from "../servers/host-directory.ts";
 import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
-import type { SlotSettings } from "./session-settings.ts";
+import type { SessionSettings } from "./session-settings.ts";
 
 /** Milliseconds to wait for a new kernel's first answer before trying another kernel. */
 const firstReadyMs = 30_000;
@@ -22,14 +22,19 @@ const lastReadyMs = 120_000;
 /** The kernel of a slot. */
 export interface SlotKernel {
   readonly kernel: Kernel;
-  /** Set if it is a Python kernel. */
+  /** Set if it is a Python kernel, as is what the helper reported when it was installed. */
   readonly helper?: PythonHelper;
+  readonly report?: HelperReport;
 }
 
 /** A lease on a server and a workspace there, with exactly one kernel at a time: a lost kernel is replaced. */
 export class KernelSlot {
   readonly displays: DisplayBoard;
-  readonly #settings: SlotSettings;
+  /** The last kernel that was started, even if it is gone. */
+  latest: SlotKernel | undefined;
+  /** Whether functions were set up, so that a replacement kernel needs their module. */
+  functionsLoaded = false;
+  readonly #settings: SessionSettings;
   #lease: ServerLease;
   #client: ServerClient;
   #live: Promise<SlotKernel> | undefined;
@@ -40,13 +45,11 @@ export class KernelSlot {
   #workspace: string | undefined;
   /** Deleted with the session. */
   #ownWorkspace = false;
-  #language = "";
-  #report: HelperReport | undefined;
   #stateLost = false;
   readonly #closing = new AbortController();
   readonly #discarded = new WeakMap<SlotKernel, Promise<void>>();
 
-  private constructor(settings: SlotSettings, lease: ServerLease, displays: DisplayBoard) {
+  private constructor(settings: SessionSettings, lease: ServerLease, displays: DisplayBoard) {
     this.#settings = settings;
     this.#lease = lease;
     this.#client = new ServerClient(lease.address);
@@ -54,7 +57,7 @@ export class KernelSlot {
   }
 
   /** Acquires the server and starts the first kernel. */
-  static async open(settings: SlotSettings, signal: AbortSignal): Promise<KernelSlot> {
+  static async open(settings: SessionSettings, signal: AbortSignal): Promise<KernelSlot> {
     const lease = await settings.server.acquire(signal);
     const displays = await DisplayBoard.open(settings.outputDir, lease.bound).catch(async (error: unknown) => {
       await lease.release();
@@ -68,16 +71,6 @@ export class KernelSlot {
       await slot.close();
       throw error;
     }
-  }
-
-  /** The language that the kernel runs. */
-  get language(): string {
-    return this.#language;
-  }
-
-  /** What the helper reported when it was installed in the kernel; `undefined` if it is not a Python kernel. */
-  get report(): HelperReport | undefined {
-    return this.#report;
   }
 
   /** Starts to collect the requests that the network policy refuses; returns a function that returns them. */
@@ -98,9 +91,7 @@ export class KernelSlot {
   async kernel(signal: AbortSignal): Promise<SlotKernel> {
     const current = await this.#live?.catch(() => undefined);
     if (current?.kernel.end) await this.discard(current);
-    if (this.#closing.signal.aborted) {
-      throw stopped();
-    }
+    this.#closing.signal.throwIfAborted();
     const opening = (this.#live ??= this.#openPatiently(signal));
     try {
       return await opening;
@@ -142,8 +133,7 @@ export class KernelSlot {
     const live = await this.#live?.catch(() => undefined);
     this.#live = undefined;
     if (live) {
-      if (!live.kernel.end) await live.helper?.demand("end", { remove_workspace: false });
-      live.kernel.disconnect();
+      await this.#leave(live, false);
       await this.#endKernel(live);
     }
     await this.kernel(signal);
@@ -152,10 +142,15 @@ export class KernelSlot {
 
   /** Ends the kernel, unless it existed before the session, and deletes what the session created. */
   async close(): Promise<void> {
-    this.#closing.abort(stopped());
+    const remedy = "Call again if the code should still run; files that it was writing may be incomplete.";
+    this.#closing.abort(new ExecutorStoppedError("The executor was stopped during this call", { remedy }));
     const live = await this.#live?.catch(() => undefined);
     this.#live = undefined;
-    if (live) await this.#leave(live);
+    if (live) {
+      await this.#leave(live, this.#ownWorkspace && !this.#lease.host);
+      // A server that is gone has no kernels left.
+      if (this.#settings.kernelId === undefined) await this.#endKernel(live);
+    }
     if (this.#lease.host && this.#ownWorkspace && this.#workspace !== undefined) {
       await removeHostDirectory(this.#workspace);
     }
@@ -165,13 +160,9 @@ export class KernelSlot {
     await this.#lease.release();
   }
 
-  async #leave(live: SlotKernel): Promise<void> {
-    const removeWorkspace = this.#ownWorkspace && !this.#lease.host;
-    if (!live.kernel.end) await live.helper?.demand("end", { remove_workspace: removeWorkspace });
-    live.kernel.disconnect();
-    if (this.#settings.kernelId !== undefined) return;
-    // A server that is gone has no kernels left.
-    await deleteKernel(this.#client, live.kernel.id).catch(ignoreUnreachable);
+  async #leave({ kernel, helper }: SlotKernel, removeWorkspace: boolean): Promise<void> {
+    if (!kernel.end) await helper?.demand("end", { remove_workspace: removeWorkspace });
+    kernel.disconnect();
   }
 
   async #endKernel({ kernel }: SlotKernel): Promise<void> {
@@ -204,19 +195,16 @@ export class KernelSlot {
     try {
       // Nobody could delete a kernel that the server starts after its answer was abandoned.
       signal.throwIfAborted();
-      kernel = await Kernel.connect(
-        {
-          client: this.#client,
-          kernelId: id,
-          reconnectTimeoutMs: this.#settings.reconnectTimeoutMs,
-          serverEnded: this.#lease.ended,
-          readyWithinMs,
-        },
-        signal,
-      );
-      this.#language = kernel.language;
+      const { reconnectTimeoutMs } = this.#settings;
+      const link = { client: this.#client, kernelId: id, reconnectTimeoutMs, serverEnded: this.#lease.ended };
+      kernel = await Kernel.connect({ ...link, readyWithinMs }, signal);
       kernel.whenEnded(({ reason }) => this.#settings.onLost(`The kernel is gone: ${reason}`));
-      return kernel.language === "python" ? await this.#installHelper(kernel, signal) : this.#withoutHelper(kernel);
+      if (kernel.language === "python") this.latest = await this.#installHelper(kernel, signal);
+      else {
+        this.#files ??= ContentsFiles.in(() => this.#client, this.#settings.workDir ?? "");
+        this.latest = { kernel };
+      }
+      return this.latest;
     } catch (error) {
       kernel?.disconnect();
       if (this.#settings.kernelId === undefined) await deleteKernel(this.#client, id).catch(ignoreUnreachable);
@@ -271,53 +259,37 @@ export class KernelSlot {
     // directory on its own: a server would start it in the nearest directory that exists.
     const { host } = this.#lease;
     const directory = host ? this.#workspace?.replace(/^\/+/, "") : (this.#contents?.directory ?? "");
-    const place = directory === undefined ? {} : { path: directory };
-    return (await startKernel(this.#client, { name: kernelName, signal, ...place })).id;
+    return (await startKernel(this.#client, { name: kernelName, path: directory, signal })).id;
   }
 
   async #installHelper(kernel: Kernel, signal: AbortSignal): Promise<SlotKernel> {
     const { workDir, kernelId, id, env } = this.#settings;
     const workspace = this.#workspace ?? workDir ?? this.#lease.workspace;
-    const modules = this.#settings.modules();
+    const createWorkspace = workspace === undefined && kernelId === undefined;
+    const modules = this.#functionModules();
     const { helper, report } = await PythonHelper.install(
       kernel,
-      {
-        mark: id,
-        ...(this.#lease.host ? { scratch: this.#lease.host.scratch } : {}),
-        ...(workspace === undefined ? {} : { workspace }),
-        createWorkspace: workspace === undefined && kernelId === undefined,
-        env,
-        ...(modules ? { modules } : {}),
-      },
+      { mark: id, scratch: this.#lease.host?.scratch, workspace, createWorkspace, env, modules },
       signal,
     );
-    if (workspace === undefined && kernelId === undefined) this.#ownWorkspace = true;
+    if (createWorkspace) this.#ownWorkspace = true;
     // If this process knows the directory, it does not rely on a kernel's answer.
     this.#workspace ??= report.workspace;
-    this.#report = report;
-    this.#files ??= this.#filesThroughKernel();
-    for (const module of Object.keys(modules ?? {})) await untilAborted(helper.ask("load", { module }), signal);
-    return { kernel, helper };
-  }
-
-  #filesThroughKernel(): BackendFiles {
-    return kernelFiles(async () => {
-      const { helper } = await this.kernel(this.#closing.signal);
-      if (helper) return helper;
+    this.#files ??= kernelFiles(async () => {
+      const live = await this.kernel(this.#closing.signal);
+      if (live.helper) return live.helper;
       throw new BackendUnavailableError("The kernel is no longer a Python kernel", { remedy: "Call `restart()`." });
     });
+    for (const module of Object.keys(modules ?? {})) await untilAborted(helper.ask("load", { module }), signal);
+    return { kernel, helper, report };
   }
 
-  #withoutHelper(kernel: Kernel): SlotKernel {
-    this.#files ??= ContentsFiles.in(() => this.#client, this.#settings.workDir ?? "");
-    return { kernel };
+  /** Name to source; `undefined` if there are no functions. */
+  #functionModules(): Readonly<Record<string, string>> | undefined {
+    const { functions, functionsModule } = this.#settings;
+    if (functions.length === 0) return undefined;
+    return this.functionsLoaded ? { [functionsModule]: renderPythonModule(functions) } : {};
   }
-}
-
-function stopped(): ExecutorStoppedError {
-  return new ExecutorStoppedError("The executor was stopped during this call", {
-    remedy: "Call again if the code should still run; files that it was writing may be incomplete.",
-  });
 }
 
 /** For clean-up on a server that may be gone or may refuse. */

@@ -23,13 +23,14 @@ export async function* runCell(
 ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   const request = startCell(run, live);
   const output = new CellOutput(slot.displays.forBlock());
-  const input = new InputLines(run.stdin, live.kernel.language);
+  const input = linesOf(run.stdin ?? "");
+  const endOfInput = live.kernel.language === "python" ? pythonEndOfInput : "";
   try {
     for (;;) {
       const message = await request.next(run.signal);
       if (!message) break;
       yield* await output.events(message);
-      if (message.header.msg_type === "input_request") live.kernel.reply(input.take());
+      if (message.header.msg_type === "input_request") live.kernel.reply(input.next().value ?? endOfInput);
     }
     if (run.signal.aborted) {
       for (const message of request.takeAll()) yield* await output.events(message);
@@ -98,29 +99,14 @@ async function interrupt(
 }
 
 /** What `input()` in a Python kernel treats as the end of its input. Other kernels have no equivalent and get an empty line. */
-const endOfInput = "\u0004";
+const pythonEndOfInput = "\u0004";
 
-/** A block's standard input, line by line. */
-class InputLines {
-  readonly #text: string;
-  readonly #end: string;
-  #next = 0;
-
-  /**
-   * @param text - `undefined` if the input is closed.
-   * @param language - that of the kernel.
-   */
-  constructor(text: string | undefined, language: string) {
-    this.#text = text ?? "";
-    this.#end = language === "python" ? endOfInput : "";
-  }
-
-  /** The next line without its line break, or the marker for the end of input. */
-  take(): string {
-    if (this.#next >= this.#text.length) return this.#end;
-    const end = this.#text.indexOf("\n", this.#next);
-    const line = this.#text.slice(this.#next, end === -1 ? undefined : end);
-    this.#next = end === -1 ? this.#text.length : end + 1;
-    return line.endsWith("\r") ? line.slice(0, -1) : line;
+/** A block's standard input, line by line, without the line breaks. */
+function* linesOf(text: string): Generator<string, undefined, void> {
+  for (let next = 0; next < text.length;) {
+    const end = text.indexOf("\n", next);
+    const line = text.slice(next, end === -1 ? undefined : end);
+    next = end === -1 ? text.length : end + 1;
+    yield line.endsWith("\r") ? line.slice(0, -1) : line;
   }
 }

@@ -36,8 +36,8 @@ const request = z.discriminatedUnion("op", [
 ]);
 type Request = z.infer<typeof request>;
 
-/** The result of an operation: fields, or bytes. */
-interface Answer {
+/** An answer to a request of an interpreter: fields, and perhaps bytes. */
+export interface Answer {
   readonly fields: object;
   readonly bytes?: Uint8Array;
 }

@@ -1,5 +1,6 @@
 import { Duplex } from "node:stream";
 import * as z from "zod";
+import type { Answer } from "../files/file-requests.ts";
 
 /** The address of the host functions, which only the interpreter's process understands. */
 export const hostCallsPath = "/dev/host-functions";
@@ -14,12 +15,6 @@ const request = z.discriminatedUnion("op", [
   z.object({ op: z.enum(["send", "hang up"]), connection }),
   z.object({ op: z.literal("wait"), milliseconds: z.number().min(0).max(86_400_000).exactOptional() }),
 ]);
-
-/** An answer to a request. */
-export interface Answer {
-  readonly fields: object;
-  readonly bytes?: Uint8Array;
-}
 
 /**
  * The connections of an interpreter's programs to host functions. They have no sockets: data travels in requests.

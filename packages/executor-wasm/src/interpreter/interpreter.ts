@@ -6,10 +6,10 @@ import { killProcesses, OutputQueue, type BlockOutcome, type BlockRun } from "@f
 import type { RichPiece } from "@fenced/executor-kit/displays";
 import * as z from "zod";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
-import { FileRequests } from "../files/file-requests.ts";
+import { FileRequests, type Answer } from "../files/file-requests.ts";
 import { workspacePath } from "../files/tree-access.ts";
 import { Tree } from "../files/tree.ts";
-import { CallConnections, type Answer } from "./call-connections.ts";
+import { CallConnections } from "./call-connections.ts";
 import { FrameChannel, frameType, ProtocolError, unpack, type Frame } from "./frames.ts";
 import { watchMemory } from "./memory-watch.ts";
 import { Room } from "./room.ts";
@@ -71,9 +71,7 @@ export class Interpreter {
   readonly #channel: FrameChannel;
   readonly #requests: FileRequests;
   readonly #connections: CallConnections;
-  readonly #memoryBytes: number;
-  readonly #functionsModule: string;
-  readonly #special: NonNullable<InterpreterOptions["requests"]>;
+  readonly #options: InterpreterOptions;
   readonly #exited: Promise<unknown>;
   #ended = false;
   #busy = false;
@@ -87,9 +85,7 @@ export class Interpreter {
         ? new FileRequests(options.tree)
         : new FileRequests(options.tree, ownTree(options.storageBytes));
     this.#connections = new CallConnections(options.acceptCalls);
-    this.#memoryBytes = options.memoryBytes;
-    this.#functionsModule = options.functionsModule;
-    this.#special = options.requests ?? (() => Promise.resolve(undefined));
+    this.#options = options;
     this.#exited = child.exitCode === null && child.signalCode === null ? once(child, "exit") : Promise.resolve();
     const noteEnd = (): void => {
       const idle = !this.#ended && !this.#busy;
@@ -174,7 +170,7 @@ export class Interpreter {
       this.#connections.end();
     }
     await this.kill();
-    if (await watch) output.push("stderr", Buffer.from(tooMuchMemory(this.#memoryBytes)));
+    if (await watch) output.push("stderr", Buffer.from(tooMuchMemory(this.#options.memoryBytes)));
     return { exitCode: killed, stateLost: true };
   }
 
@@ -183,7 +179,8 @@ export class Interpreter {
     if (!hostCalls) return null;
     const root = pythonFunctions;
     const directory = hostCalls.variant === undefined ? root : `${root}/${hostCalls.variant}`;
-    return { root, directory, names: [this.#functionsModule, `_${this.#functionsModule}_host`] };
+    const { functionsModule } = this.#options;
+    return { root, directory, names: [functionsModule, `_${functionsModule}_host`] };
   }
 
   /**
@@ -214,7 +211,7 @@ export class Interpreter {
     }
     const { fields, bytes } =
       (await this.#connections.answer(asked.fields, asked.bytes)) ??
-      (await this.#special(asked.fields, asked.bytes, signal)) ??
+      (await this.#options.requests?.(asked.fields, asked.bytes, signal)) ??
       this.#requests.answer(asked.fields, asked.bytes);
     await this.#channel.send(frameType.answer, fields, bytes);
   }
@@ -231,7 +228,7 @@ export class Interpreter {
   async #watchMemory(signal: AbortSignal): Promise<boolean> {
     const pid = await this.#pid;
     if (pid === undefined) return false;
-    const over = await watchMemory(pid, this.#memoryBytes + processBytes, signal);
+    const over = await watchMemory(pid, this.#options.memoryBytes + processBytes, signal);
     if (over) this.#child.kill("SIGKILL");
     return over;
   }

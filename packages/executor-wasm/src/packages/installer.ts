@@ -1,7 +1,24 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
 import { Tree } from "../files/tree.ts";
 import { Interpreter, type InterpreterOptions } from "../interpreter/interpreter.ts";
-import { installerPrograms, installProgram } from "./package-programs.ts";
 import { PackageRequests, type PackagePlaces } from "./package-requests.ts";
+
+const wheels: string = readFileSync(new URL("./guest/wheels.py", import.meta.url), "utf8");
+const choose: string = readFileSync(new URL("./guest/choose.py", import.meta.url), "utf8");
+
+/** Chooses and unpacks wheels, in an interpreter that has loaded `installerPrograms`. */
+const installProgram: string = readFileSync(new URL("./guest/install.py", import.meta.url), "utf8");
+
+/** What that interpreter has loaded; the wheel, `packaging`, is unmodified. */
+const installerPrograms: PythonPrograms = {
+  modules: { ...blockPrograms.modules, wheels, choose },
+  wheel: fileURLToPath(new URL("../../vendor/packaging-26.3-py3-none-any.whl", import.meta.url)),
+};
+
+/** All programs; part of the name of an image, so that it changes with them. */
+export const programs: readonly string[] = [wheels, choose, installProgram];
 
 /** Milliseconds that an installation may take, including the index's time. */
 const mostMs = 600_000;

@@ -1,8 +1,7 @@
 import { ImageCache } from "./image-cache.ts";
-import { InstallationError, runInstaller, type InstallerOptions } from "./installer.ts";
+import { InstallationError, programs, runInstaller, type InstallerOptions } from "./installer.ts";
 import { PackageIndex } from "./package-index.ts";
 import type { WasmPackages } from "./package-options.ts";
-import { programs } from "./package-programs.ts";
 import { WheelFolder } from "./wheel-folder.ts";
 
 /** What an installation needs to know. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import fs from "node:fs";
 import * as z from "zod";
-import type { Answer } from "../interpreter/call-connections.ts";
+import type { Answer } from "../files/file-requests.ts";
 import { IndexError, type PackageIndex } from "./package-index.ts";
 import type { WheelFolder } from "./wheel-folder.ts";
 

@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import { InvalidInputError } from "@fenced/core";
 import * as z from "zod";
-import type { Answer } from "../interpreter/call-connections.ts";
+import type { Answer } from "../files/file-requests.ts";
 import { InstallationError } from "./installer.ts";
 import { makePackages, type Installation } from "./package-image.ts";
 
@@ -71,7 +71,7 @@ export class SessionPackages {
     try {
       const install = [...asked.data.installed, ...asked.data.requirements];
       const made = await makePackages({ ...this.#options, install }, signal);
-      this.#closeAdded();
+      this.close();
       this.#added = made;
       return { fields: { packages: fs.fstatSync(made).size } };
     } catch (error) {
@@ -79,18 +79,15 @@ export class SessionPackages {
     }
   }
 
+  /** Closes what its code has installed. */
   close(): void {
-    this.#closeAdded();
+    if (this.#added !== undefined) fs.closeSync(this.#added);
+    this.#added = undefined;
   }
 
   #read({ at, length }: { readonly at: number; readonly length: number }): Answer {
     const bytes = Buffer.alloc(this.#added === undefined ? 0 : length);
     const count = this.#added === undefined ? 0 : fs.readSync(this.#added, bytes, 0, length, at);
     return { fields: {}, bytes: bytes.subarray(0, count) };
-  }
-
-  #closeAdded(): void {
-    if (this.#added !== undefined) fs.closeSync(this.#added);
-    this.#added = undefined;
   }
 }
