@@ -1,4 +1,3 @@
-import net from "node:net";
 import { BackendUnavailableError } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
@@ -40,9 +39,7 @@ export class SshPlace implements SupervisedPlace {
     this.#process = started.process;
     this.runner = started.supervisor;
     // The connection alone does not keep Node alive.
-    const { child } = this.#process;
-    child.unref();
-    for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
+    this.#process.unref();
   }
 
   /**
