@@ -24,6 +24,8 @@ const openingMs = 30_000;
  */
 export class SshPlace implements SupervisedPlace {
   readonly runner: Supervisor;
+  readonly languages: PlaceLanguages;
+  readonly files: BackendFiles;
   readonly #link: SshLink;
   readonly #options: SshExecutorOptions;
   readonly #name: string;
@@ -38,6 +40,8 @@ export class SshPlace implements SupervisedPlace {
     this.#name = name;
     this.#process = started.process;
     this.runner = started.supervisor;
+    this.languages = link.languages;
+    this.files = link.files;
     // The connection alone does not keep Node alive.
     this.#process.unref();
   }
@@ -57,14 +61,6 @@ export class SshPlace implements SupervisedPlace {
 
   get lost(): Error | undefined {
     return this.#lost ?? this.#link.connection.lost;
-  }
-
-  get languages(): PlaceLanguages {
-    return this.#link.languages;
-  }
-
-  get files(): BackendFiles {
-    return this.#link.files;
   }
 
   /**
