@@ -132,7 +132,7 @@ function strategies(given: DockerConnection | undefined): Strategy[] {
   const fromHost = host === undefined || host === "" ? undefined : connectionFromEnvironment(host);
   return [
     { name: "DOCKER_HOST", connection: () => fromHost, chosen: true },
-    { name: "the current Docker context", connection: () => connectionFromContext(), chosen: true },
+    { name: "the current Docker context", connection: connectionFromContext, chosen: true },
     ...sockets().map(({ name, file }) => ({ name, connection: () => socketAddress(file), chosen: false })),
   ];
 }
@@ -159,10 +159,10 @@ function sockets(): { readonly name: string; readonly file: string }[] {
 }
 
 /** The connection that `DOCKER_HOST` and the TLS variables describe. */
-function connectionFromEnvironment(host: string, env: NodeJS.ProcessEnv = process.env): DockerConnection {
-  const verify = env["DOCKER_TLS_VERIFY"] ?? "";
-  if (!host.startsWith("tcp:") || (verify === "" && env["DOCKER_CERT_PATH"] === undefined)) return host;
-  return { host, certPath: env["DOCKER_CERT_PATH"] ?? path.join(homedir(), ".docker"), tlsVerify: verify !== "" };
+function connectionFromEnvironment(host: string): DockerConnection {
+  const { DOCKER_TLS_VERIFY: verify = "", DOCKER_CERT_PATH: certPath } = process.env;
+  if (!host.startsWith("tcp:") || (verify === "" && certPath === undefined)) return host;
+  return { host, certPath: certPath ?? path.join(homedir(), ".docker"), tlsVerify: verify !== "" };
 }
 
 const configFile = z.object({ currentContext: z.string().optional() });
@@ -177,9 +177,9 @@ const metaFile = z.object({
  * @returns `undefined` for the default context, which only means the default socket.
  * @throws Error if the context does not exist or cannot be read.
  */
-function connectionFromContext(env: NodeJS.ProcessEnv = process.env): DockerConnection | undefined {
-  const directory = env["DOCKER_CONFIG"] ?? path.join(homedir(), ".docker");
-  const name = env["DOCKER_CONTEXT"] ?? readJson(path.join(directory, "config.json"), configFile)?.currentContext;
+function connectionFromContext(): DockerConnection | undefined {
+  const { DOCKER_CONFIG: directory = path.join(homedir(), ".docker"), DOCKER_CONTEXT: chosen } = process.env;
+  const name = chosen ?? readJson(path.join(directory, "config.json"), configFile)?.currentContext;
   if (name === undefined || name === "" || name === "default") return undefined;
   const id = createHash("sha256").update(name).digest("hex");
   const meta = readJson(path.join(directory, "contexts", "meta", id, "meta.json"), metaFile);

@@ -157,6 +157,8 @@ export class Epoch<Session extends BackendSession> {
   readonly session: Promise<Session>;
   readonly turns: Turns = new Turns();
   readonly #ending = new AbortController();
+  /** Aborted with an `ExecutorStoppedError` when the epoch ends. */
+  readonly signal: AbortSignal = this.#ending.signal;
   readonly #runs = new Set<Promise<void>>();
   readonly #functions = new Map<string, Promise<void>>();
   #settingUp: Promise<void> = Promise.resolve();
@@ -173,11 +175,6 @@ export class Epoch<Session extends BackendSession> {
       });
     // Callers that wait for the session see its failure; without any, it must not end the process.
     this.session.catch(() => {});
-  }
-
-  /** Aborted with an `ExecutorStoppedError` when the epoch ends. */
-  get signal(): AbortSignal {
-    return this.#ending.signal;
   }
 
   /** True if blocks can run, or could until the epoch ended. */

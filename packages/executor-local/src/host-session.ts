@@ -96,8 +96,6 @@ export class HostSession extends SupervisedSession<LocalPlace> {
   }
 
   #variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    const { virtualEnv } = this.#settings;
-    const all = { ...this.#hostVariables, ...blockEnvironment, ...given };
-    return virtualEnv ? inVirtualEnv(all, virtualEnv) : all;
+    return inVirtualEnv({ ...this.#hostVariables, ...blockEnvironment, ...given }, this.#settings.virtualEnv);
   }
 }

@@ -1,7 +1,6 @@
 import path from "node:path";
 import {
   BackendUnavailableError,
-  canonicalLanguage,
   type Component,
   type ComponentModel,
   defineComponent,
@@ -23,6 +22,8 @@ import { LocalSession, type LocalSessionSettings } from "./local-session.ts";
 import { unsupportedSystem } from "./sandbox/sandbox-problems.ts";
 import { SandboxSession } from "./sandbox/sandbox-session.ts";
 import { findVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
+
+type SessionSettings = LocalSessionSettings & Pick<HostSessionSettings, "onReplaced" | "onLost">;
 
 /**
  * Runs each block in a new process on this host, in the work directory, as the user who runs this program. With
@@ -73,49 +74,41 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   protected openSession(signal: AbortSignal): Promise<BackendSession> {
-    const { inheritEnv = [], languages = {}, cleanupTempFiles = true } = this.#options;
+    const { inheritEnv = [], cleanupTempFiles = true } = this.#options;
     const settings = {
-      id: this.id,
+      ...this.sessionRequest(this.#options, this.#table),
       workDirectory: this.#workDirectory,
       virtualEnv: this.#virtualEnv,
-      table: this.#table,
-      givenLanguages: new Set(Object.keys(languages).map(canonicalLanguage)),
       env: this.env,
       inheritEnv,
       cleanupTempFiles,
-      functions: this.functions,
-      functionsModule: this.functionsModule,
     };
     return this.offered.isolation === "none" ? this.#openHost(settings, signal) : this.#openSandbox(settings, signal);
   }
 
-  async #openHost(settings: LocalSessionSettings, signal: AbortSignal): Promise<BackendSession> {
+  async #openHost(settings: SessionSettings, signal: AbortSignal): Promise<BackendSession> {
     const { warm = false, stateful = false } = this.#options;
     if (warm === false && !stateful) return LocalSession.open(settings);
     if (process.platform !== "linux") throw unsupervisedSystem(stateful ? "stateful" : "warm");
     // Without Python, no interpreter can be kept waiting, and blocks of other languages do not need one.
     if (!stateful && !hasPython()) return LocalSession.open(settings);
-    return this.#supervised(await HostSession.open({ ...settings, ...this.#events(), warm, stateful }, signal), signal);
+    return this.#supervised(await HostSession.open({ ...settings, warm, stateful }, signal), signal);
   }
 
-  async #openSandbox(settings: LocalSessionSettings, signal: AbortSignal): Promise<BackendSession> {
+  async #openSandbox(settings: SessionSettings, signal: AbortSignal): Promise<BackendSession> {
     const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit, warm } = this.#options;
     const { stateful = false } = this.#options;
     const sandbox = { readable, writable, network, memoryBytes, pidsLimit, warm };
     if (stateful && process.platform !== "linux") throw unsupervisedSystem("stateful");
     if (process.platform === "darwin") return LocalSession.open({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();
-    const all = { ...settings, ...sandbox, ...this.#events(), stateful };
-    return this.#supervised(await SandboxSession.open(all, signal), signal);
+    const session = await SandboxSession.open({ ...settings, ...sandbox, stateful }, signal);
+    return this.#supervised(session, signal);
   }
 
   async #supervised(session: HostSession | SandboxSession, signal: AbortSignal): Promise<BackendSession> {
     const { stateful = false, outputDir } = this.#options;
     return stateful ? this.makeStateful(session, { outputDir, bound: session.workspacePath }, signal) : session;
-  }
-
-  #events(): Pick<HostSessionSettings, "onReplaced" | "onLost"> {
-    return { onReplaced: () => this.forgetFunctions(), onLost: (reason) => this.sessionLost(reason) };
   }
 }
 

@@ -19,30 +19,24 @@ interface PlaceEquipment {
 
 /** A supervisor on this machine, sandboxed or not, with everything that blocks find there. */
 export class LocalPlace implements SupervisedPlace {
+  readonly runner: Supervisor;
+  readonly languages: PlaceLanguages;
   readonly files: DirectoryFiles;
+  readonly variables: PlaceEquipment["variables"];
   readonly #running: RunningSupervisor;
   readonly #equipment: PlaceEquipment;
 
   constructor(running: RunningSupervisor, equipment: PlaceEquipment) {
     this.#running = running;
     this.#equipment = equipment;
+    this.runner = running.supervisor;
+    this.languages = equipment.languages;
     this.files = equipment.directories.files();
+    this.variables = equipment.variables;
   }
 
   get lost(): Error | undefined {
     return this.#running.lost;
-  }
-
-  get runner(): Supervisor {
-    return this.#running.supervisor;
-  }
-
-  get languages(): PlaceLanguages {
-    return this.#equipment.languages;
-  }
-
-  variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    return this.#equipment.variables(given);
   }
 
   async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {

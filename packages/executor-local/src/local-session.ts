@@ -16,7 +16,6 @@ import {
   listenForCalls,
   programsOf,
   removeOwnFile,
-  type SessionDirectories,
   type BackendSession,
   type BlockEvent,
   type BlockOutcome,
@@ -95,16 +94,17 @@ export class LocalSession implements BackendSession {
     const pipes = new PipeSupply(directories.sessionDirectory);
     const given = { ...hostEnvironment(settings.inheritEnv), ...blockEnvironment, ...settings.env };
     try {
-      const seatbelt = await makeSeatbelt(settings, directories, given["PATH"]);
+      const { seatbelt: wishes, virtualEnv, table } = settings;
+      const programs = { programs: programsOf(table), searchPath: given["PATH"] ?? "" };
+      const seatbelt = wishes && (await prepareSeatbelt({ ...wishes, virtualEnv }, programs, directories));
       const env = { ...given, ...seatbelt?.env };
-      const { virtualEnv } = settings;
       const search = {
-        env: virtualEnv ? inVirtualEnv(env, virtualEnv) : env,
+        env: inVirtualEnv(env, virtualEnv),
         cwd: directories.workDirectory,
         given: settings.givenLanguages,
         ...(seatbelt ? { wrap: seatbelt.wrap } : {}),
       };
-      const [languages] = await Promise.all([findLanguages(settings.table, search), pipes.fill()]);
+      const [languages] = await Promise.all([findLanguages(table, search), pipes.fill()]);
       return new LocalSession(settings, { ground, pipes, env, languages, seatbelt });
     } catch (error) {
       await ground.release();
@@ -187,15 +187,15 @@ export class LocalSession implements BackendSession {
   ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const { ground, pipes, env, seatbelt } = this.#parts;
     const { directories, group, mark } = ground;
-    const { virtualEnv } = this.#settings;
-    const given = { ...env, ...run.env };
-    const variables = virtualEnv ? inVirtualEnv(given, virtualEnv) : given;
+    const { functions, virtualEnv } = this.#settings;
+    const variables = inVirtualEnv({ ...env, ...run.env }, virtualEnv);
+    const hasFunctions = functions.length > 0 || run.hostCalls !== undefined;
     const spec = {
       command: seatbelt?.wrap(command) ?? command,
       cwd: directories.workDirectory,
       env: {
         ...variables,
-        ...this.#functionVariables(run, variables),
+        ...(hasFunctions ? functionVariables(this.functionPlaces(), run.hostCalls, variables) : {}),
         [mark.name]: mark.value,
       },
       ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
@@ -207,21 +207,4 @@ export class LocalSession implements BackendSession {
     };
     return runProcess(spec, pipes);
   }
-
-  #functionVariables(
-    run: Pick<BlockRun, "hostCalls">,
-    given: Readonly<Record<string, string>>,
-  ): Record<string, string> {
-    if (this.#settings.functions.length === 0 && !run.hostCalls) return {};
-    return functionVariables(this.functionPlaces(), run.hostCalls, given);
-  }
-}
-
-async function makeSeatbelt(
-  { seatbelt, virtualEnv, table }: LocalSessionSettings,
-  directories: SessionDirectories,
-  searchPath = "",
-): Promise<Seatbelt | undefined> {
-  if (!seatbelt) return undefined;
-  return prepareSeatbelt({ ...seatbelt, virtualEnv }, { programs: programsOf(table), searchPath }, directories);
 }

@@ -36,8 +36,10 @@ export function findVirtualEnv(directory: string): VirtualEnv {
  */
 export function inVirtualEnv(
   env: Readonly<Record<string, string>>,
-  { bin, directory }: VirtualEnv,
+  virtualEnv: VirtualEnv | undefined,
 ): Readonly<Record<string, string>> {
+  if (!virtualEnv) return env;
+  const { bin, directory } = virtualEnv;
   const searchPath = [bin, ...(env["PATH"] === undefined ? [] : [env["PATH"]])];
   return { ...env, VIRTUAL_ENV: directory, PATH: searchPath.join(path.delimiter) };
 }

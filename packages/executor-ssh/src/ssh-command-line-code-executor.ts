@@ -53,15 +53,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   protected async openSession(signal: AbortSignal): Promise<BackendSession> {
-    const request = {
-      options: this.#options,
-      owner: this.id,
-      functionsModule: this.functionsModule,
-      functions: this.functions,
-      table: this.#table,
-      onReplaced: () => this.forgetFunctions(),
-      onLost: (reason: string) => this.sessionLost(reason),
-    };
+    const request = this.sessionRequest(this.#options, this.#table);
     const { warm = false, stateful = false, outputDir } = this.#options;
     const session = await SshSession.open(request, signal);
     if (!stateful && (warm === false || !session.hasPython)) return session;

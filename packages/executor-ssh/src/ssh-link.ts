@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { mkdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { BackendUnavailableError, canonicalLanguage } from "@fenced/core";
+import { BackendUnavailableError } from "@fenced/core";
 import {
+  type CommandLineSessionRequest,
   findPlaceLanguages,
   functionsPackageMarker,
   Leash,
   programsOf,
   RemoteFiles,
-  type LanguageCommand,
   type PlaceLanguages,
 } from "@fenced/executor-kit";
 import { SshConnection } from "./connection/ssh-connection.ts";
@@ -23,12 +23,7 @@ const silenceSeconds = 60;
 const longestParent = 50;
 
 /** What a link needs. */
-export interface LinkRequest {
-  readonly options: SshExecutorOptions;
-  /** The executor's id. */
-  readonly owner: string;
-  readonly functionsModule: string;
-  readonly table: Readonly<Record<string, LanguageCommand>>;
+export interface LinkRequest extends CommandLineSessionRequest<SshExecutorOptions> {
   /** The working link: this one, or its successor if the connection broke. */
   readonly ready: () => Promise<SshLink>;
 }
@@ -38,20 +33,15 @@ export class SshLink {
   readonly languages: PlaceLanguages;
   readonly files: RemoteFiles;
   readonly connection: SshConnection;
-  readonly #filePrefix: string;
-  readonly #directory: string;
-  readonly #leash: Leash;
+  readonly #parts: LinkParts;
   #blocks = 0;
   #fileCalls = 0;
 
   private constructor(request: LinkRequest, parts: LinkParts, connection: SshConnection) {
-    const { options, table, functionsModule } = request;
+    const { options, table, givenLanguages, functionsModule } = request;
     this.connection = connection;
-    this.#filePrefix = parts.filePrefix;
-    this.#directory = parts.directory;
-    this.#leash = parts.leash;
-    const given = new Set(Object.keys(options.languages ?? {}).map(canonicalLanguage));
-    this.languages = findPlaceLanguages(table, given, connection.greeting.inventory, {
+    this.#parts = parts;
+    this.languages = findPlaceLanguages(table, givenLanguages, connection.greeting.inventory, {
       name: `the host ${options.host}`,
       remedy: "install it there, or put it on the PATH with `env`",
     });
@@ -74,9 +64,9 @@ export class SshLink {
    * @throws BackendUnavailableError if the host cannot be reached or used.
    */
   static async open(request: LinkRequest, signal: AbortSignal): Promise<SshLink> {
-    const parts = await makeParts(request.owner);
+    const parts = await makeParts(request.id);
     const { id, directory, mark, nonce, filePrefix } = parts;
-    const { options, owner, functionsModule, table } = request;
+    const { options, id: owner, functionsModule, table } = request;
     const supervisor = {
       id,
       nonce,
@@ -121,7 +111,7 @@ export class SshLink {
 
   /** A name for one of the session's own files in the work directory. */
   fileFor(block: number, extension: string): string {
-    return `${this.#filePrefix}${block}.${extension}`;
+    return `${this.#parts.filePrefix}${block}.${extension}`;
   }
 
   /**
@@ -138,7 +128,7 @@ export class SshLink {
     try {
       await this.connection.close();
     } finally {
-      await removeParts({ directory: this.#directory, leash: this.#leash });
+      await removeParts(this.#parts);
     }
   }
 }
@@ -179,7 +169,7 @@ async function makeParts(owner: string): Promise<LinkParts> {
   };
 }
 
-async function removeParts({ directory, leash }: Pick<LinkParts, "directory" | "leash">): Promise<void> {
+async function removeParts({ directory, leash }: LinkParts): Promise<void> {
   await rm(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
   await leash.release();
 }

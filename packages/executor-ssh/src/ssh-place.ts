@@ -1,4 +1,3 @@
-import net from "node:net";
 import { BackendUnavailableError } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
@@ -25,6 +24,8 @@ const openingMs = 30_000;
  */
 export class SshPlace implements SupervisedPlace {
   readonly runner: Supervisor;
+  readonly languages: PlaceLanguages;
+  readonly files: BackendFiles;
   readonly #link: SshLink;
   readonly #options: SshExecutorOptions;
   readonly #name: string;
@@ -39,10 +40,10 @@ export class SshPlace implements SupervisedPlace {
     this.#name = name;
     this.#process = started.process;
     this.runner = started.supervisor;
+    this.languages = link.languages;
+    this.files = link.files;
     // The connection alone does not keep Node alive.
-    const { child } = this.#process;
-    child.unref();
-    for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
+    this.#process.unref();
   }
 
   /**
@@ -60,14 +61,6 @@ export class SshPlace implements SupervisedPlace {
 
   get lost(): Error | undefined {
     return this.#lost ?? this.#link.connection.lost;
-  }
-
-  get languages(): PlaceLanguages {
-    return this.#link.languages;
-  }
-
-  get files(): BackendFiles {
-    return this.#link.files;
   }
 
   /**

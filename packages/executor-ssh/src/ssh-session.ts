@@ -21,14 +21,7 @@ import { callEnvironment } from "./ssh-executor-options.ts";
 import { SshLink, type LinkRequest } from "./ssh-link.ts";
 
 /** What a session needs. */
-export interface SessionRequest extends Omit<LinkRequest, "ready"> {
-  /** The functions that are copied to the host. */
-  readonly functions: readonly unknown[];
-  /** The connection broke and was replaced: everything on the host except the work directory is gone. */
-  readonly onReplaced: () => void;
-  /** The connection broke, or code ended the supervisor: everything on the host except the work directory is gone. */
-  readonly onLost: (reason: string) => void;
-}
+export type SessionRequest = Omit<LinkRequest, "ready">;
 
 /**
  * A started executor's session on the remote host. When the connection breaks, everything there ends; a new connection

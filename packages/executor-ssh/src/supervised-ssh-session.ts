@@ -15,7 +15,7 @@ export class SupervisedSshSession extends SupervisedSession<SshPlace> {
   #places = 0;
 
   private constructor(connected: SshSession, request: SessionRequest) {
-    const { owner: id, options, functions, onReplaced, onLost } = request;
+    const { id, options, functions, onReplaced, onLost } = request;
     const { env = {}, warm, stateful = false } = options;
     const places = { workspacePath: connected.workspacePath, directory: connected.directory };
     super({ id, env, functions, warm, stateful, ...places, network: undefined, memorySentence, onReplaced, onLost });

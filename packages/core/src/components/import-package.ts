@@ -17,7 +17,7 @@ export async function importPackage(
   try {
     return await importModule(specifier);
   } catch (error) {
-    throw isMissing(error) ? notInstalled(specifier, error) : broken(specifier, error);
+    throw error instanceof PackageMissing ? notInstalled(specifier, error) : broken(specifier, error);
   }
 }
 
@@ -48,10 +48,6 @@ function applicationPlaces(): string[] {
 
 function hasMissingCode(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof PackageMissing;
 }
 
 function notInstalled(specifier: string, cause: unknown): ComponentError {

@@ -58,6 +58,11 @@ export abstract class FencedError extends Error {
   }
 }
 
+/** True for an error of Fenced with this `code`, even from another installed copy of the package. */
+export function hasErrorCode(value: unknown, code: string): boolean {
+  return FencedError.isInstance(value) && value.code === code;
+}
+
 function asSentence(text: string): string {
   const trimmed = text.trimEnd();
   return /[.!?:]$/.test(trimmed) ? trimmed : `${trimmed}.`;

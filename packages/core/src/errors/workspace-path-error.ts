@@ -1,6 +1,4 @@
-import { FencedError, hasErrorMarker, type FencedErrorOptions } from "./fenced-error.ts";
-
-const marker = Symbol.for("fenced.error.path_outside_workspace");
+import { FencedError, hasErrorCode } from "./fenced-error.ts";
 
 /**
  * A path given to `WorkspaceFiles` leads out of the workspace: through `..`, a symbolic link, or because it is
@@ -9,13 +7,8 @@ const marker = Symbol.for("fenced.error.path_outside_workspace");
 export class WorkspacePathError extends FencedError {
   readonly code = "path_outside_workspace" as const;
 
-  constructor(problem: string, options: FencedErrorOptions) {
-    super(problem, options);
-    Object.defineProperty(this, marker, { value: true });
-  }
-
   /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is WorkspacePathError {
-    return hasErrorMarker(value, marker);
+    return hasErrorCode(value, "path_outside_workspace");
   }
 }

@@ -6,9 +6,8 @@ import type { FunctionLanguage } from "./function-language.ts";
 import type { FunctionRequirements } from "./function-requirements.ts";
 import { parseJavaScriptFunction, parseJavaScriptSource } from "./javascript/parse-javascript-function.ts";
 import { normaliseRequirements } from "./normalise-requirements.ts";
-import { parseFunctionJson } from "./parse-function-json.ts";
+import { parseFunctionJson, requirementsToJson } from "./parse-function-json.ts";
 import { parsePythonFunction } from "./python/parse-python-function.ts";
-import { requirementsToJson } from "./requirements-to-json.ts";
 
 const sourceArgument = z.object({ source: z.string() });
 const callableArgument = z.object({ callable: callbackOption<JavaScriptFunction>() });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { describeIssues } from "../describe-issues.ts";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
-import type { JsonValue } from "../json-value.ts";
+import type { JsonObject, JsonValue } from "../json-value.ts";
 import { Alias } from "./alias.ts";
 import type { FunctionLanguage } from "./function-language.ts";
 import type { FunctionRequirements } from "./function-requirements.ts";
@@ -11,17 +11,16 @@ const aliasJson = z.strictObject({ name: z.string(), alias: z.string() });
 const nameJson = z.union([z.string(), aliasJson]);
 const importJson = z.union([nameJson, z.strictObject({ module: z.string(), imports: z.array(nameJson) })]);
 const packagesJson = z.array(z.string());
+const requirementsJson = z.strictObject({
+  pythonPackages: packagesJson.exactOptional(),
+  npmPackages: packagesJson.exactOptional(),
+  globalImports: z.array(importJson).exactOptional(),
+});
 
 const functionJson = z.strictObject({
   language: z.enum(["python", "javascript"]),
   source: z.string(),
-  requirements: z
-    .strictObject({
-      pythonPackages: packagesJson.exactOptional(),
-      npmPackages: packagesJson.exactOptional(),
-      globalImports: z.array(importJson).exactOptional(),
-    })
-    .default({}),
+  requirements: requirementsJson.default({}),
 });
 
 /** The output of `FunctionWithRequirements.toJSON`. */
@@ -47,6 +46,11 @@ export function parseFunctionJson(json: JsonValue): FunctionJson {
     source,
     requirements: { ...packages, ...(globalImports && { globalImports: globalImports.map(reviveImport) }) },
   };
+}
+
+/** Returns the requirements as plain JSON, without unset fields. */
+export function requirementsToJson(requirements: FunctionRequirements): JsonObject {
+  return requirementsJson.parse(requirements);
 }
 
 type ImportJson = z.output<typeof importJson>;

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { pathName } from "../describe-issues.ts";
 
 /** A problem with the options, and what to do about it. */
 interface Finding {
@@ -70,11 +71,4 @@ function state({ code, input }: z.core.$ZodIssue): string {
   if (code !== "invalid_type" && code !== "custom" && code !== "invalid_union") return "not valid";
   if (typeof input !== "object") return `a ${typeof input}`;
   return Array.isArray(input) ? "an array" : "an object";
-}
-
-function pathName(path: readonly PropertyKey[]): string {
-  return path
-    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-    .join("")
-    .replace(/^\./, "");
 }

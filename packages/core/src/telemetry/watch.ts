@@ -2,11 +2,8 @@ import {
   context,
   type Context,
   createNoopMeter,
-  diag,
-  type Histogram,
   INVALID_SPAN_CONTEXT,
   isSpanContextValid,
-  type Meter,
   metrics,
   ROOT_CONTEXT,
   type Span,
@@ -17,6 +14,7 @@ import {
 import { captured, capturesContent } from "./content-capture.ts";
 import { errorType } from "./error-type.ts";
 import type { HistogramDefinition, Operation, OperationDefinition, TelemetryAttributes } from "./operation.ts";
+import { recordValue, safely } from "./record-value.ts";
 
 /**
  * Runs an action with its operation's span as the active one.
@@ -183,20 +181,20 @@ class WatchedOperation implements Operation {
 
   /** True if neither spans nor metrics record it, and no span within it needs it as a parent. */
   get isOff(): boolean {
-    return !this.#isTraced && safely(() => metricsAreOff(this.#definition.scope), true);
+    return !this.#isTraced && (safely(() => metrics.getMeter(this.#definition.scope) === createNoopMeter()) ?? true);
   }
 
   get recording(): boolean {
-    return safely(() => this.#span.isRecording(), false);
+    return safely(() => this.#span.isRecording()) ?? false;
   }
 
   set(attributes: TelemetryAttributes): void {
-    safely(() => this.#span.setAttributes(attributes), this.#span);
+    safely(() => this.#span.setAttributes(attributes));
   }
 
   setContent(texts: () => Readonly<Record<string, string>>): void {
     if (!this.recording || !capturesContent()) return;
-    safely(() => this.#span.setAttributes(texts()), this.#span);
+    safely(() => this.#span.setAttributes(texts()));
   }
 
   record(histogram: HistogramDefinition, value: number, attributes: TelemetryAttributes): void {
@@ -206,11 +204,14 @@ class WatchedOperation implements Operation {
   fail(error: unknown): void {
     if (this.#ended) return;
     // An error's message may quote code or output.
-    this.#fail(errorType(error), capturesContent() && error instanceof Error ? captured(error.message) : undefined);
+    this.failAs(errorType(error), capturesContent() && error instanceof Error ? captured(error.message) : undefined);
   }
 
-  failAs(type: string): void {
-    this.#fail(type, undefined);
+  failAs(type: string, message?: string): void {
+    this.#error = { "error.type": type };
+    this.set(this.#error);
+    const status = { code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) };
+    safely(() => this.#span.setStatus(status));
   }
 
   /** Runs `action` with the span as the active one. */
@@ -231,68 +232,20 @@ class WatchedOperation implements Operation {
       const seconds = (performance.now() - this.#started) / 1000;
       this.record(duration, seconds, { ...metricAttributes, ...this.#error });
     }
-    safely(() => this.#span.end(), undefined);
+    safely(() => this.#span.end());
   }
 
   get #isTraced(): boolean {
-    return safely(() => isSpanContextValid(this.#span.spanContext()), false);
-  }
-
-  #fail(type: string, message: string | undefined): void {
-    this.#error = { "error.type": type };
-    this.set(this.#error);
-    const status = { code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) };
-    safely(() => this.#span.setStatus(status), this.#span);
+    return safely(() => isSpanContextValid(this.#span.spanContext())) ?? false;
   }
 }
 
 function startSpan({ scope, schemaUrl, name, kind, attributes }: OperationDefinition, parent: Context): Span {
-  return safely(() => {
+  const span = safely(() => {
     const options = schemaUrl === undefined ? {} : { schemaUrl };
     const tracer = trace.getTracerProvider().getTracer(scope, undefined, options);
     const spanKind = kind === "client" ? SpanKind.CLIENT : SpanKind.INTERNAL;
     return tracer.startSpan(name, { kind: spanKind, attributes }, parent);
-  }, trace.wrapSpanContext(INVALID_SPAN_CONTEXT));
-}
-
-const instruments = new WeakMap<Meter, Map<string, Histogram>>();
-
-/** True if no metrics are read. */
-function metricsAreOff(scope: string): boolean {
-  return metrics.getMeter(scope) === createNoopMeter();
-}
-
-/** Records one value. Does nothing without an SDK, and never throws. */
-function recordValue(
-  scope: string,
-  definition: HistogramDefinition,
-  value: number,
-  attributes: TelemetryAttributes,
-): void {
-  safely(() => histogramOf(metrics.getMeter(scope), definition).record(value, attributes), undefined);
-}
-
-function histogramOf(meter: Meter, { name, description, unit, boundaries }: HistogramDefinition): Histogram {
-  const known = instruments.get(meter) ?? new Map<string, Histogram>();
-  instruments.set(meter, known);
-  const found = known.get(name);
-  if (found !== undefined) return found;
-  const advice = { explicitBucketBoundaries: [...boundaries] };
-  const made = meter.createHistogram(name, { description, unit, advice });
-  known.set(name, made);
-  return made;
-}
-
-/** Returns `fallback` if the SDK or one of its plug-ins throws: telemetry never breaks what it observes. */
-function safely<T>(action: () => T, fallback: T): T {
-  try {
-    return action();
-  } catch (error) {
-    try {
-      diag.error("Fenced: telemetry failed", error);
-    } catch {
-      // The logger is a plug-in, too.
-    }
-    return fallback;
-  }
+  });
+  return span ?? trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 }

@@ -1,5 +1,6 @@
 import { connect, type OnReadOpts, type Socket, type TcpSocketConnectOpts } from "node:net";
 import type { NetworkDecision } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
 import { canonicalHost, type HostPattern, isAddress, matchesHost, parseHostPattern } from "@fenced/core/network";
 import { specialKind } from "./address-kind.ts";
 import { errorCode, printable, Refusal } from "./refusal.ts";
@@ -81,7 +82,7 @@ export class Gatekeeper {
   async #lookUp({ host }: Place, signal: AbortSignal): Promise<readonly string[]> {
     if (isAddress(host)) return [host];
     try {
-      return await unlessAborted(this.#options.resolve(host, signal), signal);
+      return await untilAborted(this.#options.resolve(host, signal), signal);
     } catch (error) {
       throw new Refusal(502, `${host} could not be resolved: ${signal.aborted ? "timed out" : errorCode(error)}`);
     }
@@ -196,14 +197,5 @@ function dial(to: TcpSocketConnectOpts, signal: AbortSignal): Promise<Socket> {
       socket.on("error", () => {});
       resolve(socket);
     });
-  });
-}
-
-function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(new Error("aborted"));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }

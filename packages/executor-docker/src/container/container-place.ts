@@ -70,11 +70,17 @@ export interface ContainerEquipment {
 
 /** A container, with everything that blocks find in it. */
 export class ContainerPlace implements SupervisedPlace {
+  readonly runner: BlockRunner;
+  readonly languages: PlaceLanguages;
+  readonly files: BackendFiles;
   readonly #container: RunningContainer;
   readonly #equipment: ContainerEquipment;
   readonly #options: DockerExecutorOptions;
 
   constructor(container: RunningContainer, equipment: ContainerEquipment, options: DockerExecutorOptions) {
+    this.runner = container.runner;
+    this.languages = equipment.languages;
+    this.files = equipment.workspace.files;
     this.#container = container;
     this.#equipment = equipment;
     this.#options = options;
@@ -82,18 +88,6 @@ export class ContainerPlace implements SupervisedPlace {
 
   get lost(): Error | undefined {
     return this.#container.lost;
-  }
-
-  get runner(): BlockRunner {
-    return this.#container.runner;
-  }
-
-  get languages(): PlaceLanguages {
-    return this.#equipment.languages;
-  }
-
-  get files(): BackendFiles {
-    return this.#equipment.workspace.files;
   }
 
   /** The caller's variables override those that tell programs where the proxy is. */

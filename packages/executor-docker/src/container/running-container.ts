@@ -116,7 +116,7 @@ export class RunningContainer {
       await opened.#connect(entry, running, signal);
       return opened;
     } catch (error) {
-      opened.#detach();
+      opened.detach();
       throw error;
     }
   }
@@ -144,7 +144,11 @@ export class RunningContainer {
 
   /** Disconnects from the container: its supervisor ends, and with it the container unless it is kept. */
   detach(): void {
-    this.#detach();
+    this.#closing = true;
+    this.#watch.abort();
+    this.#heartbeat?.stop();
+    this.#stream?.destroy();
+    this.#leash?.destroy();
   }
 
   /** Ends the container, and removes it if `remove` is set. Does nothing if it is already gone. */
@@ -160,7 +164,7 @@ export class RunningContainer {
         cause,
       });
     } finally {
-      this.#detach();
+      this.detach();
     }
   }
 
@@ -207,7 +211,7 @@ export class RunningContainer {
     void this.#explained.then((error) => {
       this.#lost = error;
       this.#ready?.runner.fail(error);
-      this.#detach();
+      this.detach();
       this.#onLost(error.message);
     });
   }
@@ -250,14 +254,6 @@ export class RunningContainer {
   get #started(): { readonly inventory: SupervisorInventory; readonly runner: BlockRunner } {
     if (this.#ready) return this.#ready;
     throw new ExecutorStoppedError("The container is not started", { remedy: "Call start() first." });
-  }
-
-  #detach(): void {
-    this.#closing = true;
-    this.#watch.abort();
-    this.#heartbeat?.stop();
-    this.#stream?.destroy();
-    this.#leash?.destroy();
   }
 }
 

@@ -48,13 +48,12 @@ export class ExecRunner implements BlockRunner {
   }
 
   async *run({ argv, env, stdin, signal }: ExecutedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
-    if (this.#lost) throw this.#lost;
-    const mark = `FENCED_BLOCK=${randomUUID()}`;
+    const mark = randomUUID();
     const kills = await this.#oomKills();
-    const stream = await this.#start(argv, { ...env, [markName]: mark.slice(markName.length + 1) }, stdin);
+    const stream = await this.#start(argv, { ...env, FENCED_BLOCK: mark }, stdin);
     let killed: Promise<void> | undefined;
     const kill = (): void => {
-      killed ??= this.#kill(mark).then(
+      killed ??= this.#tool(["sh", "-c", killProgram, "fenced", `FENCED_BLOCK=${mark}`]).then(
         () => stream.leave(),
         (error: unknown) => stream.fail(error),
       );
@@ -83,10 +82,6 @@ export class ExecRunner implements BlockRunner {
 
   #assertThere(): void {
     if (this.#lost) throw this.#lost;
-  }
-
-  async #kill(mark: string): Promise<void> {
-    await this.#tool(["sh", "-c", killProgram, "fenced", mark]);
   }
 
   async #oomKills(): Promise<string> {
@@ -121,8 +116,18 @@ export class ExecRunner implements BlockRunner {
     stdin?: ExecutedProgram["stdin"],
   ): Promise<ExecStream> {
     this.#assertThere();
+    const { container, directory, user } = this.#context;
     try {
-      const exec = await answered(this.#create(argv, env, stdin), "exec create");
+      const create = container.exec({
+        Cmd: ["sh", "-c", startProgram, "fenced", directory, ...argv],
+        Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+        WorkingDir: workspacePath,
+        AttachStdin: stdin !== undefined,
+        AttachStdout: true,
+        AttachStderr: true,
+        ...(user === undefined ? {} : { User: user }),
+      });
+      const exec = await answered(create, "exec create");
       const started = exec.start({ hijack: true, stdin: stdin !== undefined });
       const stream = new ExecStream(exec, await answered(started, "exec start"), stdin);
       this.#streams.add(stream);
@@ -137,26 +142,8 @@ export class ExecRunner implements BlockRunner {
       });
     }
   }
-
-  async #create(
-    argv: readonly string[],
-    env: Readonly<Record<string, string>>,
-    stdin?: ExecutedProgram["stdin"],
-  ): Promise<Exec> {
-    const { container, directory, user } = this.#context;
-    return container.exec({
-      Cmd: ["sh", "-c", startProgram, "fenced", directory, ...argv],
-      Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-      WorkingDir: workspacePath,
-      AttachStdin: stdin !== undefined,
-      AttachStdout: true,
-      AttachStderr: true,
-      ...(user === undefined ? {} : { User: user }),
-    });
-  }
 }
 
-const markName = "FENCED_BLOCK";
 const toolMs = 20_000;
 
 /** Bytes that may wait for a slow consumer before the stream, and eventually the program, has to wait. */

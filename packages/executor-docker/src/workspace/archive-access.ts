@@ -3,7 +3,7 @@ import { BackendUnavailableError, InvalidInputError, type FileInfo, type FileSta
 import type { FileContent, RemoteFileAccess } from "@fenced/executor-kit";
 import { workspacePath } from "../container/container-options.ts";
 import type { RunningContainer } from "../container/running-container.ts";
-import { notAFile, notThere, type ArchiveEntry, type ContainerArchive } from "./container-archive.ts";
+import { fileError, type ArchiveEntry, type ContainerArchive } from "./container-archive.ts";
 
 /** Time limit for listing the workspace in milliseconds; the daemon sends all of its content for that. */
 const listMs = 60_000;
@@ -24,7 +24,7 @@ export class ArchiveAccess implements RemoteFileAccess {
 
   async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
     const place = await this.#archive.resolve(usable(directory), "follow");
-    if ((await this.#archive.info(place))?.kind !== "directory") throw notThere(directory);
+    if ((await this.#archive.info(place))?.kind !== "directory") throw fileError("ENOENT", directory);
     const top = path.posix.relative(workspacePath, path.posix.dirname(place));
     for await (const { header } of this.#archive.entries(place, listMs)) {
       const file = place === workspacePath ? belowTop(header.name) : path.posix.join(top, header.name);
@@ -34,17 +34,17 @@ export class ArchiveAccess implements RemoteFileAccess {
 
   async stat(file: string): Promise<FileStat> {
     const info = await this.#archive.info(await this.#archive.resolve(usable(file), "follow"));
-    if (!info) throw notThere(file);
+    if (!info) throw fileError("ENOENT", file);
     const { kind, size, modifiedAt } = info;
-    if (kind !== "file" && kind !== "directory") throw notAFile(file);
+    if (kind !== "file" && kind !== "directory") throw fileError("EISDIR", file);
     return { path: file, type: kind, size: kind === "file" ? size : 0, modifiedAt };
   }
 
   async *content(file: string): AsyncGenerator<Uint8Array, void, void> {
     const place = await this.#archive.resolve(usable(file), "follow");
     const info = await this.#archive.info(place);
-    if (!info) throw notThere(file);
-    if (info.kind !== "file") throw notAFile(file);
+    if (!info) throw fileError("ENOENT", file);
+    if (info.kind !== "file") throw fileError("EISDIR", file);
     for await (const { content } of this.#archive.entries(place)) yield* content;
   }
 
@@ -56,10 +56,10 @@ export class ArchiveAccess implements RemoteFileAccess {
       const directory = parts.slice(0, depth).join("/");
       const info = await this.#archive.info(`${workspacePath}/${directory}`);
       if (!info) entries.push({ name: directory });
-      else if (info.kind !== "directory") throw notThere(file);
+      else if (info.kind !== "directory") throw fileError("ENOENT", file);
     }
     const info = await this.#archive.info(place);
-    if (place === workspacePath || (info && info.kind !== "file")) throw notAFile(file);
+    if (place === workspacePath || (info && info.kind !== "file")) throw fileError("EISDIR", file);
     try {
       await this.#archive.put(workspacePath, [...entries, { name: parts.join("/"), content }]);
     } catch (error) {
@@ -71,7 +71,7 @@ export class ArchiveAccess implements RemoteFileAccess {
 
   async remove(file: string): Promise<void> {
     const place = await this.#archive.resolve(usable(file), "keep");
-    if (!(await this.#archive.info(place))) throw notThere(file);
+    if (!(await this.#archive.info(place))) throw fileError("ENOENT", file);
     await removeInContainer(this.#container, place);
   }
 }
@@ -117,9 +117,7 @@ function notRemoved(place: string, late: boolean, said: string): Error {
  */
 function usable(relative: string): string {
   if (relative.split("/").every((part) => Buffer.byteLength(part) <= longestName)) return relative;
-  throw new InvalidInputError(`The file system rejects the name: ${JSON.stringify(relative.slice(0, 100))}`, {
-    remedy: "Use a shorter name of ordinary characters.",
-  });
+  throw fileError("ENAMETOOLONG", relative);
 }
 
 /** An entry's name without the directory that starts every name in the archive. */

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import path from "node:path";
 import { Readable } from "node:stream";
-import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
 import { answered, isNotFound, type Container } from "@fenced/docker-daemon";
-import type { FileContent, FileOwner } from "@fenced/executor-kit";
+import { asWorkspaceError, type FileContent, type FileOwner } from "@fenced/executor-kit";
 import { extract, pack, type Header, type Pack } from "tar-stream";
 import { z } from "zod";
 import { workspacePath } from "../container/container-options.ts";
@@ -64,11 +65,11 @@ export class ContainerArchive {
       const info = await this.info(place);
       // The daemon would only report a failure.
       const leaf = info?.kind === "file" || info?.kind === "other";
-      if (leaf && index < parts.length - 1) throw notThere(relative);
+      if (leaf && index < parts.length - 1) throw fileError("ENOENT", relative);
       if (info?.kind !== "link") continue;
       const below = path.posix.relative(workspacePath, info.target);
       const outside = below.split("/")[0] === ".." || followed > mostLinks || !(await this.info(info.target));
-      if (outside) throw leadsOut(relative);
+      if (outside) throw fileError("ELOOP", relative);
       return this.resolve(path.posix.join(below || ".", ...parts.slice(index + 1)), last, followed + 1);
     }
     return place;
@@ -128,19 +129,11 @@ export class ContainerArchive {
     });
     writing.catch(() => {});
     const progress: Progress = { moved: true, excused: () => false };
-    let fail: (error: Error) => void = () => {};
-    const silent = new Promise<never>((_resolve, reject) => {
-      fail = reject;
-    });
-    const watch = watchProgress(progress, Infinity, (error) => {
-      giveUp.abort(error);
-      fail(error);
-    });
+    const watch = watchProgress(progress, Infinity, (error) => giveUp.abort(error));
     const sent = Readable.from(counted(archive, progress));
-    silent.catch(() => {});
     try {
       const query = { path: absolute, noOverwriteDirNonDir: "true", abortSignal: giveUp.signal };
-      await Promise.race([this.#container.putArchive(sent, query), silent]);
+      await untilAborted(this.#container.putArchive(sent, query), giveUp.signal);
       await writing;
     } finally {
       clearInterval(watch);
@@ -179,8 +172,17 @@ const smallBytes = 1_048_576;
 async function gather(content: FileContent): Promise<FileContent> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of content) chunks.push(chunk);
-  const bytes = Buffer.concat(chunks).subarray(0, content.size);
-  return { size: bytes.length, [Symbol.asyncIterator]: () => Readable.from([bytes])[Symbol.asyncIterator]() };
+  return contentOf(Buffer.concat(chunks).subarray(0, content.size));
+}
+
+/** The content of a file that is in memory. */
+export function contentOf(bytes: Buffer): FileContent {
+  return {
+    size: bytes.length,
+    async *[Symbol.asyncIterator]() {
+      yield bytes;
+    },
+  };
 }
 
 function changedMeanwhile(name: string): InvalidInputError {
@@ -234,31 +236,14 @@ async function* counted(archive: Pack, progress: Progress): AsyncGenerator<unkno
   }
 }
 
-/** The error for a path that leads out of the workspace through a link. */
-function leadsOut(relative: string): WorkspacePathError {
-  return new WorkspacePathError(`The path ${JSON.stringify(relative)} is not in the workspace`, {
-    remedy: "Use a path relative to the workspace, without `..` and not through a symbolic link that leaves it.",
-  });
-}
-
-/** The error for a path that does not exist. */
-export function notThere(relative: string): FileNotFoundError {
-  return new FileNotFoundError(`There is no file ${JSON.stringify(relative)} in the workspace`, {
-    remedy: "`files.list()` shows which files there are.",
-  });
-}
-
-/** The error for a path that is not a file. */
-export function notAFile(relative: string): InvalidInputError {
-  return new InvalidInputError(`${JSON.stringify(relative)} is not a regular file`, {
-    remedy: "Name a file; `files.list()` shows which there are.",
-  });
+/** The error for a file with which the system's `code` would be reported. */
+export function fileError(code: "EISDIR" | "ELOOP" | "ENAMETOOLONG" | "ENOENT", file: string): unknown {
+  return asWorkspaceError(Object.assign(new Error(code), { code }), file);
 }
 
 function readInfo(answer: unknown): PathInfo {
-  const headers: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, "headers") : undefined;
-  const encoded: unknown =
-    typeof headers === "object" && headers !== null ? Reflect.get(headers, "x-docker-container-path-stat") : undefined;
+  const headers: unknown = Reflect.get(Object(answer), "headers");
+  const encoded: unknown = Reflect.get(Object(headers), "x-docker-container-path-stat");
   const stat = statHeader.parse(JSON.parse(Buffer.from(String(encoded), "base64").toString()));
   return { kind: kindOf(stat.mode), size: stat.size, modifiedAt: stat.mtime, target: stat.linkTarget };
 }

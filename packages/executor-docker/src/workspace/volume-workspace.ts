@@ -1,5 +1,4 @@
 import path from "node:path";
-import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
 import type { Container, DockerClient } from "@fenced/docker-daemon";
@@ -17,7 +16,7 @@ import { workspacePath } from "../container/container-options.ts";
 import type { ContainerWorkspace } from "../container/container-place.ts";
 import type { RunningContainer } from "../container/running-container.ts";
 import { ArchiveAccess, belowTop, removeInContainer } from "./archive-access.ts";
-import { ContainerArchive, type ArchiveEntry } from "./container-archive.ts";
+import { ContainerArchive, contentOf, type ArchiveEntry } from "./container-archive.ts";
 
 /**
  * A work directory that this host cannot see: a volume of a remote daemon. Files travel as tar archives. If the user
@@ -59,8 +58,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
 
   /** Reads the file through descriptors, because another executor's code may use the same directory. */
   #onHost(file: string, size: number): FileContent {
-    const read = (): AsyncIterable<Uint8Array> => firstBytes(this.#hostFiles.content(file), size);
-    return { size, [Symbol.asyncIterator]: () => read()[Symbol.asyncIterator]() };
+    return { size, [Symbol.asyncIterator]: () => firstBytes(this.#hostFiles.content(file), size) };
   }
 
   /** Changes the owner of a new volume, which belongs to root. */
@@ -90,13 +88,8 @@ export class VolumeWorkspace implements ContainerWorkspace {
 
   async #writeOwn(source: string, extension: string): Promise<BlockFile> {
     const name = this.#directories.newName(extension);
-    const bytes = Buffer.from(source);
-    const content = {
-      size: bytes.length,
-      [Symbol.asyncIterator]: () => Readable.from([bytes])[Symbol.asyncIterator](),
-    };
     try {
-      await this.#archive.put(workspacePath, [{ name, content }]);
+      await this.#archive.put(workspacePath, [{ name, content: contentOf(Buffer.from(source)) }]);
     } catch (cause) {
       if (FencedError.isInstance(cause)) throw cause;
       throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {

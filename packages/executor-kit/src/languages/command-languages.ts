@@ -67,13 +67,8 @@ export function hostFunctionLanguages(names: Iterable<string>): string[] {
   const languages = [...names];
   const runtimes = ["python", "javascript"].filter((language) => languages.includes(language));
   if (runtimes.length === 0) return [];
-  return languages.filter(
-    (language) => [...runtimes, "bash", "sh"].includes(language) || isTypeScript(language, runtimes),
-  );
-}
-
-function isTypeScript(language: string, runtimes: readonly string[]): boolean {
-  return language === "typescript" && runtimes.includes("javascript");
+  const typescript = runtimes.includes("javascript") ? ["typescript"] : [];
+  return languages.filter((language) => [...runtimes, ...typescript, "bash", "sh"].includes(language));
 }
 
 /**

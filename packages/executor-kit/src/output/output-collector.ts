@@ -3,17 +3,11 @@ import { cutLine, type OutputLayout } from "@fenced/core";
 /** The name of an output stream of a program. */
 export type StreamName = "stdout" | "stderr";
 
-/** A stretch of output from one stream. */
-interface Stretch {
-  readonly name: StreamName;
-  /** Length in bytes. */
-  readonly length: number;
-}
-
-/** A piece of kept output, and the stream that each stretch of it came from. */
+/** A piece of kept output. */
 interface Excerpt {
   readonly bytes: Buffer;
-  readonly stretches: readonly Stretch[];
+  /** Lengths of the stretches that came from one stream each, in bytes; negative for standard error. */
+  readonly stretches: readonly number[];
 }
 
 /** The text of a block's result. */
@@ -77,8 +71,9 @@ export class OutputCollector {
   }
 
   /** Bytes of a stream that are not in the kept stretches. */
-  #cut(name: StreamName, kept: readonly Stretch[]): number {
-    return kept.reduce((cut, stretch) => (stretch.name === name ? cut - stretch.length : cut), this.#totals[name]);
+  #cut(name: StreamName, kept: readonly number[]): number {
+    const own = kept.filter((length) => length > 0 === (name === "stdout"));
+    return own.reduce((cut, length) => cut - Math.abs(length), this.#totals[name]);
   }
 
   #keep(name: StreamName, pieces: readonly Buffer[]): readonly Buffer[] {
@@ -129,15 +124,13 @@ class LastBytes {
   }
 
   kept(): Excerpt {
-    const stretches = this.#lengths
-      .slice(this.#first)
-      .map((length): Stretch => ({ name: length > 0 ? "stdout" : "stderr", length: Math.abs(length) }));
+    const stretches = this.#lengths.slice(this.#first);
     if (this.room > 0) return { bytes: this.#bytes.subarray(0, this.#used), stretches };
     return { bytes: Buffer.concat([this.#bytes.subarray(this.#end), this.#bytes.subarray(0, this.#end)]), stretches };
   }
 
   #order(name: StreamName, length: number): void {
-    const added = signed({ name, length });
+    const added = name === "stdout" ? length : -length;
     const last = this.#lengths.length - 1;
     const before = this.#lengths[last] ?? 0;
     if (last >= this.#first && before * added > 0) this.#lengths[last] = before + added;
@@ -169,38 +162,35 @@ function withRoom(buffer: Buffer<ArrayBuffer>, used: number, needed: number, lim
 }
 
 /** Joins two lists of stretches; merges a stretch that was split at the border. */
-function joinStretches(first: readonly Stretch[], last: readonly Stretch[]): readonly Stretch[] {
-  const [end, start] = [first.at(-1), last[0]];
-  if (!end || !start || end.name !== start.name) return [...first, ...last];
-  return [...first.slice(0, -1), { name: end.name, length: end.length + start.length }, ...last.slice(1)];
+function joinStretches(first: readonly number[], last: readonly number[]): readonly number[] {
+  const [end = 0, start = 0] = [first.at(-1), last[0]];
+  return end * start > 0 ? [...first.slice(0, -1), end + start, ...last.slice(1)] : [...first, ...last];
 }
 
 /** Removes characters that a cut has split. */
 function withoutHalfCharacter({ bytes, stretches }: Excerpt, border: "first" | "last"): Excerpt {
-  const atBorder = border === "first" ? stretches[0] : stretches.at(-1);
-  if (!atBorder) return { bytes, stretches };
-  const { name, length } = atBorder;
-  if (border === "first") {
-    const half = continuationBytes(bytes.subarray(0, length));
-    return { bytes: bytes.subarray(half), stretches: [{ name, length: length - half }, ...stretches.slice(1)] };
-  }
-  const half = unfinishedBytes(bytes.subarray(bytes.length - length));
-  const shorter = [...stretches.slice(0, -1), { name, length: length - half }];
-  return { bytes: bytes.subarray(0, bytes.length - half), stretches: shorter };
+  const index = border === "first" ? 0 : stretches.length - 1;
+  const length = stretches[index];
+  if (length === undefined) return { bytes, stretches };
+  const size = Math.abs(length);
+  const half =
+    border === "first"
+      ? continuationBytes(bytes.subarray(0, size))
+      : unfinishedBytes(bytes.subarray(bytes.length - size));
+  return {
+    bytes: border === "first" ? bytes.subarray(half) : bytes.subarray(0, bytes.length - half),
+    stretches: stretches.with(index, length - Math.sign(length) * half),
+  };
 }
 
-/** Decodes the text; the lengths of its parts are in characters, negative for standard error. */
-function decode({ bytes, stretches }: Excerpt): { readonly texts: string[]; readonly parts: number[] } {
+/** Decodes the text; the lengths of its parts are in characters. */
+function decode({ bytes, stretches }: Excerpt): { readonly texts: string[]; readonly parts: readonly number[] } {
   const whole = bytes.toString();
   // The common case, and much faster: each byte is one character, so the lengths are the same.
-  if (whole.length === bytes.length) return { texts: [whole], parts: stretches.map(signed) };
+  if (whole.length === bytes.length) return { texts: [whole], parts: stretches };
   let at = 0;
-  const texts = stretches.map(({ length }) => bytes.toString("utf8", at, (at += length)));
-  return { texts, parts: stretches.map(({ name }, index) => signed({ name, length: texts[index]?.length ?? 0 })) };
-}
-
-function signed({ name, length }: Stretch): number {
-  return name === "stdout" ? length : -length;
+  const texts = stretches.map((length) => bytes.toString("utf8", at, (at += Math.abs(length))));
+  return { texts, parts: texts.map((text, index) => Math.sign(stretches[index] ?? 0) * text.length) };
 }
 
 function layoutOf(

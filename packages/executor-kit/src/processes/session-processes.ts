@@ -5,7 +5,7 @@ import {
   type RunningProcess,
   type WritableProcess,
 } from "@fenced/core";
-import { followSignals, untilAborted } from "@fenced/core/abort";
+import { followSignals } from "@fenced/core/abort";
 import { checkOptions, environmentOption, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
 import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
@@ -67,8 +67,7 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
     const { signal } = rejecting;
     const unfollow = followSignals(rejecting, [epoch.signal, checked.signal]);
     try {
-      const session = await epoch.waitForSession(signal);
-      await untilAborted(session.repair?.(epoch.signal) ?? Promise.resolve(), signal);
+      const session = await epoch.repairedSession(signal);
       const { env = {}, stdin: input } = checked;
       const run = (ending: AbortSignal, read?: ProgramRun["stdin"]) =>
         this.#run(session, {

@@ -49,21 +49,15 @@ interface RunConditions extends Pick<BlockConditions, "texts" | "timeoutMs" | "m
 export class RunLimits {
   /** When the call's time is up, as a `performance.now()` time; `Infinity`: never. */
   readonly deadline: number;
-  readonly #rejecting = new AbortController();
-  readonly #unfollow: () => void;
+  /** Ends the block and the call, which rejects with its reason. */
+  readonly signal: AbortSignal;
+  readonly lift: () => void;
 
   constructor(signals: readonly (AbortSignal | undefined)[], totalTimeoutMs: number) {
+    const rejecting = new AbortController();
+    this.signal = rejecting.signal;
     this.deadline = performance.now() + totalTimeoutMs;
-    this.#unfollow = followSignals(this.#rejecting, signals);
-  }
-
-  /** Ends the block and the call, which rejects with its reason. */
-  get signal(): AbortSignal {
-    return this.#rejecting.signal;
-  }
-
-  get timeIsUp(): boolean {
-    return performance.now() >= this.deadline;
+    this.lift = followSignals(rejecting, signals);
   }
 
   /**
@@ -87,10 +81,6 @@ export class RunLimits {
       unfollow();
     }
   }
-
-  lift(): void {
-    this.#unfollow();
-  }
 }
 
 /** Runs blocks one after another, up to the first that fails, or until the call's time is up. */
@@ -105,7 +95,7 @@ export async function* runBlocks(
   let maxOutputBytes = conditions.maxOutputBytes;
   for (const [index, block] of blocks.entries()) {
     limits.signal.throwIfAborted();
-    if (limits.timeIsUp) break;
+    if (performance.now() >= limits.deadline) break;
     yield { type: "block-start", index, block };
     limits.signal.throwIfAborted();
     const timeoutMs = Math.min(conditions.timeoutMs, limits.deadline - performance.now());

@@ -71,8 +71,14 @@ export async function* runOneBlock(
 ): AsyncGenerator<ExecutionEvent, FinishedBlock, void> {
   const started = performance.now();
   const output = new BlockOutput(conditions);
-  const limits = new BlockLimits(conditions);
-  const events = new BlockEvents(start(limits.signal), conditions.signal);
+  const ending = new AbortController();
+  let timedOutAt = Infinity;
+  const unfollow = followSignals(ending, [conditions.signal]);
+  const cancel = afterMs(conditions.timeoutMs, () => {
+    if (!ending.signal.aborted) timedOutAt = performance.now();
+    ending.abort(timeIsUp);
+  });
+  const events = new BlockEvents(start(ending.signal), conditions.signal);
   void events.ended.then(conditions.begin());
   let outcome: BlockOutcome | undefined;
   try {
@@ -85,18 +91,19 @@ export async function* runOneBlock(
   } catch (error) {
     conditions.signal.throwIfAborted();
     outcome = { exitCode: 1 };
-    if (!limits.signal.aborted) yield* output.take({ type: "stderr", data: `${refusal(error)}\n` });
+    if (!ending.signal.aborted) yield* output.take({ type: "stderr", data: `${refusal(error)}\n` });
   } finally {
     if (!outcome) {
-      limits.abort();
+      ending.abort();
       await events.abandon();
     }
-    limits.lift();
+    cancel();
+    unfollow();
   }
   conditions.signal.throwIfAborted();
   yield* output.end();
   const endedAt = outcome.endedAt ?? performance.now();
-  return output.result(outcome, endedAt >= limits.timedOutAt, endedAt - started);
+  return output.result(outcome, endedAt >= timedOutAt, endedAt - started);
 }
 
 /** The sentence for a block whose file name cannot be used; rethrows any other error. */
@@ -106,70 +113,29 @@ function refusal(error: unknown): string {
   throw error;
 }
 
-/** The signal of a running block: aborted when the block times out or its run is aborted. */
-class BlockLimits {
-  readonly #controller = new AbortController();
-  readonly #unfollow: () => void;
-  readonly #cancel: () => void;
-  #timedOutAt = Infinity;
-
-  constructor({ signal, timeoutMs }: BlockConditions) {
-    this.#unfollow = followSignals(this.#controller, [signal]);
-    this.#cancel = afterMs(timeoutMs, () => this.#timeOut());
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** As a `performance.now()` time; `Infinity` if it did not time out. */
-  get timedOutAt(): number {
-    return this.#timedOutAt;
-  }
-
-  abort(): void {
-    this.#controller.abort();
-  }
-
-  lift(): void {
-    this.#cancel();
-    this.#unfollow();
-  }
-
-  #timeOut(): void {
-    if (!this.signal.aborted) this.#timedOutAt = performance.now();
-    this.#controller.abort(timeIsUp);
-  }
-}
-
 /** A block's output so far. */
 class BlockOutput {
-  readonly #index: number;
-  readonly #texts: boolean;
-  readonly #maxOutputBytes: number;
-  readonly #displayRoom: DisplayRoom;
+  readonly #conditions: BlockConditions;
   #collector: OutputCollector;
   readonly #displays: Display[] = [];
   #displaysLeftOut = false;
 
-  constructor({ index, texts, maxOutputBytes, displayRoom }: BlockConditions) {
-    this.#index = index;
-    this.#texts = texts;
-    this.#maxOutputBytes = maxOutputBytes;
-    this.#displayRoom = displayRoom;
-    this.#collector = new OutputCollector(maxOutputBytes);
+  constructor(conditions: BlockConditions) {
+    this.#conditions = conditions;
+    this.#collector = new OutputCollector(conditions.maxOutputBytes);
   }
 
   *take(event: BlockEvent | HostCallEvent): Generator<ExecutionEvent, void, void> {
+    const { index, maxOutputBytes } = this.#conditions;
     if (event.type === "clear") {
-      this.#collector = new OutputCollector(this.#maxOutputBytes);
+      this.#collector = new OutputCollector(maxOutputBytes);
       for (const display of this.#displays.splice(0)) this.#takeRoom(display, -1);
       this.#displaysLeftOut = false;
     } else if (event.type === "display") {
       this.#keep(event.display, event.replaces);
-      yield { type: "display", index: this.#index, display: event.display };
+      yield { type: "display", index, display: event.display };
     } else if (event.type === "host-call" || event.type === "host-result") {
-      yield { ...event, index: this.#index };
+      yield { ...event, index };
     } else {
       yield* this.#text(event.type, this.#collector.push(event.type, event.data));
     }
@@ -201,7 +167,8 @@ class BlockOutput {
     const place = replaces === undefined ? -1 : this.#displays.indexOf(replaces);
     const [replaced] = place === -1 ? [] : this.#displays.splice(place, 1);
     if (replaced) this.#takeRoom(replaced, -1);
-    if (this.#displayRoom.count > 0 && bundleSize(display.data) <= this.#displayRoom.bytes) {
+    const { count, bytes } = this.#conditions.displayRoom;
+    if (count > 0 && bundleSize(display.data) <= bytes) {
       this.#takeRoom(display, 1);
       this.#displays.splice(replaced ? place : this.#displays.length, 0, display);
     } else {
@@ -210,13 +177,15 @@ class BlockOutput {
   }
 
   #takeRoom({ data }: Display, times: 1 | -1): void {
-    this.#displayRoom.count -= times;
-    this.#displayRoom.bytes -= times * bundleSize(data);
+    const { displayRoom } = this.#conditions;
+    displayRoom.count -= times;
+    displayRoom.bytes -= times * bundleSize(data);
   }
 
   *#text(type: StreamName, pieces: readonly Buffer[]): Generator<ExecutionEvent, void, void> {
-    if (!this.#texts || pieces.length === 0) return;
-    yield { type, index: this.#index, text: pieces.map((piece) => piece.toString()).join("") };
+    const { index, texts } = this.#conditions;
+    if (!texts || pieces.length === 0) return;
+    yield { type, index, text: pieces.map((piece) => piece.toString()).join("") };
   }
 }
 

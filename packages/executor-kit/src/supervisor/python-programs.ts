@@ -1,96 +1,71 @@
 import { readFileSync } from "node:fs";
 
-const channel: string = readFileSync(new URL("./channel.py", import.meta.url), "utf8");
-const processTable: string = readFileSync(new URL("./process_table.py", import.meta.url), "utf8");
-const processes: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
-const tunnels: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
-const relay: string = readFileSync(new URL("./relay.py", import.meta.url), "utf8");
-const keeper: string = readFileSync(new URL("./keeper.py", import.meta.url), "utf8");
-const blockFiles: string = readFileSync(new URL("./block_files.py", import.meta.url), "utf8");
-const feeds: string = readFileSync(new URL("./feeds.py", import.meta.url), "utf8");
-const blockProcess: string = readFileSync(new URL("./block_process.py", import.meta.url), "utf8");
-const blockOutput: string = readFileSync(new URL("./block_output.py", import.meta.url), "utf8");
-const launch: string = readFileSync(new URL("./launch.py", import.meta.url), "utf8");
-const blocks: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
-const greeting: string = readFileSync(new URL("./greeting.py", import.meta.url), "utf8");
-const shortcut: string = readFileSync(new URL("./shortcut.py", import.meta.url), "utf8");
-const supervisor: string = readFileSync(new URL("./supervisor.py", import.meta.url), "utf8");
-
 const carrier: string = readFileSync(new URL("./carrier.py", import.meta.url), "utf8");
 
-const warm: string = readFileSync(new URL("./warm.py", import.meta.url), "utf8");
-const spare: string = readFileSync(new URL("./spare.py", import.meta.url), "utf8");
-const templateStart: string = readFileSync(new URL("./template_start.py", import.meta.url), "utf8");
-const cLibrary: string = readFileSync(new URL("./c_library.py", import.meta.url), "utf8");
-const processImage: string = readFileSync(new URL("./process_image.py", import.meta.url), "utf8");
-const quickEnd: string = readFileSync(new URL("./quick_end.py", import.meta.url), "utf8");
-const newInterpreter: string = readFileSync(new URL("./new_interpreter.py", import.meta.url), "utf8");
-const template: string = readFileSync(new URL("./template.py", import.meta.url), "utf8");
-
-const sessionTable: string = readFileSync(new URL("./session_table.py", import.meta.url), "utf8");
-const sessionEnds: string = readFileSync(new URL("./session_ends.py", import.meta.url), "utf8");
-const sessions: string = readFileSync(new URL("./sessions.py", import.meta.url), "utf8");
-const workDirectory: string = readFileSync(new URL("./work_directory.py", import.meta.url), "utf8");
-const descriptors: string = readFileSync(new URL("./descriptors.py", import.meta.url), "utf8");
+// Used by more than one program.
+const channel: string = readFileSync(new URL("./channel.py", import.meta.url), "utf8");
+const processTable: string = readFileSync(new URL("./process_table.py", import.meta.url), "utf8");
+const tunnels: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
+const blockProcess: string = readFileSync(new URL("./block_process.py", import.meta.url), "utf8");
 const blockSurroundings: string = readFileSync(new URL("./block_surroundings.py", import.meta.url), "utf8");
-const displays: string = readFileSync(new URL("./displays.py", import.meta.url), "utf8");
-const runSource: string = readFileSync(new URL("./run_source.py", import.meta.url), "utf8");
-const interpreterFork: string = readFileSync(new URL("./interpreter_fork.py", import.meta.url), "utf8");
-const interpreter: string = readFileSync(new URL("./interpreter.py", import.meta.url), "utf8");
 
 /** The supervisor, which runs until its host is gone. */
 export const supervisorProgram: string = withModules({
   _fenced_channel: channel,
   _fenced_process_table: processTable,
-  _fenced_processes: processes,
+  _fenced_processes: readFileSync(new URL("./processes.py", import.meta.url), "utf8"),
   _fenced_tunnels: tunnels,
-  _fenced_relay: relay,
-  _fenced_keeper: keeper,
-  _fenced_block_files: blockFiles,
-  _fenced_feeds: feeds,
+  _fenced_relay: readFileSync(new URL("./relay.py", import.meta.url), "utf8"),
+  _fenced_keeper: readFileSync(new URL("./keeper.py", import.meta.url), "utf8"),
+  _fenced_block_files: readFileSync(new URL("./block_files.py", import.meta.url), "utf8"),
+  _fenced_feeds: readFileSync(new URL("./feeds.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
-  _fenced_block_output: blockOutput,
-  _fenced_launch: launch,
-  _fenced_blocks: blocks,
-  _fenced_greeting: greeting,
-  _fenced_shortcut: shortcut,
-  _fenced_supervisor: supervisor,
+  _fenced_block_output: readFileSync(new URL("./block_output.py", import.meta.url), "utf8"),
+  _fenced_launch: readFileSync(new URL("./launch.py", import.meta.url), "utf8"),
+  _fenced_blocks: readFileSync(new URL("./blocks.py", import.meta.url), "utf8"),
+  _fenced_greeting: readFileSync(new URL("./greeting.py", import.meta.url), "utf8"),
+  _fenced_shortcut: readFileSync(new URL("./shortcut.py", import.meta.url), "utf8"),
+  _fenced_supervisor: readFileSync(new URL("./supervisor.py", import.meta.url), "utf8"),
 });
 
 /** Loaded by the supervisor to keep a Python interpreter waiting, see `templateProgram`. */
-export const warmProgram: string = withModules({ _fenced_warm: warm });
+export const warmProgram: string = withModules({
+  _fenced_warm: readFileSync(new URL("./warm.py", import.meta.url), "utf8"),
+});
 
 /** The waiting interpreter from which Python blocks are forked. */
 export const templateProgram: string = withModules({
-  _fenced_template_start: templateStart,
+  _fenced_template_start: readFileSync(new URL("./template_start.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
-  _fenced_c_library: cLibrary,
-  _fenced_process_image: processImage,
-  _fenced_quick_end: quickEnd,
-  _fenced_new_interpreter: newInterpreter,
-  _fenced_template: template,
+  _fenced_c_library: readFileSync(new URL("./c_library.py", import.meta.url), "utf8"),
+  _fenced_process_image: readFileSync(new URL("./process_image.py", import.meta.url), "utf8"),
+  _fenced_quick_end: readFileSync(new URL("./quick_end.py", import.meta.url), "utf8"),
+  _fenced_new_interpreter: readFileSync(new URL("./new_interpreter.py", import.meta.url), "utf8"),
+  _fenced_template: readFileSync(new URL("./template.py", import.meta.url), "utf8"),
 });
 
 /** Loaded by the supervisor to keep a JavaScript interpreter waiting. */
-export const spareProgram: string = withModules({ _fenced_spare: spare });
+export const spareProgram: string = withModules({
+  _fenced_spare: readFileSync(new URL("./spare.py", import.meta.url), "utf8"),
+});
 
 /** Loaded by the supervisor to keep interpreters that live from block to block, see `interpreterProgram`. */
 export const sessionsProgram: string = withModules({
-  _fenced_session_table: sessionTable,
-  _fenced_session_ends: sessionEnds,
-  _fenced_sessions: sessions,
+  _fenced_session_table: readFileSync(new URL("./session_table.py", import.meta.url), "utf8"),
+  _fenced_session_ends: readFileSync(new URL("./session_ends.py", import.meta.url), "utf8"),
+  _fenced_sessions: readFileSync(new URL("./sessions.py", import.meta.url), "utf8"),
 });
 
 /** An interpreter that lives from block to block. */
 export const interpreterProgram: string = withModules({
-  _fenced_work_directory: workDirectory,
+  _fenced_work_directory: readFileSync(new URL("./work_directory.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
-  _fenced_descriptors: descriptors,
+  _fenced_descriptors: readFileSync(new URL("./descriptors.py", import.meta.url), "utf8"),
   _fenced_block_surroundings: blockSurroundings,
-  _fenced_displays: displays,
-  _fenced_run_source: runSource,
-  _fenced_interpreter_fork: interpreterFork,
-  _fenced_interpreter: interpreter,
+  _fenced_displays: readFileSync(new URL("./displays.py", import.meta.url), "utf8"),
+  _fenced_run_source: readFileSync(new URL("./run_source.py", import.meta.url), "utf8"),
+  _fenced_interpreter_fork: readFileSync(new URL("./interpreter_fork.py", import.meta.url), "utf8"),
+  _fenced_interpreter: readFileSync(new URL("./interpreter.py", import.meta.url), "utf8"),
 });
 
 /**

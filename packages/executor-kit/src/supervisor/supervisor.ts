@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
+import { within } from "@fenced/core/abort";
 import { isLiveInput } from "../processes/program-input.ts";
 import type { BlockEvent } from "../run/block-run.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters.ts";
@@ -103,15 +104,8 @@ export class Supervisor {
    * @throws BackendUnavailableError if they do not end within 10 s.
    */
   async reset(): Promise<void> {
-    if (this.#lost) throw this.#lost;
-    const late = setTimeout(() => reject(notReset()), killMs);
-    let reject: (error: Error) => void = () => {};
-    const done = new Promise<void>((resolve, fail) => {
-      reject = fail;
-      this.#resets.push({ resolve, reject });
-    });
-    this.#send(frameType.reset, 0);
-    await done.finally(() => clearTimeout(late));
+    const done = this.#answer(frameType.reset, this.#resets).then(() => true);
+    if ((await within(killMs, done)) !== true) throw notReset();
   }
 
   /**
@@ -121,11 +115,7 @@ export class Supervisor {
    * @throws the error passed to `fail`, if the supervisor is lost.
    */
   ping(): Promise<void> {
-    if (this.#lost) return Promise.reject(this.#lost);
-    this.#send(frameType.ping, 0);
-    return new Promise((resolve, reject) => {
-      this.#pings.push({ resolve, reject });
-    });
+    return this.#answer(frameType.ping, this.#pings);
   }
 
   /**
@@ -216,6 +206,14 @@ export class Supervisor {
       this.#interpreters?.report(type, number, payload);
     } else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
     if (type === frameType.exit) this.#programs.ended(number, payload);
+  }
+
+  #answer(type: number, waiting: Waiting[]): Promise<void> {
+    if (this.#lost) return Promise.reject(this.#lost);
+    this.#send(type, 0);
+    return new Promise((resolve, reject) => {
+      waiting.push({ resolve, reject });
+    });
   }
 
   get #living(): Interpreters {

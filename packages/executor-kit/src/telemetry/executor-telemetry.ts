@@ -19,36 +19,29 @@ import type { FinishedBlock } from "../run/run-one-block.ts";
 const scope = "@fenced/executor-kit";
 const seconds: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-const lifeCycleDuration: HistogramDefinition = {
-  name: "fenced.executor.operation.duration",
-  description: "How long an executor takes to start, restart, stop or set up functions",
-  unit: "s",
-  boundaries: seconds,
-};
-const runDuration: HistogramDefinition = {
-  name: "fenced.run.duration",
-  description: "How long a call's blocks take, including the wait for a turn and for the executor's start",
-  unit: "s",
-  boundaries: seconds,
-};
-const blockDuration: HistogramDefinition = {
-  name: "fenced.block.duration",
-  description: "How long a code block takes",
-  unit: "s",
-  boundaries: seconds,
-};
-const callDuration: HistogramDefinition = {
-  name: "fenced.host_call.duration",
-  description: "How long a host function call takes, including the wait for approval",
-  unit: "s",
-  boundaries: seconds,
-};
+const lifeCycleDuration = durationOf(
+  "fenced.executor.operation.duration",
+  "How long an executor takes to start, restart, stop or set up functions",
+);
+const runDuration = durationOf(
+  "fenced.run.duration",
+  "How long a call's blocks take, including the wait for a turn and for the executor's start",
+);
+const blockDuration = durationOf("fenced.block.duration", "How long a code block takes");
+const callDuration = durationOf(
+  "fenced.host_call.duration",
+  "How long a host function call takes, including the wait for approval",
+);
 const blockOutput: HistogramDefinition = {
   name: "fenced.block.output.size",
   description: "How much of a code block's output the result keeps",
   unit: "By",
   boundaries: [0, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304],
 };
+
+function durationOf(name: string, description: string): HistogramDefinition {
+  return { name, description, unit: "s", boundaries: seconds };
+}
 
 /** An executor's telemetry. `docs/telemetry.md` documents the names of spans, attributes and metrics. */
 export class ExecutorTelemetry {

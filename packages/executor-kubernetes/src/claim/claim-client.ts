@@ -1,7 +1,7 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { z } from "zod";
 import type { ApiClient } from "../cluster/api-client.ts";
-import { isThere, statusOf } from "../cluster/api-error.ts";
+import { statusOf } from "../cluster/api-error.ts";
 
 const extensions = "/apis/extensions.agents.x-k8s.io/v1beta1";
 const agents = "/apis/agents.x-k8s.io/v1beta1";
@@ -71,12 +71,7 @@ export class ClaimClient {
 
   /** Creates a claim. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
   async create(manifest: object, signal: AbortSignal): Promise<void> {
-    try {
-      const path = this.#path(extensions, "sandboxclaims");
-      await this.#api.send({ method: "POST", path, body: manifest, signal });
-    } catch (error) {
-      if (!isThere(error)) throw error;
-    }
+    await this.#api.create(this.#path(extensions, "sandboxclaims"), manifest, signal);
   }
 
   /** The claim as it is now, and then whenever it changes, until the server or the caller ends it. */
@@ -98,12 +93,7 @@ export class ClaimClient {
 
   /** Deletes a claim together with its sandbox and pod; does nothing if it is gone. */
   async delete(name: string, signal: AbortSignal | undefined): Promise<void> {
-    const path = `${this.#path(extensions, "sandboxclaims")}/${name}`;
-    try {
-      await this.#api.send({ method: "DELETE", path, ...(signal ? { signal } : {}) });
-    } catch (error) {
-      if (statusOf(error) !== 404) throw error;
-    }
+    await this.#api.delete(`${this.#path(extensions, "sandboxclaims")}/${name}`, signal);
   }
 
   #path(group: string, resource: string): string {

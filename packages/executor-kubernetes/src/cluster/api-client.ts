@@ -5,7 +5,8 @@ import { FencedError } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import { HttpsProxyAgent } from "https-proxy-agent";
 import type { WebSocket } from "ws";
-import { apiError, ApiStatusError, notUnderstood, unreachable } from "./api-error.ts";
+import { parseJson, textOf } from "./answer-text.ts";
+import { apiError, ApiStatusError, isThere, notUnderstood, statusOf, unreachable } from "./api-error.ts";
 import type { ClusterAccess, Credentials } from "./cluster-access.ts";
 import { openExecSocket, type SecureOptions } from "./exec-socket.ts";
 
@@ -45,13 +46,31 @@ export class ApiClient {
    * @throws BackendUnavailableError if the server cannot be reached or refuses; the signal's reason.
    */
   async send(request: ApiRequest): Promise<unknown> {
-    const answer = await this.#authorised(request, (credentials) => this.#patiently(request, credentials));
-    const parsed = parseJson(await textOf(answer));
+    const answer = await this.#authorised(request);
+    const parsed = parseJson(await textOf(answer, longestAnswer, answerMs));
     request.signal?.throwIfAborted();
     if (!isSuccess(answer)) throw apiError(answer.statusCode ?? 0, parsed, this.cluster);
     // A truncated answer must not look like a missing object.
     if (parsed === undefined) throw notUnderstood(this.cluster);
     return parsed;
+  }
+
+  /** Creates an object. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
+  async create(path: string, body: object, signal: AbortSignal): Promise<void> {
+    try {
+      await this.send({ method: "POST", path, body, signal });
+    } catch (error) {
+      if (!isThere(error)) throw error;
+    }
+  }
+
+  /** Deletes an object; does nothing if it is gone. */
+  async delete(path: string, signal: AbortSignal | undefined): Promise<void> {
+    try {
+      await this.send({ method: "DELETE", path, ...(signal ? { signal } : {}) });
+    } catch (error) {
+      if (statusOf(error) !== 404) throw error;
+    }
   }
 
   /**
@@ -61,8 +80,11 @@ export class ApiClient {
    */
   async *watch(path: string, signal: AbortSignal): AsyncGenerator<unknown, void, void> {
     const request: ApiRequest = { method: "GET", path, signal };
-    const answer = await this.#authorised(request, (credentials) => this.#patiently(request, credentials));
-    if (!isSuccess(answer)) throw apiError(answer.statusCode ?? 0, parseJson(await textOf(answer)), this.cluster);
+    const answer = await this.#authorised(request);
+    if (!isSuccess(answer)) {
+      const said = await textOf(answer, longestAnswer, answerMs);
+      throw apiError(answer.statusCode ?? 0, parseJson(said), this.cluster);
+    }
     let rest = "";
     const silence = setTimeout(() => answer.destroy(), silentMs);
     try {
@@ -116,15 +138,13 @@ export class ApiClient {
   }
 
   /** Tries once more, with new credentials, if the first ones are refused. */
-  async #authorised(
-    { signal }: ApiRequest,
-    attempt: (credentials: Credentials) => Promise<http.IncomingMessage>,
-  ): Promise<http.IncomingMessage> {
-    const answer = await attempt(await this.#credentials(signal));
+  async #authorised(request: ApiRequest): Promise<http.IncomingMessage> {
+    const { signal } = request;
+    const answer = await this.#patiently(request, await this.#credentials(signal));
     signal?.throwIfAborted();
     if (answer.statusCode !== 401) return answer;
     answer.resume();
-    return attempt(await this.#credentials(signal, true));
+    return this.#patiently(request, await this.#credentials(signal, true));
   }
 
   /** Does not wait for a slow exec plugin after the caller has given up. */
@@ -213,30 +233,6 @@ function headersOf({ token }: Credentials): Record<string, string> {
 
 function isSuccess({ statusCode = 0 }: http.IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300;
-}
-
-async function textOf(answer: http.IncomingMessage): Promise<string> {
-  let text = "";
-  const late = setTimeout(() => answer.destroy(), answerMs);
-  try {
-    for await (const chunk of answer.setEncoding("utf8")) {
-      text += String(chunk);
-      if (text.length > longestAnswer) break;
-    }
-  } catch {
-    // A truncated answer is not JSON, which the caller reports.
-  } finally {
-    clearTimeout(late);
-  }
-  return text;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Errors that waiting does not fix: untrusted certificates, unknown names. */

@@ -68,11 +68,8 @@ export function statusOf(error: unknown): number | undefined {
 
 /** Whether the object exists already. Other conflicts, such as those of a quota, are temporary. */
 export function isThere(error: unknown): boolean {
-  return error instanceof Error && error.cause instanceof ApiStatusError && reasonIn(error.cause) === "AlreadyExists";
-}
-
-function reasonIn({ body }: ApiStatusError): string | undefined {
-  return statusBody.safeParse(body).data?.reason;
+  if (!(error instanceof Error && error.cause instanceof ApiStatusError)) return false;
+  return statusBody.safeParse(error.cause.body).data?.reason === "AlreadyExists";
 }
 
 /** The error for an answer that is truncated, or is something else, such as a proxy's page. */

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import { z } from "zod";
+import { parseJson } from "./answer-text.ts";
 import type { Credentials, CredentialSource } from "./cluster-access.ts";
 
 /** A program that provides credentials, as configured in a kubeconfig. */
@@ -113,14 +114,6 @@ function run(
     );
     child.stdin?.end();
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function failed({ command, installHint }: ExecPluginConfig, why: string, cause: unknown): BackendUnavailableError {

@@ -1,6 +1,7 @@
 import type { Agent, IncomingMessage } from "node:http";
 import { Duplex, Readable } from "node:stream";
 import { WebSocket } from "ws";
+import { parseJson, textOf } from "./answer-text.ts";
 import { ApiStatusError } from "./api-error.ts";
 
 /** See "PodExecOptions" in https://kubernetes.io/docs/reference/generated/kubernetes-api/; a message begins with its channel. */
@@ -67,24 +68,9 @@ export function openExecSocket(url: URL, { headers, signal, ...secured }: ExecSo
 }
 
 async function refusalOf(answer: IncomingMessage): Promise<ApiStatusError> {
-  let text = "";
-  const late = setTimeout(() => answer.destroy(), refusalMs);
-  try {
-    for await (const chunk of answer.setEncoding("utf8")) {
-      text += String(chunk);
-      if (text.length > longestRefusal) break;
-    }
-  } catch {
-    // The status says enough.
-  } finally {
-    clearTimeout(late);
-  }
-  try {
-    const body: unknown = JSON.parse(text);
-    return new ApiStatusError(answer.statusCode ?? 0, body);
-  } catch {
-    return new ApiStatusError(answer.statusCode ?? 0, { message: text });
-  }
+  const text = await textOf(answer, longestRefusal, refusalMs);
+  const body = parseJson(text);
+  return new ApiStatusError(answer.statusCode ?? 0, body === undefined ? { message: text } : body);
 }
 
 /** The standard streams of a program in a pod. */

@@ -208,7 +208,8 @@ function credentialsOf(
   const { token, tokenFile } = user;
   return async () => {
     // The file is renewed from outside; the `token` beside it may be outdated.
-    const found = (tokenFile === undefined ? undefined : readToken(path.resolve(directory, tokenFile))) ?? token;
+    const renewed = tokenFile === undefined ? "" : readNamed(path.resolve(directory, tokenFile)).toString().trim();
+    const found = renewed === "" ? token : renewed;
     return {
       ...(found === undefined ? {} : { token: found }),
       ...(cert && key ? { certificate: { cert, key } } : {}),
@@ -216,9 +217,10 @@ function credentialsOf(
   };
 }
 
-function readToken(file: string): string | undefined {
+/** Reads a file that the kubeconfig names. */
+function readNamed(file: string): Buffer {
   try {
-    return readFileSync(file, "utf8").trim() || undefined;
+    return readFileSync(file);
   } catch (cause) {
     throw new InvalidInputError(`${file}, which the kubeconfig names, could not be read: ${String(cause)}`, {
       remedy: "Create the file again, or choose another `context`.",
@@ -230,15 +232,7 @@ function readToken(file: string): string | undefined {
 function materialOf(data: string | undefined, file: string | undefined, directory: string): Buffer | undefined {
   if (data !== undefined && data !== "") return Buffer.from(data, "base64");
   if (file === undefined || file === "") return undefined;
-  const place = path.resolve(directory, file);
-  try {
-    return readFileSync(place);
-  } catch (cause) {
-    throw new InvalidInputError(`${place}, which the kubeconfig names, could not be read: ${String(cause)}`, {
-      remedy: "Create the file again, or choose another `context`.",
-      cause,
-    });
-  }
+  return readNamed(path.resolve(directory, file));
 }
 
 function serverOf(server: string): URL {

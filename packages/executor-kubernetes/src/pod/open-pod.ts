@@ -7,7 +7,7 @@ import { EarlyExec } from "./early-exec.ts";
 import type { PodClient } from "./pod-client.ts";
 import { defaultStartMs, workspacePath } from "./pod-manifest.ts";
 import type { PodSource } from "./pod-source.ts";
-import { isBeingMade, type Pod, progressOf } from "./pod-state.ts";
+import { gone, isBeingMade, type Pod, progressOf } from "./pod-state.ts";
 import { RunningPod } from "./running-pod.ts";
 
 /** What `openPod` needs. */
@@ -110,12 +110,6 @@ async function untilRunning(
   }
   throw new BackendUnavailableError(`The pod ${name} cannot run: ${gone.why}`, { remedy: gone.remedy });
 }
-
-const gone = {
-  state: "failed",
-  why: "something deleted it",
-  remedy: "Check what deletes pods in the namespace.",
-} as const;
 
 function supervisorOf({ source, directory, programs, options }: PodRequest): SupervisorConfig {
   const searchPath = options.env?.["PATH"];

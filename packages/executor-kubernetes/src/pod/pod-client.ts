@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import type { ApiClient } from "../cluster/api-client.ts";
-import { isThere, statusOf } from "../cluster/api-error.ts";
+import { statusOf } from "../cluster/api-error.ts";
 import { networkPolicyList, type NetworkPolicyObject } from "../network/network-policies.ts";
 import { containerName, managedBy, managedLabel, type PodManifest } from "./pod-manifest.ts";
 import { readPod, type Pod } from "./pod-state.ts";
@@ -31,11 +31,9 @@ export class PodClient {
   async create(manifest: PodManifest, signal: AbortSignal): Promise<void> {
     for (let left = conflicts; ; left--) {
       try {
-        await this.#api.send({ method: "POST", path: this.#path(), body: manifest, signal });
+        await this.#api.create(this.#path(), manifest, signal);
         return;
       } catch (error) {
-        // Its name is globally unique, so an earlier attempt succeeded.
-        if (isThere(error)) return;
         if (statusOf(error) !== 409 || left === 0) throw error;
         await sleep(lookMs * Math.random(), undefined, { signal });
       }
@@ -81,12 +79,7 @@ export class PodClient {
    * Deletes a pod at once, or, `gently`, as soon as its node reports that none of its processes run. Does nothing if it is gone.
    */
   async delete(name: string, { signal, gently = false }: DeleteOptions = {}): Promise<void> {
-    try {
-      const path = `${this.#path(name)}?gracePeriodSeconds=${gently ? 1 : 0}`;
-      await this.#api.send({ method: "DELETE", path, ...(signal ? { signal } : {}) });
-    } catch (error) {
-      if (statusOf(error) !== 404) throw error;
-    }
+    await this.#api.delete(`${this.#path(name)}?gracePeriodSeconds=${gently ? 1 : 0}`, signal);
   }
 
   /** The pods of all sessions that are not running: those that have ended, and those that are pending. */
@@ -99,11 +92,7 @@ export class PodClient {
 
   /** Creates a NetworkPolicy. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
   async createPolicy(manifest: object, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#api.send({ method: "POST", path: this.#policies, body: manifest, signal });
-    } catch (error) {
-      if (!isThere(error)) throw error;
-    }
+    await this.#api.create(this.#policies, manifest, signal);
   }
 
   /** All NetworkPolicies of the namespace. */

@@ -18,27 +18,21 @@ interface PodEquipment {
 /** A pod, with everything that blocks find in it. */
 export class PodPlace implements SupervisedPlace {
   readonly pod: RunningPod;
+  readonly runner: Supervisor;
+  readonly languages: PlaceLanguages;
+  readonly files: BackendFiles;
   readonly #equipment: PodEquipment;
 
   constructor(pod: RunningPod, equipment: PodEquipment) {
     this.pod = pod;
+    this.runner = pod.supervisor;
+    this.languages = equipment.languages;
+    this.files = equipment.files;
     this.#equipment = equipment;
   }
 
   get lost(): Error | undefined {
     return this.pod.lost;
-  }
-
-  get runner(): Supervisor {
-    return this.pod.supervisor;
-  }
-
-  get languages(): PlaceLanguages {
-    return this.#equipment.languages;
-  }
-
-  get files(): BackendFiles {
-    return this.#equipment.files;
   }
 
   /** The given variables override those that tell programs where the proxy is. */

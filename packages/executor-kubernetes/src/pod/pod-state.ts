@@ -85,14 +85,19 @@ const roomRemedy =
 const startRemedy =
   "Check what the container reports: kubectl describe pod. The image needs `sh` and Python 3.8 or later.";
 
+/** A pod that does not exist any more, or not for long. */
+export const gone: Extract<PodProgress, { readonly state: "failed" }> = {
+  state: "failed",
+  why: "something deleted it",
+  remedy: "Check what deletes pods in the namespace.",
+};
+
 /** Reads from a pod's status whether blocks can run in it, now or ever. */
 export function progressOf({ metadata, status }: Pod, waitForNodes: boolean): PodProgress {
   const { phase, reason, message, conditions, containerStatuses } = status;
   const { running, waiting, terminated } = containerStatuses.find(({ name }) => name === containerName)?.state ?? {};
   if (running !== undefined) return { state: "running" };
-  if (metadata.deletionTimestamp !== undefined) {
-    return { state: "failed", why: "something deleted it", remedy: "Check what deletes pods in the namespace." };
-  }
+  if (metadata.deletionTimestamp !== undefined) return gone;
   if (terminated || phase === "Failed" || phase === "Succeeded") {
     const why = [reason, terminated?.reason, message ?? terminated?.message].filter(Boolean).join(": ");
     return { state: "failed", why: `it ended immediately (${why || phase})`, remedy: startRemedy };
@@ -128,7 +133,9 @@ function waitingProgress(reason: string, message = ""): PodProgress {
 }
 
 /** Why blocks cannot run in a pod that they ran in; `undefined` if the API sees nothing wrong with it. */
-export function whyEnded({ metadata, status, spec }: Pod): string | undefined {
+export function whyEnded(pod: Pod | undefined): string | undefined {
+  if (!pod) return gone.why;
+  const { metadata, status, spec } = pod;
   const { phase, reason, message, conditions, containerStatuses } = status;
   const said = (words?: string): string => (words === undefined || words === "" ? "" : ` (${words})`);
   if (reason === "Evicted") return `the node evicted it${said(message)}`;
@@ -141,7 +148,7 @@ export function whyEnded({ metadata, status, spec }: Pod): string | undefined {
   if (reason === "NodeLost" || ready?.reason === "NodeNotReady") {
     return `its node ${spec.nodeName ?? ""} does not answer`;
   }
-  if (metadata.deletionTimestamp !== undefined) return "something deleted it";
+  if (metadata.deletionTimestamp !== undefined) return gone.why;
   if (terminated) {
     const { exitCode } = terminated;
     return `its container ended${exitCode === undefined ? "" : ` with exit code ${exitCode}`}${said(terminated.message ?? reason)}`;

@@ -169,18 +169,14 @@ async function explain(client: PodClient, name: string): Promise<string | undefi
   const signal = AbortSignal.timeout(explainMs);
   try {
     // Get the pod first: a watch reports nothing about a pod that is gone.
-    const first = whyGone(await client.get(name, signal, false));
+    const first = whyEnded(await client.get(name, signal, false));
     if (first !== undefined) return first;
     for await (const pod of client.follow(name, signal)) {
-      const why = whyGone(pod);
+      const why = whyEnded(pod);
       if (why !== undefined) return why;
     }
   } catch {
     // The server does not answer, or has not reported anything in time.
   }
   return undefined;
-}
-
-function whyGone(pod: Pod | undefined): string | undefined {
-  return pod ? whyEnded(pod) : "something deleted it";
 }

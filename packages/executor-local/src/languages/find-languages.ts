@@ -47,14 +47,16 @@ export async function findLanguages(
 ): Promise<FoundLanguages> {
   const found = new Map<string, FoundLanguage>();
   const missing = new Map<string, string>();
-  const look = async ([language, entry]: [string, LanguageCommand]): Promise<void> => {
-    const command = await findCommand(language, entry.command, search);
-    if (command) found.set(language, { extension: entry.extension, command });
-    else missing.set(language, missingSentence(language, entry.command));
-  };
-  await Promise.all(Object.entries(table).map(look));
-  // Keep the table's order instead of the order of the answers.
-  return { found: new Map(Object.keys(table).flatMap((name) => pairOf(found, name))), missing };
+  const answers = await Promise.all(
+    Object.entries(table).map(async ([language, { extension, command: wanted }]) => {
+      return { language, extension, wanted, command: await findCommand(language, wanted, search) };
+    }),
+  );
+  for (const { language, extension, wanted, command } of answers) {
+    if (command) found.set(language, { extension, command });
+    else missing.set(language, missingSentence(language, wanted));
+  }
+  return { found, missing };
 }
 
 async function findCommand(
@@ -131,11 +133,6 @@ async function ask(
 function missingSentence(language: string, command: readonly string[]): string {
   const remedy = remedies[language] ?? `install "${command[0]}"`;
   return `"${language}" cannot run here: "${command[0]}" was not found or cannot run it; ${remedy}, then stop() and start() the executor`;
-}
-
-function pairOf<Key, Value>(map: ReadonlyMap<Key, Value>, key: Key): [Key, Value][] {
-  const value = map.get(key);
-  return value === undefined ? [] : [[key, value]];
 }
 
 /**

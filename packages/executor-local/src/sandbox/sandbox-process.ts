@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { Readable, Writable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { within } from "@fenced/core/abort";
 import { NoPython, type SupervisorProcess } from "../running-supervisor.ts";
 import { bubblewrapCommand, filterDescriptor, infoDescriptor, type SandboxPlan } from "./bubblewrap-command.ts";
 import { explainStart, unsupportedSystem } from "./sandbox-problems.ts";
@@ -96,17 +96,11 @@ export class SandboxProcess implements SupervisorProcess {
    */
   async end(): Promise<void> {
     this.streams.stdin.destroy();
-    if (!(await this.#endsWithin(endMs))) this.kill();
-    if (!(await this.#endsWithin(killMs))) throw this.#notEnded();
+    const ended = this.#ended.then(() => true);
+    if ((await within(endMs, ended)) !== true) this.kill();
+    if ((await within(killMs, ended)) !== true) throw this.#notEnded();
     const { stdout, stderr } = this.streams;
     for (const stream of [stdout, stderr]) stream.destroy();
-  }
-
-  async #endsWithin(milliseconds: number): Promise<boolean> {
-    const late = new AbortController();
-    const ended = this.#ended.then(() => true);
-    const waited = sleep(milliseconds, false, { signal: late.signal }).catch(() => false);
-    return Promise.race([ended, waited]).finally(() => late.abort());
   }
 
   #notEnded(): BackendUnavailableError {

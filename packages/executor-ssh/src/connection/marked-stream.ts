@@ -9,39 +9,19 @@ const longestNoise = 1000;
 export class MarkedStream {
   readonly #mark: Buffer;
   #rest: Buffer = Buffer.alloc(0);
-  #begun = false;
-  #leader: number | undefined;
-  #ending: string | undefined;
-  #inputClosed = false;
-  #noise = "";
+  /** Whether the first mark has arrived. */
+  begun = false;
+  /** The process that the first mark names: the leader of the program's session. */
+  leader: number | undefined;
+  /** What the last mark says; `undefined` until it arrives. */
+  ending: string | undefined;
+  /** Whether a mark says that the program has closed its input. */
+  inputClosed = false;
+  /** The end of the output before the first mark, such as a login shell's greeting. */
+  noise = "";
 
   constructor(nonce: string) {
     this.#mark = Buffer.from(`\u001Efenced-${nonce}:`);
-  }
-
-  /** Whether the first mark has arrived. */
-  get begun(): boolean {
-    return this.#begun;
-  }
-
-  /** The process that the first mark names: the leader of the program's session. */
-  get leader(): number | undefined {
-    return this.#leader;
-  }
-
-  /** Whether a mark says that the program has closed its input. */
-  get inputClosed(): boolean {
-    return this.#inputClosed;
-  }
-
-  /** The last part of the output before the first mark, such as a login shell's greeting. */
-  get noise(): string {
-    return this.#noise;
-  }
-
-  /** What the last mark says; `undefined` until it arrives. */
-  get ending(): string | undefined {
-    return this.#ending;
   }
 
   /** The output in `bytes` and in the bytes kept from earlier calls. */
@@ -49,7 +29,7 @@ export class MarkedStream {
     let rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     this.#rest = Buffer.alloc(0);
     const pieces: Buffer[] = [];
-    while (this.#ending === undefined && rest.length > 0) {
+    while (this.ending === undefined && rest.length > 0) {
       const start = this.#startOfMark(rest);
       this.#put(rest.subarray(0, start), pieces);
       rest = rest.subarray(start);
@@ -67,25 +47,25 @@ export class MarkedStream {
 
   #put(output: Buffer, pieces: Buffer[]): void {
     if (output.length === 0) return;
-    if (this.#begun) pieces.push(output);
-    else this.#noise = (this.#noise + output.toString()).slice(-longestNoise);
+    if (this.begun) pieces.push(output);
+    else this.noise = (this.noise + output.toString()).slice(-longestNoise);
   }
 
   /** @returns false for text that only looks like a mark. */
   #take(words: string): boolean {
     const begin = /^begin(?: (?<leader>\d{1,9}))?$/.exec(words);
-    if (begin && !this.#begun) {
-      this.#begun = true;
+    if (begin && !this.begun) {
+      this.begun = true;
       const leader = begin.groups?.["leader"];
-      this.#leader = leader === undefined ? undefined : Number(leader);
+      this.leader = leader === undefined ? undefined : Number(leader);
       return true;
     }
     if (words === "unread") {
-      this.#inputClosed = true;
+      this.inputClosed = true;
       return true;
     }
     if (!/^exit \d{1,3}$|^refused /.test(words)) return false;
-    this.#ending = words;
+    this.ending = words;
     return true;
   }
 

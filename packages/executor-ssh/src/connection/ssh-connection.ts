@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import net from "node:net";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import { killProcesses } from "@fenced/executor-kit";
@@ -163,22 +162,12 @@ export class SshConnection {
 
   async #greet(): Promise<void> {
     const { child } = this.#master;
-    if (this.#lost) throw this.#lost;
-    const answered = new Promise<void>((resolve, reject) => {
-      this.#answers.set("ready", [{ resolve, reject }]);
-    });
     child.stdout.setEncoding("utf8").on("data", (text: string) => this.#read(text));
-    const late = setTimeout(() => this.#lose(notAnswered("The host did not answer", openMs)), openMs);
-    try {
-      await answered;
-    } finally {
-      clearTimeout(late);
-    }
+    await this.#answer("ready", "The host did not answer", openMs);
     this.#heart = setInterval(() => child.stdin.write("beat\n"), beatMs);
     this.#heart.unref();
     // The connection alone does not keep Node alive.
-    child.unref();
-    for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
+    this.#master.unref();
   }
 
   #read(text: string): void {
@@ -214,12 +203,16 @@ export class SshConnection {
   }
 
   async #ask(words: string): Promise<void> {
+    if (!this.#lost) this.#master.child.stdin.write(`${words}\n`);
+    await this.#answer(words, "Processes on the host did not end", answerMs);
+  }
+
+  async #answer(word: string, problem: string, milliseconds: number): Promise<void> {
     if (this.#lost) throw this.#lost;
     const answered = new Promise<void>((resolve, reject) => {
-      this.#answers.set(words, [...(this.#answers.get(words) ?? []), { resolve, reject }]);
+      this.#answers.set(word, [...(this.#answers.get(word) ?? []), { resolve, reject }]);
     });
-    this.#master.child.stdin.write(`${words}\n`);
-    const late = setTimeout(() => this.#lose(notAnswered("Processes on the host did not end", answerMs)), answerMs);
+    const late = setTimeout(() => this.#lose(notAnswered(problem, milliseconds)), milliseconds);
     try {
       await answered;
     } finally {

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 // oxlint-disable-next-line no-restricted-imports
 import { closeSync, openSync, readSync, rmSync, statSync } from "node:fs";
+import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { hostEnvironment } from "@fenced/executor-kit";
 import type { SshExecutorOptions } from "../ssh-executor-options.ts";
@@ -16,6 +17,8 @@ export interface SshProcess {
   readonly said: () => string;
   /** Kills it, including the programs that it connects through. */
   readonly kill: () => void;
+  /** Lets Node end while it runs. */
+  readonly unref: () => void;
 }
 
 /** Starts `ssh`, with `mark` in its environment and that of the programs that it starts. */
@@ -52,6 +55,10 @@ export function startSsh(
     kill: () => {
       // Once it has ended, another process may have its id.
       if (child.exitCode === null && child.signalCode === null) killGroup(child);
+    },
+    unref: () => {
+      child.unref();
+      for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof Socket) each.unref();
     },
   };
 }

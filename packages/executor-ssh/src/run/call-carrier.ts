@@ -1,4 +1,3 @@
-import net from "node:net";
 import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
@@ -42,8 +41,7 @@ export class CallCarrier {
     child.on("error", (error) => this.#end(String(error)));
     child.on("close", () => this.#end("the program that carries the calls ended"));
     // Only the blocks keep Node alive.
-    child.unref();
-    for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof net.Socket) each.unref();
+    process.unref();
   }
 
   /**

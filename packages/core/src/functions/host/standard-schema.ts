@@ -1,3 +1,5 @@
+import { pathName } from "../../describe-issues.ts";
+
 /**
  * The part that Fenced uses of a schema of any Standard Schema library (zod, valibot, ArkType and others). See
  * https://standardschema.dev.
@@ -41,6 +43,5 @@ export function describeSchemaIssues(issues: readonly SchemaIssue[]): string {
 
 function fieldName(path: NonNullable<SchemaIssue["path"]>): string {
   const keys = path.map((part) => (typeof part === "object" ? part.key : part));
-  const text = keys.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
-  return text === "" ? "" : `"${text.replace(/^\./, "")}": `;
+  return keys.length === 0 ? "" : `"${pathName(keys)}": `;
 }

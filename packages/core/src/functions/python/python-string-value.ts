@@ -18,11 +18,6 @@ const simpleEscapes: ReadonlyMap<string, string> = new Map([
 const escapes = /\\(?:([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(N\{[^}]+\})|([\s\S]))/g;
 const literal = /^([a-zA-Z]*)("""|'''|"|')([\s\S]*)\2$/;
 
-/** The prefix of a string literal in lower case: `""`, `"r"`, `"fr"`, ... */
-function stringPrefix(token: PythonToken): string {
-  return literal.exec(token.text)?.[1]?.toLowerCase() ?? "";
-}
-
 /**
  * The value of a string literal; `undefined` for bytes, f-strings and t-strings. `\N{name}` stays unchanged, because
  * resolving it would need the whole Unicode name table.
@@ -30,10 +25,9 @@ function stringPrefix(token: PythonToken): string {
  * @throws PythonProblem if it contains an escape that Python does not accept.
  */
 export function pythonStringValue(token: PythonToken): string | undefined {
-  const prefix = stringPrefix(token);
-  if (/[bft]/.test(prefix)) return undefined;
-  const content = literal.exec(token.text)?.[3] ?? "";
-  if (prefix.includes("r")) return content;
+  const [, prefix = "", , content = ""] = literal.exec(token.text) ?? [];
+  if (/[bft]/i.test(prefix)) return undefined;
+  if (/r/i.test(prefix)) return content;
   return content.replaceAll(escapes, (whole: string, ...groups: (string | undefined)[]) => {
     const [octal, byte, short, long, named, other] = groups;
     if (octal !== undefined) return String.fromCodePoint(Number.parseInt(octal, 8));
