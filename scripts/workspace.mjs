@@ -89,16 +89,6 @@ export function pnpm(args, cwd = root) {
 }
 
 /**
- * Runs pnpm in this terminal and ends with its exit code. Programs that it starts find pnpm on the PATH.
- *
- * @param {readonly string[]} args
- */
-export function runPnpmAndExit(args) {
-  const [program, ...first] = pnpmCommand();
-  waitAndExit(spawn(program, [...first, ...args], { cwd: root, stdio: "inherit", shell: onWindows }));
-}
-
-/**
  * Runs a program of the workspace in this terminal and ends with its exit code.
  *
  * @param {string} script - A JavaScript file, relative to the repository's root.
@@ -106,11 +96,7 @@ export function runPnpmAndExit(args) {
  * @param {string} [cwd]
  */
 export function runAndExit(script, args, cwd = root) {
-  waitAndExit(spawn(process.execPath, [join(root, script), ...args], { cwd, stdio: "inherit" }));
-}
-
-/** @param {import("node:child_process").ChildProcess} child */
-function waitAndExit(child) {
+  const child = spawn(process.execPath, [join(root, script), ...args], { cwd, stdio: "inherit" });
   // A terminal sends Ctrl+C to the child as well: this process only has to stay until the child has cleaned up.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => child.kill("SIGTERM"));

@@ -3,9 +3,9 @@ import {
   type CodeExecutor,
   codeResultForModel,
   executeWithProgress,
-  type ExecuteOptions,
   lastCharacters,
 } from "@fenced/core";
+import { followSignals } from "@fenced/core/abort";
 import type { CodeExecutionFinished, CodeExecutionOutput } from "./code-execution-output.ts";
 import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
 import { WaitingCalls } from "./code-mode.ts";
@@ -22,15 +22,16 @@ export async function* runCode(
   block: CodeBlock,
   { signal, callOptions, ...options }: RunOptions,
 ): AsyncGenerator<CodeExecutionOutput, void, void> {
-  const { progressIntervalMs = 250, maxProgressCharacters = 4000 } = options;
+  const { timeoutMs, progressIntervalMs = 250, maxProgressCharacters = 4000 } = options;
   const news = new News();
   const ending = new AbortController();
-  const unfollow = follow(signal, ending);
+  const unfollow = followSignals(ending, [signal]);
   let output = "";
   const waiting = new WaitingCalls(options, () => news.tell());
   const functions = waiting.functions(callOptions);
   const run = executeWithProgress(executor, [block], {
-    ...executeOptions(options, ending.signal),
+    signal: ending.signal,
+    ...(timeoutMs !== undefined && { timeoutMs }),
     ...(functions.length > 0 && { functions }),
     intervalMs: progressIntervalMs,
     maxCharacters: maxProgressCharacters,
@@ -68,17 +69,6 @@ export async function* runCode(
     await ended;
     unfollow();
   }
-}
-
-function executeOptions({ timeoutMs }: CodeExecutionToolOptions, signal: AbortSignal): ExecuteOptions {
-  return { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-}
-
-function follow(signal: AbortSignal | undefined, ending: AbortController): () => void {
-  const abort = (): void => ending.abort(signal?.reason);
-  if (signal?.aborted === true) abort();
-  signal?.addEventListener("abort", abort, { once: true });
-  return () => signal?.removeEventListener("abort", abort);
 }
 
 /** Lets one reader wait until there is something new, or the end is reached. */

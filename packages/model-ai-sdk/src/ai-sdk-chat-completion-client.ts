@@ -10,7 +10,7 @@ import {
   type ModelMessage,
   type ModelUsage,
 } from "@fenced/core";
-import { untilAborted } from "@fenced/core/abort";
+import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { generateText, streamText } from "ai";
 import type { AISDKChatCompletionClientOptions } from "./ai-sdk-chat-completion-client-options.ts";
@@ -105,7 +105,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
     const options = checkRequest(messages, createOptions, this.modelInfo);
     options.signal?.throwIfAborted();
     const leaving = new AbortController();
-    const signal = AbortSignal.any([leaving.signal, ...(options.signal ? [options.signal] : [])]);
+    const signal = joinSignals(leaving.signal, options.signal);
     try {
       const stream = streamText({ ...this.#request(messages, { ...options, signal }), onError: () => undefined });
       const reader = stream.fullStream.getReader();

@@ -14,11 +14,11 @@ export interface OwnedExecutorOptions {
   /** Creates a new executor that nothing else uses. */
   readonly create: (signal: AbortSignal) => CodeExecutor | Promise<CodeExecutor>;
   /** Prepares the started executor for use. */
-  readonly prepare?: (executor: CodeExecutor, signal: AbortSignal) => Promise<void>;
+  readonly prepare?: ((executor: CodeExecutor, signal: AbortSignal) => Promise<void>) | undefined;
   /** Time limit for all of that together in milliseconds. Default: 120,000. */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
   /** How long to wait for its end, in milliseconds. Default: 60,000. */
-  readonly stopTimeoutMs?: number;
+  readonly stopTimeoutMs?: number | undefined;
   /** Cancels its creation and start. */
   readonly signal: AbortSignal;
   /** Receives errors that no caller waits for, such as a failed stop. */

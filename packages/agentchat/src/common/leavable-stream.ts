@@ -1,3 +1,5 @@
+import { followSignals } from "@fenced/core/abort";
+
 /**
  * A stream that aborts its work when the consumer leaves it, even while the consumer is still waiting for the next
  * item. A plain generator would only notice at its next `yield`, perhaps after a block that runs for an hour.
@@ -23,12 +25,10 @@ async function* follow<T>(
   signal: AbortSignal | undefined,
   controller: AbortController,
 ): AsyncGenerator<T, void, void> {
-  const onAbort = (): void => controller.abort(signal?.reason);
-  if (signal?.aborted === true) onAbort();
-  signal?.addEventListener("abort", onAbort, { once: true });
+  const unlink = followSignals(controller, [signal]);
   try {
     yield* start(controller.signal);
   } finally {
-    signal?.removeEventListener("abort", onAbort);
+    unlink();
   }
 }

@@ -139,14 +139,10 @@ export function codeAnswer(
   { result, images, isRefused }: CodeOutcome,
   { content, ...options }: MessageOptions & { readonly content: string },
 ): ChatMessage {
-  const common = { ...options, metadata: metadataOf({ result, isRefused }) };
+  const metadata = { exitCode: String(result.exitCode), ...(isRefused ? { approved: "false" } : {}) };
+  const common = { ...options, metadata };
   if (images.length === 0) return textMessage({ ...common, content });
   return multiModalMessage({ ...common, content: [{ type: "text", text: content }, ...images] });
-}
-
-/** Metadata of a run: its exit code, and whether it was refused. */
-function metadataOf({ result, isRefused }: Pick<CodeOutcome, "result" | "isRefused">): Record<string, string> {
-  return { exitCode: String(result.exitCode), ...(isRefused ? { approved: "false" } : {}) };
 }
 
 function refused(reason: string): CodeOutcome {

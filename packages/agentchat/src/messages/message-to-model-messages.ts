@@ -1,6 +1,6 @@
-import type { ImageContent, ModelMessage, TextContent } from "@fenced/core";
-import type { ChatMessage, ImagePart } from "./chat-message.ts";
-import { imageNote, messageToText } from "./message-to-text.ts";
+import type { ModelMessage } from "@fenced/core";
+import type { ChatMessage } from "./chat-message.ts";
+import { messageToText, partToText } from "./message-to-text.ts";
 
 /** A received message as a model should see it: the context of a handoff first, then the message itself. */
 export function messageToModelMessages(message: ChatMessage): ModelMessage[] {
@@ -14,10 +14,6 @@ export function messageToModelMessages(message: ChatMessage): ModelMessage[] {
 export function replaceImages(messages: readonly ModelMessage[]): ModelMessage[] {
   return messages.map((message) => {
     if (message.role !== "user" || typeof message.content === "string") return message;
-    return { ...message, content: message.content.map(noteForImage).join("\n") };
+    return { ...message, content: message.content.map(partToText).join("\n") };
   });
-}
-
-function noteForImage(part: TextContent | ImageContent | ImagePart): string {
-  return part.type === "text" ? part.text : imageNote(part);
 }

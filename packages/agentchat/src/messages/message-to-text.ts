@@ -28,12 +28,9 @@ export function messageToText(message: AgentMessage): string {
   }
 }
 
-/** The text shown in place of an image: its file or address, if it has one. */
-export function imageNote(image: ImagePart): string {
-  if (image.path !== undefined) return `[image: ${image.path}]`;
-  return image.url.startsWith("data:") ? "[image]" : `[image: ${image.url}]`;
-}
-
-function partToText(part: TextContent | ImagePart): string {
-  return part.type === "text" ? part.text : imageNote(part);
+/** A text, or what is shown in place of an image: its file or address, if it has one. */
+export function partToText(part: TextContent | ImagePart): string {
+  if (part.type === "text") return part.text;
+  if (part.path !== undefined) return `[image: ${part.path}]`;
+  return part.url.startsWith("data:") ? "[image]" : `[image: ${part.url}]`;
 }

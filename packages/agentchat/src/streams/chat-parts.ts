@@ -90,9 +90,6 @@ class MessageParts {
         for (const result of message.content) yield { type: "tool-result", result, messageId: message.id };
         break;
       case "CodeGenerationEvent":
-        yield* this.#text(message);
-        yield { type: "event", message };
-        break;
       case "HandoffMessage":
       case "StructuredMessage":
         yield* this.#text(message);

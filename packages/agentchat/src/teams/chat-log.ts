@@ -24,10 +24,11 @@ export interface ChatState {
 
 /** The messages of a team, and which of them each participant has not heard yet. */
 export class ChatLog {
+  /** Participants that are waiting for a person and take the first turn of the next run. */
+  waiting: readonly string[] = [];
   readonly #names: readonly string[];
   #messages: AgentMessage[] = [];
   #unread: Map<string, ChatMessage[]> = new Map();
-  #waiting: readonly string[] = [];
 
   constructor(names: readonly string[]) {
     this.#names = names;
@@ -35,15 +36,6 @@ export class ChatLog {
 
   get messages(): readonly AgentMessage[] {
     return this.#messages;
-  }
-
-  /** Participants that are waiting for a person and take the first turn of the next run. */
-  get waiting(): readonly string[] {
-    return this.#waiting;
-  }
-
-  set waiting(names: readonly string[]) {
-    this.#waiting = names;
   }
 
   /** Messages that a participant has not heard yet. */
@@ -67,14 +59,14 @@ export class ChatLog {
   reset(): void {
     this.#messages = [];
     this.#unread = new Map();
-    this.#waiting = [];
+    this.waiting = [];
   }
 
   save(participants: ReadonlyMap<string, JsonObject>, manager: JsonObject): JsonObject {
     return {
       messages: toJson(this.#messages),
       unread: toJson(Object.fromEntries(this.#unread)),
-      waiting: [...this.#waiting],
+      waiting: [...this.waiting],
       participants: Object.fromEntries(participants),
       manager,
     };
@@ -92,7 +84,7 @@ export class ChatLog {
     const apply = (): void => {
       this.#messages = messages;
       this.#unread = unread;
-      this.#waiting = waiting;
+      this.waiting = waiting;
     };
     return { participants, manager, apply };
   }

@@ -54,6 +54,14 @@ describe.each([
     await expect(other.loadState({ messages: [{ role: "nobody" }] })).rejects.toSatisfy(InvalidInputError.isInstance);
   });
 
+  it("takes undefined fields of messages as missing", async () => {
+    const messages: ModelMessage[] = [request, results, { role: "system", content: "s" }, user("a")];
+    const given = messages.map((message): ModelMessage => Object.assign({ source: undefined, thought: undefined }, message));
+    const other = make();
+    await filled(other, given);
+    expect(await other.saveState()).toEqual({ messages: [...initialMessages, ...messages] });
+  });
+
   it("returns a copy of its list", async () => {
     const context = make();
     (await context.getMessages()).pop();

@@ -128,7 +128,8 @@ export function optionsSchema<Shape extends z.core.$ZodShape>(
   return z.preprocess(withoutUndefined, z.strictObject(shape));
 }
 
-function withoutUndefined(options: unknown): unknown {
+/** A copy of an object without its fields that are `undefined`; any other value unchanged. */
+export function withoutUndefined(options: unknown): unknown {
   if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
   const entries: [string, unknown][] = [];
   // Include inherited options: an object made from defaults with Object.create has them.

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { JsonObject } from "../json-value.ts";
 import type { CreateOptions, ToolSchema } from "../models/chat-completion-client.ts";
-import { checkOptions, optionsSchema, type OptionSchemas, signalOption } from "./check-options.ts";
+import { checkOptions, optionsSchema, type OptionSchemas, signalOption, withoutUndefined } from "./check-options.ts";
 
 const toolCalls = z.array(z.object({ id: z.string(), name: z.string(), arguments: z.string() }));
 const toolResults = z.array(
@@ -14,25 +14,27 @@ const contentParts = z.array(
   ]),
 );
 
-// Validated but not copied, so an optional field may be present and `undefined`.
-const modelMessage = z.discriminatedUnion("role", [
-  z.strictObject({ role: z.literal("system"), content: z.string() }),
-  z.strictObject({
-    role: z.literal("user"),
-    content: z.union([z.string(), contentParts]),
-    source: z.string().optional(),
-  }),
-  z.strictObject({
-    role: z.literal("assistant"),
-    content: z.union([z.string(), toolCalls]),
-    thought: z.string().optional(),
-    source: z.string().optional(),
-    // Callers pass a model's response on as `{ role: "assistant", ...result }`.
-    usage: z.unknown().optional(),
-    finishReason: z.unknown().optional(),
-  }),
-  z.strictObject({ role: z.literal("tool"), content: toolResults }),
-]);
+const modelMessage = z.preprocess(
+  withoutUndefined,
+  z.discriminatedUnion("role", [
+    z.strictObject({ role: z.literal("system"), content: z.string() }),
+    z.strictObject({
+      role: z.literal("user"),
+      content: z.union([z.string(), contentParts]),
+      source: z.string().exactOptional(),
+    }),
+    z.strictObject({
+      role: z.literal("assistant"),
+      content: z.union([z.string(), toolCalls]),
+      thought: z.string().exactOptional(),
+      source: z.string().exactOptional(),
+      // Callers pass a model's response on as `{ role: "assistant", ...result }`.
+      usage: z.unknown().optional(),
+      finishReason: z.unknown().optional(),
+    }),
+    z.strictObject({ role: z.literal("tool"), content: toolResults }),
+  ]),
+);
 
 /** JSON Schema: a plain object, not a library's schema object. */
 const jsonSchema = z.custom<JsonObject>(

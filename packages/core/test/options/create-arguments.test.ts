@@ -64,9 +64,10 @@ describe("checkModelMessage", () => {
     expect(() => checkModelMessage(message, "addMessage")).not.toThrow();
   });
 
-  it("takes an undefined source as missing", () => {
-    const message = { role: "user", content: "Hello", source: undefined };
-    expect(() => checkModelMessage(message, "addMessage")).not.toThrow();
+  it.each(messages)("takes undefined fields of %j as missing", (message) => {
+    const given = { source: undefined, thought: undefined, ...message };
+    expect(() => checkModelMessage(given, "addMessage")).not.toThrow();
+    expect(() => checkCreateArguments([given], {}, "Client")).not.toThrow();
   });
 
   it("rejects a value that is not a message", () => {

@@ -42,7 +42,7 @@ export class PoolMember {
     const { settings } = host;
     this.#owned = new OwnedExecutor({
       create: (signal) => this.#create(signal),
-      ...(settings.warmUp && { prepare: settings.warmUp }),
+      prepare: settings.warmUp,
       startTimeoutMs: settings.startTimeoutMs,
       stopTimeoutMs: settings.stopTimeoutMs,
       signal: this.#end.signal,

@@ -7,7 +7,7 @@ import {
   QuotaExceededError,
   type WorkspaceFiles,
 } from "@fenced/core";
-import { untilAborted } from "@fenced/core/abort";
+import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { Drain, type DrainOptions } from "../drain.ts";
 import { ForwardingExecutor } from "../forwarding-executor.ts";
@@ -95,10 +95,9 @@ export class ExecutorSessions implements AsyncDisposable {
   ): AsyncIterableIterator<ExecutionEvent, void, void> {
     this.#checkRoom(key);
     this.#sessions.get(key)?.turns.checkRoom();
-    return leavableStream((left) => {
-      const signal = options.signal ? AbortSignal.any([options.signal, left]) : left;
-      return this.#stream(key, blocks, { ...options, signal });
-    });
+    return leavableStream((left) =>
+      this.#stream(key, blocks, { ...options, signal: joinSignals(options.signal, left) }),
+    );
   }
 
   /**
@@ -182,11 +181,11 @@ export class ExecutorSessions implements AsyncDisposable {
       const letGo = session.hold();
       let endTurn: (() => void) | undefined;
       try {
-        const signals = [session.signal, this.#drain.signal, ...(signal ? [signal] : [])];
-        const taken = session.turns.take(AbortSignal.any(signals));
+        const ending = joinSignals(session.signal, this.#drain.signal, signal);
+        const taken = session.turns.take(ending);
         this.#changed();
         const end = (endTurn = await taken);
-        const executor = await session.executor(AbortSignal.any(signals));
+        const executor = await session.executor(ending);
         this.#changed();
         const release = (): void => {
           end();

@@ -37,8 +37,9 @@ export class KeyedSession implements Holder {
     this.#options = options;
     this.#events = events;
     this.#owned = new OwnedExecutor({
-      ...startLimits(options),
       create: (signal) => options.create(key, signal),
+      startTimeoutMs: options.startTimeoutMs,
+      stopTimeoutMs: options.stopTimeoutMs,
       signal: this.#end.signal,
       onError: events.onError,
     });
@@ -198,14 +199,4 @@ export function endedBecause(why: string, cause?: unknown): ExecutorStoppedError
     remedy: "Run again to start a new one.",
     ...(cause === undefined ? {} : { cause }),
   });
-}
-
-function startLimits({ startTimeoutMs, stopTimeoutMs }: ExecutorSessionsOptions): {
-  startTimeoutMs?: number;
-  stopTimeoutMs?: number;
-} {
-  return {
-    ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
-    ...(stopTimeoutMs === undefined ? {} : { stopTimeoutMs }),
-  };
 }
