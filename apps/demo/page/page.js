@@ -180,6 +180,7 @@ const show = {
     if (task.value === "") task.value = first;
     task.readOnly = !live;
     if (!live) byId("hint").textContent = "The recorded coder has this one task. Ctrl+Enter runs it.";
+    setRunning(false);
   },
   running() {
     setRunning(true);

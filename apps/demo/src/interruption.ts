@@ -1,19 +1,21 @@
-/** Ends the demo on Ctrl+C and on SIGTERM. */
+const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+/** Ends the demo on Ctrl+C, on SIGTERM, and when its terminal closes. */
 export class Interruption extends Error {
   /** The shell's convention: 128 plus the signal's number. */
-  readonly exitCode: 130 | 143;
+  readonly exitCode: number;
 
-  constructor(signal: "SIGINT" | "SIGTERM") {
+  constructor(signal: keyof typeof exitCodes) {
     super(signal === "SIGINT" ? "Stopped." : "Terminated.");
     this.name = "Interruption";
-    this.exitCode = signal === "SIGINT" ? 130 : 143;
+    this.exitCode = exitCodes[signal];
   }
 }
 
 /** A signal that is aborted with an `Interruption`. A second Ctrl+C ends the program at once. */
 export function onInterruption(): AbortSignal {
   const controller = new AbortController();
-  for (const name of ["SIGINT", "SIGTERM"] as const) {
+  for (const name of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
     process.on(name, () => {
       const interruption = new Interruption(name);
       if (controller.signal.aborted) process.exit(interruption.exitCode);

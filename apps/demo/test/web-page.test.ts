@@ -43,6 +43,7 @@ describe("the demo's page", needs("chromium", "python3"), () => {
     page.on("pageerror", (error) => problems.push(String(error)));
     onTestFinished(() => expect(problems).toEqual([]));
     await page.goto(url);
+    await page.getByRole("button", { name: "Run", exact: true, disabled: false }).waitFor();
     return page;
   }
 

@@ -52,14 +52,17 @@ describe("fileTools", () => {
     const content = "äöü€😀".repeat(7);
     await executor.files.write("long.txt", content);
     let text = "";
+    const lengths: number[] = [];
     for (let offset: number | undefined = 0; offset !== undefined;) {
       const part = await call("read_file", { path: "long.txt", offset });
       expect(part).toMatchObject({ text: expect.any(String), size: Buffer.byteLength(content) });
       const { text: piece, nextOffset } = part as { text: string; nextOffset?: number };
       text += piece;
+      lengths.push([...piece].length);
       offset = nextOffset;
     }
     expect(text).toBe(content);
+    expect(lengths).toEqual([10, 10, 10, 5]);
   });
 
   it("reject files that are not text, too long, missing or outside the workspace", async () => {

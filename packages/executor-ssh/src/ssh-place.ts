@@ -32,7 +32,8 @@ export class SshPlace implements SupervisedPlace {
   readonly #process: SshProcess;
   #lost: Error | undefined;
   #ended: Promise<void> | undefined;
-  #onLost: (reason: string) => void = () => {};
+  /** Resolves when the supervisor is lost, to a sentence; to `undefined` if its session or connection ended first. */
+  readonly #loss: Promise<string | undefined>;
 
   private constructor(link: SshLink, options: SshExecutorOptions, name: string, started: StartedSupervisor) {
     this.#link = link;
@@ -42,6 +43,7 @@ export class SshPlace implements SupervisedPlace {
     this.runner = started.supervisor;
     this.languages = link.languages;
     this.files = link.files;
+    this.#loss = started.lost.then((error) => this.#lose(error));
     // The connection alone does not keep Node alive.
     this.#process.unref();
   }
@@ -53,10 +55,7 @@ export class SshPlace implements SupervisedPlace {
    * @throws BackendUnavailableError if it does not start, or the connection is gone; `signal.reason` if it is aborted first.
    */
   static async open(link: SshLink, options: SshExecutorOptions, name: string, signal: AbortSignal): Promise<SshPlace> {
-    const started = await startSupervisor(link, { options, name }, signal);
-    const place = new SshPlace(link, options, name, started);
-    void started.lost.then((error) => place.#lose(error));
-    return place;
+    return new SshPlace(link, options, name, await startSupervisor(link, { options, name }, signal));
   }
 
   get lost(): Error | undefined {
@@ -90,7 +89,9 @@ export class SshPlace implements SupervisedPlace {
   }
 
   whenLost(action: (reason: string) => void): void {
-    this.#onLost = action;
+    void this.#loss.then((reason) => {
+      if (reason !== undefined) action(reason);
+    });
   }
 
   /**
@@ -119,15 +120,15 @@ export class SshPlace implements SupervisedPlace {
     }
   }
 
-  #lose({ message }: Error): void {
-    if (this.#ended) return;
+  async #lose({ message }: Error): Promise<string | undefined> {
+    if (this.#ended) return undefined;
     const problem = `The supervisor on ${this.#options.host} was lost: ${message}`;
     const remedy = "Call again to start a new one. If it happens again, check what kills programs of that account.";
     this.#ended = this.#end(new BackendUnavailableError(problem, { remedy }));
-    this.#ended.then(
-      () => this.#onLost(problem),
-      // The connection is gone, which it reports itself.
-      () => {},
+    // If it fails, the connection is gone, which is reported by the connection.
+    return this.#ended.then(
+      () => problem,
+      () => undefined,
     );
   }
 }

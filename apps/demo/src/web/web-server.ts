@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename } from "node:path";
-import { FencedError, type WorkspaceFiles } from "@fenced/core";
+import { FencedError, FileNotFoundError, WorkspacePathError, type WorkspaceFiles } from "@fenced/core";
 import { PageGuard } from "./page-guard.ts";
 import type { WebChat } from "./web-chat.ts";
 
@@ -66,8 +66,9 @@ async function answer(site: Site, request: IncomingMessage, response: ServerResp
       await sendPage(response, asset);
     }
   } catch (error) {
-    const isOurs = FencedError.isInstance(error);
-    end(response, { status: isOurs ? 404 : 500, message: isOurs ? error.message : "The server could not answer." });
+    const isMissing = FileNotFoundError.isInstance(error) || WorkspacePathError.isInstance(error);
+    const message = FencedError.isInstance(error) ? error.message : "The server could not answer.";
+    end(response, { status: isMissing ? 404 : 500, message });
   }
 }
 

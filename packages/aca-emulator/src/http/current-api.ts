@@ -1,6 +1,5 @@
 import path from "node:path";
 import type { FileResource } from "../files/session-directory.ts";
-import { ServiceFailure } from "../service-failure.ts";
 import type { Execution } from "../sessions/session.ts";
 import { readJsonObject, unknownOperation, type Answer, type ApiRequest, type EmulatedPool } from "./api-request.ts";
 import { readExecution } from "./execution-request.ts";
@@ -116,7 +115,6 @@ async function handleSession(pool: EmulatedPool, request: ApiRequest): Promise<A
 
 async function describePool(pool: EmulatedPool, request: ApiRequest): Promise<Answer> {
   if (request.method !== "GET" || request.path.length !== 1) throw unknownOperation(request);
-  if (request.identifier === "") throw new ServiceFailure(400, "InvalidIdentifier", "The query needs an identifier.");
   return {
     status: 200,
     body: {

@@ -11,7 +11,7 @@ import * as z from "zod";
 
 /** Options of `fileTools`; all are optional. */
 export interface FileToolsOptions {
-  /** Maximum bytes of UTF-8 that one call of `read_file` returns, up to the end of a character. Default: 30,000. */
+  /** Maximum number of characters that one call of `read_file` returns. Default: 30,000. */
   readonly maxCharacters?: number;
   /** Maximum number of files that `list_files` returns. Default: 1,000. */
   readonly maxFiles?: number;
@@ -91,10 +91,10 @@ export function fileTools(executor: CodeExecutor, options: FileToolsOptions = {}
       },
     },
     read_file: {
-      description: `Reads a text file of the workspace, about ${maxCharacters} characters a call.`,
+      description: `Reads a text file of the workspace, at most ${maxCharacters} characters a call.`,
       inputSchema: z.object({ path, offset: z.int().min(0).default(0).describe("The byte to begin at.") }),
       execute: async ({ path: file, offset }, { abortSignal }) =>
-        readPart(executor, { path: file, offset, maxBytes: maxCharacters, signal: abortSignal }),
+        readPart(executor, { path: file, offset, maxCharacters, signal: abortSignal }),
     },
     write_file: {
       description: "Writes a text file of the workspace: replaces an existing one, and creates missing directories.",
@@ -113,21 +113,21 @@ export function fileTools(executor: CodeExecutor, options: FileToolsOptions = {}
 interface Part {
   readonly path: string;
   readonly offset: number;
-  readonly maxBytes: number;
+  readonly maxCharacters: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /** @throws InvalidInputError if the file is not text. */
 async function readPart(
   { files }: CodeExecutor,
-  { path: file, offset, maxBytes, signal }: Part,
+  { path: file, offset, maxCharacters, signal }: Part,
 ): Promise<ReadFileOutput> {
   const { size, type } = await files.stat(file);
   if (type === "directory") throw notText(file, "is a directory");
-  // A character has up to four bytes, so the last one of this part may need a few more.
-  const range = { start: offset, end: offset + maxBytes + 2, ...(signal ? { signal } : {}) };
+  // A character of UTF-8 has up to four bytes.
+  const range = { start: offset, end: offset + 4 * maxCharacters - 1, ...(signal ? { signal } : {}) };
   const bytes = new Uint8Array(await new Response(files.readStream(file, range)).arrayBuffer());
-  const end = endOfCharacter(bytes, maxBytes);
+  const end = endOfCharacters(bytes, maxCharacters);
   const part = bytes.subarray(0, end);
   if (part.includes(0)) throw notText(file, "is not text");
   const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -139,11 +139,11 @@ async function readPart(
   }
 }
 
-/** The end of the character that contains the byte before `at`. */
-function endOfCharacter(bytes: Uint8Array, at: number): number {
-  let end = Math.min(at, bytes.length);
-  while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end += 1;
-  return end;
+/** The end of the first `count` characters of UTF-8. */
+function endOfCharacters(bytes: Uint8Array, count: number): number {
+  let begun = 0;
+  const next = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80 && ++begun > count);
+  return next === -1 ? bytes.length : next;
 }
 
 function notText(file: string, what: string): InvalidInputError {

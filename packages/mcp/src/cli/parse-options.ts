@@ -31,6 +31,17 @@ export interface CliOptions {
   readonly approve: ApprovedCalls;
 }
 
+/** Options that only a server over HTTP has, by their keys in `CliOptions`. */
+const httpOptions: ReadonlySet<string> = new Set<keyof CliOptions>([
+  "port",
+  "host",
+  "allowHost",
+  "token",
+  "maxSessions",
+  "sessionIdleMs",
+  "pool",
+]);
+
 const help = `
 Without --http it speaks MCP on standard input and output. Examples:
   npx -y @fenced/mcp
@@ -57,7 +68,7 @@ export function parseOptions(args: readonly string[]): CliOptions | undefined {
     if (error.exitCode === 0) return undefined;
     throw new UsageError(`${error.message.replace(/^error: /, "")}\nAll options: fenced-mcp --help`);
   }
-  return check(command.opts<CliOptions>());
+  return check(command);
 }
 
 function createCommand(): Command {
@@ -98,8 +109,9 @@ function createCommand(): Command {
     .exitOverride();
 }
 
-function check(options: CliOptions): CliOptions {
-  const { component, image, config, workDir, timeoutMs, http, pool } = options;
+function check(command: Command): CliOptions {
+  const options = command.opts<CliOptions>();
+  const { component, image, config, workDir, timeoutMs, http, connect } = options;
   const executor = options.executor ?? (component === undefined ? "auto" : undefined);
   if (component !== undefined && [executor, image, config, workDir, timeoutMs].some((value) => value !== undefined)) {
     throw new UsageError("--component describes the whole executor; remove the other executor options.");
@@ -107,8 +119,15 @@ function check(options: CliOptions): CliOptions {
   if (http && workDir !== undefined) {
     throw new UsageError("--work-dir cannot be used with --http, where each session has its own temporary directory.");
   }
-  if (!http && pool !== undefined) {
-    throw new UsageError("--pool needs --http; on standard input and output there is one session, with one executor.");
+  const given = command.options.filter((option) => command.getOptionValueSource(option.attributeName()) === "cli");
+  const needsHttp = given.find((option) => httpOptions.has(option.attributeName()));
+  if (!http && needsHttp) {
+    throw new UsageError(
+      `${needsHttp.long} needs --http; on standard input and output there is one session, with one executor.`,
+    );
+  }
+  if (connect.length === 0 && given.some((option) => option.attributeName() === "approve")) {
+    throw new UsageError("--approve needs --connect: it is about calls of the tools of connected servers.");
   }
   if (image !== undefined && executor !== "docker" && executor !== "auto") {
     throw new UsageError("--image needs --executor docker or auto.");
