@@ -30,8 +30,8 @@ export interface BlockConditions {
   readonly maxOutputBytes: number;
   /** Room left in the run's result for the rich outputs of all its blocks. */
   readonly displayRoom: DisplayRoom;
-  /** Counts the block as running in its session; call the returned function once it has ended. */
-  readonly begin: () => () => void;
+  /** Counts the block as running in its session until `ended` resolves. */
+  readonly begin: (ended: Promise<void>) => void;
 }
 
 /**
@@ -79,7 +79,7 @@ export async function* runOneBlock(
     ending.abort(timeIsUp);
   });
   const events = new BlockEvents(start(ending.signal), conditions.signal);
-  void events.ended.then(conditions.begin());
+  conditions.begin(events.ended);
   let outcome: BlockOutcome | undefined;
   try {
     while (!outcome) {
