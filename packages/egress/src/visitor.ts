@@ -12,6 +12,8 @@ export class Visitor {
   readonly secret: string | undefined;
   readonly #patienceMs: number;
   readonly #controller = new AbortController();
+  /** Aborted when the connection is gone. */
+  readonly signal: AbortSignal = this.#controller.signal;
   #timer: NodeJS.Timeout | undefined;
   #turns: Promise<unknown> = Promise.resolve();
   #requests = 0;
@@ -27,11 +29,6 @@ export class Visitor {
       this.#controller.abort();
     });
     this.expect();
-  }
-
-  /** Aborted when the connection is gone. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   /** Ends the connection unless something arrives in time. */

@@ -279,7 +279,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
             texts: consumer.texts,
             timeoutMs: options.timeoutMs ?? this.timeoutMs,
             maxOutputBytes: this.maxOutputBytes,
-            begin: () => epoch.begin(),
+            begin: (ended) => epoch.begin(ended),
             takeLoss: () => this.#takeLoss(),
           })
         : aggregateResult([], { complete: false, durationMs: 0, lost: this.#takeLoss() });
@@ -345,7 +345,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
       capabilities: this.capabilities,
       owner: this.#owner,
       signal: epoch.signal,
-      begin: () => epoch.begin(),
+      begin: (ended) => epoch.begin(ended),
       start: (block, options, signal) => this.#startBlock(session, block, { ...options, setup: true }, signal),
     });
   }

@@ -211,17 +211,10 @@ export class Epoch<Session extends BackendSession> {
     return session;
   }
 
-  /** Counts a block as running; call the returned function when it ends. */
-  begin(): () => void {
-    let finish: () => void = () => {};
-    const run = new Promise<void>((resolve) => {
-      finish = resolve;
-    });
-    this.#runs.add(run);
-    return () => {
-      this.#runs.delete(run);
-      finish();
-    };
+  /** Counts something as running until `ended`, which never rejects, resolves. */
+  begin(ended: Promise<void>): void {
+    this.#runs.add(ended);
+    void ended.then(() => this.#runs.delete(ended));
   }
 
   /**
@@ -270,12 +263,11 @@ class Turns {
    */
   async take(signal: AbortSignal): Promise<() => void> {
     const turn = new Promise<() => void>((begin) => {
-      const hold = async (): Promise<void> => {
+      void this.#queue.add(async () => {
         await new Promise<void>((end) => {
           begin(end);
         });
-      };
-      void this.#queue.add(hold);
+      });
     });
     try {
       return await untilAborted(turn, signal);

@@ -6,7 +6,6 @@ import { untilAborted } from "@fenced/core/abort";
 import { parseHostPattern } from "@fenced/core/network";
 import type { Gatekeeper, Place } from "../destination/gatekeeper.ts";
 import { errorCode, Refusal } from "../destination/refusal.ts";
-import { refuse, refusalOf } from "../http/answer.ts";
 import { checkFraming, forwardRequest } from "../http/forward-request.ts";
 import { requestServer } from "../http/http-door.ts";
 import { Visitor } from "../visitor.ts";
@@ -73,22 +72,17 @@ export class CredentialDoor {
     const inside = this.#inside.get(request.socket);
     if (!inside) return void response.destroy();
     const { visitor, place } = inside;
-    try {
-      await visitor.turn(response);
-      checkFraming(request);
-      const host = authority(place);
-      const path = pathOf(request, host);
-      const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
-      const patience = AbortSignal.any([visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs)]);
-      const added = await untilAborted(readCredentials(inside), patience).catch((error: unknown) => {
-        throw error instanceof Refusal ? error : unreadable(place);
-      });
-      const socket = await this.#openSecurely(inside, await this.#options.gatekeeper.open(place, visit));
-      forwardRequest(request, response, { socket, host, path, added, idleMs: this.#options.idleTimeoutMs });
-    } catch (error) {
-      request.resume();
-      refuse(response, refusalOf(error));
-    }
+    await visitor.turn(response);
+    checkFraming(request);
+    const host = authority(place);
+    const path = pathOf(request, host);
+    const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
+    const patience = AbortSignal.any([visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs)]);
+    const added = await untilAborted(readCredentials(inside), patience).catch((error: unknown) => {
+      throw error instanceof Refusal ? error : unreadable(place);
+    });
+    const socket = await this.#openSecurely(inside, await this.#options.gatekeeper.open(place, visit));
+    forwardRequest(request, response, { socket, host, path, added, idleMs: this.#options.idleTimeoutMs });
   }
 
   /** Connects to the host by TLS; the host must present its own valid certificate. */

@@ -59,30 +59,30 @@ export class HttpDoor {
     const { gatekeeper, idleTimeoutMs } = this.#options;
     const visitor = this.#visitors.get(request.socket);
     if (!visitor) return void response.destroy();
-    try {
-      await visitor.turn(response);
-      checkSecret(request, visitor);
-      checkFraming(request);
-      const url = targetOf(request);
-      const visit = { protocol: "http", method: request.method ?? "GET", signal: visitor.signal } as const;
-      const place = gatekeeper.admit(url.hostname, Number(url.port === "" ? 80 : url.port), visit);
-      const socket = await gatekeeper.open(place, visit);
-      const path = `${url.pathname}${url.search}`;
-      forwardRequest(request, response, { socket, host: url.host, path, added: [], idleMs: idleTimeoutMs });
-    } catch (error) {
-      request.resume();
-      refuse(response, refusalOf(error));
-    }
+    await visitor.turn(response);
+    checkSecret(request, visitor);
+    checkFraming(request);
+    const url = targetOf(request);
+    const visit = { protocol: "http", method: request.method ?? "GET", signal: visitor.signal } as const;
+    const place = gatekeeper.admit(url.hostname, Number(url.port === "" ? 80 : url.port), visit);
+    const socket = await gatekeeper.open(place, visit);
+    const path = `${url.pathname}${url.search}`;
+    forwardRequest(request, response, { socket, host: url.host, path, added: [], idleMs: idleTimeoutMs });
   }
 }
 
-/** A server that is given its connections, and that parses requests strictly. */
+/** A server that is given its connections, parses requests strictly, and refuses those whose `handle` rejects. */
 export function requestServer(handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>): Server {
   // Its own time limits need a socket; the `Visitor` keeps time instead.
   const server = createServer({ maxHeaderSize, insecureHTTPParser: false, keepAliveTimeout: 0, requestTimeout: 0 });
   // Headers are limited by bytes, not number: Node would drop those beyond its limit, which may say where the message ends.
   server.maxHeadersCount = 0;
-  server.on("request", (request, response) => void handle(request, response));
+  server.on("request", (request, response) => {
+    void handle(request, response).catch((error: unknown) => {
+      request.resume();
+      refuse(response, refusalOf(error));
+    });
+  });
   server.on("clientError", (error, stream) => {
     const huge = "code" in error && error.code === "HPE_HEADER_OVERFLOW";
     const refusal = huge

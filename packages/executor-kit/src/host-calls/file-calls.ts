@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FileNotFoundError } from "@fenced/core";
-import { untilAborted } from "@fenced/core/abort";
+import { untilAborted, within } from "@fenced/core/abort";
 import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
 import { type BackendFiles, wholeFile } from "../workspace/backend-files.ts";
 import { longestInput } from "./call-frames.ts";
@@ -69,9 +69,7 @@ export class FileCalls {
       return yield* events;
     } finally {
       this.#ending.abort();
-      const late = new AbortController();
-      await Promise.race([this.#cleanUp(), sleep(cleanUpMs, undefined, { signal: late.signal }).catch(() => {})]);
-      late.abort();
+      await within(cleanUpMs, this.#cleanUp());
     }
   }
 

@@ -81,7 +81,8 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
         input === true
           ? new WritableStartedProcess(run, signal)
           : new StartedProcess((ending) => run(ending, given), signal);
-      void process.ended.then(epoch.begin()).then(unfollow);
+      epoch.begin(process.ended);
+      void process.ended.then(unfollow);
       return process;
     } catch (error) {
       unfollow();

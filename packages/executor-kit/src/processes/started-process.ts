@@ -15,6 +15,8 @@ export class StartedProcess implements RunningProcess {
   readonly ended: Promise<void>;
   readonly #stdout = new OutputStream(() => this.#wake());
   readonly #stderr = new OutputStream(() => this.#wake());
+  readonly stdout: ReadableStream<Uint8Array> = this.#stdout.readable;
+  readonly stderr: ReadableStream<Uint8Array> = this.#stderr.readable;
   readonly #input: ProgramInput | undefined;
   readonly #ending = new AbortController();
   readonly #exit: Promise<ProcessExit>;
@@ -35,14 +37,6 @@ export class StartedProcess implements RunningProcess {
     this.#ending.signal.addEventListener("abort", end, { once: true });
     this.#exit = this.#pump(run, signal);
     this.ended = this.#exit.then(unfollow, unfollow);
-  }
-
-  get stdout(): ReadableStream<Uint8Array> {
-    return this.#stdout.readable;
-  }
-
-  get stderr(): ReadableStream<Uint8Array> {
-    return this.#stderr.readable;
   }
 
   wait(): Promise<ProcessExit> {

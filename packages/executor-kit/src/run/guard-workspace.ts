@@ -30,20 +30,17 @@ export async function* guardWorkspace(
 ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
   const ending = new AbortController();
   const unfollow = followSignals(ending, [signal]);
-  const over = new AbortController();
   const watching = new AbortController();
   const allowed = Math.max(maxBytes, (await usage(measure, Infinity)) + ownFilesBytes);
   const watch = watchUsage(() => usage(measure, allowed), { allowed, signal: watching.signal }).then((grown) => {
-    if (!grown) return;
-    over.abort();
     // As with a timeout, its output and outcome are still reported.
-    ending.abort(timeIsUp);
+    if (grown) ending.abort(timeIsUp);
+    return grown;
   });
   try {
     const outcome = yield* run(ending.signal);
     watching.abort();
-    await watch;
-    const full = over.signal.aborted || (!signal.aborted && (await usage(measure, allowed)) > allowed);
+    const full = (await watch) || (!signal.aborted && (await usage(measure, allowed)) > allowed);
     if (!full) return outcome;
     yield { type: "stderr", data: sentence(maxBytes) };
     return { ...outcome, exitCode: workspaceFullExitCode };

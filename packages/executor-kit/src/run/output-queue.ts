@@ -53,8 +53,7 @@ export interface OutputWatcher {
 export class OutputQueue<Outcome, Name extends string = StreamName> {
   readonly #streams: Readable[] = [];
   #queue: Piece<Name>[] = [];
-  #outcome: { readonly value: Outcome } | undefined;
-  #failure: { readonly error: unknown } | undefined;
+  #end: { readonly value: Outcome } | { readonly error: unknown } | undefined;
   #waiting = 0;
   #arrived = 0;
   #wake: () => void = () => {};
@@ -96,15 +95,13 @@ export class OutputQueue<Outcome, Name extends string = StreamName> {
 
   /** Call this when the block has ended and all of its output has been added. Only the first end or failure counts. */
   end(value: Outcome): void {
-    if (this.#over) return;
-    this.#outcome = { value };
+    this.#end ??= { value };
     this.#wake();
   }
 
   /** Call this when it will never be known how the block ended. */
   fail(error: unknown): void {
-    if (this.#over) return;
-    this.#failure = { error };
+    this.#end ??= { error };
     this.#wake();
   }
 
@@ -142,8 +139,8 @@ export class OutputQueue<Outcome, Name extends string = StreamName> {
           taken?.(event.data.length);
         }
         if (this.#queue.length > 0) continue;
-        if (this.#outcome) return this.#outcome.value;
-        if (this.#failure) throw this.#failure.error;
+        if (this.#end && "error" in this.#end) throw this.#end.error;
+        if (this.#end) return this.#end.value;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
@@ -159,7 +156,7 @@ export class OutputQueue<Outcome, Name extends string = StreamName> {
   }
 
   get #over(): boolean {
-    return this.#outcome !== undefined || this.#failure !== undefined;
+    return this.#end !== undefined;
   }
 
   #taken(bytes: number): void {

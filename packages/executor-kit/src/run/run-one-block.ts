@@ -30,8 +30,8 @@ export interface BlockConditions {
   readonly maxOutputBytes: number;
   /** Room left in the run's result for the rich outputs of all its blocks. */
   readonly displayRoom: DisplayRoom;
-  /** Counts the block as running in its session; call the returned function once it has ended. */
-  readonly begin: () => () => void;
+  /** Counts the block as running in its session until `ended` resolves. */
+  readonly begin: (ended: Promise<void>) => void;
 }
 
 /**
@@ -79,7 +79,7 @@ export async function* runOneBlock(
     ending.abort(timeIsUp);
   });
   const events = new BlockEvents(start(ending.signal), conditions.signal);
-  void events.ended.then(conditions.begin());
+  conditions.begin(events.ended);
   let outcome: BlockOutcome | undefined;
   try {
     while (!outcome) {
@@ -198,11 +198,13 @@ class BlockEvents {
   readonly ended: Promise<void>;
   readonly #events: AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>;
   readonly #signal: AbortSignal;
-  readonly #goAhead: () => void = inThisContext(() => void (this.#aheadDone ??= this.#runAhead()));
+  readonly #goAhead: () => void = inThisContext(() => {
+    this.#ahead ??= this.#runAhead();
+    // Seen by `next`, if anything still asks for it.
+    this.#ahead.catch(() => {});
+  });
   #pulled: Promise<IteratorResult<BlockEvent | HostCallEvent, BlockOutcome>> | undefined;
-  #aheadDone: Promise<void> | undefined;
-  #outcome: { readonly value: BlockOutcome } | undefined;
-  #failure: { readonly error: unknown } | undefined;
+  #ahead: Promise<BlockOutcome> | undefined;
   #end: () => void = () => {};
 
   /** @param signal - the run's. */
@@ -218,10 +220,8 @@ class BlockEvents {
 
   /** Returns the next event, or the outcome. Call it only after the previous event has been used. */
   async next(): Promise<IteratorResult<BlockEvent | HostCallEvent, BlockOutcome>> {
-    if (!this.#aheadDone) return (this.#pulled = this.#pull());
-    await this.#aheadDone;
-    if (this.#outcome) return { done: true, value: this.#outcome.value };
-    throw this.#failure?.error;
+    if (!this.#ahead) return (this.#pulled = this.#pull());
+    return { done: true, value: await this.#ahead };
   }
 
   /** Ends a block whose signal has been aborted but whose events were not read to the end. */
@@ -241,20 +241,14 @@ class BlockEvents {
     }
   }
 
-  async #runAhead(): Promise<void> {
+  async #runAhead(): Promise<BlockOutcome> {
     // Let a consumer that waits for an event, or has just received one, use it first, since the next one may reuse its
     // memory.
     await this.#pulled?.catch(() => {});
     await turn();
-    try {
-      for (;;) {
-        const step = await this.#pull();
-        if (step.done !== true) continue;
-        this.#outcome = { value: step.value };
-        return;
-      }
-    } catch (error) {
-      this.#failure = { error };
+    for (;;) {
+      const step = await this.#pull();
+      if (step.done === true) return step.value;
     }
   }
 

@@ -153,9 +153,9 @@ export class Interpreter {
   readonly displays: boolean;
   /** Resolves when it has ended; to an error if that is because its supervisor was lost. */
   readonly ended: Promise<Error | undefined>;
+  isOver = false;
   readonly #connection: Connection;
   #finish: (error?: Error) => void = () => {};
-  #isOver = false;
 
   constructor(number: number, displays: boolean, connection: Connection) {
     this.number = number;
@@ -166,12 +166,8 @@ export class Interpreter {
     });
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   finish(error?: Error): void {
-    this.#isOver = true;
+    this.isOver = true;
     this.#finish(error);
   }
 

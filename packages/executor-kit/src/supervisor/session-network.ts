@@ -42,7 +42,9 @@ export class SessionNetwork {
         ...policy,
         maxConnections,
         onRequest: (decision) => {
-          if (!decision.allowed) this.#refused(decision);
+          for (const refusals of decision.allowed ? [] : this.#refusals) {
+            refusals.kept = distinctRefusals([...refusals.kept, decision]);
+          }
           policy.onRequest?.(decision);
         },
       });
@@ -60,7 +62,10 @@ export class SessionNetwork {
    * @throws BackendUnavailableError if the supervisor cannot listen on the place's loopback.
    */
   async enter(supervisor: Pick<Supervisor, "openNetwork">): Promise<Readonly<Record<string, string>>> {
-    const take = (connection: Duplex): void => this.#take(connection);
+    const take = (connection: Duplex): void => {
+      if (this.#closed) connection.destroy();
+      else (this.#proxy ??= this.#make()).handle(connection);
+    };
     return networkVariables(await supervisor.openNetwork(take, await this.#authorities()));
   }
 
@@ -78,15 +83,6 @@ export class SessionNetwork {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#proxy?.close();
-  }
-
-  #take(connection: Duplex): void {
-    if (this.#closed) connection.destroy();
-    else (this.#proxy ??= this.#make()).handle(connection);
-  }
-
-  #refused(decision: NetworkDecision): void {
-    for (const refusals of this.#refusals) refusals.kept = distinctRefusals([...refusals.kept, decision]);
   }
 
   /** The proxy's own authority, for hosts with credentials, and the public authorities, which the place may lack. */

@@ -20,8 +20,9 @@ export function contentOf(size: number, read: () => AsyncIterable<Uint8Array> | 
 
 /** An unnamed file on this host, for content whose size is known only at its end. It disappears with this program. */
 export class SpoolFile {
+  /** Bytes written so far. */
+  size = 0;
   readonly #handle: FileHandle;
-  #size = 0;
 
   private constructor(handle: FileHandle) {
     this.#handle = handle;
@@ -36,18 +37,13 @@ export class SpoolFile {
     }
   }
 
-  /** Bytes written so far. */
-  get size(): number {
-    return this.#size;
-  }
-
   async write(bytes: Uint8Array): Promise<void> {
     await this.#handle.writeFile(bytes);
-    this.#size += bytes.length;
+    this.size += bytes.length;
   }
 
   content(): FileContent {
-    const size = this.#size;
+    const { size } = this;
     // Some backends start a program for each piece.
     const all = { autoClose: false, start: 0, end: size - 1, highWaterMark: 1_048_576 };
     return contentOf(size, () => (size === 0 ? [] : this.#handle.createReadStream(all)));

@@ -33,12 +33,13 @@ export type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array> | { reado
 
 /** One run of the call program on the remote host: its outputs between the marks, and its end. */
 export class RemoteCall {
+  /** When the end arrived, by `performance.now()`; a slow reader may see it later. */
+  endedAt: number | undefined;
   readonly #connection: SshConnection;
   readonly #name: string;
   readonly #process: SshProcess;
   readonly #output = new OutputQueue<CallEnd>();
   #quiet: NodeJS.Timeout | undefined;
-  #endedAt: number | undefined;
   #inputClosed: () => void = () => {};
 
   constructor(connection: SshConnection, { name, words, quietMs }: CallRequest) {
@@ -47,11 +48,6 @@ export class RemoteCall {
     this.#process = connection.start(name, words);
     if (quietMs !== undefined) this.#quiet = setTimeout(() => this.#whenQuiet(quietMs), quietMs);
     this.#follow();
-  }
-
-  /** When the end arrived, as a `performance.now()` time; a slow reader may see it later. */
-  get endedAt(): number | undefined {
-    return this.#endedAt;
   }
 
   /** The program's output, then its end. */
@@ -137,7 +133,7 @@ export class RemoteCall {
 
   #end(words: string): void {
     clearTimeout(this.#quiet);
-    this.#endedAt ??= performance.now();
+    this.endedAt ??= performance.now();
     this.#output.end(endOf(words));
     // A background process may hold the outputs open for as long as it lives; do not wait for it.
     this.#process.child.unref();
