@@ -57,7 +57,7 @@ function report(error: unknown): number {
     console.error(error.exitCode === 2 ? error.message : `\n${error.message}`);
     return error.exitCode;
   }
-  console.error(FencedError.isInstance(error) ? `\n${inOwnWords(error.message)}` : error);
+  console.error(FencedError.isInstance(error) ? `\n${inOwnWords(error)}` : error);
   return 1;
 }
 

@@ -45,6 +45,7 @@ export class OutputDirectory {
     } catch (cause) {
       throw new BackendUnavailableError(`The output directory ${given} cannot be used: ${String(cause)}`, {
         remedy: "Set `outputDir` to a directory that you can write to.",
+        option: "outputDir",
         cause,
       });
     }
@@ -104,6 +105,7 @@ export async function assertApart(given: string | undefined, bound: string): Pro
       `The ${which} is in or leads through ${bound}, which code in the container can change`,
       {
         remedy: "Set `outputDir` to a directory outside the server's `workDir`.",
+        option: "outputDir",
       },
     );
   }
