@@ -1,4 +1,4 @@
-export { createMcpServer } from "./create-mcp-server.ts";
+export { createMcpServer } from "./executor-server.ts";
 export type { McpServerOptions } from "./mcp-server-options.ts";
 export type { ApprovedCalls } from "./connect/connected-servers.ts";
 export type { McpAddress, McpCommand, McpTarget } from "./connect/mcp-target.ts";
