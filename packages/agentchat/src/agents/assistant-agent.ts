@@ -13,7 +13,6 @@ import { isAsyncDisposable } from "../common/is-async-disposable.ts";
 import { jsonObjectSchema, mapSchema } from "../common/json.ts";
 import { parseState } from "../common/parse-state.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
-import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
 import { UnboundedChatCompletionContext } from "../contexts/unbounded-chat-completion-context.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
@@ -35,24 +34,14 @@ import { assistantAgentComponent, dumpAssistantAgent } from "./assistant-agent-c
 import { type AssistantAgentOptions, assistantAgentOptions } from "./assistant-agent-options.ts";
 import { BaseChatAgent } from "./base-chat-agent.ts";
 import type { AgentResponse } from "./chat-agent.ts";
-import { type CompleteHandoff, completeHandoff, findHandoff, handoffTool } from "./handoff.ts";
+import { completeHandoff, findHandoff, handoffTool } from "./handoff.ts";
 import { summarizeToolCalls } from "./summarize-tool-calls.ts";
 import { type ModelAnswer, Turn } from "./turn.ts";
 import { undoUnfinishedTurn } from "./undo-unfinished-turn.ts";
 
 type Items<Result> = AsyncGenerator<AgentMessage | AgentResponse, Result, void>;
 
-interface CompleteSettings extends AssistantAgentOptions {
-  readonly description: string;
-  readonly systemMessage: string;
-  readonly tools: readonly Tool[];
-  readonly handoffs: readonly CompleteHandoff[];
-  readonly modelClientStream: boolean;
-  readonly reflectOnToolUse: boolean;
-  readonly maxToolIterations: number;
-  readonly modelContext: ChatCompletionContext;
-  readonly toolCallSummaryFormat: string;
-}
+type CompleteSettings = ReturnType<typeof completeSettings>;
 
 const stateSchema = z.object({ modelContext: jsonObjectSchema, tools: mapSchema(jsonObjectSchema).optional() });
 const defaultSystemMessage =
@@ -197,7 +186,7 @@ export class AssistantAgent extends BaseChatAgent {
   }
 }
 
-function completeSettings(options: AssistantAgentOptions): CompleteSettings {
+function completeSettings(options: AssistantAgentOptions) {
   return {
     name: options.name,
     modelClient: options.modelClient,
