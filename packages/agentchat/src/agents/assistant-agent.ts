@@ -28,7 +28,6 @@ import { messageToModelMessages } from "../messages/message-to-model-messages.ts
 import { parseStructuredAnswer, structuredRequest } from "../models/structured-answer.ts";
 import { executeToolCalls } from "../tools/execute-tool-calls.ts";
 import { type Tool, toJsonSchema, toToolSchema } from "../tools/tool.ts";
-import { askModel } from "./ask-model.ts";
 import { assertToolSet } from "./assert-tool-set.ts";
 import { assistantAgentComponent, dumpAssistantAgent } from "./assistant-agent-config.ts";
 import { type AssistantAgentOptions, assistantAgentOptions } from "./assistant-agent-options.ts";
@@ -142,7 +141,7 @@ export class AssistantAgent extends BaseChatAgent {
         ? { messages, request: {} }
         : structuredRequest(messages, { jsonSchema: toJsonSchema(outputSchema), modelInfo: modelClient.modelInfo });
     const tools = withTools && this.#tools.length > 0 ? { tools: this.#tools.map(toToolSchema) } : {};
-    const answer = yield* askModel(turn, asked.messages, {
+    const answer = yield* turn.askModel(asked.messages, {
       modelClient,
       stream: modelClientStream,
       request: { ...asked.request, ...tools },
