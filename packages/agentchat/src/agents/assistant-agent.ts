@@ -81,7 +81,9 @@ export class AssistantAgent extends BaseChatAgent {
   }
 
   override onMessagesStream(messages: readonly ChatMessage[], options: SignalOptions = {}): Items<void> {
-    return this.turn(messages, options, (signal) => this.#takeTurn(messages, signal));
+    return this.turn(messages, options, (signal) =>
+      undoUnfinishedTurn(this.#settings.modelContext, this.#answer(messages, new Turn(this.name, signal))),
+    );
   }
 
   override async reset(): Promise<void> {
@@ -108,11 +110,6 @@ export class AssistantAgent extends BaseChatAgent {
       if (saved !== undefined) await tool.loadState?.(saved);
     }
     await this.#settings.modelContext.loadState(modelContext);
-  }
-
-  async *#takeTurn(messages: readonly ChatMessage[], signal: AbortSignal): Items<void> {
-    signal.throwIfAborted();
-    yield* undoUnfinishedTurn(this.#settings.modelContext, this.#answer(messages, new Turn(this.name, signal)));
   }
 
   async *#answer(messages: readonly ChatMessage[], turn: Turn): Items<void> {
