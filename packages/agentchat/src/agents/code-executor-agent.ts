@@ -105,7 +105,8 @@ export class CodeExecutorAgent extends BaseChatAgent {
   override async saveState(): Promise<JsonObject> {
     this.assertIdle("save its state");
     const modelContext = await this.#modelContext.saveState();
-    return this.#waiting ? { modelContext, waiting: waitingState(this.#waiting) } : { modelContext };
+    const waiting = this.#waiting;
+    return waiting ? { modelContext, waiting: { ...waiting, heard: [...waiting.heard] } } : { modelContext };
   }
 
   override async loadState(state: JsonObject): Promise<void> {
@@ -116,7 +117,6 @@ export class CodeExecutorAgent extends BaseChatAgent {
   }
 
   async *#takeTurn(messages: readonly ChatMessage[], signal: AbortSignal): Items {
-    signal.throwIfAborted();
     const { modelClient, modelClientStream = false, maxRetriesOnError = 0 } = this.#options;
     const languages = await this.#runner.start(signal);
     const turn = new Turn(this.name, signal);
@@ -164,8 +164,4 @@ export class CodeExecutorAgent extends BaseChatAgent {
       "need to know. If no code is needed, just answer.";
     return functions === "" ? instructions : `${instructions}\n\n${functions}`;
   }
-}
-
-function waitingState({ id, content, modelContext, heard, attempt }: WaitingCode): JsonObject {
-  return { id, content, modelContext, heard: [...heard], attempt };
 }
