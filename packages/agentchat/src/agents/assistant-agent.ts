@@ -9,7 +9,6 @@ import {
 } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
-import { isAsyncDisposable } from "../common/is-async-disposable.ts";
 import { jsonObjectSchema, mapSchema } from "../common/json.ts";
 import { parseState } from "../common/parse-state.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
@@ -207,4 +206,9 @@ function unexpectedToolCalls(name: string): ModelClientError {
   return new ModelClientError(`The model of agent "${name}" called tools, but was offered none`, {
     remedy: "Raise maxToolIterations, or set reflectOnToolUse to false.",
   });
+}
+
+/** True for an object that `await using` can dispose of. */
+function isAsyncDisposable(value: object): value is AsyncDisposable {
+  return Symbol.asyncDispose in value && typeof value[Symbol.asyncDispose] === "function";
 }
