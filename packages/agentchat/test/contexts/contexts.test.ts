@@ -56,7 +56,9 @@ describe.each([
 
   it("takes undefined fields of messages as missing", async () => {
     const messages: ModelMessage[] = [request, results, { role: "system", content: "s" }, user("a")];
-    const given = messages.map((message): ModelMessage => Object.assign({ source: undefined, thought: undefined }, message));
+    const given = messages.map((message): ModelMessage =>
+      Object.assign({ source: undefined, thought: undefined }, message),
+    );
     const other = make();
     await filled(other, given);
     expect(await other.saveState()).toEqual({ messages: [...initialMessages, ...messages] });
