@@ -4,10 +4,10 @@
  * pass the workspace's own checks. `--inside` leaves out the first one.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { withPackedPackages } from "./packages.mjs";
+import { join } from "node:path";
+import { copyWorkingTree, withPackedPackages } from "./packages.mjs";
 import { pnpm, root, withoutUrls } from "./workspace.mjs";
 
 const stepMinutes = 10;
@@ -57,7 +57,7 @@ function fromTarballs(folder, places) {
 
 /** @param {string} copy */
 function inWorkspace(copy) {
-  copyWorkspace(copy);
+  copyWorkingTree(copy);
   const { status, output } = pnpm(["install", "--frozen-lockfile", "--prefer-offline"], copy);
   if (status !== 0) throw new Error(`The copy could not be installed:\n${output}`);
   step("create one in the workspace", copy, "node", ["scripts/new.mjs", "executor", "my-cloud"]);
@@ -74,20 +74,6 @@ function inWorkspace(copy) {
   step("publint", copy, "node", ["node_modules/publint/src/cli.js", "run", tarball, "--strict"]);
   const test = ["run", "--project=executor-my-cloud", "my-cloud-code-executor"];
   step("run its own test", copy, "node", ["node_modules/vitest/vitest.mjs", ...test]);
-}
-
-/** @param {string} copy */
-function copyWorkspace(copy) {
-  const listed = spawnSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  if (listed.status !== 0) throw new Error(`git could not list the workspace's files: ${listed.stderr}`);
-  for (const file of listed.stdout.split("\0")) {
-    if (file === "" || !existsSync(join(root, file))) continue;
-    mkdirSync(dirname(join(copy, file)), { recursive: true });
-    cpSync(join(root, file), join(copy, file), { verbatimSymlinks: true });
-  }
 }
 
 /** @param {string} copy */

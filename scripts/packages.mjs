@@ -1,4 +1,5 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pnpm, root } from "./workspace.mjs";
@@ -57,6 +58,21 @@ export function closure(subject, packages) {
     for (const other of packages) if (dependencies.includes(other.name)) found.add(other);
   }
   return [...found];
+}
+
+/**
+ * Copies the working tree, including uncommitted changes but without ignored files.
+ *
+ * @param {string} folder
+ */
+export function copyWorkingTree(folder) {
+  // In a container the checkout may belong to another user, which git accepts only if told to.
+  const words = ["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+  const listed = execFileSync("git", words, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
+  for (const file of listed.split("\0")) {
+    if (file === "" || !existsSync(join(root, file))) continue;
+    cpSync(join(root, file), join(folder, file), { verbatimSymlinks: true });
+  }
 }
 
 /**

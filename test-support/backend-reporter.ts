@@ -19,7 +19,7 @@ export class BackendReporter implements Reporter {
     // After the summary, which the default reporter prints on the same event.
     setImmediate(() => process.stdout.write(`\n Backends\n${lines.join("\n")}\n\n`));
 
-    if (this.#missing().length > 0) process.exitCode = 1;
+    if (this.#required.some((name) => !this.#backends[name].available)) process.exitCode = 1;
   }
 
   #describe(name: BackendName, tests: number): string {
@@ -33,10 +33,6 @@ export class BackendReporter implements Reporter {
       ? "MISSING although FENCED_REQUIRE names it"
       : `skipped (${counted(tests)})`;
     return `${verdict}: ${status.reason}. To get it: ${status.remedy}.`;
-  }
-
-  #missing(): BackendName[] {
-    return this.#required.filter((name) => !this.#backends[name].available);
   }
 }
 

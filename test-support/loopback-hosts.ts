@@ -60,20 +60,8 @@ export async function playTlsHost(
     const names = typeof name === "string" ? [name] : name;
     const alternatives = names.map((each) => `DNS:${each}`).join(",");
     const subject = ["-subj", `/CN=${names[0]}`, "-addext", `subjectAltName=${alternatives}`];
-    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
-    await promisify(execFile)("openssl", [
-      "req",
-      "-x509",
-      "-nodes",
-      "-days",
-      "2",
-      ...curve,
-      ...subject,
-      "-keyout",
-      key,
-      "-out",
-      cert,
-    ]);
+    const words = "req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1".split(" ");
+    await promisify(execFile)("openssl", [...words, ...subject, "-keyout", key, "-out", cert]);
     const ca = await readFile(cert, "utf8");
     return { port: await portOf(createTlsServer({ key: await readFile(key), cert: ca }, answer), at), ca };
   } finally {

@@ -1,25 +1,15 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync } from "node:fs";
-import { join } from "node:path";
-import { pnpmCommand, root, withoutUrls } from "../workspace.mjs";
+import { spawnSync } from "node:child_process";
+import { copyWorkingTree } from "../packages.mjs";
+import { pnpmCommand, withoutUrls } from "../workspace.mjs";
 
-/** In a container the checkout may belong to another user, which git accepts only if told to. */
-const trusted = ["-c", "safe.directory=*"];
 const committer = ["-c", "user.name=Fenced", "-c", "user.email=fenced@localhost", "-c", "commit.gpgsign=false"];
 
 /**
- * Copies the working tree, including uncommitted changes but without ignored files, into a folder and commits it there as the
+ * Copies the working tree into a folder and commits it there as the
  * branch main. Changesets asks git for the commits that added its files, and finds them there even if the checkout is shallow.
  */
 export function copyRepository(folder: string): void {
-  const listed = execFileSync("git", [...trusted, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
-    cwd: root,
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  for (const file of listed.split("\0")) {
-    if (file !== "" && existsSync(join(root, file))) cpSync(join(root, file), join(folder, file));
-  }
+  copyWorkingTree(folder);
   runIn(folder, "git", ["init", "--quiet", "--initial-branch=main"]);
   runIn(folder, "git", ["add", "--all"]);
   runIn(folder, "git", [...committer, "commit", "--quiet", "--message=Copy of the working tree"]);

@@ -1,16 +1,19 @@
-const ownNames: readonly (readonly [RegExp, string])[] = [
-  [/\w+CodeExecutor: "(image|host)"/g, "--$1"],
-  [/`(image|host)`/g, "--$1"],
-  [/`outputDir`/g, "--output"],
-  [/`poolManagementEndpoint`|The poolManagementEndpoint(?= ")/g, "ACA_POOL_MANAGEMENT_ENDPOINT"],
-  [/set the option `python` to the right one/g, "activate a virtual environment that has them"],
-  // The demo finds its daemon only through the environment.
-  [/(?:the )?(?:option )?`docker`,? or (?=DOCKER_HOST)/g, ""],
-];
+import type { FencedError } from "@fenced/core";
 
-/** A message of the library, with the demo's options in place of the library's. */
-export function inOwnWords(message: string): string {
-  return ownNames.reduce((text, [name, own]) => text.replaceAll(name, own), message);
+/** What sets the library's options here. */
+const ownOptions: Readonly<Record<string, string>> = {
+  docker: "DOCKER_HOST",
+  host: "--host",
+  image: "--image",
+  outputDir: "--output",
+  poolManagementEndpoint: "ACA_POOL_MANAGEMENT_ENDPOINT",
+  python: "an activated virtual environment",
+};
+
+/** A message of the library, and what sets the option here that it asks to change. */
+export function inOwnWords({ message, option = "" }: FencedError): string {
+  const own = ownOptions[option];
+  return own === undefined ? message : `${message}\nThe demo takes the option ${option} from ${own}.`;
 }
 
 /** Ends the demo with a message for the user and no stack trace. */

@@ -1,13 +1,14 @@
 #!/usr/bin/env node
+import { renderToConsole } from "@fenced/agentchat";
 import { FencedError, type ExecutorCapabilities } from "@fenced/core";
 import { askApproval, assertTerminal } from "./ask-approval.ts";
+import { createChatTeam } from "./chat-team.ts";
 import { assertModel, chooseModel } from "./choose-model.ts";
-import { defaultTask } from "./default-task.ts";
+import { dataFile, defaultTask } from "./default-task.ts";
 import { DemoError, inOwnWords } from "./demo-error.ts";
 import { parseOptions, type DemoOptions } from "./demo-options.ts";
 import { Interruption, onInterruption } from "./interruption.ts";
 import { openExecutor } from "./open-executor.ts";
-import { runChat } from "./run-chat.ts";
 import { runWeb } from "./web/run-web.ts";
 
 async function runDemo(options: DemoOptions): Promise<void> {
@@ -25,15 +26,15 @@ async function runDemo(options: DemoOptions): Promise<void> {
     const { client, description, replayed } = await chooseModel(options, executor.capabilities.languages);
     const kept = options.executor === "jupyter" ? ` Charts are kept in the folder ${options.output}.` : "";
     console.log(`${place}${kept}\n${description}\n`);
-    const answered = await runChat({
-      task: options.task ?? defaultTask(options.executor),
+    await executor.files.upload([dataFile]);
+    const { team, answered } = createChatTeam({
       modelClient: client,
       codeExecutor: executor,
       maxMessages: options.maxMessages,
       approvalFunc: options.approve ? askApproval(replayed) : undefined,
-      signal,
     });
-    if (!answered) {
+    await renderToConsole(team.runStream({ task: options.task ?? defaultTask(options.executor), signal }));
+    if (!answered.terminated) {
       throw new DemoError("The chat ended without an answer. Allow more messages with --max-messages N.", 1);
     }
   } finally {
@@ -57,7 +58,7 @@ function report(error: unknown): number {
     console.error(error.exitCode === 2 ? error.message : `\n${error.message}`);
     return error.exitCode;
   }
-  console.error(FencedError.isInstance(error) ? `\n${inOwnWords(error.message)}` : error);
+  console.error(FencedError.isInstance(error) ? `\n${inOwnWords(error)}` : error);
   return 1;
 }
 

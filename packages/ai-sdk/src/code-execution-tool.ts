@@ -1,12 +1,17 @@
-import { type CodeBlock, codeBlockSchema, type CodeExecutor, describeCodeExecutor } from "@fenced/core";
+import {
+  canonicalLanguage,
+  type CodeBlock,
+  codeBlockSchema,
+  type CodeExecutor,
+  describeCodeExecutor,
+  InvalidInputError,
+} from "@fenced/core";
 import { checkOptions, codeExecutorOption, optionsSchema } from "@fenced/core/options";
-import type { Tool } from "ai";
+import type { Tool, ToolResultPart } from "ai";
 import type { CodeExecutionOutput } from "./code-execution-output.ts";
 import { toolOptions, type CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
 import { codeModeFunctions } from "./code-mode.ts";
-import { offeredLanguages } from "./offered-languages.ts";
 import { runCode } from "./run-code.ts";
-import { toModelOutput } from "./to-model-output.ts";
 
 const argumentsSchema = optionsSchema({ executor: codeExecutorOption, ...toolOptions });
 
@@ -55,4 +60,42 @@ export function codeExecutionTool(
       runCode(executor, block, { ...checked, signal: abortSignal, callOptions }),
     toModelOutput: ({ output }) => toModelOutput(output, imagesToModel),
   };
+}
+
+/**
+ * The languages to offer to a model: the executor's, limited to `wanted`.
+ *
+ * @throws InvalidInputError if the executor runs none of the wanted languages.
+ */
+function offeredLanguages({ capabilities }: CodeExecutor, wanted: readonly string[] | undefined): string[] {
+  const available = capabilities.languages.map(canonicalLanguage);
+  if (wanted === undefined) return available;
+  const names = new Set(wanted.map(canonicalLanguage));
+  const offered = available.filter((language) => names.has(language));
+  if (offered.length > 0) return offered;
+  throw new InvalidInputError(`The executor runs none of the languages ${wanted.join(", ")}`, {
+    remedy: `Offer languages that it runs: ${available.join(", ")}.`,
+  });
+}
+
+/** Converts a result for the model: its text, followed by the images if the model should see them. */
+function toModelOutput(output: CodeExecutionOutput, imagesToModel: boolean): ToolResultPart["output"] {
+  // A stored chat may contain a call that was cut off while it ran.
+  if (output.status === "running") {
+    return { type: "text", value: `The code did not finish. Its last output was:\n${output.output}` };
+  }
+  const { text, images } = output;
+  if (images.length === 0) return { type: "text", value: text };
+  if (!imagesToModel) return { type: "text", value: `${text.trimEnd()}\n\n${shownToUser(images.length)}` };
+  return {
+    type: "content",
+    value: [
+      { type: "text", text },
+      ...images.map(({ data, mediaType }) => ({ type: "image-data" as const, data, mediaType })),
+    ],
+  };
+}
+
+function shownToUser(count: number): string {
+  return `The code showed ${count === 1 ? "1 image" : `${count} images`}, which you cannot see.`;
 }

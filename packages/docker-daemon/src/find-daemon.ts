@@ -94,6 +94,7 @@ export async function findDaemon(given: DockerConnection | undefined): Promise<D
     {
       remedy:
         "Start Docker or Podman (`podman system service`), make sure that this user can access its socket, or set the option `docker` or DOCKER_HOST to its address.",
+      option: "docker",
     },
   );
 }

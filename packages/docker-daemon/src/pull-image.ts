@@ -40,6 +40,7 @@ export async function ensureImage(docker: Docker, request: ImageRequest, signal:
   if (request.pull === "never") {
     throw new BackendUnavailableError(`The daemon has no image "${request.image}", and \`pull\` is "never"`, {
       remedy: `Run \`docker pull ${request.image}\`, or leave \`pull\` out.`,
+      option: "pull",
     });
   }
   try {

@@ -48,6 +48,13 @@ describe("fenced doctor", () => {
     });
   });
 
+  it("does not name the option of the library that it sets itself", needs("docker"), async () => {
+    const { stdout } = await runNode(cli, ["doctor", "--image", "fenced-test:missing"], {}).outcome;
+    expect(stdout).toMatch(
+      /^docker: The daemon has no image "fenced-test:missing"\. Run `docker pull fenced-test:missing`; the first start does it, too\.$/m,
+    );
+  });
+
   it("fails if there is no fence", async () => {
     const missing = "@fenced/executor-docker,@fenced/executor-local,@fenced/executor-wasm";
     const { exitCode, stdout } = await runNode(cli, ["doctor"], { WITHOUT_PACKAGES: missing }).outcome;

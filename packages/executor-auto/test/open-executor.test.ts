@@ -2,8 +2,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidInputError } from "@fenced/core";
-import { needs } from "@fenced/test-support";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { backend, needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openExecutor } from "../src/index.ts";
 import { noDaemon, nodeAlone, runNode, silentServer } from "./support.ts";
 
@@ -80,6 +80,17 @@ describe("the strongest fence", () => {
     expect(error).toMatch(/ {2}- The OS sandbox: bubblewrap is not installed.*apt install bubblewrap/);
     expect(error).toContain("- WebAssembly: The package @fenced/executor-wasm is not installed. Run: npm install");
     expect((await readdir(directory)).filter((name) => name.startsWith("fenced"))).toEqual([]);
+  });
+
+  const withoutPwsh = { ...needs("bubblewrap", "python3"), ...(backend("pwsh").available && { skip: true }) };
+  it("leaves nothing behind of a fence that starts but cannot run what is required", withoutPwsh, async () => {
+    const directory = await mkdtemp(join(tmpdir(), "fenced-auto-"));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    vi.stubEnv("TMPDIR", directory);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const opening = openExecutor("os-sandbox", { requiredLanguages: ["pwsh"] });
+    await expect(opening).rejects.toThrow("the OS sandbox has no pwsh here");
+    expect(await readdir(directory)).toEqual([]);
   });
 
   it("is one whose package is installed", async () => {
@@ -217,9 +228,11 @@ describe("a fence that does not start", () => {
   });
 
   it("is an error when its image does not arrive in time", needs("docker"), async () => {
-    const { port } = await silentServer();
-    const options = { image: `127.0.0.1:${port}/python:3`, startTimeoutMs: 500 };
-    await expect(openExecutor("docker", options)).rejects.toThrow("Docker did not start within 0.5 s.");
+    const { port, connected } = await silentServer();
+    const options = { image: `127.0.0.1:${port}/python:3`, startTimeoutMs: 3000 };
+    await expect(openExecutor("docker", options)).rejects.toThrow("Docker did not start within 3 s.");
+    // It was the download that took too long.
+    await connected;
   });
 
   it("is aborted with the caller's reason", needs("docker"), async () => {

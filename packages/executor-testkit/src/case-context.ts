@@ -12,7 +12,8 @@ import { assertRejectsAs, type ErrorKind } from "./observe/assert-rejects-as.ts"
 import { eventually, within } from "./observe/within.ts";
 import type { SharedExecutors, SharedOptions } from "./shared-executors.ts";
 
-const defaultPatienceMs = 120_000;
+/** The default of `ExecutorSubject.patienceMs`. */
+export const defaultPatienceMs = 120_000;
 const defaults: SharedOptions = () => ({});
 
 /** The tools of a case: the subject, its capabilities, and executors that are stopped when the case is over. */
@@ -137,6 +138,11 @@ export class CaseContext implements AsyncDisposable {
   /** Runs statements of the preferred language as one block that must succeed. */
   succeedWith(executor: CodeExecutor, ...statements: readonly string[]): Promise<CodeResult> {
     return this.succeed(executor, this.language.program(...statements));
+  }
+
+  /** The paths of all files in an executor's workspace. */
+  async paths({ files }: CodeExecutor): Promise<string[]> {
+    return (await this.within("files.list", files.list())).map(({ path }) => path);
   }
 
   /** Asserts that a promise rejects with an error of this kind whose message matches `reason`. */

@@ -1,6 +1,6 @@
 import { InvalidInputError, type ExecutorCapabilities } from "@fenced/core";
 import { allGroups } from "./all-groups.ts";
-import { CaseContext } from "./case-context.ts";
+import { CaseContext, defaultPatienceMs } from "./case-context.ts";
 import { checkSuiteArguments } from "./check-suite-arguments.ts";
 import type { ConformanceCase, ConformanceGroup } from "./conformance-case.ts";
 import type { ExecutorSubject } from "./executor-subject.ts";
@@ -10,7 +10,6 @@ import type { SuiteOptions } from "./suite-options.ts";
 import type { TestOptions, TestRunner, TestRunnerContext } from "./test-runner.ts";
 
 const stepsPerCase = 5;
-const defaultPatienceMs = 120_000;
 
 /**
  * Defines the conformance suite for an executor: everything that "what every executor does" promises and that can be

@@ -14,6 +14,25 @@ import { addWriteFile } from "./tools/write-file.ts";
 
 const serverOptions = optionsSchema({ executor: codeExecutorOption, ...serverLimits });
 
+/**
+ * Creates a Model Context Protocol server for an executor, with the tools `run_code`, `list_files`, `read_file`,
+ * `write_file` and `restart`. Connect it to any transport of the official SDK; it serves one client.
+ *
+ * @param executor - where the code runs. It starts on the first call that needs it or, if it does not know its
+ * languages before it has started, when the server is connected. You stop it after the server has closed.
+ * @throws InvalidInputError if an option is unknown or wrong. The server's `connect()` also throws it if the executor
+ * runs no language, or if `options.connect` lists servers but code cannot call host functions; and
+ * BackendUnavailableError if one of these servers does not answer.
+ *
+ * @example
+ * await using executor = new DockerCommandLineCodeExecutor();
+ * const server = createMcpServer(executor);
+ * await server.connect(new StdioServerTransport());
+ */
+export function createMcpServer(executor: CodeExecutor, options: McpServerOptions = {}): McpServer {
+  return new ExecutorServer(executor, options);
+}
+
 /** Offers its tools from the start, or as soon as languages and functions are known. */
 export class ExecutorServer extends McpServer {
   readonly #executor: CodeExecutor;
@@ -30,7 +49,7 @@ export class ExecutorServer extends McpServer {
     super({ name: "fenced", version: packageVersion() });
     this.#executor = executor;
     this.#options = options;
-    if (executor.capabilities.languages.length > 0 && targetsOf(options).length === 0) this.#addTools();
+    if (executor.capabilities.languages.length > 0 && (options.connect ?? []).length === 0) this.#addTools();
   }
 
   /** Opens the connections to other servers, and serves the client. */
@@ -75,8 +94,7 @@ export class ExecutorServer extends McpServer {
   }
 
   async #prepare(signal: AbortSignal): Promise<void> {
-    const { approveCalls = "writes", connectTimeoutMs: timeoutMs = 30_000 } = this.#options;
-    const targets = targetsOf(this.#options);
+    const { connect: targets = [], approveCalls = "writes", connectTimeoutMs: timeoutMs = 30_000 } = this.#options;
     const isUnknown = this.#executor.capabilities.languages.length === 0;
     if (isUnknown) await this.#executor.start({ signal });
     if (targets.length > 0) {
@@ -99,10 +117,6 @@ export class ExecutorServer extends McpServer {
     addRestart(this, executor);
     this.#hasTools = true;
   }
-}
-
-function targetsOf({ connect = [] }: McpServerOptions): NonNullable<McpServerOptions["connect"]> {
-  return connect;
 }
 
 /** @throws InvalidInputError if code in this executor cannot call host functions. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { CodeExecutor } from "@fenced/core";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
-import { createMcpServer } from "./create-mcp-server.ts";
+import { createMcpServer } from "./executor-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
 
 /** Options of `serveStdio`. */

@@ -13,12 +13,15 @@ import {
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { generateText, streamText } from "ai";
-import type { AISDKChatCompletionClientOptions } from "./ai-sdk-chat-completion-client-options.ts";
+import {
+  type AISDKChatCompletionClientOptions,
+  clientConfigSchema,
+  clientOptions,
+} from "./ai-sdk-chat-completion-client-options.ts";
 import { Answer } from "./answer.ts";
 import { checkJson } from "./check-json.ts";
 import { checkModelVersion } from "./check-model-version.ts";
 import { checkRequest } from "./check-request.ts";
-import { clientConfigSchema, clientOptions } from "./client-config-schema.ts";
 import { defaultModelInfo } from "./default-model-info.ts";
 import { toAISDKRequest, type AISDKRequest } from "./to-ai-sdk-request.ts";
 import { toModelClientError } from "./to-model-client-error.ts";

@@ -1,5 +1,5 @@
-import type { CreateResult, FinishReason, ModelUsage, ToolCall } from "@fenced/core";
-import type { FinishReason as AISDKFinishReason, LanguageModelUsage } from "ai";
+import type { CreateResult, ToolCall } from "@fenced/core";
+import type { FinishReason, LanguageModelUsage } from "ai";
 
 /** The relevant parts of a model's answer, whole or streamed. */
 export type AnswerPart =
@@ -26,14 +26,14 @@ export class Answer {
     else if (part.providerExecuted !== true) this.#toolCalls.push(toToolCall(part));
   }
 
-  finish(reason: AISDKFinishReason, usage: LanguageModelUsage): CreateResult {
+  finish(reason: FinishReason, usage: LanguageModelUsage): CreateResult {
     const hasCalls = this.#toolCalls.length > 0;
     const thought = [this.#reasoning, hasCalls ? this.#text : ""].filter((text) => text.trim() !== "").join("\n\n");
     return {
       content: hasCalls ? this.#toolCalls : this.#text,
       ...(thought !== "" && { thought }),
-      usage: toModelUsage(usage),
-      finishReason: toFinishReason(reason),
+      usage: { promptTokens: usage.inputTokens ?? 0, completionTokens: usage.outputTokens ?? 0 },
+      finishReason: reason === "other" ? "unknown" : reason,
     };
   }
 }
@@ -42,12 +42,4 @@ function toToolCall(part: Extract<AnswerPart, { type: "tool-call" }>): ToolCall 
   // Text by `keepArgumentsText`; parsed if the model called a tool that was not offered.
   const text = typeof part.input === "string" ? part.input : JSON.stringify(part.input ?? {});
   return { id: part.toolCallId, name: part.toolName, arguments: text };
-}
-
-function toModelUsage(usage: LanguageModelUsage): ModelUsage {
-  return { promptTokens: usage.inputTokens ?? 0, completionTokens: usage.outputTokens ?? 0 };
-}
-
-function toFinishReason(reason: AISDKFinishReason): FinishReason {
-  return reason === "other" ? "unknown" : reason;
 }

@@ -16,7 +16,8 @@ export function toModelClientError(thrown: unknown, modelId: string): FencedErro
   if (FencedError.isInstance(thrown)) return thrown;
   const error = RetryError.isInstance(thrown) ? thrown.lastError : thrown;
   const model = `Model "${modelId}"`;
-  if (LoadAPIKeyError.isInstance(error) || nameOf(error) === "GatewayAuthenticationError") return noKey(model, error);
+  const isGatewayKey = error instanceof Error && error.name === "GatewayAuthenticationError";
+  if (LoadAPIKeyError.isInstance(error) || isGatewayKey) return noKey(model, error);
   if (NoSuchModelError.isInstance(error)) return unknownModel(model, textOf(error));
   if (MissingToolResultsError.isInstance(error)) return missingResults(error);
   if (DownloadError.isInstance(error)) return noDownload(model, error);
@@ -132,10 +133,6 @@ function textOf(error: unknown): string {
 function messageIn(value: unknown): string {
   if (typeof value === "object" && value !== null && "message" in value) return String(value.message);
   return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function nameOf(value: unknown): string {
-  return value instanceof Error ? value.name : "";
 }
 
 // A query may contain a key.

@@ -1,9 +1,9 @@
 export { ExecutorPool } from "./pool/executor-pool.ts";
 export type { ExecutorLease } from "./pool/executor-lease.ts";
 export type { AcquireOptions, ExecutorPoolOptions, PoolExecutorContext } from "./pool/executor-pool-options.ts";
-export type { PoolCounts } from "./pool/pool-counts.ts";
+export type { PoolCounts } from "./pool/pool-telemetry.ts";
 export { ExecutorSessions } from "./sessions/executor-sessions.ts";
 export type { ExecutorSessionsOptions } from "./sessions/executor-sessions-options.ts";
-export type { SessionCounts } from "./sessions/session-counts.ts";
+export type { SessionCounts } from "./sessions/session-telemetry.ts";
 export type { DrainOptions } from "./drain.ts";
 export { QuotaExceededError } from "@fenced/core";

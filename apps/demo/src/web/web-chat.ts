@@ -87,7 +87,7 @@ export class WebChat {
       this.log.add({ type: "ended", reason, failed: false });
     } catch (error) {
       const reason = FencedError.isInstance(error)
-        ? inOwnWords(error.message)
+        ? inOwnWords(error)
         : String(error instanceof Error ? error.message : error);
       this.log.add({ type: "ended", reason, failed: true });
     } finally {

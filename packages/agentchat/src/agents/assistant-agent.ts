@@ -9,11 +9,9 @@ import {
 } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
-import { isAsyncDisposable } from "../common/is-async-disposable.ts";
 import { jsonObjectSchema, mapSchema } from "../common/json.ts";
 import { parseState } from "../common/parse-state.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
-import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
 import { UnboundedChatCompletionContext } from "../contexts/unbounded-chat-completion-context.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
@@ -29,30 +27,19 @@ import { messageToModelMessages } from "../messages/message-to-model-messages.ts
 import { parseStructuredAnswer, structuredRequest } from "../models/structured-answer.ts";
 import { executeToolCalls } from "../tools/execute-tool-calls.ts";
 import { type Tool, toJsonSchema, toToolSchema } from "../tools/tool.ts";
-import { askModel } from "./ask-model.ts";
 import { assertToolSet } from "./assert-tool-set.ts";
 import { assistantAgentComponent, dumpAssistantAgent } from "./assistant-agent-config.ts";
 import { type AssistantAgentOptions, assistantAgentOptions } from "./assistant-agent-options.ts";
 import { BaseChatAgent } from "./base-chat-agent.ts";
 import type { AgentResponse } from "./chat-agent.ts";
-import { type CompleteHandoff, completeHandoff, findHandoff, handoffTool } from "./handoff.ts";
+import { completeHandoff, findHandoff, handoffTool } from "./handoff.ts";
 import { summarizeToolCalls } from "./summarize-tool-calls.ts";
 import { type ModelAnswer, Turn } from "./turn.ts";
 import { undoUnfinishedTurn } from "./undo-unfinished-turn.ts";
 
 type Items<Result> = AsyncGenerator<AgentMessage | AgentResponse, Result, void>;
 
-interface CompleteSettings extends AssistantAgentOptions {
-  readonly description: string;
-  readonly systemMessage: string;
-  readonly tools: readonly Tool[];
-  readonly handoffs: readonly CompleteHandoff[];
-  readonly modelClientStream: boolean;
-  readonly reflectOnToolUse: boolean;
-  readonly maxToolIterations: number;
-  readonly modelContext: ChatCompletionContext;
-  readonly toolCallSummaryFormat: string;
-}
+type CompleteSettings = ReturnType<typeof completeSettings>;
 
 const stateSchema = z.object({ modelContext: jsonObjectSchema, tools: mapSchema(jsonObjectSchema).optional() });
 const defaultSystemMessage =
@@ -93,7 +80,9 @@ export class AssistantAgent extends BaseChatAgent {
   }
 
   override onMessagesStream(messages: readonly ChatMessage[], options: SignalOptions = {}): Items<void> {
-    return this.turn(messages, options, (signal) => this.#takeTurn(messages, signal));
+    return this.turn(messages, options, (signal) =>
+      undoUnfinishedTurn(this.#settings.modelContext, this.#answer(messages, new Turn(this.name, signal))),
+    );
   }
 
   override async reset(): Promise<void> {
@@ -122,11 +111,6 @@ export class AssistantAgent extends BaseChatAgent {
     await this.#settings.modelContext.loadState(modelContext);
   }
 
-  async *#takeTurn(messages: readonly ChatMessage[], signal: AbortSignal): Items<void> {
-    signal.throwIfAborted();
-    yield* undoUnfinishedTurn(this.#settings.modelContext, this.#answer(messages, new Turn(this.name, signal)));
-  }
-
   async *#answer(messages: readonly ChatMessage[], turn: Turn): Items<void> {
     const { modelContext, maxToolIterations, reflectOnToolUse, handoffs } = this.#settings;
     for (const message of messages.flatMap(messageToModelMessages)) await modelContext.addMessage(message);
@@ -153,7 +137,7 @@ export class AssistantAgent extends BaseChatAgent {
         ? { messages, request: {} }
         : structuredRequest(messages, { jsonSchema: toJsonSchema(outputSchema), modelInfo: modelClient.modelInfo });
     const tools = withTools && this.#tools.length > 0 ? { tools: this.#tools.map(toToolSchema) } : {};
-    const answer = yield* askModel(turn, asked.messages, {
+    const answer = yield* turn.askModel(asked.messages, {
       modelClient,
       stream: modelClientStream,
       request: { ...asked.request, ...tools },
@@ -197,7 +181,7 @@ export class AssistantAgent extends BaseChatAgent {
   }
 }
 
-function completeSettings(options: AssistantAgentOptions): CompleteSettings {
+function completeSettings(options: AssistantAgentOptions) {
   return {
     name: options.name,
     modelClient: options.modelClient,
@@ -222,4 +206,9 @@ function unexpectedToolCalls(name: string): ModelClientError {
   return new ModelClientError(`The model of agent "${name}" called tools, but was offered none`, {
     remedy: "Raise maxToolIterations, or set reflectOnToolUse to false.",
   });
+}
+
+/** True for an object that `await using` can dispose of. */
+function isAsyncDisposable(value: object): value is AsyncDisposable {
+  return Symbol.asyncDispose in value && typeof value[Symbol.asyncDispose] === "function";
 }

@@ -138,7 +138,7 @@ export abstract class BaseChatAgent implements ChatAgent {
     start: (signal: AbortSignal) => AsyncGenerator<AgentMessage | AgentResponse, void, void>,
   ): AsyncGenerator<AgentMessage | AgentResponse, void, void> {
     const { signal } = checkTurnArguments(messages, options);
-    return leavableStream((ended) => this.#takeTurn(start(ended)), signal);
+    return leavableStream((ended) => this.#takeTurn(start(ended), ended), signal);
   }
 
   /** @throws InvalidInputError while a turn is under way. */
@@ -151,8 +151,10 @@ export abstract class BaseChatAgent implements ChatAgent {
 
   async *#takeTurn(
     items: AsyncGenerator<AgentMessage | AgentResponse, void, void>,
+    signal: AbortSignal,
   ): AsyncGenerator<AgentMessage | AgentResponse, void, void> {
     this.assertIdle("take another");
+    signal.throwIfAborted();
     const turn = {};
     this.#turn = turn;
     try {

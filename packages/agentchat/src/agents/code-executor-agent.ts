@@ -61,7 +61,6 @@ export class CodeExecutorAgent extends BaseChatAgent {
   });
 
   readonly #options: CodeExecutorAgentOptions;
-  readonly #maxRetries: number;
   readonly #modelContext: ChatCompletionContext;
   readonly #runner: CodeRunner;
   /** The agent's own code that is waiting for approval. */
@@ -72,7 +71,6 @@ export class CodeExecutorAgent extends BaseChatAgent {
     const checked = checkOptions(codeExecutorAgentOptions, options, "CodeExecutorAgent");
     super({ name: checked.name, description: checked.description ?? "Runs code and answers with its output." });
     this.#options = checked;
-    this.#maxRetries = checked.maxRetriesOnError ?? 0;
     this.#modelContext = checked.modelContext ?? new UnboundedChatCompletionContext();
     if (checked.approvalFunc && checked.pendingApprovals) {
       throw new InvalidInputError("CodeExecutorAgent accepts either approvalFunc or pendingApprovals, not both", {
@@ -107,7 +105,8 @@ export class CodeExecutorAgent extends BaseChatAgent {
   override async saveState(): Promise<JsonObject> {
     this.assertIdle("save its state");
     const modelContext = await this.#modelContext.saveState();
-    return this.#waiting ? { modelContext, waiting: waitingState(this.#waiting) } : { modelContext };
+    const waiting = this.#waiting;
+    return waiting ? { modelContext, waiting: { ...waiting, heard: [...waiting.heard] } } : { modelContext };
   }
 
   override async loadState(state: JsonObject): Promise<void> {
@@ -118,8 +117,7 @@ export class CodeExecutorAgent extends BaseChatAgent {
   }
 
   async *#takeTurn(messages: readonly ChatMessage[], signal: AbortSignal): Items {
-    signal.throwIfAborted();
-    const { modelClient, modelClientStream = false } = this.#options;
+    const { modelClient, modelClientStream = false, maxRetriesOnError = 0 } = this.#options;
     const languages = await this.#runner.start(signal);
     const turn = new Turn(this.name, signal);
     if (modelClient === undefined) {
@@ -132,7 +130,7 @@ export class CodeExecutorAgent extends BaseChatAgent {
       modelClient,
       modelContext: this.#modelContext,
       stream: modelClientStream,
-      maxRetries: this.#maxRetries,
+      maxRetries: maxRetriesOnError,
       systemMessage: this.#options.systemMessage ?? this.#defaultSystemMessage(languages),
       languages,
       waiting: this.#waiting,
@@ -166,8 +164,4 @@ export class CodeExecutorAgent extends BaseChatAgent {
       "need to know. If no code is needed, just answer.";
     return functions === "" ? instructions : `${instructions}\n\n${functions}`;
   }
-}
-
-function waitingState({ id, content, modelContext, heard, attempt }: WaitingCode): JsonObject {
-  return { id, content, modelContext, heard: [...heard], attempt };
 }

@@ -13,7 +13,6 @@ import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { codeExecutionEvent, codeGenerationEvent, textMessage, thoughtEvent } from "../messages/create-message.ts";
 import { messageToModelMessages } from "../messages/message-to-model-messages.ts";
-import { askModel } from "./ask-model.ts";
 import type { AgentResponse } from "./chat-agent.ts";
 import { askRetryDecision } from "./retry-decision.ts";
 import type { ModelAnswer, Turn } from "./turn.ts";
@@ -161,7 +160,7 @@ async function* ask(
   more: readonly ModelMessage[],
 ): AsyncGenerator<AgentMessage, ModelAnswer, void> {
   const { turn, modelClient, stream } = options;
-  return yield* askModel(turn, [...(await conversation(options)), ...more], { modelClient, stream });
+  return yield* turn.askModel([...(await conversation(options)), ...more], { modelClient, stream });
 }
 
 async function conversation({ systemMessage, modelContext }: CodeWritingTurnOptions): Promise<ModelMessage[]> {

@@ -1,8 +1,17 @@
-import type { CreateResult, ModelMessage } from "@fenced/core";
+import { randomUUID } from "node:crypto";
+import type { ChatCompletionClient, CreateOptions, CreateResult, ModelMessage } from "@fenced/core";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { thoughtEvent } from "../messages/create-message.ts";
+import { callModel } from "../models/call-model.ts";
 import type { AgentResponse } from "./chat-agent.ts";
+
+/** How a turn asks a model. */
+export interface AskModelOptions {
+  readonly modelClient: ChatCompletionClient;
+  readonly stream: boolean;
+  readonly request?: Omit<CreateOptions, "signal">;
+}
 
 /** One turn of an agent: what happened in it so far. */
 export class Turn {
@@ -21,10 +30,20 @@ export class Turn {
     return event;
   }
 
-  /** The model's reasoning as an event, if there is any. The call's token usage is on the message with the answer. */
-  *thoughtOf({ thought }: CreateResult, id?: string): Generator<AgentMessage, void, void> {
-    if (thought === undefined || thought === "") return;
-    yield this.record(thoughtEvent({ source: this.source, content: thought, ...(id === undefined ? {} : { id }) }));
+  /** Asks the model, yields chunks and the model's thought, and returns its answer. */
+  async *askModel(
+    messages: readonly ModelMessage[],
+    options: AskModelOptions,
+  ): AsyncGenerator<AgentMessage, ModelAnswer, void> {
+    const { source, signal } = this;
+    const messageId = randomUUID();
+    const { result, streamed } = yield* callModel(messages, { ...options, source, signal, messageId });
+    const { content, thought = "" } = result;
+    // The text next to tool calls becomes the thought; do not repeat it to a reader who has seen its chunks.
+    const id = typeof content !== "string" && streamed === thought ? { id: messageId } : {};
+    // The call's token usage is on the message with the answer.
+    if (thought !== "") yield this.record(thoughtEvent({ ...id, source, content: thought }));
+    return { messageId, result };
   }
 
   /** The model's answer as it should be remembered. */

@@ -76,7 +76,6 @@ export class UserProxyAgent extends BaseChatAgent {
     messages: readonly ChatMessage[],
     signal: AbortSignal,
   ): AsyncGenerator<AgentMessage | AgentResponse, void, void> {
-    signal.throwIfAborted();
     const turn = new Turn(this.name, signal);
     yield turn.record(userInputRequestedEvent({ source: this.name }));
     const input = (this.#inputFunc ?? readLine)(`${this.name}, your answer: `, { signal });

@@ -1,3 +1,5 @@
+import { lateSignal, untilAborted } from "@fenced/core/abort";
+
 /** How a wait ends early. */
 export interface AbortableOptions {
   /** Ends the wait. */
@@ -11,34 +13,14 @@ export interface AbortableOptions {
  * `signal.reason` once the work has ended, or after the grace period if the work ignores the signal: Ctrl+C must not
  * hang.
  */
-export function abortable<T>(work: PromiseLike<T> | T, { signal, graceMs }: AbortableOptions): Promise<T> {
-  if (signal === undefined) return Promise.resolve(work);
-  return new Promise<T>((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined;
-    const onAbort = (): void => {
-      timer = setTimeout(() => fail(signal.reason), graceMs);
-    };
-    const stopWaiting = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-    };
-    const fail = (reason: unknown): void => {
-      stopWaiting();
-      // The reason is whatever the caller chose.
-      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-      reject(reason);
-    };
-    const succeed = (value: T): void => {
-      stopWaiting();
-      resolve(value);
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-    Promise.resolve(work).then(
-      (value) => (signal.aborted ? fail(signal.reason) : succeed(value)),
-      (error: unknown) => fail(signal.aborted ? signal.reason : error),
-    );
-  });
+export async function abortable<T>(work: PromiseLike<T> | T, { signal, graceMs }: AbortableOptions): Promise<T> {
+  if (signal === undefined) return work;
+  using late = lateSignal(signal, graceMs);
+  try {
+    return await untilAborted(Promise.resolve(work), late.signal);
+  } finally {
+    signal.throwIfAborted();
+  }
 }
 
 /** Does the same for each step of a stream, and for its end if the consumer leaves early. */

@@ -62,10 +62,7 @@ export class TextMentionTermination extends BaseTerminationCondition {
     const { sources, unlessCode = false } = this.#options;
     if (sources !== undefined && !sources.includes(message.source)) return false;
     const text = messageToText(message);
-    return text.includes(this.#text) && !(unlessCode && holdsCode(text));
+    if (!text.includes(this.#text)) return false;
+    return !unlessCode || !extractCodeBlocks(text).some(({ language }) => isProgramming(language));
   }
-}
-
-function holdsCode(text: string): boolean {
-  return extractCodeBlocks(text).some(({ language }) => isProgramming(language));
 }

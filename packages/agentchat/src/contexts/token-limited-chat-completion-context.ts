@@ -12,7 +12,6 @@ import {
   type ChatCompletionContextOptions,
   initialMessagesSchema,
 } from "./chat-completion-context.ts";
-import { estimateTokens } from "./estimate-tokens.ts";
 import { toExchanges } from "./exchanges.ts";
 
 /** Options of `TokenLimitedChatCompletionContext`. */
@@ -28,6 +27,10 @@ const configSchema: z.ZodType<TokenLimitedChatCompletionContextOptions> = option
   countTokens: callbackOption<NonNullable<TokenLimitedChatCompletionContextOptions["countTokens"]>>().exactOptional(),
   initialMessages: initialMessagesSchema.exactOptional(),
 } satisfies OptionSchemas<TokenLimitedChatCompletionContextOptions>);
+
+const charactersPerToken = 4;
+const tokensPerMessage = 4;
+const tokensPerImage = 1000;
 
 /**
  * Gives the model as much as fits: the first message (the task) and the last ones; leaves out the oldest messages after
@@ -73,4 +76,23 @@ export class TokenLimitedChatCompletionContext extends BaseChatCompletionContext
     }
     return [...first];
   }
+}
+
+/** Estimates tokens without the model's tokenizer: one per 4 characters, 1,000 per image. */
+function estimateTokens(messages: readonly ModelMessage[]): number {
+  return messages.reduce((sum, message) => sum + tokensPerMessage + estimateMessage(message), 0);
+}
+
+function estimateMessage(message: ModelMessage): number {
+  const { content } = message;
+  const thought = message.role === "assistant" ? estimateText(message.thought ?? "") : 0;
+  if (typeof content === "string") return thought + estimateText(content);
+  return content.reduce((sum, part) => {
+    if ("type" in part && part.type === "image") return sum + tokensPerImage;
+    return sum + estimateText(JSON.stringify(part));
+  }, thought);
+}
+
+function estimateText(text: string): number {
+  return Math.ceil(text.length / charactersPerToken);
 }

@@ -4,7 +4,9 @@ import {
   type CodeExecutor,
   type CodeResult,
   codeResultForModel,
+  displayImage,
   type ExecutionEvent,
+  imageFromBytes,
   type ModelMessage,
   shortenCodeResult,
 } from "@fenced/core";
@@ -20,7 +22,6 @@ import {
 } from "../messages/create-message.ts";
 import type { MessageOptions } from "../messages/message-base.ts";
 import { type ApprovalFunc, type ApprovalResponse, askApproval } from "./code-approval.ts";
-import { codeResultImages } from "./code-result-images.ts";
 import type { PendingApprovals } from "./pending-approvals.ts";
 import { runnableLanguages } from "./runnable-code.ts";
 
@@ -111,6 +112,16 @@ export class CodeRunner {
       giveUp();
     }
   }
+}
+
+/** The images in a result's displays, at most one per display. */
+function codeResultImages({ displays }: CodeResult): ImagePart[] {
+  return displays.flatMap((display) => {
+    const image = displayImage(display);
+    if (image === undefined) return [];
+    const { bytes, mediaType, path } = image;
+    return [{ ...imageFromBytes(bytes, mediaType), ...(path === undefined ? {} : { path }) }];
+  });
 }
 
 /** Yields what is printed, up to a limit, and returns the result. */

@@ -1,5 +1,5 @@
 import { type CodeBlock, InvalidInputError } from "@fenced/core";
-import { longestTimer } from "@fenced/core/abort";
+import { afterMs } from "@fenced/core/abort";
 import { checkOptions, optionsSchema, timeLimitOption, type OptionSchemas } from "@fenced/core/options";
 import * as z from "zod";
 import type { ApprovalResponse } from "./code-approval.ts";
@@ -78,7 +78,6 @@ export class PendingApprovals {
    * @returns the answer, and `giveUp`, which you must always call at the end.
    */
   wait(request: PendingApproval, signal: AbortSignal | undefined): PendingAnswer {
-    let timer: NodeJS.Timeout | undefined;
     let giveUp: () => void = () => {};
     const response = new Promise<ApprovalResponse>((resolve, reject) => {
       const { id, source, blocks } = request;
@@ -86,7 +85,7 @@ export class PendingApprovals {
       // oxlint-disable-next-line typescript/prefer-promise-reject-errors
       const abort = (): void => reject(signal?.reason);
       giveUp = (): void => {
-        clearTimeout(timer);
+        cancel();
         signal?.removeEventListener("abort", abort);
         this.#waiting.delete(id);
       };
@@ -96,9 +95,7 @@ export class PendingApprovals {
       };
       this.#waiting.set(id, { id, source, blocks, decide });
       const late = `Nobody answered within ${this.#timeoutMs} ms.`;
-      if (this.#timeoutMs !== Infinity) {
-        timer = setTimeout(() => decide({ approved: false, reason: late }), Math.min(this.#timeoutMs, longestTimer));
-      }
+      const cancel = afterMs(this.#timeoutMs, () => decide({ approved: false, reason: late }));
       if (signal?.aborted === true) abort();
       else signal?.addEventListener("abort", abort, { once: true });
     });

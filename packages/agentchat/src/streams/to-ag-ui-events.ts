@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { checkOptions, optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import * as z from "zod";
 import type { TaskResult } from "../agents/chat-agent.ts";
-import type { AgentMessage } from "../messages/agent-event.ts";
 import {
   type ChatItem,
   type ChatPart,
@@ -146,7 +145,7 @@ function* eventsOf(part: ChatPart, run: InRun): Generator<AgUiEvent, void, void>
       break;
     }
     case "event":
-      yield custom(part.message);
+      yield { type: "CUSTOM", name: `fenced.${part.message.type}`, value: part.message };
       break;
     case "end":
       yield finished(run, part.result);
@@ -165,8 +164,4 @@ function* reasoning(messageId: string, delta: string): Generator<AgUiEvent, void
   if (delta !== "") yield { type: "REASONING_MESSAGE_CONTENT", messageId, delta };
   yield { type: "REASONING_MESSAGE_END", messageId };
   yield { type: "REASONING_END", messageId };
-}
-
-function custom(message: AgentMessage): AgUiEvent {
-  return { type: "CUSTOM", name: `fenced.${message.type}`, value: message };
 }

@@ -44,11 +44,7 @@ export class Swarm extends BaseGroupChat {
     componentType: "team",
     schema: z.strictObject(groupChatConfig),
     load: async (config, context) => {
-      const { participants, ...rest } = await loadGroupChat<z.output<z.ZodObject<typeof groupChatConfig>>, ChatAgent>(
-        config,
-        context,
-      );
-      const team = new Swarm({ ...rest, participants });
+      const team = new Swarm(await loadGroupChat(config, context));
       team.ownParticipants();
       return team;
     },

@@ -1,4 +1,5 @@
-import type { TaskResult, WaitingFor } from "../agents/chat-agent.ts";
+import { InvalidInputError } from "@fenced/core";
+import { isTaskResult, type TaskResult, type WaitingFor } from "../agents/chat-agent.ts";
 import { takeTurn } from "../agents/take-turn.ts";
 import { WaitingForPersonError } from "../agents/waiting-for-person-error.ts";
 import { leavableStream } from "../common/leavable-stream.ts";
@@ -8,8 +9,7 @@ import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import { isChatMessage, isPiece } from "../messages/message-guards.ts";
 import type { ChatLog } from "./chat-log.ts";
-import { teamTurn } from "./team-turn.ts";
-import { isTeam, type Participant } from "./team.ts";
+import { isTeam, type Participant, type Team } from "./team.ts";
 
 /** Options of `takeTurns`. */
 export interface TakeTurnsOptions {
@@ -81,4 +81,35 @@ async function* speak(speaker: Participant, turn: Turn): AsyncGenerator<AgentMes
     outcome.waitingFor.push(error.waitingFor);
     waiting.push(name);
   }
+}
+
+interface TeamTurnOptions {
+  readonly signal: AbortSignal;
+  /** Called with the result of the team's run. */
+  readonly onResult: (result: TaskResult) => Promise<void>;
+}
+
+/** Runs a nested team on the messages that it has not heard yet. A turn that fails is undone. */
+async function* teamTurn(
+  team: Team,
+  unread: readonly ChatMessage[],
+  { signal, onResult }: TeamTurnOptions,
+): AsyncGenerator<AgentMessage, void, void> {
+  const before = await team.saveState();
+  const task = unread.length === 0 ? {} : { task: unread };
+  let result: TaskResult | undefined;
+  try {
+    for await (const item of team.runStream({ ...task, signal, outputTaskMessages: false })) {
+      if (isTaskResult(item)) result = item;
+      else yield item;
+    }
+  } finally {
+    if (result === undefined) await team.loadState(before);
+  }
+  if (result === undefined) {
+    throw new InvalidInputError(`The run of team "${team.name}" ended without a TaskResult`, {
+      remedy: "Make its runStream() yield a TaskResult as its last item.",
+    });
+  }
+  await onResult(result);
 }

@@ -1,9 +1,7 @@
 import type { CreateOptions, CreateResult, ModelInfo, ModelMessage } from "@fenced/core";
 import { type Operation, type TelemetryAttributes, watchStream } from "@fenced/core/telemetry";
-import { conventions } from "./conventions.ts";
+import { callDuration, conventions, tokenUsage, usageAttributes } from "./conventions.ts";
 import { finishReason, inputMessages, outputMessages } from "./message-content.ts";
-import { callDuration, tokenUsage } from "./metrics.ts";
-import { usageAttributes } from "./usage-attributes.ts";
 
 /** A model call to watch. */
 export interface WatchedModelCall {

@@ -2,8 +2,7 @@ import { type Operation, watchStream } from "@fenced/core/telemetry";
 import { isTaskResult, type TaskResult } from "../agents/chat-agent.ts";
 import { leavableStream } from "../common/leavable-stream.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
-import { conventions } from "./conventions.ts";
-import { teamDuration } from "./metrics.ts";
+import { conventions, teamDuration } from "./conventions.ts";
 
 type Items = AsyncGenerator<AgentMessage | TaskResult, void, void>;
 

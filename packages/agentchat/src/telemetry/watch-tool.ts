@@ -1,8 +1,7 @@
 import type { ToolCall } from "@fenced/core";
 import { captured, watch } from "@fenced/core/telemetry";
 import type { Tool } from "../tools/tool.ts";
-import { conventions } from "./conventions.ts";
-import { toolDuration } from "./metrics.ts";
+import { conventions, toolDuration } from "./conventions.ts";
 
 /** Watches the execution of a tool. An error that the tool throws goes to the model and marks the span as failed. */
 export function watchTool(

@@ -3,9 +3,7 @@ import { type ChatAgent, isResponse, type AgentResponse } from "../agents/chat-a
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
-import { conventions } from "./conventions.ts";
-import { agentDuration } from "./metrics.ts";
-import { usageAttributes } from "./usage-attributes.ts";
+import { agentDuration, conventions, usageAttributes } from "./conventions.ts";
 
 type Items = AsyncGenerator<AgentMessage | AgentResponse, void, void>;
 

@@ -3,7 +3,6 @@ import * as z from "zod";
 import { abortable } from "../common/abortable.ts";
 import { emitting, type Emit } from "../common/emitting.ts";
 import { jsonObjectSchema } from "../common/json.ts";
-import { messageOf } from "../common/message-of.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { watchTool } from "../telemetry/watch-tool.ts";
@@ -102,4 +101,14 @@ function outputToText(output: unknown): string {
   if (typeof output === "string") return output;
   const text: unknown = JSON.stringify(output);
   return typeof text === "string" ? text : "";
+}
+
+/** The message of an error. Anything can be thrown, even values that cannot be converted to text. */
+function messageOf(error: unknown): string {
+  try {
+    const said: unknown = error instanceof Error ? error.message : error;
+    return String(said);
+  } catch {
+    return "It threw a value that cannot be shown as text.";
+  }
 }

@@ -38,15 +38,25 @@ describe("MaxMessageTermination", () => {
 });
 
 describe("StopMessageTermination", () => {
+  const stop = stopMessage({ source: "a", content: "enough" });
+
+  it("fires on a stop message, and on no other", async () => {
+    const condition = new StopMessageTermination();
+    expect(await condition.check([said, thought])).toBeUndefined();
+    expect(condition.terminated).toBe(false);
+    expect(await condition.check([said, stop])).toMatchObject({ type: "StopMessage", content: '"a" asked to stop.' });
+    expect(condition.terminated).toBe(true);
+  });
+
   it("rejects checks after it has fired, until it is reset", async () => {
     const condition = new StopMessageTermination();
-    expect(condition.terminated).toBe(false);
-    await condition.check([stopMessage({ source: "a", content: "enough" })]);
+    await condition.check([stop]);
+    await expect(condition.check([said])).rejects.toSatisfy(InvalidInputError.isInstance);
     expect(condition.terminated).toBe(true);
-    await expect(condition.check([])).rejects.toSatisfy(InvalidInputError.isInstance);
     await condition.reset();
     expect(condition.terminated).toBe(false);
-    expect(await condition.check([])).toBeUndefined();
+    expect(await condition.check([said])).toBeUndefined();
+    expect(await condition.check([stop])).toBeDefined();
   });
 });
 

@@ -110,24 +110,28 @@ describe("RoundRobinGroupChat, aborted", () => {
     expect(await team.saveState()).toMatchObject({ messages: [{ content: "go" }], manager: { nextSpeaker: 0 } });
   });
 
-  it("passes agents a signal, and leaves no abort listener behind", async () => {
+  it("passes agents a signal that aborts with the run, and leaves no abort listener behind", async () => {
+    const controller = new AbortController();
     const signals: (AbortSignal | undefined)[] = [];
     class Listener extends BaseChatAgent {
       override async *onMessagesStream(
         _: readonly ChatMessage[],
         { signal }: SignalOptions = {},
       ): AsyncGenerator<AgentResponse> {
-        signals.push(signal);
+        if (signals.push(signal) === 2) controller.abort("stop");
+        signal?.throwIfAborted();
         yield { chatMessage: textMessage({ source: this.name, content: "" }), innerMessages: [] };
       }
     }
-    const controller = new AbortController();
     const team = new RoundRobinGroupChat({
       participants: [new Listener({ name: "l", description: "" })],
       maxTurns: 1,
     });
     await team.run({ task: "go", signal: controller.signal });
     expect(signals[0]?.aborted).toBe(false);
+    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+    await expect(team.run({ task: "again", signal: controller.signal })).rejects.toBe("stop");
+    expect(signals[1]?.reason).toBe("stop");
     expect(getEventListeners(controller.signal, "abort")).toEqual([]);
   });
 });

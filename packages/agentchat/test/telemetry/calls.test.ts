@@ -134,17 +134,18 @@ describe("spans of tool calls", () => {
       "gen_ai.tool.call.arguments": '{"secret":"x"}',
       "gen_ai.tool.call.result": "got x",
     });
-    const last = recorder.spans.findLast(({ name }) => name === "chat scripted");
+    const parts = [
+      { type: "reasoning", content: "I call." },
+      { type: "tool_call", id: "call-good", name: "good", arguments: '{"secret":"x"}' },
+    ];
+    const [first, last] = recorder.spans.filter(({ name }) => name === "chat scripted");
+    expect(JSON.parse(String(first?.attributes["gen_ai.output.messages"]))).toEqual([
+      { role: "assistant", parts, finish_reason: "tool_call" },
+    ]);
     expect(JSON.parse(String(last?.attributes["gen_ai.input.messages"]))).toEqual([
       { role: "system", parts: [{ type: "text", content: expect.any(String) }] },
       { role: "user", parts: [{ type: "text", content: "Call." }] },
-      {
-        role: "assistant",
-        parts: [
-          { type: "reasoning", content: "I call." },
-          { type: "tool_call", id: "call-good", name: "good", arguments: '{"secret":"x"}' },
-        ],
-      },
+      { role: "assistant", parts },
       { role: "tool", parts: [{ type: "tool_call_response", id: "call-good", response: "got x" }] },
     ]);
   });

@@ -82,7 +82,8 @@ export function lateSignal(signal: AbortSignal, milliseconds: number): Disposabl
   const wait = (): void => {
     cancel = afterMs(milliseconds, () => late.abort(signal.reason));
   };
-  signal.addEventListener("abort", wait, { once: true });
+  if (signal.aborted) wait();
+  else signal.addEventListener("abort", wait, { once: true });
   return {
     signal: late.signal,
     [Symbol.dispose]() {

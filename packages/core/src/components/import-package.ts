@@ -21,7 +21,10 @@ export async function importPackage(
   }
 }
 
-class PackageMissing extends Error {}
+class PackageMissing extends Error {
+  /** For programs that install packages in a way of their own. */
+  readonly code = "FENCED_PACKAGE_MISSING";
+}
 
 async function importFromAnywhere(specifier: string): Promise<unknown> {
   try {

@@ -96,8 +96,10 @@ async function loadNested<T>(
     return await loadComponent<T>(model, options);
   } catch (error) {
     if (path === undefined || !ComponentError.isInstance(error)) throw error;
-    const problem = error.message.slice(0, -error.remedy.length);
-    throw new ComponentError(`At ${path} of ${outer}: ${problem}`, { remedy: error.remedy, cause: error });
+    const { message, remedy, option } = error;
+    const problem = message.slice(0, -remedy.length);
+    const whatToDo = { remedy, ...(option === undefined ? {} : { option }) };
+    throw new ComponentError(`At ${path} of ${outer}: ${problem}`, { ...whatToDo, cause: error });
   }
 }
 

@@ -27,6 +27,7 @@ export function parseProvider(provider: string, allow: readonly string[]): Provi
   if (!fencedPackage.test(specifier) && !allow.includes(specifier)) {
     throw new ComponentError(`The provider ${JSON.stringify(provider)} is outside the @fenced/ scope and not allowed`, {
       remedy: `If you trust that package, load with { allow: [${JSON.stringify(specifier)}] }: importing it runs its code.`,
+      option: "allow",
     });
   }
   if (specifier.startsWith(".")) {

@@ -4,6 +4,8 @@ import { sanitizeTerminalText } from "../text/sanitize-terminal-text.ts";
 export interface FencedErrorOptions {
   /** What to do about it, as a full sentence. The message ends with it. */
   readonly remedy: string;
+  /** The caller's option that the remedy is about, if it is about one: `pull`. */
+  readonly option?: string;
   /** The error that caused this one. */
   readonly cause?: unknown;
 }
@@ -34,6 +36,8 @@ export abstract class FencedError extends Error {
   abstract readonly code: string;
   /** What to do about it; `message` ends with it. */
   readonly remedy: string;
+  /** The option that the remedy is about, for programs that call it something else. Absent if it is about none. */
+  declare readonly option?: string;
 
   /**
    * Removes terminal control sequences from both texts, since they may quote a remote host, a server or a program.
@@ -49,6 +53,7 @@ export abstract class FencedError extends Error {
     );
     this.name = new.target.name;
     this.remedy = remedy;
+    if (options.option !== undefined) this.option = options.option;
     Object.defineProperty(this, marker, { value: true });
   }
 

@@ -28,9 +28,9 @@ import { nearestName } from "./nearest-name.ts";
 export function checkOptions<Options>(schema: z.ZodType<Options>, options: unknown, owner: string): Options {
   const parsed = schema.safeParse(options, { error: requirement, reportInput: true });
   if (parsed.success) return parsed.data;
-  const { problem, remedy } = explainIssues(parsed.error.issues, owner);
+  const { problem, ...whatToDo } = explainIssues(parsed.error.issues, owner);
   // No cause: the issues contain the values, which may be secrets.
-  throw new InvalidInputError(problem, { remedy });
+  throw new InvalidInputError(problem, whatToDo);
 }
 
 /** What a value must be, as the end of a sentence about it: "must be a number". Schemas can override it. */

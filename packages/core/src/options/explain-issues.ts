@@ -13,12 +13,14 @@ interface Finding {
 export function explainIssues(
   issues: readonly z.core.$ZodIssue[],
   owner: string,
-): { readonly problem: string; readonly remedy: string } {
+): { readonly problem: string; readonly remedy: string; readonly option?: string } {
   const findings = issues.flatMap((issue) => innermost(issue)).map(explain);
   const remedies = findings.map(({ name, remedy }) =>
     /^[A-Z]/.test(remedy) ? remedy : `${subject(name, findings.length)} ${remedy.replace(/[^.?]$/, "$&.")}`,
   );
-  return { problem: `${owner}: ${findings.map(({ problem }) => problem).join("; ")}`, remedy: remedies.join(" ") };
+  const problem = `${owner}: ${findings.map((finding) => finding.problem).join("; ")}`;
+  const [option] = findings[0]?.name.split(/[.[]/) ?? [];
+  return { problem, remedy: remedies.join(" "), ...(option === undefined || option === "" ? {} : { option }) };
 }
 
 function subject(name: string, count: number): string {

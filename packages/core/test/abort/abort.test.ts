@@ -93,5 +93,8 @@ describe("signals", () => {
     expect(late.signal.aborted).toBe(false);
     await expect.poll(() => late.signal.aborted).toBe(true);
     expect(late.signal.reason).toBe(reason);
+    using later = lateSignal(controller.signal, 1);
+    expect(later.signal.aborted).toBe(false);
+    await expect.poll(() => later.signal.aborted).toBe(true);
   });
 });

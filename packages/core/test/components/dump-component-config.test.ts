@@ -84,6 +84,8 @@ describe("what cannot be dumped", () => {
   Object.defineProperty(orphan, "constructor", { value: undefined });
   const cyclic: { self?: unknown } = {};
   cyclic.self = cyclic;
+  const withHole: unknown[] = [];
+  withHole.length = 1;
 
   test.each<[string, unknown, string]>([
     ["a function", () => 1, "key is a function"],
@@ -103,7 +105,7 @@ describe("what cannot be dumped", () => {
     ["an ArrayBuffer", new ArrayBuffer(1), "key is an instance of ArrayBuffer"],
     ["a promise", Promise.resolve(1), "key is an instance of Promise"],
     ["undefined in a list", [undefined], "key[0] is undefined"],
-    ["undefined in a list from Array.from", Array.from({ length: 1 }), "key[0] is undefined"],
+    ["a hole in a list", withHole, "key[0] is undefined"],
     ["a cycle", cyclic, "key.self contains itself"],
     ["a symbol as a key", { [Symbol("s")]: 1 }, "key has the key Symbol(s)"],
     ["a toJSON that returns a function", { toJSON: () => () => 1 }, "key is a function"],

@@ -55,6 +55,11 @@ describe.each(classes)("%o", (ErrorClass, code) => {
     expect(error.remedy).toBe(remedy);
   });
 
+  test("has the option that the remedy is about, if it is about one", () => {
+    expect(new ErrorClass("No", { remedy, option: "image" }).option).toBe("image");
+    expect(error).not.toHaveProperty("option");
+  });
+
   test("is distinguished from the others by isInstance", () => {
     const others = classes.filter(([Other]) => Other !== ErrorClass).map(([Other]) => new Other("No", { remedy }));
     expect(ErrorClass.isInstance(error)).toBe(true);

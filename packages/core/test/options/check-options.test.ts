@@ -46,6 +46,15 @@ function refusal(options: unknown): string {
 }
 
 describe("checkOptions", () => {
+  it("names the wrong option in the error, without the place inside it", () => {
+    expect(() => checkOptions(schema, { docker: { host: 1 } }, "Place")).toThrow(
+      expect.objectContaining({ option: "docker" }),
+    );
+    expect(() => checkOptions(schema, null, "Place")).toThrow(
+      expect.not.objectContaining({ option: expect.anything() }),
+    );
+  });
+
   it.each([
     [{ nework: "none" }, 'Place: unknown option "nework". Did you mean "network"?'],
     [{ timeout: 60 }, 'Place: unknown option "timeout". Did you mean "timeoutMs", in milliseconds?'],

@@ -12,6 +12,7 @@ export function baseUrl(endpoint: string): URL {
   if (!url || !["https:", "http:"].includes(url.protocol)) {
     throw new InvalidInputError(`The poolManagementEndpoint ${JSON.stringify(endpoint)} is not a URL`, {
       remedy: "Use the pool's property poolManagementEndpoint: https://<region>.dynamicsessions.io/subscriptions/...",
+      option: "poolManagementEndpoint",
     });
   }
   if (url.protocol === "http:" && !loopback.test(url.hostname)) {
@@ -19,6 +20,7 @@ export function baseUrl(endpoint: string): URL {
       `The poolManagementEndpoint ${JSON.stringify(endpoint)} would send the token unencrypted`,
       {
         remedy: "Use https; http is for an emulator on this host.",
+        option: "poolManagementEndpoint",
       },
     );
   }

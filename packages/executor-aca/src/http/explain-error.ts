@@ -13,6 +13,7 @@ export function explainError(error: unknown): unknown {
   if (error instanceof ConnectionError) {
     return new BackendUnavailableError(`The session pool did not answer: ${error.message}`, {
       remedy: "Check `poolManagementEndpoint` and the network connection.",
+      option: "poolManagementEndpoint",
       cause: error.cause,
     });
   }

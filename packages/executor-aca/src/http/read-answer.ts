@@ -32,6 +32,7 @@ export async function readJson<T>(response: Dispatcher.ResponseData, schema: z.Z
   const problem = isCut ? `is longer than ${longestAnswer} bytes` : "does not match its API";
   throw new BackendUnavailableError(`The session pool's answer ${problem}: ${start}`, {
     remedy: "Check `poolManagementEndpoint` and `apiVersion`.",
+    option: "poolManagementEndpoint",
     cause: parsed?.error,
   });
 }

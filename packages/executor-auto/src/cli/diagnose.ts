@@ -1,4 +1,4 @@
-import type { ExecutorCapabilities } from "@fenced/core";
+import { type ExecutorCapabilities, FencedError } from "@fenced/core";
 import { whatIsWrong } from "../explain.ts";
 import type { FenceName } from "../fenced-executor.ts";
 import { fences } from "../fences.ts";
@@ -34,7 +34,7 @@ const isolations = { docker: "container", "os-sandbox": "os-sandbox", wasm: "was
  * behind.
  */
 export async function diagnose({
-  image,
+  image = "python:3-slim",
   signal,
 }: {
   readonly image: string | undefined;
@@ -48,21 +48,22 @@ export async function diagnose({
   return { strongest: states.find(({ works }) => works)?.name ?? null, fences: states, tools };
 }
 
-async function tryFence(name: FenceName, image: string | undefined, signal: AbortSignal): Promise<FenceState> {
+async function tryFence(name: FenceName, image: string, signal: AbortSignal): Promise<FenceState> {
   const state = { name, isolation: isolations[name] };
   try {
-    const ofContainer = { pull: "never", ...(image === undefined ? {} : { image }) } as const;
+    const ofContainer = { pull: "never", image } as const;
     await endExecutor(await openExecutor(name, { ...(name === "docker" ? ofContainer : {}), signal }));
     return { ...state, works: true };
   } catch (error) {
-    const { problem, remedy } = whatIsWrong(error);
-    return { ...state, works: false, problem: inOwnWords(problem), remedy: inOwnWords(remedy) };
+    // The caller did not set this option: this command does.
+    const isNotPulled = FencedError.isInstance(error) && error.option === "pull";
+    return { ...state, works: false, ...(isNotPulled ? missing(image) : whatIsWrong(error)) };
   }
 }
 
-/** A message of the library, without the option that this command sets. */
-function inOwnWords(message: string): string {
-  return message
-    .replace(', and `pull` is "never"', "")
-    .replace(", or leave `pull` out", "; the first start does it, too");
+function missing(image: string): Pick<FenceState, "problem" | "remedy"> {
+  return {
+    problem: `The daemon has no image "${image}".`,
+    remedy: `Run \`docker pull ${image}\`; the first start does it, too.`,
+  };
 }

@@ -56,6 +56,7 @@ function noPython(found: readonly Refusal[]): BackendUnavailableError {
     `No Python with jupyter_server and ipykernel was found: ${answers === "" ? "there is no Python on the PATH" : answers}`,
     {
       remedy: `${install} (Debian: apt-get install jupyter-server python3-ipykernel), or set the option \`python\` to the right one.`,
+      option: "python",
     },
   );
 }

@@ -45,6 +45,7 @@ export class OutputDirectory {
     } catch (cause) {
       throw new BackendUnavailableError(`The output directory ${given} cannot be used: ${String(cause)}`, {
         remedy: "Set `outputDir` to a directory that you can write to.",
+        option: "outputDir",
         cause,
       });
     }
@@ -102,6 +103,7 @@ export async function assertApart(given: string | undefined, bound: string): Pro
     const which = given === undefined ? `directory for temporary files, ${tmpdir()},` : `outputDir ${given}`;
     throw new InvalidInputError(`The ${which} is in or leads through ${bound}, which the code can change`, {
       remedy: "Set `outputDir` to a directory outside `workDir`.",
+      option: "outputDir",
     });
   }
 }

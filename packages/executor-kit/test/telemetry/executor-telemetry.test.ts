@@ -54,4 +54,7 @@ it("records a run and a block for each call that waits for its turn", async () =
   const second = executor.executeCodeBlocks([{ language: "say", code: "y" }]);
   await Promise.all([first, second]);
   expect(recorder.tree()).toEqual(["fenced.run", "  fenced.block wait !timeout", "fenced.run", "  fenced.block say"]);
+  // In the order of their ends: the second block would end at once if it did not wait.
+  const ended = recorder.spans.map(({ name }) => name);
+  expect(ended).toEqual(["fenced.block wait", "fenced.run", "fenced.block say", "fenced.run"]);
 });

@@ -1,7 +1,7 @@
 import { BackendUnavailableError } from "@fenced/core";
 
 /** Messages of ssh, and what to do about them. The first match counts. */
-const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
+const remedies: readonly (readonly [said: RegExp, remedy: (host: string) => string, option?: string])[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED/,
     (host) =>
@@ -18,7 +18,7 @@ const remedies: readonly (readonly [RegExp, (host: string) => string])[] = [
       "Set `identityFile` or `user`, or load the key with ssh-add; the host's authorized_keys must contain it. Passwords are not supported.",
   ],
   [/Too many authentication failures/, () => "Set `identityFile`, and set the option IdentitiesOnly to yes."],
-  [/Could not resolve hostname/, () => "Check `host` and the DNS configuration."],
+  [/Could not resolve hostname/, () => "Check `host` and the DNS configuration.", "host"],
   [
     /Connection refused|No route to host|Network is unreachable|timed out|port 65535/,
     () =>
@@ -44,10 +44,11 @@ export function connectionError(problem: string, host: string, said: string): Ba
   const telling = lines.filter(
     (line) => line !== "" && !/^@+$|^debug\d|^Warning: Permanently added|: Unsupported option "gssapi/i.test(line),
   );
-  const remedy = remedies.find(([pattern]) => pattern.test(said))?.[1](host);
+  const [, remedyFor, option] = remedies.find(([pattern]) => pattern.test(said)) ?? [];
   const reason = telling.slice(-4).join("; ").slice(-600);
   return new BackendUnavailableError(`${problem}${reason === "" ? "" : `: ${reason}`}`, {
-    remedy: remedy ?? `Check whether \`ssh ${host} true\` works, and call again to reconnect.`,
+    remedy: remedyFor?.(host) ?? `Check whether \`ssh ${host} true\` works, and call again to reconnect.`,
+    ...(option === undefined ? {} : { option }),
   });
 }
 

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { getEventListeners, once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { CodeExecutor } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { childKinds, type ChildKind } from "../languages/fixture-language.ts";
 import { childKind, processes, startsProcesses, stateful, staysInSession } from "../needs.ts";
 import { assertRejectsWith } from "../observe/assert-rejects-with.ts";
-import { followStream, streamedText } from "../observe/follow-stream.ts";
+import { type FollowedStream, followStream, streamedText } from "../observe/follow-stream.ts";
 import { assertBeats, assertDead, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { beating, startWaiting, untilRunning, withEnoughTime } from "../observe/until-running.ts";
 import { settledKind } from "../settled-kind.ts";
@@ -16,15 +17,11 @@ const endsChild = (kind: ChildKind): ConformanceCase => ({
   needs: [childKind(kind)],
   async run(kit) {
     const { language } = kit;
-    const executor = await kit.sharedUnlessStateful();
-    const controller = new AbortController();
-    const program = language.program(language.spawnBeating("child", kind), ...beating(language, "main"));
-    const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
-    await untilRunning(kit, executor, followed, "main");
-    const reason = new Error("changed my mind");
-    controller.abort(reason);
-    await assertRejectsWith(kit, followed.result, reason);
-    await assertDead(kit, executor, "main", "child");
+    await abortRunning(kit, await kit.sharedUnlessStateful(), {
+      statements: [language.spawnBeating("child", kind), ...beating(language, "main")],
+      files: ["main", "child"],
+      reason: new Error("changed my mind"),
+    });
   },
 });
 
@@ -77,17 +74,9 @@ export const abort: ConformanceGroup = {
     {
       name: "during a stream: the output so far arrives, then the stream rejects without a result event",
       async run(kit) {
-        const { language } = kit;
-        const executor = await kit.sharedUnlessStateful();
-        const controller = new AbortController();
-        const program = language.program(...beating(language, "main"));
-        const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
-        await untilRunning(kit, executor, followed, "main");
-        controller.abort();
-        await assertRejectsWith(kit, followed.result, controller.signal.reason);
-        if (kit.capabilities.isolation !== "remote") assert.equal(streamedText(followed.events, "stdout"), "started\n");
-        assert.ok(!followed.events.some(({ type }) => type === "result"), "an aborted stream has no result");
-        await assertDead(kit, executor, "main");
+        const { events } = await abortRunning(kit, await kit.sharedUnlessStateful());
+        if (kit.capabilities.isolation !== "remote") assert.equal(streamedText(events, "stdout"), "started\n");
+        assert.ok(!events.some(({ type }) => type === "result"), "an aborted stream has no result");
       },
     },
     ...childKinds.map(endsChild),
@@ -96,13 +85,8 @@ export const abort: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const executor = await kit.sharedUnlessStateful();
-        const controller = new AbortController();
-        const program = language.program(...beating(language, "main", (file) => language.beatStubbornly(file)));
-        const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
-        await untilRunning(kit, executor, followed, "main");
-        controller.abort();
-        await assertRejectsWith(kit, followed.result, controller.signal.reason);
-        await assertDead(kit, executor, "main");
+        const statements = beating(language, "main", (file) => language.beatStubbornly(file));
+        await abortRunning(kit, executor, { statements });
         await kit.succeedWith(executor, language.print("next"));
       },
     },
@@ -204,13 +188,28 @@ export const abort: ConformanceGroup = {
   ],
 };
 
-async function abortRunning(kit: CaseContext, executor: Parameters<CaseContext["run"]>[0]): Promise<void> {
-  const { language } = kit;
+/** What to abort, and with which reason. */
+interface Aborted {
+  /** A program that beats in `main`. Default: one that does nothing else. */
+  readonly statements?: readonly string[];
+  /** Where everything beats that must be dead. Default: `main`. */
+  readonly files?: readonly string[];
+  /** Default: that of `AbortController.abort()`. */
+  readonly reason?: unknown;
+}
+
+/** Aborts a block once it runs; everything must be dead when its stream has rejected with the reason. */
+async function abortRunning(
+  kit: CaseContext,
+  executor: CodeExecutor,
+  { statements = beating(kit.language, "main"), files = ["main"], reason }: Aborted = {},
+): Promise<FollowedStream> {
   const controller = new AbortController();
-  const program = language.program(...beating(language, "main"));
+  const program = kit.language.program(...statements);
   const followed = followStream(executor.streamCodeBlocks([program], { signal: controller.signal }));
   await untilRunning(kit, executor, followed, "main");
-  controller.abort();
+  controller.abort(reason);
   await assertRejectsWith(kit, followed.result, controller.signal.reason);
-  await assertDead(kit, executor, "main");
+  await assertDead(kit, executor, ...files);
+  return followed;
 }

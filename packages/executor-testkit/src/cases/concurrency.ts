@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { CodeResult } from "@fenced/core";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { processes, stateful } from "../needs.ts";
 
@@ -36,10 +37,7 @@ export const concurrency: ConformanceGroup = {
         const meet = (mine: string, theirs: string) =>
           kit.succeedWith(executor, language.writeFile(mine, ""), language.awaitFile(theirs), language.print("met"));
         const results = await Promise.all([meet("a", "b"), meet("b", "a")]);
-        assert.deepEqual(
-          results.map(({ output }) => output),
-          ["met\n", "met\n"],
-        );
+        assert.deepEqual(outputsOf(results), ["met\n", "met\n"]);
       },
     },
     {
@@ -58,10 +56,8 @@ export const concurrency: ConformanceGroup = {
           }),
         );
         assert.deepEqual(ended, calls);
-        assert.deepEqual(
-          results.map(({ output }) => output),
-          calls.map((name) => `${name}\n`),
-        );
+        const expected = calls.map((name) => `${name}\n`);
+        assert.deepEqual(outputsOf(results), expected);
       },
     },
     {
@@ -79,10 +75,7 @@ export const concurrency: ConformanceGroup = {
             ]),
           ),
         );
-        assert.deepEqual(
-          results.map(({ output }) => output),
-          ["one\n", "two\n", "three\n"],
-        );
+        assert.deepEqual(outputsOf(results), ["one\n", "two\n", "three\n"]);
       },
     },
     {
@@ -104,3 +97,7 @@ export const concurrency: ConformanceGroup = {
     },
   ],
 };
+
+function outputsOf(results: readonly CodeResult[]): string[] {
+  return results.map(({ output }) => output);
+}

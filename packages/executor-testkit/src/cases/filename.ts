@@ -60,10 +60,7 @@ export const filename: ConformanceGroup = {
         const { code } = language.program(language.print("ran"));
         const result = await kit.succeed(executor, named(language, path, code));
         assert.equal(result.output, "ran\n");
-        assert.deepEqual(
-          (await executor.files.list()).map((file) => file.path),
-          [path],
-        );
+        assert.deepEqual(await kit.paths(executor), [path]);
       },
     },
     {
@@ -73,10 +70,7 @@ export const filename: ConformanceGroup = {
         const executor = await kit.shared();
         const path = `crlf.${language.extension}`;
         await kit.succeed(executor, named(language, path, `${language.nothing()}\n`, "\r\n"));
-        assert.deepEqual(
-          (await executor.files.list()).map((file) => file.path),
-          [path],
-        );
+        assert.deepEqual(await kit.paths(executor), [path]);
       },
     },
     {
@@ -110,10 +104,7 @@ export const filename: ConformanceGroup = {
           assert.notEqual(result.exitCode, 0, "a bad name, which a model may choose, fails the block without throwing");
           assert.notEqual(result.output, "", "the output says why");
         }
-        assert.deepEqual(
-          (await executor.files.list()).map(({ path }) => path),
-          ["directory/file.txt", "file.txt"],
-        );
+        assert.deepEqual(await kit.paths(executor), ["directory/file.txt", "file.txt"]);
       },
     },
     {

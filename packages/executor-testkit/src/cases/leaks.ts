@@ -8,7 +8,7 @@ import type { HostRequest } from "../host-request.ts";
 import { visibleOnHost } from "../needs.ts";
 import { assertStopped, hostHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
-import { eventually } from "../observe/within.ts";
+import { eventually, passes } from "../observe/within.ts";
 
 /** Much longer than necessary, for machines that are busy with other things. */
 const goneWithinMs = 30_000;
@@ -42,10 +42,7 @@ const dies = (death: Death): ConformanceCase => ({
     else await host.end();
 
     await eventually(goneWithinMs, "processes of a dead program die (Leash of @fenced/executor-kit ends them)", () =>
-      Promise.all(heartbeats.map(assertStopped)).then(
-        () => true,
-        () => undefined,
-      ),
+      passes(Promise.all(heartbeats.map(assertStopped))),
     );
     await assertEmptied(temporary);
     await assertSameResources(kit, before);

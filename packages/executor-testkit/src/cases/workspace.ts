@@ -63,20 +63,17 @@ export const workspace: ConformanceGroup = {
         const { language } = kit;
         const executor = await kit.create();
         await kit.succeedWith(executor, language.symlink("/usr", "linked"), language.symlink(".", "loop"));
-        const paths = (await kit.within("files.list", executor.files.list())).map(({ path }) => path);
+        const paths = await kit.paths(executor);
         assert.ok(!paths.some((path) => path.startsWith("linked/") || path.startsWith("loop/")), paths.join(", "));
       },
     },
     {
       name: "allows names that only look like a way out",
       async run(kit) {
-        const { files } = await kit.shared();
-        await files.write("..hidden/..a", "fine");
-        await files.write("sub/../b.txt", "fine");
-        assert.deepEqual(
-          (await files.list()).map(({ path }) => path),
-          ["..hidden/..a", "b.txt"],
-        );
+        const executor = await kit.shared();
+        await executor.files.write("..hidden/..a", "fine");
+        await executor.files.write("sub/../b.txt", "fine");
+        assert.deepEqual(await kit.paths(executor), ["..hidden/..a", "b.txt"]);
       },
     },
     {

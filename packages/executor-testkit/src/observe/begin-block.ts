@@ -1,4 +1,5 @@
 import type { CodeBlock, CodeExecutor, CodeResult } from "@fenced/core";
+import { deferred } from "./deferred.ts";
 
 /** A block that has begun. */
 export interface BegunBlock {
@@ -17,19 +18,16 @@ export interface BegunBlock {
  * await assert.rejects(result);
  */
 export async function beginBlock(executor: CodeExecutor, block: CodeBlock): Promise<BegunBlock> {
-  let printed: () => void = () => {};
-  const begun = new Promise<void>((resolve) => {
-    printed = resolve;
-  });
+  const printed = deferred();
   const run = async (): Promise<CodeResult> => {
     for await (const event of executor.streamCodeBlocks([block])) {
-      if (event.type === "stdout") printed();
+      if (event.type === "stdout") printed.resolve();
       if (event.type === "result") return event.result;
     }
     throw new Error("the stream ended without a result");
   };
   const result = run();
   result.catch(() => {});
-  await Promise.race([begun, result]);
+  await Promise.race([printed.promise, result]);
   return { result };
 }

@@ -9,10 +9,11 @@ import { hostReportMark, hostRequestVariable, type HostRequest } from "../host-r
 /** A separate program that uses the executor, so that the suite can check what it leaves behind. */
 export class HostProgram implements AsyncDisposable {
   readonly reports: unknown[] = [];
+  /** What it wrote to standard error. */
+  errors = "";
   readonly #kit: CaseContext;
   readonly #process: ChildProcessByStdio<null, Readable, Readable>;
   readonly #closed: Promise<unknown>;
-  #errors = "";
 
   constructor(kit: CaseContext, request: HostRequest) {
     const [program, ...args] = kit.subject.hostCommand;
@@ -27,7 +28,7 @@ export class HostProgram implements AsyncDisposable {
       if (line.startsWith(hostReportMark)) this.reports.push(JSON.parse(line.slice(hostReportMark.length)));
     });
     this.#process.stderr.setEncoding("utf8").on("data", (text: string) => {
-      this.#errors += text;
+      this.errors += text;
     });
   }
 
@@ -37,7 +38,7 @@ export class HostProgram implements AsyncDisposable {
       const ended = this.#process.exitCode !== null || this.#process.signalCode !== null;
       const answer = await probe();
       if (ended && answer === undefined) {
-        throw new AssertionError({ message: `${what}: the program ended first: ${this.#errors}` });
+        throw new AssertionError({ message: `${what}: the program ended first: ${this.errors}` });
       }
       return answer;
     });
@@ -52,11 +53,6 @@ export class HostProgram implements AsyncDisposable {
   /** Waits until the program ends by itself. */
   async end(): Promise<void> {
     await this.#kit.within("the end of the host program (something keeps Node alive)", this.#closed);
-  }
-
-  /** What it wrote to standard error. */
-  get errors(): string {
-    return this.#errors;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { CodeExecutor, ProcessExit, ProcessOptions, RunningProcess } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import { assertBeats, assertStopped, workspaceHeartbeat } from "./heartbeat.ts";
+import { passes } from "./within.ts";
 
 /** A shell loop that appends a byte to a file every 50 ms. */
 export const beat = (file: string) => `while :; do printf . >> ${file}; sleep 0.05; done`;
@@ -63,11 +64,6 @@ export async function assertFamilyDead(executor: CodeExecutor): Promise<void> {
 export async function restingSize(kit: CaseContext, executor: CodeExecutor, file: string): Promise<number> {
   const heartbeat = workspaceHeartbeat(executor, file);
   await kit.eventually(`${file} is there`, () => heartbeat.count());
-  await kit.eventually(`the program that writes ${file} waits`, () =>
-    assertStopped(heartbeat).then(
-      () => true,
-      () => undefined,
-    ),
-  );
+  await kit.eventually(`the program that writes ${file} waits`, () => passes(assertStopped(heartbeat)));
   return (await heartbeat.count()) ?? 0;
 }

@@ -21,6 +21,14 @@ export async function within<T>(milliseconds: number, what: string, promise: Pro
   }
 }
 
+/** Turns a check that may fail into an answer for `eventually`. */
+export function passes(check: Promise<unknown>): Promise<true | undefined> {
+  return check.then(
+    () => true,
+    () => undefined,
+  );
+}
+
 /** Shortest and longest pause between two polls in milliseconds. */
 const [shortestPauseMs, longestPauseMs] = [50, 500];
 

@@ -18,10 +18,11 @@ export async function loadExecutor(model: ComponentModel, options: CliOptions): 
 }
 
 /** Translates a remedy for programmers to the command line. */
-function hint({ message }: ComponentError, { provider }: ComponentModel, { executor }: CliOptions): string {
-  if (message.includes("and not allowed")) return `\nOn the command line: --allow-package ${provider.split(":")[0]}`;
+function hint({ option, cause }: ComponentError, { provider }: ComponentModel, { executor }: CliOptions): string {
+  if (option === "allow") return `\nOn the command line: --allow-package ${provider.split(":")[0]}`;
   // A user who started the server with npx has no project to install packages into.
-  if (executor === undefined || executor === "auto" || !message.includes("is not installed")) return "";
+  const isMissing = cause instanceof Error && "code" in cause && cause.code === "FENCED_PACKAGE_MISSING";
+  if (executor === undefined || executor === "auto" || !isMissing) return "";
   const command = `npx -y -p @fenced/mcp -p ${executorPackage(executor)} fenced-mcp --executor ${executor}`;
   return `\nOr start the server with: ${command}`;
 }

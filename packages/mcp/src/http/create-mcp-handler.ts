@@ -52,7 +52,8 @@ export function handlerOf<User>(options: McpHandlerOptions<User>): McpHandler {
       return await answer(request);
     } catch (error) {
       reportError(error, options.onError);
-      return refuse({ status: statusOf(error), code: -32_603, message: messageOf(error) });
+      const message = FencedError.isInstance(error) ? error.message : "Internal error; see the server's log.";
+      return refuse({ status: statusOf(error), code: -32_603, message });
     }
   };
   return Object.assign(handle, { close, [Symbol.asyncDispose]: close });
@@ -67,8 +68,4 @@ const nobody = {
 function statusOf(error: unknown): number {
   const status = httpStatus(error);
   return status === 429 || status === 503 ? status : 500;
-}
-
-function messageOf(error: unknown): string {
-  return FencedError.isInstance(error) ? error.message : "Internal error; see the server's log.";
 }

@@ -8,16 +8,15 @@ export function nodeListener(path: string, handler: (request: Request) => Promis
   return (incoming, outgoing) => {
     const answer = async (): Promise<void> => {
       const [place] = (incoming.url ?? "").split("?");
-      const response = place === path ? await handler(standardRequest(incoming, outgoing)) : refuse(notFound(path));
+      const response =
+        place === path
+          ? await handler(standardRequest(incoming, outgoing))
+          : refuse({ status: 404, message: `Not found; MCP is served at ${path}.` });
       await send(response, incoming, outgoing);
     };
     // No one is left to tell: the client has gone, or sent an invalid request.
     answer().catch(() => outgoing.destroy());
   };
-}
-
-function notFound(path: string): Parameters<typeof refuse>[0] {
-  return { status: 404, message: `Not found; MCP is served at ${path}.` };
 }
 
 function standardRequest(incoming: IncomingMessage, outgoing: ServerResponse): Request {

@@ -4,8 +4,14 @@ import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import * as z from "zod";
 import type { McpServerOptions } from "../mcp-server-options.ts";
-import { imageType } from "./image-type.ts";
 import { imageContent } from "./run-code.ts";
+
+const signatures: readonly (readonly [type: string, pattern: RegExp])[] = [
+  ["image/png", /^\x89PNG\r\n/],
+  ["image/jpeg", /^\xff\xd8\xff/],
+  ["image/gif", /^GIF8[79]a/],
+  ["image/webp", /^RIFF.{4}WEBP/s],
+];
 
 /** Adds the tool that reads a file of the workspace. */
 export function addReadFile(server: McpServer, executor: CodeExecutor, options: McpServerOptions): void {
@@ -83,6 +89,12 @@ function toContent(
   if (piece.length === text.length) return { type: "text", text };
   const next = end < text.length ? ` Call again with offset ${end} for more.` : "";
   return { type: "text", text: `${piece}\n[Characters ${offset} to ${end} of ${text.length}.${next}]` };
+}
+
+/** The MIME type of an image that models support, detected from its first bytes regardless of its name. */
+function imageType(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, 16)).toString("latin1");
+  return signatures.find(([, pattern]) => pattern.test(head))?.[0];
 }
 
 /** Returns `undefined` if it is not text. */

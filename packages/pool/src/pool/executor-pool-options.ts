@@ -89,7 +89,8 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
 }
 
-const acquireOptions: z.ZodType<AcquireOptions> = optionsSchema({
+/** Checks these options. */
+export const acquireOptions: z.ZodType<AcquireOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<AcquireOptions>);
 
@@ -114,9 +115,4 @@ export function poolSettings(options: ExecutorPoolOptions): PoolSettings {
     ...checked,
     min,
   };
-}
-
-/** @throws InvalidInputError if an option is unknown or wrong. */
-export function checkAcquire(options: AcquireOptions, method: "acquire" | "start"): AcquireOptions {
-  return checkOptions(acquireOptions, options, method);
 }

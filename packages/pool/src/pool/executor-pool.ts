@@ -1,17 +1,17 @@
 import { BackendUnavailableError, type CodeExecutor, QuotaExceededError } from "@fenced/core";
+import { checkOptions } from "@fenced/core/options";
 import { Drain, type DrainOptions } from "../drain.ts";
 import { WaitingLine } from "../waiting-line.ts";
 import { type ExecutorLease, leaseEnded, LeaseHolder, LeaseRecord } from "./executor-lease.ts";
 import {
   type AcquireOptions,
-  checkAcquire,
+  acquireOptions,
   type ExecutorPoolOptions,
   poolSettings,
   type PoolSettings,
 } from "./executor-pool-options.ts";
-import type { PoolCounts } from "./pool-counts.ts";
 import { PoolMember } from "./pool-member.ts";
-import { recordPoolCounts, watchAcquire } from "./pool-telemetry.ts";
+import { type PoolCounts, recordPoolCounts, watchAcquire } from "./pool-telemetry.ts";
 import { ReadyMembers } from "./ready-members.ts";
 import { RetryPace } from "./retry-pace.ts";
 
@@ -84,7 +84,7 @@ export class ExecutorPool implements AsyncDisposable {
    * @throws `options.signal.reason` if the signal was aborted; the pool continues to fill.
    */
   async start(options: AcquireOptions = {}): Promise<void> {
-    const { signal } = checkAcquire(options, "start");
+    const { signal } = checkOptions(acquireOptions, options, "start");
     signal?.throwIfAborted();
     this.#drain.signal.throwIfAborted();
     if (this.#isFilled) return;
@@ -103,7 +103,7 @@ export class ExecutorPool implements AsyncDisposable {
    * @throws `options.signal.reason` if the signal was aborted.
    */
   async acquire(options: AcquireOptions = {}): Promise<ExecutorLease> {
-    const { signal } = checkAcquire(options, "acquire");
+    const { signal } = checkOptions(acquireOptions, options, "acquire");
     return watchAcquire(this.#settings.name, async () => {
       signal?.throwIfAborted();
       this.#drain.signal.throwIfAborted();

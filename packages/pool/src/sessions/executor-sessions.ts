@@ -16,8 +16,7 @@ import { leavableStream } from "../leavable-stream.ts";
 import { type ExecutorSessionsOptions, executorSessionsOptions } from "./executor-sessions-options.ts";
 import { endedBecause, KeyedSession } from "./keyed-session.ts";
 import { LostKeys } from "./lost-keys.ts";
-import type { SessionCounts } from "./session-counts.ts";
-import { recordCounts } from "./session-telemetry.ts";
+import { recordCounts, type SessionCounts } from "./session-telemetry.ts";
 
 /** A run's hold on its session. */
 interface Lease {

@@ -43,11 +43,9 @@ export class Turns {
     this.checkRoom();
     if (this.#taken < this.#atOnce) this.#taken += 1;
     else await this.#line.wait(signal);
-    return () => this.#pass();
-  }
-
-  /** Passes the turn to the caller that has waited longest. */
-  #pass(): void {
-    if (!this.#line.give(() => {})) this.#taken -= 1;
+    return () => {
+      // The turn passes to the caller that has waited longest.
+      if (!this.#line.give(() => {})) this.#taken -= 1;
+    };
   }
 }

@@ -62,7 +62,8 @@ export class DiGraphBuilder {
    * @throws InvalidInputError if one of them was not added.
    */
   addEdge(source: Participant | string, target: Participant | string, options: AddEdgeOptions = {}): this {
-    this.#edgesOf(source).push({ ...options, target: this.#nameOf(target) });
+    const edges = this.#nodes.get(this.#nameOf(source))?.edges;
+    edges?.push({ ...options, target: this.#nameOf(target) });
     return this;
   }
 
@@ -94,10 +95,6 @@ export class DiGraphBuilder {
     const graph = checkOptions(diGraphSchema, { nodes: Object.fromEntries(nodes), ...entryPoint }, "DiGraphBuilder");
     checkGraph(graph);
     return graph;
-  }
-
-  #edgesOf(participant: Participant | string): DiGraphEdge[] {
-    return this.#nodes.get(this.#nameOf(participant))?.edges ?? [];
   }
 
   #nameOf(participant: Participant | string): string {
