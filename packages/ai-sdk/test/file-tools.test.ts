@@ -58,7 +58,7 @@ describe("fileTools", () => {
       expect(part).toMatchObject({ text: expect.any(String), size: Buffer.byteLength(content) });
       const { text: piece, nextOffset } = part as { text: string; nextOffset?: number };
       text += piece;
-      lengths.push([...piece].length);
+      lengths.push(Array.from(piece).length);
       offset = nextOffset;
     }
     expect(text).toBe(content);
