@@ -96,6 +96,8 @@ export class HostSession extends SupervisedSession<LocalPlace> {
   }
 
   #variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    return inVirtualEnv({ ...this.#hostVariables, ...blockEnvironment, ...given }, this.#settings.virtualEnv);
+    const { virtualEnv } = this.#settings;
+    const all = { ...this.#hostVariables, ...blockEnvironment, ...given };
+    return virtualEnv ? inVirtualEnv(all, virtualEnv) : all;
   }
 }

@@ -99,7 +99,7 @@ export class LocalSession implements BackendSession {
       const seatbelt = wishes && (await prepareSeatbelt({ ...wishes, virtualEnv }, programs, directories));
       const env = { ...given, ...seatbelt?.env };
       const search = {
-        env: inVirtualEnv(env, virtualEnv),
+        env: virtualEnv ? inVirtualEnv(env, virtualEnv) : env,
         cwd: directories.workDirectory,
         given: settings.givenLanguages,
         ...(seatbelt ? { wrap: seatbelt.wrap } : {}),
@@ -188,7 +188,8 @@ export class LocalSession implements BackendSession {
     const { ground, pipes, env, seatbelt } = this.#parts;
     const { directories, group, mark } = ground;
     const { functions, virtualEnv } = this.#settings;
-    const variables = inVirtualEnv({ ...env, ...run.env }, virtualEnv);
+    const given = { ...env, ...run.env };
+    const variables = virtualEnv ? inVirtualEnv(given, virtualEnv) : given;
     const hasFunctions = functions.length > 0 || run.hostCalls !== undefined;
     const spec = {
       command: seatbelt?.wrap(command) ?? command,

@@ -36,10 +36,8 @@ export function findVirtualEnv(directory: string): VirtualEnv {
  */
 export function inVirtualEnv(
   env: Readonly<Record<string, string>>,
-  virtualEnv: VirtualEnv | undefined,
+  { bin, directory }: VirtualEnv,
 ): Readonly<Record<string, string>> {
-  if (!virtualEnv) return env;
-  const { bin, directory } = virtualEnv;
   const searchPath = [bin, ...(env["PATH"] === undefined ? [] : [env["PATH"]])];
   return { ...env, VIRTUAL_ENV: directory, PATH: searchPath.join(path.delimiter) };
 }

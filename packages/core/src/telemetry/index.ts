@@ -7,5 +7,5 @@ export type {
   OperationDefinition,
   TelemetryAttributes,
 } from "./operation.ts";
-export { recordGauge } from "./record-value.ts";
+export { recordGauge } from "./record-gauge.ts";
 export { inThisContext, unwatched, watch, watchStream } from "./watch.ts";

@@ -2,8 +2,12 @@ import {
   context,
   type Context,
   createNoopMeter,
+  diag,
+  type Gauge,
+  type Histogram,
   INVALID_SPAN_CONTEXT,
   isSpanContextValid,
+  type Meter,
   metrics,
   ROOT_CONTEXT,
   type Span,
@@ -14,7 +18,6 @@ import {
 import { captured, capturesContent } from "./content-capture.ts";
 import { errorType } from "./error-type.ts";
 import type { HistogramDefinition, Operation, OperationDefinition, TelemetryAttributes } from "./operation.ts";
-import { recordValue, safely } from "./record-value.ts";
 
 /**
  * Runs an action with its operation's span as the active one.
@@ -248,4 +251,41 @@ function startSpan({ scope, schemaUrl, name, kind, attributes }: OperationDefini
     return tracer.startSpan(name, { kind: spanKind, attributes }, parent);
   });
   return span ?? trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+}
+
+const instruments = new WeakMap<Meter, Map<string, Gauge | Histogram>>();
+
+/** Records one value. Does nothing without an SDK, and never throws. */
+function recordValue(
+  scope: string,
+  { name, description, unit, boundaries }: HistogramDefinition,
+  value: number,
+  attributes: TelemetryAttributes,
+): void {
+  const advice = { explicitBucketBoundaries: [...boundaries] };
+  const make = (meter: Meter): Histogram => meter.createHistogram(name, { description, unit, advice });
+  safely(() => instrumentOf(metrics.getMeter(scope), name, make).record(value, attributes));
+}
+
+/** The instrument of this name, made once for each meter. */
+export function instrumentOf(meter: Meter, name: string, make: (meter: Meter) => Gauge | Histogram): Gauge | Histogram {
+  const known = instruments.get(meter) ?? new Map<string, Gauge | Histogram>();
+  instruments.set(meter, known);
+  const found = known.get(name) ?? make(meter);
+  known.set(name, found);
+  return found;
+}
+
+/** Returns `undefined` if the SDK or one of its plug-ins throws: telemetry never breaks what it observes. */
+export function safely<T>(action: () => T): T | undefined {
+  try {
+    return action();
+  } catch (error) {
+    try {
+      diag.error("Fenced: telemetry failed", error);
+    } catch {
+      // The logger is a plug-in, too.
+    }
+    return undefined;
+  }
 }
