@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from "node:util";
+import ansiRegex from "ansi-regex";
 
 /**
  * Removes characters that could control a terminal. Text from a model or a program may contain control sequences that
@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from "node:util";
  * Newlines and tabs stay; a lone carriage return, which would overwrite the line, becomes a newline.
  */
 export function sanitizeTerminalText(text: string): string {
-  return stripVTControlCharacters(text).replaceAll(/\r\n?/g, "\n").replaceAll(controlCharacters, "");
+  return text.replaceAll(ansiRegex(), "").replaceAll(/\r\n?/g, "\n").replaceAll(controlCharacters, "");
 }
 
 // C0 except tab and newline, DEL, C1, and direction marks.
