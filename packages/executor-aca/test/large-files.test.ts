@@ -41,7 +41,7 @@ describe("a large file", needs("python3"), () => {
     expect(held).toBeLessThan(32);
   });
 
-  it("of more than 128 MB is rejected, and leaves nothing in the session", async () => {
+  it("of more than 128 MiB is rejected, and leaves nothing in the session", async () => {
     await using emulator = await startEmulatorProcess();
     await using executor = new ACADynamicSessionsCodeExecutor({
       poolManagementEndpoint: emulator.endpoint,
@@ -52,7 +52,7 @@ describe("a large file", needs("python3"), () => {
     await truncate(local, 128 * mebibyte + 1);
     const upload = executor.uploadFiles([local]);
     await expect(upload).rejects.toSatisfy(
-      (error) => InvalidInputError.isInstance(error) && /128 MB/.test(error.message),
+      (error) => InvalidInputError.isInstance(error) && /128 MiB/.test(error.message),
     );
     expect(await emulator.sessions()).toHaveLength(1);
     expect(await executor.getFileList()).toEqual([]);
