@@ -36,6 +36,22 @@ describe("packages from a folder", minutes, () => {
     expect(await place.run({ wheels, install: ["tool"] }, code)).toMatch(/^1\.0 2\.10\n.*No module named 'never'/s);
   });
 
+  it.skipIf(!fs.existsSync("/proc/self/fd"))("are closed when the executor stops", async () => {
+    place.add(wheel({ name: "tool" }), wheel({ name: "other" }));
+    const opened = () =>
+      fs
+        .readdirSync("/proc/self/fd")
+        .filter((each) => linkTarget(`/proc/self/fd/${each}`).includes(`${place.cacheDirectory}/packages-`));
+    const before = opened().length;
+    await using executor = place.open({ wheels, install: ["tool"], installFromCode: true });
+    const code =
+      "import micropip; await micropip.install('other'); import tool, other; print(tool.version, other.version)";
+    expect((await executor.executeCodeBlocks([{ language: "python", code }])).output).toBe("1.0 1.0\n");
+    expect(opened().length).toBeGreaterThan(before);
+    await executor.stop();
+    expect(opened().length).toBe(before);
+  });
+
   it("are resolved to older versions if two requirements conflict", async () => {
     place.add(
       wheel({ name: "one", requires: ["shared<2"] }),
@@ -254,3 +270,12 @@ ${install("late")}`;
     expect((await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }])).output).toBe("42\n");
   });
 });
+
+/** Where a link leads; empty if it is gone. */
+function linkTarget(link: string): string {
+  try {
+    return fs.readlinkSync(link);
+  } catch {
+    return "";
+  }
+}

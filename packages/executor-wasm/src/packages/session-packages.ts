@@ -24,7 +24,10 @@ export class SessionPackages {
   readonly #options: Omit<Installation, "install">;
   #first: number | undefined;
   #added: number | undefined;
+  /** What this session alone has open. */
+  readonly #own = new Set<number>();
   #installations = 0;
+  #closed = false;
 
   constructor(options: Omit<Installation, "install">) {
     this.#options = options;
@@ -56,7 +59,8 @@ export class SessionPackages {
         remedy: "Correct `packages`, or add the missing wheels to its folder.",
       });
     }
-    if (key !== undefined) opened.set(key, this.#first);
+    if (key === undefined) this.#own.add(this.#first);
+    else opened.set(key, this.#first);
   }
 
   /** Answers a request of the code; `undefined`: it is about something else. */
@@ -71,7 +75,12 @@ export class SessionPackages {
     try {
       const install = [...asked.data.installed, ...asked.data.requirements];
       const made = await makePackages({ ...this.#options, install }, signal);
-      this.close();
+      this.#own.add(made);
+      if (this.#closed) {
+        this.close();
+        return { fields: { error: "The session has ended." } };
+      }
+      if (this.#added !== undefined) this.#closeOne(this.#added);
       this.#added = made;
       return { fields: { packages: fs.fstatSync(made).size } };
     } catch (error) {
@@ -79,10 +88,16 @@ export class SessionPackages {
     }
   }
 
-  /** Closes what its code has installed. */
+  /** Closes what only this session uses. */
   close(): void {
-    if (this.#added !== undefined) fs.closeSync(this.#added);
+    this.#closed = true;
     this.#added = undefined;
+    for (const each of this.#own) this.#closeOne(each);
+  }
+
+  #closeOne(descriptor: number): void {
+    fs.closeSync(descriptor);
+    this.#own.delete(descriptor);
   }
 
   #read({ at, length }: { readonly at: number; readonly length: number }): Answer {
