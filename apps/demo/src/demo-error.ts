@@ -1,19 +1,22 @@
 import type { FencedError } from "@fenced/core";
 
 /** What sets the library's options here. */
-const ownOptions: Readonly<Record<string, string>> = {
+const ownNames: Readonly<Record<string, string>> = {
   docker: "DOCKER_HOST",
   host: "--host",
   image: "--image",
   outputDir: "--output",
   poolManagementEndpoint: "ACA_POOL_MANAGEMENT_ENDPOINT",
-  python: "an activated virtual environment",
+  python: "the active virtual environment",
 };
 
-/** A message of the library, and what sets the option here that it asks to change. */
+/** A message of the library, with the demo's name for the option that it asks to change. */
 export function inOwnWords({ message, option = "" }: FencedError): string {
-  const own = ownOptions[option];
-  return own === undefined ? message : `${message}\nThe demo takes the option ${option} from ${own}.`;
+  const own = ownNames[option];
+  if (own === undefined) return message;
+  // `SshCommandLineCodeExecutor: "host"`, or the option `docker`
+  const name = `(?:\\w+: |(?:the option|The) )?["\`]${option}["\`]`;
+  return message.replaceAll(new RegExp(`${name},? or (?=${own})`, "g"), "").replaceAll(new RegExp(name, "g"), own);
 }
 
 /** Ends the demo with a message for the user and no stack trace. */

@@ -89,7 +89,7 @@ describe("the strongest fence", () => {
     vi.stubEnv("TMPDIR", directory);
     onTestFinished(() => void vi.unstubAllEnvs());
     const opening = openExecutor("os-sandbox", { requiredLanguages: ["pwsh"] });
-    await expect(opening).rejects.toThrow("the OS sandbox has no pwsh here");
+    await expect(opening).rejects.toThrow("The OS sandbox does not support pwsh here");
     expect(await readdir(directory)).toEqual([]);
   });
 
