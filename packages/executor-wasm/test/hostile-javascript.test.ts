@@ -84,17 +84,6 @@ console.log(fs.readdirSync("/").join(), Object.keys(process.env).length < 15, pr
     expect(stdout).toBe(`${"ENOENT\n".repeat(8)}home,tmp,workspace true false\n`);
   });
 
-  it("follows a link before the `..` after it, like the system", async () => {
-    const code = `
-const fs = require("fs");
-fs.mkdirSync("deep/down", { recursive: true });
-fs.writeFileSync("deep/found", "beside the target");
-fs.writeFileSync("found", "beside the link");
-fs.symlinkSync("deep/down", "link");
-console.log(fs.readFileSync("link/../found", "utf8"), "and", fs.readFileSync("deep/../found", "utf8"));`;
-    expect((await run(code)).stdout).toBe("beside the target and beside the link\n");
-  });
-
   it("cannot reach a server", async () => {
     let connections = 0;
     const server = net.createServer((socket) => {

@@ -24,10 +24,14 @@ export function explainError(error: unknown): unknown {
       cause: error,
     });
   }
-  const { problem, remedy } = explanations.find(({ when }) => when(error)) ?? unexplained;
+  const { problem, remedy, option } = explanations.find(({ when }) => when(error)) ?? unexplained;
   const said = [error.code, error.reason].filter((each) => each !== "").join(": ");
   const answer = `HTTP ${error.status}${said === "" ? "" : `, ${said}`}`;
-  return new BackendUnavailableError(`${problem} (${answer})`, { remedy, cause: error });
+  return new BackendUnavailableError(`${problem} (${answer})`, {
+    remedy,
+    ...(option === undefined ? {} : { option }),
+    cause: error,
+  });
 }
 
 /** Turns the service's error about a file into one that `WorkspaceFiles` documents. */
@@ -58,9 +62,11 @@ interface Explanation {
   readonly when: (error: ServiceError) => boolean;
   readonly problem: string;
   readonly remedy: string;
+  /** The option that the remedy is about. */
+  readonly option?: string;
 }
 
-const unexplained = {
+const unexplained: Omit<Explanation, "when"> = {
   problem: "The session pool refused the request",
   remedy: "Check the answer in parentheses and the pool's logs.",
 };
@@ -77,6 +83,7 @@ const explanations: readonly Explanation[] = [
     remedy:
       "Check that `poolManagementEndpoint` is the pool's full address (az containerapp sessionpool show --query " +
       "properties.poolManagementEndpoint), and that the credential's token is for https://dynamicsessions.io and not expired.",
+    option: "poolManagementEndpoint",
   },
   {
     when: ({ status }) => status === 403,
@@ -100,6 +107,7 @@ const explanations: readonly Explanation[] = [
     when: ({ status }) => status === 404,
     problem: "There is no session pool at this address, or it does not support the call",
     remedy: "Check `poolManagementEndpoint` and `apiVersion`.",
+    option: "poolManagementEndpoint",
   },
   {
     when: ({ status }) => status >= 500,

@@ -242,7 +242,8 @@ ${failing("remove(2)")}`;
       const code = "from functions import echo, whoami\nprint(echo('I am'), whoami())\n";
       const run = (user: string) => kit.succeed(executor, python(code), { functions: [whoami(user)] });
       const results = await Promise.all([run("Ada"), run("Grace"), run("Ada")]);
-      assert.equal(results.map(({ output }) => output).join(""), "I am Ada\nI am Grace\nI am Ada\n");
+      const outputs = results.map(({ output }) => output);
+      assert.deepEqual(outputs, ["I am Ada\n", "I am Grace\n", "I am Ada\n"]);
       const without = await kit.run(executor, python(code));
       assert.notEqual(without.exitCode, 0, "the next call does not have it");
     },

@@ -63,12 +63,10 @@ export function realPath(path, last = true) {
   let coming = path.split("/").toReversed();
   /** @type {string[]} */
   let done = [];
-  // Few paths have links, so try one request first. Where `..` leads depends on links before it.
-  if (!coming.includes("..")) {
-    const plain = joined(normal(path));
-    const { fields } = ask({ op: "stat", ...place(plain) });
-    if (fields.error === "ENOENT" || (fields.error === undefined && (!last || !isLink(fields)))) return plain;
-  }
+  // Few paths have links, so try one request first.
+  const plain = joined(normal(path));
+  const { fields } = ask({ op: "stat", ...place(plain) });
+  if (fields.error === "ENOENT" || (fields.error === undefined && (!last || !isLink(fields)))) return plain;
   for (let links = 0; coming.length > 0;) {
     const part = coming.pop() ?? "";
     if (part === "" || part === ".") continue;

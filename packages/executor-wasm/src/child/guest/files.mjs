@@ -29,9 +29,7 @@ export function makeFileSystem({ ask, Buffer, path }) {
       typeof file === "object" && file !== null && "pathname" in file ? decodeURIComponent(file.pathname) : file;
     const valid = typeof name === "string" || name instanceof Uint8Array;
     if (!valid) throw new TypeError('The "path" argument must be of type string.');
-    const text = Buffer.isBuffer(name) ? name.toString() : String(name);
-    // Not normalized: where `..` leads depends on links before it.
-    return text.startsWith("/") ? text : `/workspace/${text}`;
+    return path.resolve("/workspace", Buffer.isBuffer(name) ? name.toString() : String(name));
   };
   /** @type {(call: string, file: string | undefined, fields: object, bytes?: Uint8Array) => { fields: any, bytes: Uint8Array }} */
   const perform = (call, file, fields, bytes) => {
