@@ -72,7 +72,6 @@ export interface ContainerEquipment {
 export class ContainerPlace implements SupervisedPlace {
   readonly runner: BlockRunner;
   readonly languages: PlaceLanguages;
-  readonly files: BackendFiles;
   readonly #container: RunningContainer;
   readonly #equipment: ContainerEquipment;
   readonly #options: DockerExecutorOptions;
@@ -80,10 +79,13 @@ export class ContainerPlace implements SupervisedPlace {
   constructor(container: RunningContainer, equipment: ContainerEquipment, options: DockerExecutorOptions) {
     this.runner = container.runner;
     this.languages = equipment.languages;
-    this.files = equipment.workspace.files;
     this.#container = container;
     this.#equipment = equipment;
     this.#options = options;
+  }
+
+  get files(): BackendFiles {
+    return this.#equipment.workspace.files;
   }
 
   get lost(): Error | undefined {
