@@ -7,7 +7,7 @@ const ownNames: Readonly<Record<string, string>> = {
   image: "--image",
   outputDir: "--output",
   poolManagementEndpoint: "ACA_POOL_MANAGEMENT_ENDPOINT",
-  python: "the active virtual environment",
+  python: "an active virtual environment",
 };
 
 /** A message of the library, with the demo's name for the option that it asks to change. */

@@ -59,7 +59,7 @@ describe("the Pythons that --executor jupyter tries", needs("docker"), () => {
     });
     expect(stderr).toContain(found);
     expect(stderr).toContain(remedy);
-    expect(stderr).toContain("or set the active virtual environment to the right one.");
+    expect(stderr).toContain("or choose another Python with an active virtual environment.");
     expect(stderr).not.toContain("/usr/bin/python3");
     expect(exitCode).toBe(1);
   });

@@ -55,7 +55,7 @@ function noPython(found: readonly Refusal[]): BackendUnavailableError {
   return new BackendUnavailableError(
     `No Python with jupyter_server and ipykernel was found: ${answers === "" ? "there is no Python on the PATH" : answers}`,
     {
-      remedy: `${install} (Debian: apt-get install jupyter-server python3-ipykernel), or set the option \`python\` to the right one.`,
+      remedy: `${install} (Debian: apt-get install jupyter-server python3-ipykernel), or choose another Python with the option \`python\`.`,
       option: "python",
     },
   );

@@ -42,8 +42,8 @@ export class SessionNetwork {
         ...policy,
         maxConnections,
         onRequest: (decision) => {
-          for (const refusals of decision.allowed ? [] : this.#refusals) {
-            refusals.kept = distinctRefusals([...refusals.kept, decision]);
+          if (!decision.allowed) {
+            for (const refusals of this.#refusals) refusals.kept = distinctRefusals([...refusals.kept, decision]);
           }
           policy.onRequest?.(decision);
         },
