@@ -9,7 +9,7 @@ export { parseComponentConfig } from "./components/parse-component-config.ts";
 export { BackendUnavailableError } from "./errors/backend-unavailable-error.ts";
 export { ComponentError } from "./errors/component-error.ts";
 export { ExecutorStoppedError } from "./errors/executor-stopped-error.ts";
-export { FencedError, hasErrorMarker, type FencedErrorOptions } from "./errors/fenced-error.ts";
+export { FencedError, hasErrorCode, type FencedErrorOptions } from "./errors/fenced-error.ts";
 export { FileNotFoundError } from "./errors/file-not-found-error.ts";
 export { FunctionSetupError } from "./errors/function-setup-error.ts";
 export { InvalidInputError } from "./errors/invalid-input-error.ts";

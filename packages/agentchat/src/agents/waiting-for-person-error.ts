@@ -1,7 +1,5 @@
-import { FencedError, hasErrorMarker } from "@fenced/core";
+import { FencedError, hasErrorCode } from "@fenced/core";
 import type { TaskResult, WaitingFor } from "./chat-agent.ts";
-
-const marker = Symbol.for("fenced.error.waiting_for_person");
 
 /**
  * An agent throws it during its turn when it cannot continue without a person. The run then ends with `waitingFor` as
@@ -19,12 +17,11 @@ export class WaitingForPersonError extends FencedError {
   constructor(waitingFor: WaitingFor) {
     super(waitingFor.reason, { remedy: "Save the state, and run again without a task when you have the answer." });
     this.waitingFor = { source: waitingFor.source, reason: waitingFor.reason };
-    Object.defineProperty(this, marker, { value: true });
   }
 
   /** True for an error of this class, even from another installed copy of the package. */
   static override isInstance(value: unknown): value is WaitingForPersonError {
-    return hasErrorMarker(value, marker);
+    return hasErrorCode(value, "waiting_for_person");
   }
 }
 

@@ -12,11 +12,6 @@ export interface FencedErrorOptions {
 
 const marker = Symbol.for("fenced.error");
 
-/** True if `value` was created by the error class `name` of any installed copy of Fenced. */
-export function hasErrorMarker(value: unknown, name: symbol): boolean {
-  return typeof value === "object" && value !== null && Reflect.get(value, name) === true;
-}
-
 /**
  * The base class of all errors that Fenced throws, for broken backends and callers' mistakes. A program that fails or
  * times out is not an error: it returns a `CodeResult`.
@@ -59,11 +54,14 @@ export abstract class FencedError extends Error {
 
   /** True for any error of Fenced, even from another installed copy of the package. */
   static isInstance(value: unknown): value is FencedError {
-    return hasErrorMarker(value, marker);
+    return typeof value === "object" && value !== null && Reflect.get(value, marker) === true;
   }
 }
 
-/** True for an error of Fenced with this `code`, even from another installed copy of the package. */
+/**
+ * True for an error of Fenced with this `code`, even from another installed copy of the package. For `isInstance` of
+ * your own subclasses of `FencedError`.
+ */
 export function hasErrorCode(value: unknown, code: string): boolean {
   return FencedError.isInstance(value) && value.code === code;
 }
