@@ -68,8 +68,10 @@ describe.skipIf(process.platform !== "linux")(
       if (WarmExecutor.sessions === 0) throw new Error("No session had a waiting interpreter.");
     });
 
-    it("runs blocks that see the same as without it", async () => {
-      const options = { workDir: await temporaryDirectory(), inheritEnv: ["NODE_ENV"], env: { OWN: "1" } };
+    // In the C locale, Python sets LC_CTYPE.
+    it.each(["C.UTF-8", "C"])("runs blocks that see the same as without it, with LANG=%s", async (LANG) => {
+      const env = { OWN: "1", LANG, LC_ALL: "" };
+      const options = { workDir: await temporaryDirectory(), inheritEnv: ["NODE_ENV"], env };
       const [cold, warm] = [executorWith(options), warmWith(options)];
       for (const [language, code] of Object.entries(views)) {
         expect(await printed(warm, code, language)).toBe(await printed(cold, code, language));

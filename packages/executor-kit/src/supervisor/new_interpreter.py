@@ -35,6 +35,10 @@ def become(words, given, directory, own):
 
 
 def set_variables(pairs):
+    # A new interpreter sets LC_CTYPE itself in the C locale (PEP 538), as the template has done.
+    ctype = os.environb.get(b"LC_CTYPE")
+    if ctype is not None and all(name != b"LC_CTYPE" for name, _ in pairs):
+        pairs.append([b"LC_CTYPE", ctype])
     os.environ.clear()
     for name, value in pairs:
         os.environ[os.fsdecode(name)] = os.fsdecode(value)
