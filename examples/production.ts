@@ -28,10 +28,23 @@ const run = async (token: string, code: string): Promise<object[]> => {
 };
 
 assert.equal((await send("wrong", "POST", "/runs", "[]")).status, 401);
+assert.equal((await send("a-secret", "POST", "/runs", " ".repeat(2 ** 21))).status, 413);
 assert.equal((await send("a-secret", "PUT", "/files/data/in.txt", "21")).status, 204);
 const result = await run("a-secret", "print(2 * int(open('data/in.txt').read())); open('out.txt', 'w').write('made')");
 assert.match(JSON.stringify(result.at(-1)), /"output":"42\\n"/);
-assert.equal(await (await send("a-secret", "GET", "/files/out.txt")).text(), "made");
+const made = await send("a-secret", "GET", "/files/out.txt");
+assert.equal(await made.text(), "made");
+assert.match(made.headers.get("content-disposition") ?? "", /^attachment; filename="out.txt"/);
+
+// Code that adds to a file while it is sent cannot write into the next response of the connection.
+const adding = "f = open('log.txt', 'a')\nfor n in range(20000): f.write('HTTP/1.1 200 OK '); f.flush()";
+const added = run("a-secret", `open('log.txt', 'w').close()\n${adding}`);
+for (let asked = 0, status = 404; asked < 50; status === 200 && asked++) {
+  const log = await send("a-secret", "GET", "/files/log.txt");
+  status = log.status;
+  if (status === 200) assert.equal((await log.text()).length, Number(log.headers.get("content-length")));
+}
+await added;
 assert.equal((await send("b-secret", "GET", "/files/out.txt")).status, 404); // not bob's
 assert.equal((await send("a-secret", "GET", "/files/../../etc/passwd")).status, 404);
 

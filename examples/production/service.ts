@@ -2,15 +2,21 @@
 // #region service
 import { CodeExecutorAgent, PendingApprovals } from "@fenced/agentchat";
 import { type CodeBlock, type CodeExecutor, InvalidInputError } from "@fenced/core";
-import { eventStreamResponse, httpStatus, toJson } from "@fenced/core/web";
+import { eventStreamResponse, fileResponse, httpStatus, toJson } from "@fenced/core/web";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { ExecutorPool, ExecutorSessions, type PoolExecutorContext } from "@fenced/pool";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
 
 const image = process.env["SANDBOX_IMAGE"];
 const maxUploadBytes = 100 * 1024 * 1024;
+/** For bodies that are read as a whole. */
+const small = bodyLimit({
+  maxSize: 1024 * 1024,
+  onError: (context) => context.json({ message: "The request is too large. Send at most 1 MiB." }, 413),
+});
 const limits = { timeoutMs: 60_000, totalTimeoutMs: 300_000, maxOutputBytes: 262_144 };
 
 /** One executor per user: a container or, without an image and only for development, processes on this machine. */
@@ -57,13 +63,13 @@ app.use(async (context, next) => {
 });
 
 // Runs blocks and streams their output. Too many users, or too many runs at once, get status 429.
-app.post("/runs", async (context) => {
+app.post("/runs", small, async (context) => {
   const blocks = await context.req.json<CodeBlock[]>();
   return eventStreamResponse((signal) => sessions.runStream(context.var.user, blocks, { signal }), log);
 });
 
 // Runs the code in a text, such as a model's answer, once the user has approved it.
-app.post("/chats", async (context) => {
+app.post("/chats", small, async (context) => {
   const { user } = context.var;
   const pendingApprovals = approvals.get(user) ?? new PendingApprovals({ timeoutMs: 300_000 });
   approvals.set(user, pendingApprovals);
@@ -72,7 +78,7 @@ app.post("/chats", async (context) => {
   return eventStreamResponse((signal) => agent.runStream({ task, signal }), log);
 });
 
-app.post("/approvals/:id", async (context) => {
+app.post("/approvals/:id", small, async (context) => {
   const pending = approvals.get(context.var.user);
   if (!pending) throw new InvalidInputError("No code is waiting for approval", { remedy: "Start a chat first." });
   pending.answer(context.req.param("id"), await context.req.json());
@@ -88,10 +94,9 @@ app.put("/files/:path{.+}", async (context) => {
   return context.body(null, 204);
 });
 
-app.get("/files/:path{.+}", async (context) => {
-  const files = sessions.files(context.var.user);
-  const { size } = await files.stat(context.req.param("path"));
-  return new Response(files.readStream(context.req.param("path")), { headers: { "content-length": String(size) } });
+app.get("/files/:path{.+}", (context) => {
+  const request = context.req.raw;
+  return fileResponse(sessions.files(context.var.user), context.req.param("path"), { request, ...log });
 });
 
 app.delete("/session", async (context) => {

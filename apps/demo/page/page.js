@@ -164,7 +164,9 @@ function sizeOf(bytes) {
 async function download(path) {
   const response = await call(`/file?path=${encodeURIComponent(path)}`);
   if (!response.ok) return say(await response.text());
-  const url = URL.createObjectURL(await response.blob());
+  const content = await response.blob().catch(() => undefined);
+  if (content === undefined) return say("The file changed while it was sent. Try again.");
+  const url = URL.createObjectURL(content);
   element("a", { href: url, download: path.split("/").at(-1) }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

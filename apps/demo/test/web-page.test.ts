@@ -160,7 +160,7 @@ describe("the page's server", needs("python3"), () => {
     expect(await ask("/task", { authorization, origin: "http://evil.example" }, '{"task":"x"}')).toBe(403);
     expect(await ask("/task", { authorization, origin: "http://127.0.0.1:1" }, '{"task":"x"}')).toBe(403);
     expect(await ask("/task", { authorization, origin: url.origin }, '{"task":" "}')).toBe(400);
-    expect(await ask("/file?path=../secret", { authorization })).toBe(404);
+    expect(await ask("/file?path=../secret", { authorization })).toBe(400);
     expect(await ask("/answer", { authorization }, "{")).toBe(409);
     expect(await ask("/page.html", { authorization })).toBe(404);
   });

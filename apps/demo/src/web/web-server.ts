@@ -2,8 +2,10 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { basename } from "node:path";
-import { FencedError, FileNotFoundError, WorkspacePathError, type WorkspaceFiles } from "@fenced/core";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { FencedError, type WorkspaceFiles } from "@fenced/core";
+import { fileResponse, httpStatus } from "@fenced/core/web";
 import { PageGuard } from "./page-guard.ts";
 import type { WebChat } from "./web-chat.ts";
 
@@ -26,7 +28,6 @@ const page: Readonly<Record<string, readonly [string, string]>> = {
   "/page.css": ["page.css", "text/css; charset=utf-8"],
 };
 const maxBodyBytes = 100_000;
-const maxFileBytes = 50_000_000;
 
 /** Serves the page and its chat to this computer only. */
 export async function startWebServer(chat: WebChat, files: WorkspaceFiles, port: number): Promise<WebServer> {
@@ -66,9 +67,8 @@ async function answer(site: Site, request: IncomingMessage, response: ServerResp
       await sendPage(response, asset);
     }
   } catch (error) {
-    const isMissing = FileNotFoundError.isInstance(error) || WorkspacePathError.isInstance(error);
     const message = FencedError.isInstance(error) ? error.message : "The server could not answer.";
-    end(response, { status: isMissing ? 404 : 500, message });
+    end(response, { status: httpStatus(error), message });
   }
 }
 
@@ -127,17 +127,11 @@ async function sendEvents(chat: WebChat, from: number, response: ServerResponse)
   response.end();
 }
 
-async function sendFile(files: WorkspaceFiles, path: string, response: ServerResponse): Promise<Reply | undefined> {
-  const { size } = await files.stat(path);
-  if (size > maxFileBytes) return { status: 413, message: "The file is too large for the page." };
-  const bytes = await files.read(path);
-  const name = encodeURIComponent(basename(path));
-  response.writeHead(200, {
-    "content-type": "application/octet-stream",
-    "content-disposition": `attachment; filename*=UTF-8''${name}`,
-  });
-  response.end(bytes);
-  return undefined;
+async function sendFile(files: WorkspaceFiles, path: string, response: ServerResponse): Promise<undefined> {
+  const { headers, body } = await fileResponse(files, path);
+  response.writeHead(200, Object.fromEntries(headers));
+  // A file that becomes shorter meanwhile ends the connection.
+  await pipeline(body === null ? [] : Readable.fromWeb(body), response).catch(() => {});
 }
 
 async function sendPage(response: ServerResponse, [file, type]: readonly [string, string]): Promise<void> {

@@ -7,6 +7,7 @@ import {
   signalOption,
   timeLimitOption,
 } from "../options/check-options.ts";
+import { endOfStream } from "./end-of-stream.ts";
 import { errorToJson } from "./json-error.ts";
 import { toJson } from "./to-json.ts";
 
@@ -37,7 +38,8 @@ const eventStreamOptions: z.ZodType<EventStreamOptions> = optionsSchema({
 
 /**
  * Sends a stream as server-sent events: each item becomes one event whose data is its `toJson`; an error becomes the
- * last event, of type `error`. A client that reads slowly makes the stream, and the code it runs, wait. When the client
+ * last event, of type `error`. After the last item comes an event named `end`, so that a reader can tell a whole stream
+ * from one that a proxy cut off. A client that reads slowly makes the stream, and the code it runs, wait. When the client
  * disconnects, or `signal` is aborted, the stream is closed, which kills what is running.
  *
  * Returns a standard response: Hono, Next.js, Deno and Bun accept it as it is; with Fastify 5, use `reply.send`.
@@ -90,7 +92,7 @@ class EventSource {
     const stopBeating = this.#beat(controller);
     try {
       const step = await this.#next();
-      if (step.done === true) this.#end(controller);
+      if (step.done === true) this.#complete(controller);
       else send(controller, JSON.stringify(toJson(step.value)));
     } catch (error) {
       this.#fail(controller, error);
@@ -146,6 +148,12 @@ class EventSource {
     if (this.#ended) return;
     if (!this.#left.signal.aborted) this.#options.onError?.(error);
     send(controller, JSON.stringify(errorToJson(error)));
+    this.#end(controller);
+  }
+
+  #complete(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    if (this.#ended) return;
+    controller.enqueue(encoder.encode(`event: ${endOfStream.event}\ndata: ${endOfStream.data}\n\n`));
     this.#end(controller);
   }
 

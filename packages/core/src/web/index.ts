@@ -1,4 +1,5 @@
 export { eventStreamResponse, type EventStreamOptions } from "./event-stream-response.ts";
+export { fileResponse, type FileRequest, type FileResponseOptions } from "./file-response.ts";
 export { fromJson } from "./from-json.ts";
 export { httpStatus } from "./http-status.ts";
 export type { JsonError } from "./json-error.ts";

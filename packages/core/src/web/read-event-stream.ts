@@ -1,11 +1,20 @@
+import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { BackendUnavailableError } from "../errors/backend-unavailable-error.ts";
+import { FencedError } from "../errors/fenced-error.ts";
+import { endOfStream } from "./end-of-stream.ts";
 import { fromJson } from "./from-json.ts";
+
+/** Four times the largest display, since a display is sent as one event. */
+const maxEventCharacters = 268_435_456;
+const maxRefusalBytes = 65_536;
 
 /**
  * Reads what `eventStreamResponse` sends, in a browser or in Node: yields each event through `fromJson`, and throws the
  * error that ended the stream on the server. Leaving the loop early closes the connection, which ends what is running.
  *
- * @throws the server's error; `BackendUnavailableError` if the response is not a stream of events.
+ * @throws the server's error; `BackendUnavailableError` if the response is not a stream of events, or ended before the
+ * stream did: the server or a proxy closed the connection. What was running has then ended too.
+ * @throws the reason of the request's signal if it was aborted.
  *
  * @example
  * for await (const event of readEventStream(await fetch("/run", { method: "POST", body }))) show(event);
@@ -13,42 +22,115 @@ import { fromJson } from "./from-json.ts";
 export async function* readEventStream(response: Response): AsyncGenerator<object, void, void> {
   const type = response.headers.get("content-type") ?? "";
   if (response.body === null || !type.startsWith("text/event-stream")) throw await refusal(response);
-  for await (const data of dataOf(response.body)) {
-    const item: unknown = fromJson(JSON.parse(data));
+  for await (const { event, data } of eventsOf(response.body)) {
+    if (event === endOfStream.event) return;
+    const item = itemOf(data);
     if (item instanceof Error) throw item;
     if (typeof item === "object" && item !== null) yield item;
   }
+  throw cutOff();
 }
 
-async function* dataOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, void> {
+/** Yields the events of a body as the standard defines them; an incomplete last event is not one. */
+async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<EventSourceMessage, void, void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  // The parts of an incomplete event, joined only once however many there are.
-  let parts: string[] = [];
+  const events: EventSourceMessage[] = [];
+  const overflow: Error[] = [];
+  const parser = createParser({
+    maxBufferSize: maxEventCharacters,
+    onEvent: (event) => void events.push(event),
+    onError: (error) => {
+      if (error.type === "max-buffer-size-exceeded") overflow.push(error);
+    },
+  });
   try {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      const [first = "", ...others] = decoder.decode(value, { stream: true }).split("\n");
-      parts.push(first);
-      for (const next of others) {
-        const line = parts.join("");
-        parts = [next];
-        if (line.startsWith("data: ")) yield line.slice("data: ".length);
-      }
+    for (let text = "", done = false; !done;) {
+      const step = await read(reader);
+      ({ done } = step);
+      // A carriage return could be half of a line's end until the next character or the body's end is known.
+      if (done && text.endsWith("\r")) parser.feed("\n");
+      text = decoder.decode(step.value, { stream: true });
+      parser.feed(text);
+      yield* events.splice(0);
+      if (overflow.length > 0) throw unreadable(`an event of more than ${maxEventCharacters} characters`);
     }
   } finally {
-    await reader.cancel();
+    // A body that failed has nothing to cancel.
+    await reader.cancel().catch(() => {});
   }
 }
 
+type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
+
+async function read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Read> {
+  try {
+    return await reader.read();
+  } catch (cause) {
+    // An aborted request rejects with its own reason.
+    if (!isConnectionError(cause)) throw cause;
+    throw cutOff(cause);
+  }
+}
+
+/** Node's fetch and all browsers report a connection that failed as a TypeError, Node's streams with a code. */
+function isConnectionError(error: unknown): boolean {
+  if (error instanceof TypeError) return true;
+  return error instanceof Error && "code" in error && /^(?:E[A-Z]|UND_ERR)/.test(String(error.code));
+}
+
+function itemOf(data: string): unknown {
+  try {
+    return fromJson(JSON.parse(data));
+  } catch (cause) {
+    if (FencedError.isInstance(cause)) throw cause;
+    throw unreadable(`an event that is not JSON (${JSON.stringify(data.slice(0, 80))})`, cause);
+  }
+}
+
+function cutOff(cause?: unknown): BackendUnavailableError {
+  return new BackendUnavailableError("The event stream ended early: the connection closed before the end was sent", {
+    remedy:
+      "What was running has ended; run it again. If it happens often, raise the time limits of proxies between this program and the server.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function unreadable(what: string, cause?: unknown): BackendUnavailableError {
+  return new BackendUnavailableError(`The event stream contained ${what}`, {
+    remedy: "Read only streams that `eventStreamResponse` sends, with the same version of @fenced/core on both sides.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
 async function refusal(response: Response): Promise<Error> {
-  const text = await response.text();
+  const text = await beginningOf(response.body);
   const answer = parsed(text);
   if (answer instanceof Error) return answer;
   return new BackendUnavailableError(`The server answered with status ${response.status}: ${text.slice(0, 1000)}`, {
     remedy: "Check the address and the server's log.",
   });
+}
+
+/** The beginning of a body: whoever answers instead of the server may send any amount. */
+async function beginningOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
+  if (body === null) return "";
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let [text, size] = ["", 0];
+  try {
+    for (let done = false; !done && size < maxRefusalBytes;) {
+      const step = await reader.read();
+      ({ done } = step);
+      size += step.value?.byteLength ?? 0;
+      text += decoder.decode(step.value, { stream: true });
+    }
+  } catch {
+    // The status says enough.
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+  return text;
 }
 
 function parsed(text: string): unknown {

@@ -1,28 +1,10 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
 import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { InvalidInputError, QuotaExceededError } from "../../src/index.ts";
+import { describe, expect, it, vi } from "vitest";
+import { BackendUnavailableError, InvalidInputError, QuotaExceededError } from "../../src/index.ts";
 import { eventStreamResponse, readEventStream } from "../../src/web/index.ts";
-
-/** Serves the responses of `answer` over real HTTP; @returns the URL. */
-async function serve(answer: () => Response): Promise<string> {
-  const server = createServer((_, reply) => {
-    const response = answer();
-    reply.writeHead(response.status, Object.fromEntries(response.headers));
-    if (response.body === null) throw new TypeError("The response has no body.");
-    pipeline(Readable.fromWeb(response.body), reply).catch(() => {});
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
-}
+import { serve } from "../support/serve.ts";
 
 async function read(url: string): Promise<object[]> {
   const events: object[] = [];
@@ -63,7 +45,7 @@ describe("eventStreamResponse", () => {
     });
     const text = await response.text();
     expect(text).not.toContain("/host");
-    expect(text.split("\n\n").length).toBe(3);
+    expect(text.split("\n\n").length).toBe(4);
     expect(await read(url)).toEqual([
       items[0],
       { type: "display", index: 0, display: { data: { "image/png": new Uint8Array([1, 2]) }, files: [] } },
@@ -180,6 +162,65 @@ describe("eventStreamResponse", () => {
 });
 
 describe("readEventStream", () => {
+  const eventStream = (body: string | ReadableStream<Uint8Array>): Response =>
+    new Response(body, { headers: { "content-type": "text/event-stream" } });
+  const end = "event: end\ndata: {}\n\n";
+
+  it("throws for a stream that ended cleanly before its end was sent", async () => {
+    const { stream } = endless("tick\n");
+    const part = await readEventStream(eventStreamResponse(stream())).next();
+    const url = await serve(() => eventStream(`data: ${JSON.stringify(part.value)}\n\n`));
+    const events = readEventStream(await fetch(url));
+    expect((await events.next()).value).toMatchObject({ text: "tick\n" });
+    await expect(events.next()).rejects.toThrow(BackendUnavailableError);
+    await expect(read(await serve(() => eventStream("")))).rejects.toThrow("ended early");
+    await expect(read(await serve(() => eventStream('data: {"type":"x"}\n\nevent: end\ndata: {}')))).rejects.toThrow(
+      "ended early",
+    );
+  });
+
+  it("throws the same for a connection that is reset", async () => {
+    const tick = new TextEncoder().encode('data: {"type":"tick"}\n\n');
+    const breaks = async function* (): AsyncGenerator<Uint8Array> {
+      yield tick;
+      await sleep(10);
+      throw new Error("gone");
+    };
+    const url = await serve(() => eventStream(ReadableStream.from(breaks())));
+    const events = readEventStream(await fetch(url));
+    expect((await events.next()).value).toEqual({ type: "tick" });
+    await expect(events.next()).rejects.toThrow(BackendUnavailableError);
+  });
+
+  it("throws the reason of an aborted request", async () => {
+    const { stream } = endless("tick\n");
+    const url = await serve(() => eventStreamResponse(stream()));
+    const leaving = new AbortController();
+    const reason = new InvalidInputError("Enough", { remedy: "Go home." });
+    const reading = async (): Promise<void> => {
+      for await (const _ of readEventStream(await fetch(url, { signal: leaving.signal }))) leaving.abort(reason);
+    };
+    await expect(reading()).rejects.toBe(reason);
+  });
+
+  it.each([
+    ["several data lines", `data: {"type":\ndata: "x"}\n\n${end}`],
+    ["data without a space", `data:{"type":"x"}\n\n${end}`],
+    ["carriage returns alone", `data: {"type":"x"}\r\r${end.replaceAll("\n", "\r")}`],
+    ["both", `data: {"type":"x"}\r\n\r\n${end.replaceAll("\n", "\r\n")}`],
+    ["ids, retries, comments and a byte order mark", `\ufeff: hi\nretry: 1\nid: 7\ndata: {"type":"x"}\n\n${end}`],
+  ])("reads %s", async (_, text) => {
+    expect(await read(await serve(() => eventStream(text)))).toEqual([{ type: "x" }]);
+    const bytes = Array.from(new TextEncoder().encode(text), (byte) => new Uint8Array([byte]));
+    expect(await read(await serve(() => eventStream(ReadableStream.from(bytes))))).toEqual([{ type: "x" }]);
+  });
+
+  it("says what it cannot read", async () => {
+    await expect(read(await serve(() => eventStream(`data: tick\n\n${end}`)))).rejects.toThrow(
+      'an event that is not JSON ("tick")',
+    );
+  });
+
   it("throws the error that was sent instead of a stream", async () => {
     const error = JSON.stringify({
       type: "error",
