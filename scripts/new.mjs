@@ -1,5 +1,5 @@
 /**
- * `pnpm new executor NAME [--directory PATH [--package NAME]]`: creates a package with a backend that runs JavaScript in
+ * `npm run new -- executor NAME [--directory PATH [--package NAME]]`: creates a package with a backend that runs JavaScript in
  * child processes on this host and passes the conformance suite, to change step by step into another one
  * (docs/add-an-executor.md). Without a directory it becomes a package of this workspace; with one, a standalone project that
  * depends on published packages.
@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { makeExecutor, makeStandalone, words } from "./new-executor.mjs";
 import { ensureInstalled, pnpm, root, userArguments } from "./workspace.mjs";
 
-const usage = "Usage: pnpm new executor NAME [--directory PATH [--package NAME]]\n";
+const usage = "Usage: npm run new -- executor NAME [--directory PATH [--package NAME]]\n";
 
 try {
   main();

@@ -18,6 +18,7 @@ import { pnpm, root } from "./workspace.mjs";
 /**
  * @typedef {object} Package
  * @property {string} name - `@fenced/core`
+ * @property {string} version
  * @property {string} folder - Absolute.
  * @property {string} tarball - Absolute path of what would be published.
  * @property {readonly string[]} dependencies - Names of the packages installed with it: dependencies, and peers that are not optional.
@@ -135,6 +136,7 @@ function packagesIn(destination, workspace) {
     const requiredPeers = peers.filter((peer) => !optionalPeers.includes(peer));
     return {
       name,
+      version,
       folder,
       tarball,
       commands: Object.keys(bin),

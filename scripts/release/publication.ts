@@ -58,6 +58,9 @@ export function checkPublication({ name, version, files, manifest }: Publication
     ...Object.entries(dependencies ?? {})
       .filter(([other, range]) => other.startsWith("@fenced/") && range !== `^${version}`)
       .map(([other, range]) => `${name}: depends on ${other} ${range} instead of ^${version}.`),
+    ...Object.entries(peerDependencies ?? {})
+      .filter(([other, range]) => other.startsWith("@fenced/") && range !== `>=${version}`)
+      .map(([other, range]) => `${name}: accepts ${other} ${range} as a peer, instead of >=${version}.`),
     ...(publishConfig?.access === "public" ? [] : [`${name}: publishConfig.access is not "public".`]),
     ...(publishConfig?.provenance === true ? [] : [`${name}: publishConfig.provenance is not true.`]),
     // npm compares it with the repository in which the workflow runs, and rejects provenance from any other.
