@@ -47,7 +47,14 @@ export { OutputQueue } from "./run/output-queue.ts";
 export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";
 export { DirectoryFiles, type DirectoryFilesOptions } from "./workspace/directory-files.ts";
 export { filenameDirective } from "./run/run-blocks.ts";
-export { removeOwnFile, SessionDirectories, type SessionOwner } from "./workspace/session-directories.ts";
+export {
+  readOwnFile,
+  removeOwnFile,
+  SessionDirectories,
+  type SessionOwner,
+  writeOwnFile,
+} from "./workspace/session-directories.ts";
+export { removeTree } from "./workspace/walk-tree.ts";
 export { RemoteFiles, type RemoteFileAccess } from "./workspace/remote-files.ts";
 export type { FileContent } from "./workspace/spool-file.ts";
 export { normalizeWorkspacePath } from "./workspace/workspace-path.ts";

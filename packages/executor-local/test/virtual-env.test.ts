@@ -7,6 +7,7 @@ import { BackendUnavailableError, FunctionSetupError, FunctionWithRequirements, 
 import { createVirtualEnv, LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { hostCommand } from "./support/host-command.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
 function executorWith(options: LocalExecutorOptions): LocalCommandLineCodeExecutor {
@@ -69,7 +70,7 @@ describe("virtual environments", needs("python3"), () => {
   it("can be created by a second attempt after the first one failed halfway", async () => {
     const top = await temporaryDirectory();
     const python = path.join(top, "half");
-    const half = '[ "$2" = venv ] || exit 1; mkdir -p "$3/bin"; touch "$3/pyvenv.cfg" "$3/bin/python"; exit 1';
+    const half = '[ "$3" = venv ] || exit 1; mkdir -p "$4/bin"; touch "$4/pyvenv.cfg" "$4/bin/python"; exit 1';
     await writeFile(python, `#!/bin/sh\n${half}\n`, { mode: 0o755 });
     const directory = path.join(top, "env");
     await expect(createVirtualEnv(directory, { python })).rejects.toThrow(BackendUnavailableError);
@@ -82,15 +83,43 @@ describe("virtual environments", needs("python3"), () => {
     expect((await executorWith({ virtualEnv: relative }).executeCodeBlocks([where])).stdout).toBe(`${virtualEnv}\n`);
   });
 
-  it("get packages when they are created, and later", async () => {
-    expect(await createVirtualEnv(virtualEnv, { packages: wheels.slice(1) })).toBe(virtualEnv);
+  it("get packages when they are created, and later if they are trusted", async () => {
+    const later = { packages: wheels.slice(1) };
+    await expect(createVirtualEnv(virtualEnv, later)).rejects.toThrow(/exists, .*fenced_two.*`trustExisting: true`/);
+    expect(await createVirtualEnv(virtualEnv, { ...later, trustExisting: true })).toBe(virtualEnv);
+    expect(await createVirtualEnv(virtualEnv, { packages: wheels })).toBe(virtualEnv);
     const code = "import fenced_one, fenced_two; print(fenced_one.version, fenced_two.version)";
     const result = await executorWith({ virtualEnv }).executeCodeBlocks([{ language: "python", code }]);
     expect(result.output).toBe("1.0 2.0\n");
   });
 
+  it("run nothing that code has left in them, in their working directory, or where they are created", async () => {
+    const top = await temporaryDirectory();
+    const mark = path.join(top, "escaped");
+    const escape = `import os; open(${JSON.stringify(mark)}, "w").close()\n`;
+    const workDir = path.join(top, "work");
+    const inside = path.join(workDir, "env");
+    const python = path.join(top, "python");
+    await writeFile(python, '#!/bin/sh\nexec python3 "$@" --without-pip\n', { mode: 0o755 });
+    await promisify(execFile)("python3", ["-m", "venv", "--without-pip", inside]);
+    const libraries = path.join(inside, "lib");
+    const [version = ""] = await readdir(libraries);
+    await writeFile(path.join(libraries, version, "site-packages/left.pth"), escape);
+    await writeFile(path.join(workDir, "venv.py"), escape);
+    await mkdir(path.join(workDir, "half/lib", version, "site-packages"), { recursive: true });
+    await writeFile(path.join(workDir, "half/lib", version, "site-packages/left.pth"), escape);
+    const program = await hostCommand("makes-virtual-envs.ts");
+    const { stdout } = await promisify(execFile)(program[0], [...program.slice(1), python], { cwd: workDir });
+    expect(JSON.parse(stdout)).toEqual({
+      env: expect.stringContaining("set `trustExisting: true`"),
+      half: expect.stringContaining("exists and is not a virtual environment"),
+      new: "made",
+    });
+    expect(await readdir(top)).toEqual(["python", "work"]);
+  });
+
   it("report what is wrong with a package", async () => {
-    const made = createVirtualEnv(virtualEnv, { packages: ["./no-such-wheel.whl"] });
+    const made = createVirtualEnv(virtualEnv, { packages: ["./no-such-wheel.whl"], trustExisting: true });
     await expect(made).rejects.toThrow(/pip failed: .*no-such-wheel.*Correct the requirement/s);
   });
 

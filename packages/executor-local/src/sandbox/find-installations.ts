@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { realpathSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -43,18 +43,37 @@ export async function findInstallations(search: InstallationSearch): Promise<Ins
     programs.map(async (name) => {
       if (name.includes("/") && !path.isAbsolute(name)) return { places: [], directories: [] };
       const program = findProgram(name, trustedPath);
-      return program === undefined || !isTrusted(program)
+      return program === undefined || !startsTrusted(program, isTrusted)
         ? { places: [], directories: [] }
         : installationOf(name, program, searched);
     }),
   );
-  const environment = virtualEnv && isTrusted(virtualEnv.directory) ? await virtualEnvPlaces(virtualEnv) : [];
+  const environment =
+    virtualEnv && isTrusted(virtualEnv.directory) ? await virtualEnvPlaces(virtualEnv, isTrusted) : [];
   const places = [...found.flatMap((each) => each.places), ...environment].flatMap((each) => [each, real(each)]);
   return {
     places: [...new Set(places)].filter((each) => !isSystemPath(each) && isTrusted(each)),
     directories: [...new Set(found.flatMap((each) => each.directories))],
     trustedPath,
   };
+}
+
+/**
+ * True if code can have changed neither a program nor, if it is the Python of a virtual environment, the installation
+ * whose library it loads.
+ */
+function startsTrusted(program: string, isTrusted: (place: string) => boolean): boolean {
+  return isTrusted(program) && [program, real(program)].every((each) => isTrusted(homeOf(each) ?? each));
+}
+
+/** Where a virtual environment's Python has its library; `undefined` for other programs. */
+function homeOf(program: string): string | undefined {
+  try {
+    const settings = readFileSync(path.join(path.dirname(program), "../pyvenv.cfg"), "utf8");
+    return /^home *= *(\/.*)$/m.exec(settings)?.[1]?.trim();
+  } catch {
+    return undefined;
+  }
 }
 
 async function installationOf(
@@ -73,17 +92,20 @@ async function installationOf(
   };
 }
 
-async function virtualEnvPlaces({ directory, python }: VirtualEnv): Promise<string[]> {
-  return [directory, ...(await askPython(python)).slice(1)];
+async function virtualEnvPlaces(
+  { directory, python }: VirtualEnv,
+  isTrusted: (place: string) => boolean,
+): Promise<string[]> {
+  return [...virtualEnvParts(directory), ...(startsTrusted(python, isTrusted) ? await askPython(python) : []).slice(1)];
 }
 
 /** Asks Python for its program and its directories. */
 async function askPython(program: string): Promise<string[]> {
   const question =
     "import sys, sysconfig; print(sys.executable, sys.base_prefix, *map(sysconfig.get_path, ['stdlib', 'platstdlib']), sep='\\n')";
-  const [executable, prefix, ...libraries] = await ask(program, ["-I", "-c", question]);
+  const [executable, prefix, ...libraries] = await ask(program, ["-I", "-S", "-c", question]);
   if (executable === undefined || prefix === undefined) return [];
-  return [executable, ...(isInstallation(prefix, 1) ? [prefix] : []), ...libraries];
+  return [executable, ...partsOf(prefix, 1), ...libraries];
 }
 
 async function askNode(program: string): Promise<string[]> {
@@ -101,13 +123,53 @@ async function ask(program: string, words: readonly string[]): Promise<string[]>
   }
 }
 
-/** The directory that contains a program's whole installation, or else only the program. */
+/** A program, and the parts of the installation that it belongs to. */
 function placesOf(program: string): string[] {
   return [program, real(program)].flatMap((each) => {
     const directory = path.dirname(each);
-    const prefix = path.dirname(directory);
-    return path.basename(directory) === "bin" && isInstallation(prefix, 2) ? [each, prefix] : [each];
+    return path.basename(directory) === "bin" ? [each, ...partsOf(path.dirname(directory), 2)] : [each];
   });
+}
+
+/** What installations consist of, besides notes; Java has its settings in `conf`, and Go its library in `src`. */
+const installed = new Set(
+  [
+    ["bin", "sbin", "lib", "lib32", "lib64", "libexec", "share", "include", "man", "ssl", "opt", "Cellar"],
+    ["conf", "jmods", "release", "pkg", "src"],
+  ].flat(),
+);
+/** What marks the top directory of a project, which may contain keys, and whose programs may be in its `bin`. */
+const project =
+  /^(\.git|\.hg|\.svn|\.env.*|\.npmrc|\.vscode|\.idea|package\.json|deno\.jsonc?|pyproject\.toml|setup\.py|requirements.*\.txt|Pipfile|Cargo\.toml|go\.mod|Gemfile|composer\.json|pom\.xml|build\.gradle.*|Makefile|CMakeLists\.txt|Dockerfile|(docker-)?compose\.ya?ml)$/;
+
+/**
+ * The directories of an installation; empty if the prefix is something else.
+ *
+ * @param depth - minimum depth below a home directory.
+ */
+function partsOf(prefix: string, depth: number): string[] {
+  if (!isInstallation(prefix, depth)) return [];
+  const names = namesIn(prefix);
+  if (names.includes("conda-meta")) return [prefix];
+  if (names.includes("pyvenv.cfg")) return virtualEnvParts(prefix);
+  if (names.some((each) => project.test(each))) return [];
+  return names.filter((each) => installed.has(each)).map((each) => path.join(prefix, each));
+}
+
+/** A virtual environment may have been created in a project's own directory. */
+function virtualEnvParts(directory: string): string[] {
+  const parts = new Set(["pyvenv.cfg", "bin", "lib", "lib64", "include", "share", "etc"]);
+  return namesIn(directory)
+    .filter((each) => parts.has(each))
+    .map((each) => path.join(directory, each));
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
 }
 
 /**

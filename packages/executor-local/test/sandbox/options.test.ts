@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import net from "node:net";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -126,6 +126,41 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     expect(await printed(open, "python", code)).toBe("b'hello'\n");
     expect(await printed(closed, "python", code)).toContain("Connection refused");
     await once(server.close(), "close");
+  });
+
+  it("shows a program that is in a project's bin, or its virtual environment, but not the project", async () => {
+    const project = await temporaryDirectory();
+    await mkdir(path.join(project, "tools/bin"), { recursive: true });
+    await writeFile(path.join(project, "tools/.env"), "SECRET=1");
+    await writeFile(path.join(project, "tools/bin/greet"), "#!/bin/sh\necho hello; cat .env ../.env\n", {
+      mode: 0o755,
+    });
+    await promisify(execFile)("/usr/bin/python3", ["-m", "venv", "--without-pip", project]);
+    await writeFile(path.join(project, ".env"), "SECRET=2");
+    const [bin, env] = [path.join(project, "tools/bin"), { PATH: `${project}/tools/bin:/usr/bin:/bin` }];
+    const languages = { greeting: { extension: "txt", command: ["greet"] } } as const;
+    await using executor = sandboxed({ env, languages, virtualEnv: project });
+    expect(await printed(executor, "greeting", "x")).toMatch(/^hello\n/);
+    expect(await printed(executor, "bash", `cat ${bin}/../.env ${project}/.env`)).not.toContain("SECRET");
+    expect(await printed(executor, "python", "import sys; print(sys.prefix)")).toBe(`${project}\n`);
+  });
+
+  it("asks no Python outside that loads its library from where code can write", async () => {
+    const directory = await temporaryDirectory();
+    const workDir = path.join(directory, "work");
+    const virtualEnv = path.join(directory, "env");
+    await promisify(execFile)("/usr/bin/python3", ["-m", "venv", "--without-pip", "--copies", virtualEnv]);
+    const [version = ""] = await readdir(path.join(virtualEnv, "lib"));
+    const library = path.join(workDir, "base/lib", version, "encodings");
+    await mkdir(library, { recursive: true });
+    await mkdir(path.join(workDir, "base/bin"));
+    const escaped = path.join(directory, "escaped");
+    await writeFile(path.join(library, "__init__.py"), `import posix; posix.mkdir(${JSON.stringify(escaped)})\n`);
+    for (const name of ["os.py", "site.py"]) await writeFile(path.join(library, "..", name), "");
+    await writeFile(path.join(virtualEnv, "pyvenv.cfg"), `home = ${workDir}/base/bin\n`);
+    await using executor = sandboxed({ workDir, virtualEnv });
+    expect(await printed(executor, "bash", "echo started")).toBe("started\n");
+    expect(await readdir(directory)).toEqual(["env", "work"]);
   });
 
   it("runs the Python of a virtual environment, but outside the sandbox none that code may have changed", async () => {
