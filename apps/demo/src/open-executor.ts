@@ -118,8 +118,9 @@ async function openFence(
   signal: AbortSignal,
 ): Promise<Made> {
   const { openExecutor: open } = await import("@fenced/executor-auto");
-  const onPullProgress = pullProgress(process.stderr);
-  const executor = await open(fence, { onPullProgress, signal, ...(image === undefined ? {} : { image }) });
+  // Only "auto" may choose a container; other fences refuse its options.
+  const onPullProgress = fence === "auto" ? { onPullProgress: pullProgress(process.stderr) } : {};
+  const executor = await open(fence, { ...onPullProgress, signal, ...(image === undefined ? {} : { image }) });
   return { executor, reason: executor.fence.reason };
 }
 

@@ -2,6 +2,7 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startAcaEmulator } from "@fenced/aca-emulator";
 import { needs } from "@fenced/test-support";
+import { machine, machineKinds } from "@fenced/test-support/machines";
 import { host, SshServer } from "@fenced/test-support/ssh-server";
 import { describe, expect, it } from "vitest";
 import { runDemo, runDemoInImage, temporaryFolder } from "./run-demo.ts";
@@ -13,6 +14,18 @@ describe("the demo's task is solved", () => {
   it("in a container", needs("docker"), async () => {
     const outcome = await runDemo(["--executor", "docker", "--image", "fenced-test:python"]);
     expect(outcome.stdout).toContain("The code runs in a container.");
+    expectSolved(outcome, failure);
+  });
+
+  it("in an OS sandbox", needs(...machineKinds["os-sandbox"]), async () => {
+    const outcome = await runDemo(["--executor", "os-sandbox"], await machine("os-sandbox"));
+    expect(outcome.stdout).toContain("The code runs in a sandbox of the operating system.");
+    expectSolved(outcome, failure);
+  });
+
+  it("in WebAssembly", async () => {
+    const outcome = await runDemo(["--executor", "wasm"], await machine("wasm"));
+    expect(outcome.stdout).toContain("The code runs in an interpreter in WebAssembly.");
     expectSolved(outcome, failure);
   });
 

@@ -2,7 +2,7 @@ import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
 import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
 import type { FenceName } from "./fenced-executor.ts";
 import { importExecutor } from "./import-executor.ts";
-import type { DownloadProgress, OpenExecutorOptions } from "./open-executor-options.ts";
+import type { OpenExecutorOptions } from "./open-executor-options.ts";
 
 /** How to create one kind of fence. */
 export interface Fence {
@@ -18,10 +18,7 @@ export interface Fence {
    *
    * @throws BackendUnavailableError if its package is not installed, or if it cannot do what the options ask for.
    */
-  readonly make: (
-    options: OpenExecutorOptions,
-    onPullProgress: (progress: DownloadProgress) => void,
-  ) => Promise<CodeExecutor>;
+  readonly make: (options: OpenExecutorOptions) => Promise<CodeExecutor>;
 }
 
 const container: Fence = {
@@ -29,8 +26,8 @@ const container: Fence = {
   title: "Docker",
   place: "a Docker or Podman container",
   packageName: "@fenced/executor-docker",
-  async make(options, onPullProgress) {
-    const { network = "none", image, pull, docker } = options;
+  async make(options) {
+    const { network = "none", image, pull, docker, onPullProgress } = options;
     const { DockerCommandLineCodeExecutor } = await importExecutor(
       this.packageName,
       () => import("@fenced/executor-docker"),
@@ -38,11 +35,11 @@ const container: Fence = {
     return new DockerCommandLineCodeExecutor({
       ...baseOf(options),
       ...placeOf(options),
-      onPullProgress,
       network,
       ...(image === undefined ? {} : { image }),
       ...(pull === undefined ? {} : { pull }),
       ...(docker === undefined ? {} : { docker }),
+      ...(onPullProgress === undefined ? {} : { onPullProgress }),
     });
   },
 };

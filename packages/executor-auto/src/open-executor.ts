@@ -48,7 +48,7 @@ export async function openExecutor(
     if ("executor" in attempt) {
       const { name } = candidate;
       const reason = explainChoice(candidate, passedOver);
-      return Object.assign(attempt.executor, { fence: { name, reason, passedOver } });
+      return Object.assign(attempt.executor, { fence: { name, reason, passedOver }, dumpComponent: attempt.dump });
     }
     if (wanted !== "auto") throw attempt.error;
     passedOver.push({ name: candidate.name, ...whatIsWrong(attempt.error), error: attempt.error });
@@ -66,7 +66,9 @@ function refuseIgnored(wanted: FenceName | "auto", options: OpenExecutorOptions)
 }
 
 /** The outcome of trying one fence. */
-type Attempt = { readonly executor: CodeExecutor } | { readonly error: unknown };
+type Attempt =
+  | { readonly executor: CodeExecutor; readonly dump: CodeExecutor["dumpComponent"] }
+  | { readonly error: unknown };
 
 /**
  * Starts the executor of one fence.
@@ -77,8 +79,11 @@ type Attempt = { readonly executor: CodeExecutor } | { readonly error: unknown }
 async function tryFence(fence: Fence, options: OpenExecutorOptions): Promise<Attempt> {
   const clock = new StartClock(fence.title, options);
   let executor: CodeExecutor;
+  let asked: CodeExecutor;
   try {
-    executor = await fence.make(options, clock.onPullProgress);
+    executor = await fence.make({ ...options, onPullProgress: clock.onPullProgress });
+    // The clock's own callback is no setting of the caller's: a component is dumped as it was asked for.
+    asked = await fence.make(options);
   } catch (error) {
     if (BackendUnavailableError.isInstance(error)) return { error };
     throw error;
@@ -89,7 +94,7 @@ async function tryFence(fence: Fence, options: OpenExecutorOptions): Promise<Att
     await clock.start(executor);
     assertAble(executor, fence, options);
     options.signal?.throwIfAborted();
-    return { executor };
+    return { executor, dump: () => asked.dumpComponent() };
   } catch (error) {
     await endExecutor(executor);
     options.signal?.throwIfAborted();

@@ -2,10 +2,11 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { needs } from "@fenced/test-support";
+import { machine, pathWith } from "@fenced/test-support/machines";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Diagnosis } from "../src/cli/diagnose.ts";
 import { findTools } from "../src/cli/tools.ts";
-import { noDaemon, pathWith, runNode } from "./support.ts";
+import { runNode } from "./support.ts";
 
 const cli = "../src/cli.ts";
 
@@ -24,7 +25,10 @@ describe("fenced doctor", () => {
 
   it("says what is wrong, and how to install what is missing", async () => {
     // apt-get is only looked for, never run.
-    const env = { ...noDaemon, PATH: await pathWith({ node: process.execPath, "apt-get": process.execPath }) };
+    const env = {
+      ...(await machine("os-sandbox")),
+      PATH: await pathWith({ node: process.execPath, "apt-get": process.execPath }),
+    };
     const { exitCode, stdout } = await runNode(cli, ["doctor", "--json"], env).outcome;
     const { strongest, fences, tools } = JSON.parse(stdout) as Diagnosis;
     expect(exitCode).toBe(0);

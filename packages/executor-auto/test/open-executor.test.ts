@@ -1,11 +1,12 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { InvalidInputError } from "@fenced/core";
+import { type CodeExecutor, InvalidInputError, loadComponent } from "@fenced/core";
 import { backend, needs } from "@fenced/test-support";
+import { machine, machineKinds } from "@fenced/test-support/machines";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { openExecutor } from "../src/index.ts";
-import { noDaemon, nodeAlone, runNode, silentServer } from "./support.ts";
+import { type FenceName, openExecutor } from "../src/index.ts";
+import { runNode, silentServer } from "./support.ts";
 
 const image = "fenced-test:python";
 
@@ -42,7 +43,7 @@ describe("the strongest fence", () => {
   });
 
   it("is the OS sandbox if no daemon answers", needs("bubblewrap", "python3"), async () => {
-    const { isolation, output, fence } = await open("auto", {}, noDaemon);
+    const { isolation, output, fence } = await open("auto", {}, await machine("os-sandbox"));
     expect(isolation).toBe("os-sandbox");
     expect(output).toBe("42 Linux\n");
     expect(fence?.reason).toBe(
@@ -60,7 +61,7 @@ describe("the strongest fence", () => {
   });
 
   it("is WebAssembly if there is only Node", async () => {
-    const { isolation, output, fence } = await open("auto", {}, { ...noDaemon, ...(await nodeAlone()) });
+    const { isolation, output, fence } = await open("auto", {}, await machine("wasm"));
     expect(isolation).toBe("wasm");
     expect(output).toBe("42 Emscripten\n");
     expect(fence?.passedOver.map(({ name }) => name)).toEqual(["docker", "os-sandbox"]);
@@ -73,7 +74,7 @@ describe("the strongest fence", () => {
   it("is an error if nothing works, with a remedy for each fence, and leaves nothing behind", async () => {
     const directory = await mkdtemp(join(tmpdir(), "fenced-auto-"));
     onTestFinished(() => rm(directory, { recursive: true }));
-    const env = { ...noDaemon, ...(await nodeAlone()), TMPDIR: directory };
+    const env = { ...(await machine("wasm")), TMPDIR: directory };
     const { error } = await open("auto", {}, { ...env, WITHOUT_PACKAGES: "@fenced/executor-wasm" });
     expect(error).toContain("No fence could be opened, and code never runs without one");
     expect(error).toMatch(/ {2}- Docker: No Docker daemon answers\.[^]*Start Docker or Podman/);
@@ -104,6 +105,29 @@ describe("the strongest fence", () => {
   });
 });
 
+describe("the component of a fence", () => {
+  const chosen: readonly (readonly [FenceName, object])[] = [
+    ["docker", { image }],
+    ["os-sandbox", {}],
+    ["wasm", {}],
+  ];
+  for (const [name, options] of chosen) {
+    it(`is dumped as ${name} was asked for, and opens it again`, needs(...machineKinds[name]), async () => {
+      await using executor = await openExecutor(name, { ...options, timeoutMs: 9000 });
+      const model = executor.dumpComponent();
+      expect(model.config).toMatchObject({ ...options, timeoutMs: 9000 });
+      await using again = await loadComponent<CodeExecutor>(model);
+      expect(again.capabilities.isolation).toBe(executor.capabilities.isolation);
+      expect(again.dumpComponent()).toEqual(model);
+    });
+  }
+
+  it("names a callback of the caller that it would lose", needs("docker"), async () => {
+    await using executor = await openExecutor("auto", { image, onPullProgress: () => {} });
+    expect(() => executor.dumpComponent()).toThrow("onPullProgress is a function");
+  });
+});
+
 describe("a fence by name", () => {
   it("is opened without trying others", async () => {
     await using executor = await openExecutor("wasm");
@@ -116,7 +140,7 @@ describe("a fence by name", () => {
   });
 
   it("fails with its own reason", async () => {
-    const outcome = openExecutor("os-sandbox", { env: await nodeAlone() });
+    const outcome = openExecutor("os-sandbox", { env: await machine("wasm") });
     await expect(outcome).rejects.toThrow(/^bubblewrap is not installed/);
     const other = await open("docker", {}, { WITHOUT_PACKAGES: "@fenced/executor-docker" });
     expect(other.error).toBe(

@@ -1,9 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { needs } from "@fenced/test-support";
+import { machine } from "@fenced/test-support/machines";
 import { describe, expect, it } from "vitest";
 import { findCode } from "../src/cli/find-code.ts";
 import { runCommand } from "../src/cli/run-command.ts";
-import { noDaemon, nodeAlone, runNode } from "./support.ts";
+import { runNode } from "./support.ts";
 
 const cli = "../src/cli.ts";
 
@@ -29,7 +30,7 @@ describe("fenced run", () => {
   });
 
   it("fails if no fence has the languages, and names one that lacks them", async () => {
-    const env = { ...noDaemon, ...(await nodeAlone()) };
+    const env = await machine("wasm");
     const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-"], env, markdown(["bash", "echo 1"])).outcome;
     expect(exitCode).toBe(125);
     expect(stdout).toBe("");

@@ -1,29 +1,10 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { programArguments } from "@fenced/test-support/program-arguments";
 import { onTestFinished } from "vitest";
 
 const withoutPackages = new URL("fixtures/without-packages.mjs", import.meta.url).href;
-
-/** Variables with which no daemon of Docker or Podman answers: nobody listens on that port. */
-export const noDaemon = { DOCKER_HOST: "tcp://127.0.0.1:9" };
-
-/** A `PATH` with only Node. */
-export async function nodeAlone(): Promise<{ readonly PATH: string }> {
-  return { PATH: await pathWith({ node: process.execPath }) };
-}
-
-/** A `PATH` with only these programs, by name. */
-export async function pathWith(programs: Readonly<Record<string, string>>): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), "fenced-path-"));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  for (const [name, file] of Object.entries(programs)) await symlink(file, join(directory, name));
-  return directory;
-}
 
 /** A running program. */
 export interface Started {

@@ -2,7 +2,7 @@
 import { Console } from "node:console";
 import { once } from "node:events";
 import { inspect } from "node:util";
-import { FencedError, type ComponentModel } from "@fenced/core";
+import { type CodeExecutor, FencedError } from "@fenced/core";
 import { executorModel } from "./cli/executor-model.ts";
 import { onInterruption } from "./cli/interruption.ts";
 import { loadExecutor } from "./cli/load-executor.ts";
@@ -41,7 +41,7 @@ try {
 process.exit();
 
 async function run(options: CliOptions, signal: AbortSignal): Promise<void> {
-  const { model, executor } = await executorOf(options, signal);
+  const { create, executor } = await executorOf(options, signal);
   if (executor.capabilities.isolation === "none") {
     say(
       "Warning: code runs on this machine without a sandbox. It can do everything that you can, including reading your keys.",
@@ -52,14 +52,14 @@ async function run(options: CliOptions, signal: AbortSignal): Promise<void> {
   if (!options.http) return serveStdio(executor, { ...limits, signal, onError: say });
   if (connect.length > 0) assertHostFunctions(executor);
   await executor.stop();
-  await serveHttp(model, { options, signal, limits });
+  await serveHttp(create, { options, signal, limits });
 }
 
-/** The requested executor, and the model to create more of them. */
+/** The requested executor, and how to create more of them. */
 async function executorOf(
   options: CliOptions,
   signal: AbortSignal,
-): Promise<Pick<StrongestFence, "model" | "executor">> {
+): Promise<Pick<StrongestFence, "create" | "executor">> {
   if (options.executor === "auto") {
     const fence = await openStrongestFence(options, signal);
     say(fence.reason);
@@ -67,7 +67,8 @@ async function executorOf(
   }
   const model = await executorModel(options);
   // Created first, without starting it, so that problems show before a client connects.
-  return { model, executor: await loadExecutor(model, options) };
+  const create = (): Promise<CodeExecutor> => loadExecutor(model, options);
+  return { create, executor: await create() };
 }
 
 interface Serving {
@@ -76,11 +77,11 @@ interface Serving {
   readonly limits: McpServerOptions;
 }
 
-async function serveHttp(model: ComponentModel, { options, signal, limits }: Serving): Promise<void> {
+async function serveHttp(create: StrongestFence["create"], { options, signal, limits }: Serving): Promise<void> {
   const { port, host, token, maxSessions, sessionIdleMs, allowHost, connect } = options;
   // Reports problems before a client connects; each session opens its own connections.
   if (connect.length > 0) await checkServers(connect, signal);
-  await using executors = sessionExecutors(model, options, say);
+  await using executors = sessionExecutors(create, options, say);
   const server = await startMcpHttpServer({
     ...limits,
     port,

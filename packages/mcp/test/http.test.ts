@@ -8,10 +8,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
+import { machine } from "@fenced/test-support/machines";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type McpHttpServer, startMcpHttpServer } from "../src/index.ts";
 import { call, python, textOf } from "./support/call.ts";
-import { connectHttp, nodeAlone, startCli, startHttp } from "./support/start.ts";
+import { connectHttp, startCli, startHttp } from "./support/start.ts";
 
 const initialize = JSON.stringify({
   jsonrpc: "2.0",
@@ -275,7 +276,7 @@ describe("the command line over HTTP", needs("python3"), () => {
   });
 
   it("gives sessions the strongest fence by default", async () => {
-    const started = startCli(["--http"], await nodeAlone());
+    const started = startCli(["--http"], await machine("wasm"));
     await started.told(/^The code runs in an interpreter in WebAssembly\. Docker was passed over/);
     const [, url = ""] = await started.told(/served at (\S+)\n/);
     const [, token = ""] = await started.told(/Bearer (\S+)\n/);

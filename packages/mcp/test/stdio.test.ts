@@ -9,11 +9,12 @@ import { fileURLToPath } from "node:url";
 import { startAcaEmulator } from "@fenced/aca-emulator";
 import { needs } from "@fenced/test-support";
 import { isAlive } from "@fenced/test-support/is-alive";
+import { machine } from "@fenced/test-support/machines";
 import { host, SshServer } from "@fenced/test-support/ssh-server";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { call, python, textOf } from "./support/call.ts";
-import { connectStdio, nodeAlone, nodeArguments, startCli, type StartedCli } from "./support/start.ts";
+import { connectStdio, nodeArguments, startCli, type StartedCli } from "./support/start.ts";
 
 const requests = [
   {
@@ -55,7 +56,7 @@ describe("the server on standard input and output", needs("python3"), () => {
   });
 
   it("runs code behind the strongest fence by default, and says which", async () => {
-    const server = startCli([], await nodeAlone());
+    const server = startCli([], await machine("wasm"));
     expect(await workspaceOf(server)).toBe("/workspace");
     server.child.stdin.end();
     const { exitCode, stderr } = await server.outcome;
@@ -95,7 +96,7 @@ describe("the server on standard input and output", needs("python3"), () => {
     const provider = "@fenced/executor-local:LocalCommandLineCodeExecutor";
     const config = { env: { PLACE: "component" } };
     await writeFile(file, JSON.stringify({ provider, componentType: "code_executor", version: 1, config }));
-    const client = await connectStdio(["--component", file]);
+    const client = await connectStdio(["--component", file, "--allow-package", "fenced-executor-mine"]);
     expect(await python(client, "import os; print(os.environ['PLACE'])")).toBe("component\n");
   });
 });

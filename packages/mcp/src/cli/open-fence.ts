@@ -1,4 +1,4 @@
-import type { CodeExecutor, ComponentModel } from "@fenced/core";
+import type { CodeExecutor } from "@fenced/core";
 import type { OpenExecutorOptions } from "@fenced/executor-auto";
 import * as z from "zod";
 import { fenceSettings } from "./executor-model.ts";
@@ -8,8 +8,8 @@ import type { CliOptions } from "./parse-options.ts";
 export interface StrongestFence {
   /** A started executor behind it. */
   readonly executor: CodeExecutor;
-  /** The model to create more of them. */
-  readonly model: ComponentModel;
+  /** Opens the same fence once more. */
+  readonly create: (signal: AbortSignal) => Promise<CodeExecutor>;
   /** Where the code runs, and why not behind a stronger one. */
   readonly reason: string;
 }
@@ -24,5 +24,18 @@ export async function openStrongestFence(options: CliOptions, signal: AbortSigna
   // openExecutor validates them.
   const settings = z.custom<OpenExecutorOptions>().parse(fenceSettings(options));
   const executor = await openExecutor("auto", { pull: "never", ...settings, signal });
-  return { executor, model: executor.dumpComponent(), reason: executor.fence.reason };
+  const { name, reason } = executor.fence;
+  // Only a container takes options for containers.
+  const { image, docker, pull = "never", pullTimeoutMs, ...common } = settings;
+  const ofContainer = {
+    pull,
+    ...(image === undefined ? {} : { image }),
+    ...(docker === undefined ? {} : { docker }),
+    ...(pullTimeoutMs === undefined ? {} : { pullTimeoutMs }),
+  };
+  return {
+    executor,
+    create: (start) => openExecutor(name, { ...common, ...(name === "docker" ? ofContainer : {}), signal: start }),
+    reason,
+  };
 }

@@ -1,6 +1,5 @@
-import type { CodeExecutor, ComponentModel } from "@fenced/core";
+import type { CodeExecutor } from "@fenced/core";
 import { ExecutorPool } from "@fenced/pool";
-import { loadExecutor } from "./load-executor.ts";
 import type { CliOptions } from "./parse-options.ts";
 
 /** Provides the executors of a server's sessions. */
@@ -9,17 +8,16 @@ export interface SessionExecutors extends AsyncDisposable {
   create(signal: AbortSignal): Promise<CodeExecutor>;
 }
 
-/** Executors that are created for each session or, with `--pool`, kept ready for one. */
+/** Executors that `create` makes for each session or, with `--pool`, keeps ready for one. */
 export function sessionExecutors(
-  model: ComponentModel,
-  options: CliOptions,
+  create: (signal: AbortSignal) => Promise<CodeExecutor>,
+  options: Pick<CliOptions, "pool" | "maxSessions">,
   onError: (error: unknown) => void,
 ): SessionExecutors {
   const { pool: min, maxSessions } = options;
-  const load = (): Promise<CodeExecutor> => loadExecutor(model, options);
-  if (min === undefined) return { create: load, [Symbol.asyncDispose]: async () => {} };
+  if (min === undefined) return { create, [Symbol.asyncDispose]: async () => {} };
   const max = maxSessions + min;
-  const pool = new ExecutorPool({ create: load, min, max, maxWaiting: maxSessions, onError });
+  const pool = new ExecutorPool({ create: ({ signal }) => create(signal), min, max, maxWaiting: maxSessions, onError });
   // Starts before anyone needs them; failures are reported, and the start is retried.
   pool.start().catch(onError);
   return {

@@ -1,8 +1,5 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { programArguments } from "@fenced/test-support/program-arguments";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -74,14 +71,6 @@ function newClient(atEnd: Finally): Client {
   const client = new Client({ name: "test", version: "1" });
   atEnd(() => client.close());
   return client;
-}
-
-/** Variables of a machine with Node, but without a daemon of Docker or Podman or any other program. */
-export async function nodeAlone(): Promise<Record<string, string>> {
-  const directory = await mkdtemp(join(tmpdir(), "fenced-path-"));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  await symlink(process.execPath, join(directory, "node"));
-  return { DOCKER_HOST: "tcp://127.0.0.1:9", PATH: directory };
 }
 
 /** The running command line. */
