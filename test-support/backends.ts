@@ -9,7 +9,8 @@
  *
  * At the end of every run the reporter shows which backends took part and which did not, why, and what to do.
  * `FENCED_REQUIRE=python3,bash npm test` makes a missing one fail the run instead; `FENCED_REQUIRE=all` requires every
- * one of them. To add a backend, add an entry to `detectors`.
+ * one of them. `FENCED_WITHOUT=jupyter,chromium` leaves some out, as if they were missing. To add a backend, add an entry
+ * to `detectors`.
  */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -183,8 +184,13 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
  */
 export async function detectBackends(file?: string): Promise<Backends> {
   if (file !== undefined && existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Backends;
+  const without = namedBackends("FENCED_WITHOUT", process.env.FENCED_WITHOUT);
+  const leftOut = { available: false, reason: "FENCED_WITHOUT leaves it out", remedy: "do not name it there" } as const;
   const found = await Promise.all(
-    Object.entries(detectors).map(async ([name, detector]) => [name, await detect(detector)] as const),
+    Object.entries(detectors).map(
+      async ([name, detector]) =>
+        [name, without.some((each) => each === name) ? leftOut : await detect(detector)] as const,
+    ),
   );
   const backends = Object.fromEntries(found) as Record<BackendName, BackendStatus>;
   if (file !== undefined) {
@@ -197,6 +203,10 @@ export async function detectBackends(file?: string): Promise<Backends> {
 
 /** The backends that `FENCED_REQUIRE` names. Throws if a name is unknown: a typo must not look like success. */
 export function requiredBackends(variable: string | undefined): BackendName[] {
+  return namedBackends("FENCED_REQUIRE", variable);
+}
+
+function namedBackends(variableName: string, variable: string | undefined): BackendName[] {
   const known = Object.keys(detectors) as BackendName[];
   const names = (variable ?? "").split(",").map((name) => name.trim());
   if (names.includes("all")) return known;
@@ -206,7 +216,7 @@ export function requiredBackends(variable: string | undefined): BackendName[] {
       const match = known.find((candidate) => candidate === name);
       if (match === undefined) {
         throw new Error(
-          `FENCED_REQUIRE names "${name}", which is not a backend. Use "all" or some of: ${known.join(", ")}.`,
+          `${variableName} names "${name}", which is not a backend. Use "all" or some of: ${known.join(", ")}.`,
         );
       }
       return match;

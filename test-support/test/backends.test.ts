@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { detectBackends, requiredBackends } from "../backends.ts";
 
 describe("requiredBackends", () => {
@@ -27,6 +27,12 @@ describe("detectBackends", () => {
   it("reports the version of an available backend", async () => {
     const { node } = await detectBackends();
     expect(node).toEqual({ available: true, version: process.versions.node });
+  });
+
+  it("leaves out what FENCED_WITHOUT names", async () => {
+    vi.stubEnv("FENCED_WITHOUT", "node");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect((await detectBackends()).node).toMatchObject({ available: false, reason: "FENCED_WITHOUT leaves it out" });
   });
 
   it("keeps what it found in a file, and looks for nothing if the file exists", async () => {

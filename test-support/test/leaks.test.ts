@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { backend } from "../index.ts";
+import { backend, needs } from "../index.ts";
 
 const script = join(import.meta.dirname, "../../scripts/ci/leaks.sh");
 let directory = "";
@@ -26,7 +26,8 @@ async function leaks(...words: readonly string[]): Promise<{ readonly stdout: st
   });
 }
 
-describe("leaks.sh", { skip: process.platform !== "linux" }, () => {
+const onLinux = { ...needs("bash"), ...(process.platform === "linux" ? {} : { skip: true }) };
+describe("leaks.sh", onLinux, () => {
   it("reports a new process, temporary directory, volume and network", async () => {
     const before = join(directory, "before");
     await writeFile(before, (await leaks("list")).stdout);

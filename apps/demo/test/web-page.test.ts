@@ -13,7 +13,7 @@ const fixture = (name: string): string => readFileSync(new URL(`fixtures/${name}
 
 /** Starts the demo with `--web` and returns the page's address. */
 async function startWeb(...args: readonly string[]): Promise<string> {
-  const { child, outcome } = startDemo(["--web", "--executor", "local", ...args]);
+  const { child, outcome } = startDemo(["--web", "--port", "0", "--executor", "local", ...args]);
   onTestFinished(async () => {
     child.kill("SIGINT");
     expect((await outcome).exitCode).toBe(130);

@@ -4,12 +4,14 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { needs } from "@fenced/test-support";
+import { type BackendName, needs } from "@fenced/test-support";
 import { playHost, playTlsHost } from "@fenced/test-support/loopback-hosts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { run, startProxy } from "./support/places.ts";
 
-const hasRequests = spawnSync("python3", ["-c", "import requests"]).status === 0;
+function has(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args).status === 0;
+}
 
 async function temporary(): Promise<string> {
   const directory = await mkdtemp(path.join(tmpdir(), "egress-clients-"));
@@ -23,19 +25,33 @@ function nodeFetches(): boolean {
   return major > 22 || (major === 22 && minor >= 21);
 }
 
-const programs: Record<string, readonly [string, ...string[]]> = {
-  curl: ["curl", "-sS", "-m", "10"],
-  urllib: ["python3", "-c", "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())"],
-  requests: ["python3", "-c", "import sys, requests; a = requests.get(sys.argv[1]); print(a.reason, a.text)"],
-  fetch: [process.execPath, "-e", "fetch(process.argv[1]).then(async (a) => console.log(await a.text()))"],
+/** Clients, each with the backends that it needs and what it is started with. */
+const programs: Record<string, readonly [readonly BackendName[], string, ...string[]]> = {
+  curl: [[], "curl", "-sS", "-m", "10"],
+  urllib: [
+    ["python3"],
+    "python3",
+    "-c",
+    "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())",
+  ],
+  requests: [
+    ["python3"],
+    "python3",
+    "-c",
+    "import sys, requests; a = requests.get(sys.argv[1]); print(a.reason, a.text)",
+  ],
+  fetch: [[], process.execPath, "-e", "fetch(process.argv[1]).then(async (a) => console.log(await a.text()))"],
 };
 
-const missing = new Set([...(hasRequests ? [] : ["requests"]), ...(nodeFetches() ? [] : ["fetch"])]);
+const missing = new Set([
+  ...(has("curl", "--version") ? [] : ["curl"]),
+  ...(has("python3", "-c", "import requests") ? [] : ["requests"]),
+  ...(nodeFetches() ? [] : ["fetch"]),
+]);
 
-test.each(Object.keys(programs).filter((name) => !missing.has(name)))(
-  "%s reaches listed hosts, and shows why it does not reach others",
-  async (name) => {
-    const [program, ...args] = programs[name] ?? [""];
+for (const [name, [backends, program, ...args]] of Object.entries(programs)) {
+  if (missing.has(name)) continue;
+  test(`${name} reaches listed hosts, and shows why it does not reach others`, needs(...backends), async () => {
     const port = await playHost();
     const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
     const env = { http_proxy: proxy.url, https_proxy: proxy.url, NODE_USE_ENV_PROXY: "1" };
@@ -49,8 +65,8 @@ test.each(Object.keys(programs).filter((name) => !missing.has(name)))(
     expect(proxy.decisions.filter(({ allowed }) => !allowed).map(({ reason }) => reason)).toContain(words);
     // urllib shows the reason in its exception, the others in the answer.
     expect(`${plain.output}${tunnel.output}`).toContain(words);
-  },
-);
+  });
+}
 
 describe("package managers", needs("openssl", "python3"), () => {
   test("pip installs only from a listed index through the proxy", async () => {
