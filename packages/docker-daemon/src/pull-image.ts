@@ -1,4 +1,4 @@
-import { BackendUnavailableError } from "@fenced/core";
+import { BackendUnavailableError, parseJson } from "@fenced/core";
 import type Docker from "dockerode";
 import { z } from "zod";
 import { answered, dockerReason, isNotFound } from "./daemon-calls.ts";
@@ -81,7 +81,7 @@ async function pull(docker: Docker, { image, onProgress }: ImageRequest, signal:
 /** Handles one line of the stream, which also carries errors, since the daemon has already answered with status 200. */
 function report(line: string, image: string, onProgress: ImageRequest["onProgress"]): void {
   if (line.trim() === "") return;
-  const { status = "", id, error, progressDetail } = pullEvent.parse(JSON.parse(line));
+  const { status = "", id, error, progressDetail } = pullEvent.parse(parseJson(line));
   if (error !== undefined) throw new Error(error);
   onProgress?.({
     image,

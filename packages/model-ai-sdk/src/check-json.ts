@@ -1,9 +1,9 @@
-import { ModelClientError, type FinishReason } from "@fenced/core";
+import { ModelClientError, parseJson, type FinishReason } from "@fenced/core";
 
 /** @throws ModelClientError if the answer to a request with a JSON schema is not JSON. */
 export function checkJson(text: string, finishReason: FinishReason, modelId: string): void {
   try {
-    JSON.parse(text);
+    parseJson(text);
   } catch (cause) {
     const cut = finishReason === "length";
     const problem = `Model "${modelId}" was asked for JSON but sent ${cut ? "only part of it" : "something else"}`;

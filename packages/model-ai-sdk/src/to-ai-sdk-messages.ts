@@ -1,4 +1,11 @@
-import type { AssistantMessage, ModelMessage, ToolCall, ToolResult, UserMessage } from "@fenced/core";
+import {
+  type AssistantMessage,
+  type ModelMessage,
+  parseJson,
+  type ToolCall,
+  type ToolResult,
+  type UserMessage,
+} from "@fenced/core";
 import type {
   AssistantContent,
   AssistantModelMessage,
@@ -70,7 +77,7 @@ function toToolMessage(results: readonly ToolResult[]): ToolModelMessage {
 /** Parses the arguments to an object: several services reject a whole conversation if one call's arguments are not one. */
 export function toInput(argumentsText: string): unknown {
   try {
-    const input: unknown = JSON.parse(argumentsText);
+    const input = parseJson(argumentsText);
     if (typeof input === "object" && input !== null && !Array.isArray(input)) return input;
   } catch {
     // Malformed, as models sometimes write them: passed on in full below.

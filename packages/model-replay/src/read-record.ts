@@ -1,7 +1,7 @@
 // Always with `bigint`, as the rule requires.
 // oxlint-disable-next-line no-restricted-imports
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { FileNotFoundError, InvalidInputError } from "@fenced/core";
+import { FileNotFoundError, InvalidInputError, JsonLimitError, parseJson as parseJsonText } from "@fenced/core";
 import * as z from "zod";
 import { recordEntrySchema, type RecordEntry } from "./record-entry.ts";
 
@@ -73,9 +73,9 @@ function parseLine(line: string, place: string): RecordEntry {
 
 function parseJson(line: string, place: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseJsonText(line);
   } catch (cause) {
-    throw notAnEntry(place, "it is not JSON", cause);
+    throw notAnEntry(place, cause instanceof JsonLimitError ? `it is ${cause.message}` : "it is not JSON", cause);
   }
 }
 

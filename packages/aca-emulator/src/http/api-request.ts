@@ -43,6 +43,9 @@ export interface Answer {
 /** The largest body that is not a file, in bytes. */
 const bodyLimit = 64 * 1024 * 1024;
 
+/** The largest number of values in a body. */
+const mostValues = 100_000;
+
 /** @throws ServiceFailure if the body is not a JSON object. */
 export async function readJsonObject(message: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
   const body: unknown = await readJson(message);
@@ -61,10 +64,24 @@ export async function readJson(message: IncomingMessage): Promise<unknown> {
     pieces.push(piece);
   }
   try {
-    return JSON.parse(Buffer.concat(pieces).toString("utf8"));
+    const text = Buffer.concat(pieces).toString("utf8");
+    if (hasFewValues(text, mostValues)) return JSON.parse(text);
   } catch {
     throw new ServiceFailure(400, "InvalidRequestBody", "The body is not JSON.");
   }
+  throw new ServiceFailure(413, "RequestTooLarge", "The body has too many values.");
+}
+
+/** Whether JSON has at most `most` values: as objects, those of a long text would take gigabytes. */
+export function hasFewValues(json: string, most: number): boolean {
+  let [values, isString] = [0, false];
+  for (let at = 0; at < json.length && values <= most; at += 1) {
+    const character = json.charAt(at);
+    if (character === '"') isString = !isString;
+    else if (isString && character === "\\") at += 1;
+    else if (!isString && ",[{".includes(character)) values += 1;
+  }
+  return values <= most;
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

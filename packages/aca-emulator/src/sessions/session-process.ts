@@ -2,6 +2,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { hasFewValues } from "../http/api-request.ts";
 import type { Fence } from "./fence.ts";
 import { killMarked } from "./kill-marked.ts";
 
@@ -15,6 +16,9 @@ export type PoolType = "PythonLTS" | "NodeLTS" | "Shell";
 
 /** The longest line from the process, in bytes: output, a value and their escapes. Only code in its place sends more. */
 const longestLine = 192 * 1024 * 1024;
+
+/** The largest number of values in a line; with more, the process is ended, too. */
+const mostValues = 1_000_000;
 
 /** What a session's process reports about a piece of code that it ran. */
 export interface RunReport {
@@ -134,6 +138,7 @@ export class SessionProcess {
 
   #read(line: string): void {
     try {
+      if (!hasFewValues(line, mostValues)) return this.kill();
       const report: unknown = JSON.parse(line);
       if (isReport(report)) this.#answer(report.id, report);
     } catch {

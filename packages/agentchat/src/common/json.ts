@@ -1,4 +1,11 @@
-import { InvalidInputError, isJsonValue, type JsonObject, type JsonValue, maxJsonDepth } from "@fenced/core";
+import {
+  InvalidInputError,
+  isJsonValue,
+  type JsonObject,
+  type JsonValue,
+  maxJsonDepth,
+  parseJson as parseJsonText,
+} from "@fenced/core";
 import * as z from "zod";
 
 // States wrap JSON from models and programs, so they are nested deeper.
@@ -24,10 +31,10 @@ export function mapSchema<T>(schema: z.ZodType<T>): z.ZodType<Map<string, T>> {
   );
 }
 
-/** Parses JSON text; `undefined` if it is not JSON, or nested too deep for many parsers. */
+/** Parses JSON text; `undefined` if it is not JSON, too large, or nested too deep for many parsers. */
 export function parseJson(text: string): JsonValue | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJsonText(text);
     return isJsonValue(value) ? value : undefined;
   } catch {
     return undefined;

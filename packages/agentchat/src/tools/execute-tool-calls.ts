@@ -1,4 +1,4 @@
-import type { JsonObject, ToolCall, ToolResult } from "@fenced/core";
+import { type JsonObject, parseJson, type ToolCall, type ToolResult } from "@fenced/core";
 import * as z from "zod";
 import { abortable } from "../common/abortable.ts";
 import { emitting, type Emit } from "../common/emitting.ts";
@@ -86,7 +86,7 @@ function parseJsonObject(text: string): JsonObject {
   if (text.trim() === "") return {};
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = parseJson(text, { maxDepth: Infinity });
   } catch (error) {
     throw new Error(`The arguments are not valid JSON: ${messageOf(error)}`, {
       cause: error,

@@ -1,4 +1,4 @@
-import { BackendUnavailableError, sanitizeTerminalText } from "@fenced/core";
+import { BackendUnavailableError, parseJson as parseJsonText, sanitizeTerminalText } from "@fenced/core";
 import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { ConnectionError, ServiceError } from "./service-error.ts";
@@ -76,7 +76,7 @@ async function readText({ body }: Dispatcher.ResponseData, limit: number): Promi
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch {
     return undefined;
   }

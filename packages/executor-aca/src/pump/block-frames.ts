@@ -1,4 +1,4 @@
-import type { JsonValue } from "@fenced/core";
+import { isJsonValue, JsonLimitError, type JsonValue, parseJson } from "@fenced/core";
 import type { BlockEvent } from "@fenced/executor-kit";
 import type { FrameConsumer } from "@fenced/executor-kit/supervisor";
 import * as z from "zod";
@@ -16,7 +16,9 @@ const blockEnd: z.ZodType<BlockEnd> = z.object({ exit: z.int().min(0).max(255), 
 /** What a block displays, by type. */
 type Bundle = Readonly<Record<string, JsonValue>>;
 
-const bundleForm: z.ZodType<Bundle> = z.record(z.string(), z.json());
+const bundleForm: z.ZodType<Bundle> = z.custom<Bundle>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value) && isJsonValue(value),
+);
 
 /** Maximum bytes of one display; the pump sends less. */
 const longestDisplay = 32 * 1024 * 1024;
@@ -47,19 +49,30 @@ export class BlockFrames implements FrameConsumer {
   report(type: number, block: number, payload: Buffer): void {
     if (block !== this.number || this.end) return;
     if (type !== displayFrame) {
-      this.end = blockEnd.parse(JSON.parse(payload.toString()));
+      this.end = blockEnd.parse(parseJson(payload));
       return;
     }
     this.#display.push(payload.subarray(1));
     const length = this.#display.reduce((sum, piece) => sum + piece.length, 0);
     if (length > longestDisplay) throw new Error("a display is longer than the pump allows");
     if (payload[0] !== 1) return;
-    this.#printed.push({ bundle: bundleForm.parse(JSON.parse(Buffer.concat(this.#display).toString())) });
+    const display = Buffer.concat(this.#display);
     this.#display = [];
+    this.#printed.push(readDisplay(display));
   }
 
   /** The output since the last call. */
   take(): readonly Printed[] {
     return this.#printed.splice(0);
+  }
+}
+
+/** The display, or a note that it takes too much memory. */
+function readDisplay(bytes: Buffer): Printed {
+  try {
+    return { bundle: bundleForm.parse(parseJson(bytes)) };
+  } catch (error) {
+    if (!(error instanceof JsonLimitError)) throw error;
+    return { type: "stderr", data: `A rich output was left out: ${error.message}\n` };
   }
 }

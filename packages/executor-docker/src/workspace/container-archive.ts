@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import path from "node:path";
 import { Readable } from "node:stream";
-import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { BackendUnavailableError, InvalidInputError, parseJson } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import { answered, isNotFound, type Container } from "@fenced/docker-daemon";
 import { asWorkspaceError, type FileContent, type FileOwner } from "@fenced/executor-kit";
@@ -244,7 +244,7 @@ export function fileError(code: "EISDIR" | "ELOOP" | "ENAMETOOLONG" | "ENOENT", 
 function readInfo(answer: unknown): PathInfo {
   const headers: unknown = Reflect.get(Object(answer), "headers");
   const encoded: unknown = Reflect.get(Object(headers), "x-docker-container-path-stat");
-  const stat = statHeader.parse(JSON.parse(Buffer.from(String(encoded), "base64").toString()));
+  const stat = statHeader.parse(parseJson(Buffer.from(String(encoded), "base64")));
   return { kind: kindOf(stat.mode), size: stat.size, modifiedAt: stat.mtime, target: stat.linkTarget };
 }
 

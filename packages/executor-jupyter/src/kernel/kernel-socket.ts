@@ -1,3 +1,4 @@
+import { JsonLimitError } from "@fenced/core";
 import { errorCode } from "@fenced/executor-kit";
 import { supportedKernelWebSocketProtocols, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { serialize } from "@jupyterlab/services/lib/kernel/serialize.js";
@@ -11,7 +12,7 @@ const longestMessage = 128 * 1024 * 1024;
 /** Events of a `KernelSocket`. */
 export interface SocketEvents {
   readonly onMessage: (message: IMessage, bytes: number) => void;
-  /** A message was too long; the connection breaks. */
+  /** A message was too long, or had too many values; the connection breaks. */
   readonly onTooLong: () => void;
   /** The open connection was closed from elsewhere. */
   readonly onBroken: () => void;
@@ -40,8 +41,14 @@ export class KernelSocket {
     socket.on("message", (data, isBinary) => {
       if (Array.isArray(data)) return;
       hurryServer(socket);
-      const message = decodeMessage(data, isBinary, socket.protocol);
-      if (message) events.onMessage(message, data.byteLength);
+      try {
+        const message = decodeMessage(data, isBinary, socket.protocol);
+        if (message) events.onMessage(message, data.byteLength);
+      } catch (error) {
+        if (!(error instanceof JsonLimitError)) throw error;
+        events.onTooLong();
+        socket.terminate();
+      }
     });
     socket.on("close", () => {
       if (this.#opened && !this.#closing) events.onBroken();

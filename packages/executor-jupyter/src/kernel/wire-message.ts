@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
+import { JsonLimitError, measureJson, parseJson } from "@fenced/core";
+import { type IMessage, supportedKernelWebSocketProtocols } from "@jupyterlab/services/lib/kernel/messages.js";
 import { deserialize } from "@jupyterlab/services/lib/kernel/serialize.js";
 import { field, textField } from "../fields.ts";
 
@@ -36,13 +37,67 @@ export function createRequest(
   throw new TypeError("not a kernel message");
 }
 
-/** The message in the data of the WebSocket; `undefined` if there is no valid one. */
+/** The field of a content that was left out because it has too many values: why. */
+export const leftOutField = "fenced_left_out";
+
+/** Maximum number of a message's buffers; the helper in the kernel sends at most a few hundred. */
+const mostBuffers = 10_000;
+/** Maximum number of values in a message's header, in that of its parent, and in its metadata. */
+const mostHeaderValues = 10_000;
+
+/**
+ * The message in the data of the WebSocket; `undefined` if there is no valid one. Content with too many values is not
+ * parsed: in its place, `leftOutField` gives the reason.
+ *
+ * @throws JsonLimitError if the message has too many values, and it cannot be said which part has.
+ */
 export function decodeMessage(data: Buffer | ArrayBuffer, isBinary: boolean, protocol: string): IMessage | undefined {
   try {
-    const message: unknown = isBinary ? deserialize(arrayBufferOf(data), protocol) : JSON.parse(textOf(data));
+    const message = isBinary ? decodeBinary(arrayBufferOf(data), protocol) : parseJson(textOf(data));
     return isMessage(message) ? message : undefined;
-  } catch {
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw error;
     return undefined;
+  }
+}
+
+/** Checks what the message contains before Jupyter's own function parses all of it. */
+function decodeBinary(data: ArrayBuffer, protocol: string): unknown {
+  if (protocol === supportedKernelWebSocketProtocols.v1KernelWebsocketJupyterOrg) return decodeParts(data);
+  const view = new DataView(data);
+  if (view.getUint32(0) > mostBuffers) throw new JsonLimitError(`a message of more than ${mostBuffers} buffers`);
+  measureJson(new TextDecoder().decode(data.slice(view.getUint32(4), view.getUint32(8))));
+  return deserialize(data, protocol);
+}
+
+/** Decodes a message of the protocol `v1.kernel.websocket.jupyter.org`, whose content is a part of its own. */
+function decodeParts(data: ArrayBuffer): unknown {
+  const view = new DataView(data);
+  const count = Number(view.getBigUint64(0, true));
+  if (count > mostBuffers) throw new JsonLimitError(`a message of more than ${mostBuffers} buffers`);
+  const offsets = Array.from({ length: count }, (_, index) => Number(view.getBigUint64(8 * (index + 1), true)));
+  // Parts that overlap could be many times as long as the message.
+  if (offsets.some((offset, index) => offset > (offsets[index + 1] ?? data.byteLength))) return undefined;
+  const parts = offsets.slice(0, -1).map((start, index) => data.slice(start, offsets[index + 1]));
+  const [channel, header, parent, metadata, content, ...buffers] = parts;
+  if (!channel || !header || !parent || !metadata || !content) return undefined;
+  const small = { maxValues: mostHeaderValues };
+  return {
+    channel: new TextDecoder().decode(channel),
+    header: parseJson(new Uint8Array(header), small),
+    parent_header: parseJson(new Uint8Array(parent), small),
+    metadata: parseJson(new Uint8Array(metadata), small),
+    content: parseContent(content),
+    buffers: buffers.map((buffer) => new DataView(buffer)),
+  };
+}
+
+function parseContent(content: ArrayBuffer): unknown {
+  try {
+    return parseJson(new Uint8Array(content));
+  } catch (error) {
+    if (error instanceof JsonLimitError) return { [leftOutField]: error.message };
+    throw error;
   }
 }
 

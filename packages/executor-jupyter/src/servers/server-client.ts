@@ -1,4 +1,4 @@
-import { BackendUnavailableError } from "@fenced/core";
+import { BackendUnavailableError, JsonLimitError, parseJson } from "@fenced/core";
 import { Agent, fetch, type RequestInit, type Response } from "undici";
 import { textField } from "../fields.ts";
 import type { ServerAddress } from "./server-settings.ts";
@@ -83,9 +83,9 @@ export class ServerClient implements AsyncDisposable {
   async receivedJson(response: Response): Promise<unknown> {
     const text = await this.#text(response, longestJson);
     try {
-      return JSON.parse(text);
+      return parseJson(text);
     } catch (cause) {
-      throw this.#invalid("that is not JSON", cause);
+      throw this.#invalid(cause instanceof JsonLimitError ? `with ${cause.message}` : "that is not JSON", cause);
     }
   }
 
@@ -146,7 +146,7 @@ export class ServerClient implements AsyncDisposable {
 
 function messageOf(text: string): string {
   try {
-    return textField(JSON.parse(text), "message").slice(0, 1000);
+    return textField(parseJson(text), "message").slice(0, 1000);
   } catch {
     // An HTML page for people: the status must be enough.
     return "";

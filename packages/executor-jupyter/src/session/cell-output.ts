@@ -2,6 +2,7 @@ import type { BlockEvent } from "@fenced/executor-kit";
 import type { BlockDisplays, RichOutput } from "@fenced/executor-kit/displays";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { field, textField, texts } from "../fields.ts";
+import { leftOutField } from "../kernel/wire-message.ts";
 
 /** What servers write instead of output that came too fast. */
 const rateLimited = /IOPub (?:data|message) rate exceeded/;
@@ -47,6 +48,8 @@ export class CellOutput {
   }
 
   async #outputs(type: string, content: unknown): Promise<BlockEvent[]> {
+    const leftOut = textField(content, leftOutField);
+    if (leftOut !== "") return this.#displays.leaveOut(leftOut);
     switch (type) {
       case "stream":
         return this.#text(textField(content, "name") === "stderr" ? "stderr" : "stdout", textField(content, "text"));

@@ -14,7 +14,7 @@ export interface RichOutput {
   readonly isUpdate: boolean;
 }
 
-/** Limits for one block: the number of rich outputs, updates included, and their bytes. */
+/** Limits for one block: the number of rich outputs, updates included, and their size; see `bundleSize`. */
 const [mostDisplays, mostBytes] = [10_000, 268_435_456];
 /** How many earlier displays can still be updated, and the maximum length of their ids. */
 const [mostNamed, longestId] = [10_000, 1000];
@@ -90,7 +90,7 @@ export class DisplayBoard {
       if (ending === undefined) continue;
       const isPlain = typeof content === "string" || content instanceof Uint8Array;
       const directory = await this.#open();
-      files.push(await directory.put(`${name}.${ending}`, isPlain ? content : JSON.stringify(content, undefined, 2)));
+      files.push(await directory.put(`${name}.${ending}`, isPlain ? content : JSON.stringify(content)));
     }
     return files;
   }
@@ -116,6 +116,7 @@ export class BlockDisplays {
   #count = 0;
   #bytes = 0;
   #truncated = false;
+  #full = false;
 
   constructor(board: DisplayBoard) {
     this.#board = board;
@@ -138,13 +139,23 @@ export class BlockDisplays {
       text === undefined ? [] : [{ type: "stdout" as const, data: text.endsWith("\n") ? text : `${text}\n` }];
     this.#count += 1;
     this.#bytes += bundleSize(data);
-    if (this.#count > mostDisplays || this.#bytes > mostBytes) return [...shown, ...this.#leaveOut()];
+    if (this.#count > mostDisplays || this.#bytes > mostBytes) return [...shown, ...this.#leaveOutRest()];
     const name = this.#board.nameOf(output);
     const { files, problem } = await this.#saved(data, name);
     const display: Display = { data, files };
     const replaces = this.#shown.get(name);
     if (output.displayId !== undefined) this.#shown.set(name, display);
     return [...shown, { type: "display", display, ...(replaces ? { replaces } : {}) }, ...problem];
+  }
+
+  /**
+   * The events for an output that was not even parsed.
+   *
+   * @param reason - what it was: `JSON of more than 1000000 values`.
+   */
+  leaveOut(reason: string): BlockEvent[] {
+    this.#truncated = true;
+    return [{ type: "stderr", data: `A rich output was left out: ${reason}\n` }];
   }
 
   /** Outputs that cannot be saved are still shown. */
@@ -157,8 +168,9 @@ export class BlockDisplays {
     }
   }
 
-  #leaveOut(): BlockEvent[] {
-    if (this.#truncated) return [];
+  #leaveOutRest(): BlockEvent[] {
+    if (this.#full) return [];
+    this.#full = true;
     this.#truncated = true;
     const reason = `A block may show at most ${mostDisplays} rich outputs, ${mostBytes / 2 ** 20} MiB in total`;
     return [{ type: "stderr", data: `${reason}; the rest is left out.\n` }];

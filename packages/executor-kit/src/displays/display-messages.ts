@@ -1,9 +1,13 @@
+import { JsonLimitError, parseJson } from "@fenced/core";
+
 /** Maximum length of a message; anything longer is forged. */
 const longestMessage = 67_108_864;
 
 /** What an interpreter sends in addition to its output. */
 export type DisplayMessage =
   | { readonly clear: true; readonly wait: boolean }
+  /** Something was displayed that takes too much memory, for the reason given. */
+  | { readonly leftOut: string }
   | { readonly data: unknown; readonly displayId?: string; readonly isUpdate: boolean };
 
 /** Code wrote something other than a display to the display channel. */
@@ -49,8 +53,9 @@ export class DisplayMessages {
 function readMessage(bytes: Buffer): DisplayMessage {
   let message: unknown;
   try {
-    message = JSON.parse(bytes.toString());
-  } catch {
+    message = parseJson(bytes);
+  } catch (error) {
+    if (error instanceof JsonLimitError) return { leftOut: error.message };
     throw new ForgedDisplay("A display is not JSON");
   }
   if (typeof message !== "object" || message === null) throw new ForgedDisplay("A display is not an object");

@@ -53,7 +53,9 @@ export class RichEvents {
   async #shown(data: Uint8Array): Promise<BlockEvent[]> {
     const events: BlockEvent[] = [];
     for (const message of this.#messages.push(data)) {
-      if (!("clear" in message)) events.push(...this.#cleared(await this.#displays.events(message, { printed: true })));
+      if ("leftOut" in message) events.push(...this.#displays.leaveOut(message.leftOut));
+      else if (!("clear" in message))
+        events.push(...this.#cleared(await this.#displays.events(message, { printed: true })));
       else if (message.wait) this.#clearsAtNext = true;
       else events.push({ type: "clear" });
     }

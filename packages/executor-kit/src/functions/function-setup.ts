@@ -6,6 +6,7 @@ import {
   type FunctionWithRequirements,
   type HostCallEvent,
   type HostFunction,
+  parseJson,
 } from "@fenced/core";
 import {
   commandProgram,
@@ -183,7 +184,7 @@ function checkReport(plan: SetupPlan, { stdout, output }: { stdout: string; outp
       remedy: "Check the output; the session's interpreter may be broken, or out of memory.",
     });
   }
-  const report: unknown = JSON.parse(line.slice(line.indexOf(plan.nonce) + plan.nonce.length));
+  const report = parseReport(line.slice(line.indexOf(plan.nonce) + plan.nonce.length), output);
   const field = (name: string): string => {
     const value: unknown = typeof report === "object" && report !== null ? Reflect.get(report, name) : undefined;
     return typeof value === "string" ? value : "";
@@ -205,6 +206,18 @@ function checkReport(plan: SetupPlan, { stdout, output }: { stdout: string; outp
   if (field("failed") === "name") {
     throw new FunctionSetupError(`The module name "${plan.module}" is taken: ${reason}`, {
       remedy: "Choose another `functionsModule`.",
+    });
+  }
+}
+
+/** Packages that the set-up imports may write there, too. */
+function parseReport(text: string, output: string): unknown {
+  try {
+    return parseJson(text, { maxValues: 100 });
+  } catch (cause) {
+    throw new FunctionSetupError(`The set-up of the functions ended with a broken report: ${tail(output)}`, {
+      remedy: "Check the output: a package that the functions import may have written to it.",
+      cause,
     });
   }
 }

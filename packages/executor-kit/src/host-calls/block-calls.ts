@@ -7,13 +7,15 @@ import {
   type HostCallEvent,
   type HostFunction,
   isJsonValue,
+  JsonLimitError,
   type JsonValue,
+  parseJson,
 } from "@fenced/core";
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { inThisContext } from "@fenced/core/telemetry";
 import { encodeFrame } from "../supervisor/wire.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
-import { callFrame, type CallFrame, longestInput, longestOutput } from "./call-frames.ts";
+import { callFrame, type CallFrame, longestInput, longestOutput, mostValues } from "./call-frames.ts";
 import { CallSlots } from "./call-slots.ts";
 import { programError } from "./program-error.ts";
 
@@ -248,9 +250,14 @@ function parseCall(payload: Buffer): { name: string; input: JsonValue; problem?:
   if (end < 0) throw new Error("not a call");
   const [name, text] = [payload.subarray(0, end).toString(), payload.subarray(end + 1)];
   if (text.length > longestInput) return { name, input: null, problem: refusal("arguments", longestInput).message };
-  const input: unknown = JSON.parse(text.toString());
-  if (!isJsonValue(input)) return { name, input: null, problem: "The arguments are nested too deeply" };
-  return { name, input };
+  try {
+    const input = parseJson(text, { maxValues: mostValues, maxDepth: Infinity });
+    if (isJsonValue(input)) return { name, input };
+    return { name, input: null, problem: "The arguments are nested too deeply" };
+  } catch (error) {
+    if (!(error instanceof JsonLimitError)) throw error;
+    return { name, input: null, problem: refusal("values", mostValues).message };
+  }
 }
 
 function serialised(name: string, result: unknown): { readonly output: JsonValue; readonly bytes: Buffer } {
@@ -271,10 +278,11 @@ function errorFrame(error: HostCallError): Omit<CallFrame, "id"> {
   return { type: callFrame.error, payload: Buffer.from(JSON.stringify(error)) };
 }
 
-function refusal(what: "calls" | "arguments" | "result", limit: number): HostCallError {
+function refusal(what: "calls" | "arguments" | "values" | "result", limit: number): HostCallError {
   const messages = {
     calls: `A block may call host functions at most ${limit} times: do the rest in the next block`,
     arguments: `The arguments take more than ${limit} bytes: write them to a file in the working directory, and pass its name`,
+    values: `The arguments have more than ${limit} values: write them to a file in the working directory, and pass its name`,
     result: `The result takes more than ${limit} bytes: ask for less, or for a file`,
   };
   return { name: "HostCallLimitError", message: messages[what] };

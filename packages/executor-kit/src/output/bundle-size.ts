@@ -1,11 +1,34 @@
 import type { MimeBundle } from "@fenced/core";
 
-/** The size of a rich output: binary content in bytes, everything else in characters. */
+/** What a JSON value takes in memory, besides its text, in bytes. */
+const valueSize = 40;
+const sizes = new WeakMap<MimeBundle, number>();
+
+/**
+ * The size of a rich output: binary content in bytes, text in characters, and JSON by what it takes in memory: a list
+ * of a million empty objects is short as text.
+ */
 export function bundleSize(bundle: MimeBundle): number {
-  return Object.values(bundle).reduce<number>((sum, content) => sum + sizeOf(content), 0);
+  const known = sizes.get(bundle);
+  if (known !== undefined) return known;
+  const size = Object.values(bundle).reduce<number>((sum, content) => sum + sizeOf(content), 0);
+  sizes.set(bundle, size);
+  return size;
 }
 
 function sizeOf(content: MimeBundle[string]): number {
   if (typeof content === "string" || content instanceof Uint8Array) return content.length;
-  return JSON.stringify(content).length;
+  let size = 0;
+  const left: unknown[] = [content];
+  while (left.length > 0) {
+    const value = left.pop();
+    size += valueSize;
+    if (typeof value === "string") size += value.length;
+    if (typeof value !== "object" || value === null) continue;
+    for (const [key, inner] of Object.entries(value)) {
+      if (!Array.isArray(value)) size += key.length;
+      left.push(inner);
+    }
+  }
+  return size;
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { parseJson as parseJsonText } from "@fenced/core";
 
 /**
  * The text of an answer: as much as arrives within `milliseconds`, and not much more than `longest` characters. A
@@ -20,10 +21,10 @@ export async function textOf(answer: IncomingMessage, longest: number, milliseco
   return text;
 }
 
-/** Parses JSON; returns `undefined` for anything else. */
+/** Parses JSON within limits; returns `undefined` for anything else. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch {
     return undefined;
   }

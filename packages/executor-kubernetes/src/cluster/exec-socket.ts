@@ -127,11 +127,8 @@ function send(socket: WebSocket, chunk: Buffer, wrote: (error?: Error | null) =>
 
 /** How the program ended, from a `Status` of the API; empty if it succeeded. */
 function statusText(text: string): string {
-  try {
-    const status: unknown = JSON.parse(text);
-    const message: unknown = Reflect.get(Object(status), "message");
-    return typeof message === "string" ? `\n${message}` : "";
-  } catch {
-    return `\n${text}`;
-  }
+  const status = parseJson(text);
+  if (status === undefined) return `\n${text}`;
+  const message: unknown = Reflect.get(Object(status), "message");
+  return typeof message === "string" ? `\n${message}` : "";
 }

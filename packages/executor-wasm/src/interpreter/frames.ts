@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
+import { parseJson } from "@fenced/core";
 
 /** The types of frames. The interpreter's process has the same numbers, in `child/wire.mjs`. */
 export const frameType = {
@@ -18,6 +19,9 @@ export const frameType = {
 const headerBytes = 5;
 /** Maximum size of a frame from the interpreter: a megabyte of content, and room for the fields. */
 const mostBytes = 1_114_112;
+
+/** Maximum number of values in a frame's fields. */
+const mostFields = 10_000;
 
 /** One message from the interpreter's process. The code in there can forge it. */
 export interface Frame {
@@ -101,7 +105,7 @@ export function unpack(body: Buffer): { readonly fields: unknown; readonly bytes
   const length = body.length < 4 ? Infinity : body.readUInt32BE();
   if (4 + length > body.length) throw new ProtocolError("A frame without its fields.");
   try {
-    const fields: unknown = JSON.parse(body.toString("utf8", 4, 4 + length));
+    const fields: unknown = parseJson(body.subarray(4, 4 + length), { maxValues: mostFields });
     return { fields, bytes: body.subarray(4 + length) };
   } catch (error) {
     throw new ProtocolError("A frame whose fields are not JSON.", { cause: error });

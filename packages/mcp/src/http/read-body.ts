@@ -1,5 +1,9 @@
 import { Buffer } from "node:buffer";
+import { JsonLimitError, parseJson } from "@fenced/core";
 import type { Refusal } from "./refuse.ts";
+
+/** Maximum number of values in a request: each message of a batch, and each item of a list, is checked on its own. */
+const mostValues = 10_000;
 
 /**
  * Reads the JSON in a request's body (`undefined` if its method has none), or returns why it is refused. Reads at most
@@ -22,9 +26,11 @@ export async function readBody(
     chunks.push(chunk);
   }
   try {
-    const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-    return { body };
-  } catch {
+    return { body: parseJson(Buffer.concat(chunks), { maxValues: mostValues }) };
+  } catch (error) {
+    if (error instanceof JsonLimitError) {
+      return { refusal: { status: 413, message: `The request is ${error.message}, the server's limit.` } };
+    }
     return { refusal: { status: 400, code: -32_700, message: "The request's body is not valid JSON." } };
   }
 }

@@ -1,4 +1,4 @@
-import { pathName } from "../../describe-issues.ts";
+import { joinIssues, pathName } from "../../describe-issues.ts";
 
 /**
  * The part that Fenced uses of a schema of any Standard Schema library (zod, valibot, ArkType and others). See
@@ -36,9 +36,9 @@ export function isStandardSchema(value: unknown): value is StandardSchema {
   return typeof standard === "object" && standard !== null && "validate" in standard;
 }
 
-/** All issues on one line, each with the field it concerns: `"city": expected string`. */
+/** The issues on one line, each with the field it concerns: `"city": expected string`. */
 export function describeSchemaIssues(issues: readonly SchemaIssue[]): string {
-  return issues.map(({ message, path = [] }) => `${fieldName(path)}${message}`).join("; ");
+  return joinIssues(issues, ({ message, path = [] }) => `${fieldName(path)}${message}`);
 }
 
 function fieldName(path: NonNullable<SchemaIssue["path"]>): string {
