@@ -72,6 +72,7 @@ export type {
   NeedsApproval,
 } from "./functions/host/host-call.ts";
 export { describeHostCall, describeHostInput } from "./functions/host/describe-host-call.ts";
+export { compileJsonSchema, type SchemaUse } from "./functions/host/json-schema.ts";
 export { type HostFunction, isHostFunction } from "./functions/host/host-function.ts";
 export { hostFunction, type HostFunctionDefinition } from "./functions/host/make-host-function.ts";
 export {
@@ -80,8 +81,13 @@ export {
   type HostFunctionsFromOptions,
   toFunctionName,
 } from "./functions/host/host-functions-from.ts";
-export type { JsonSchema, SchemaIssue, SchemaResult, StandardSchema } from "./functions/host/standard-schema.ts";
-export type { CheckedValue } from "./functions/host/value-schema.ts";
+export type {
+  CheckedValue,
+  JsonSchema,
+  SchemaIssue,
+  SchemaResult,
+  StandardSchema,
+} from "./functions/host/standard-schema.ts";
 export { ImportFromModule } from "./functions/import-from-module.ts";
 export { withRequirements } from "./functions/with-requirements.ts";
 

@@ -138,7 +138,10 @@ export class SessionProcess {
 
   #read(line: string): void {
     try {
-      if (!hasFewValues(line, mostValues)) return this.kill();
+      if (!hasFewValues(line, mostValues)) {
+        this.kill();
+        return;
+      }
       const report: unknown = JSON.parse(line);
       if (isReport(report)) this.#answer(report.id, report);
     } catch {

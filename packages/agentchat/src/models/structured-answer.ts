@@ -1,4 +1,5 @@
 import {
+  compileJsonSchema,
   type CreateOptions,
   type JsonObject,
   type JsonValue,
@@ -31,8 +32,8 @@ export function structuredRequest(
 /**
  * Parses the data in a model's answer; ignores text around the JSON.
  *
- * @throws ModelClientError if there is no JSON, or it does not match the schema. A JSON Schema with keywords that zod
- * does not support is not checked.
+ * @throws ModelClientError if there is no JSON, or it does not match the schema. Parts of
+ * a JSON Schema that cannot be checked, such as an invalid pattern, are not.
  */
 export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObject): JsonValue {
   const checker = isZodType(schema) ? schema : fromJsonSchema(schema);
@@ -87,9 +88,9 @@ function* candidates(text: string): Generator<string, void, void> {
 }
 
 function fromJsonSchema(schema: JsonObject): z.ZodType {
-  try {
-    return z.fromJSONSchema(schema);
-  } catch {
-    return z.unknown();
-  }
+  const check = compileJsonSchema(schema, { owner: "the answer", checks: "lenient" });
+  return z.unknown().check(({ value, issues }) => {
+    const checked = check(value);
+    if ("problem" in checked) issues.push({ code: "custom", input: value, message: checked.problem });
+  });
 }

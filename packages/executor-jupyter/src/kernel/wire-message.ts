@@ -40,6 +40,8 @@ export function createRequest(
 /** The field of a content that was left out because it has too many values: why. */
 export const leftOutField = "fenced_left_out";
 
+/** The protocol whose messages consist of parts. */
+const partsProtocol: string = supportedKernelWebSocketProtocols.v1KernelWebsocketJupyterOrg;
 /** Maximum number of a message's buffers; the helper in the kernel sends at most a few hundred. */
 const mostBuffers = 10_000;
 /** Maximum number of values in a message's header, in that of its parent, and in its metadata. */
@@ -63,7 +65,7 @@ export function decodeMessage(data: Buffer | ArrayBuffer, isBinary: boolean, pro
 
 /** Checks what the message contains before Jupyter's own function parses all of it. */
 function decodeBinary(data: ArrayBuffer, protocol: string): unknown {
-  if (protocol === supportedKernelWebSocketProtocols.v1KernelWebsocketJupyterOrg) return decodeParts(data);
+  if (protocol === partsProtocol) return decodeParts(data);
   const view = new DataView(data);
   if (view.getUint32(0) > mostBuffers) throw new JsonLimitError(`a message of more than ${mostBuffers} buffers`);
   measureJson(new TextDecoder().decode(data.slice(view.getUint32(4), view.getUint32(8))));

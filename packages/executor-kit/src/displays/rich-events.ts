@@ -54,9 +54,9 @@ export class RichEvents {
     const events: BlockEvent[] = [];
     for (const message of this.#messages.push(data)) {
       if ("leftOut" in message) events.push(...this.#displays.leaveOut(message.leftOut));
-      else if (!("clear" in message))
+      else if (!("clear" in message)) {
         events.push(...this.#cleared(await this.#displays.events(message, { printed: true })));
-      else if (message.wait) this.#clearsAtNext = true;
+      } else if (message.wait) this.#clearsAtNext = true;
       else events.push({ type: "clear" });
     }
     return events;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../json-value.ts";
 import type { ApproveHostCall, HostCallContext, NeedsApproval } from "./host-call.ts";
-import type { CheckedValue } from "./value-schema.ts";
+import type { CheckedValue } from "./standard-schema.ts";
 
 /** Marks host functions, including those of another installed copy of the package. */
 export const hostFunctionMarker: unique symbol = Symbol.for("fenced.host_function");

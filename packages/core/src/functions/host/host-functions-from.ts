@@ -40,8 +40,8 @@ export interface HostFunctionsFromOptions {
 /**
  * Turns the tools of a Vercel AI SDK `ToolSet` (what you pass to `generateText`, or what an MCP client's `tools()`
  * returns) into host functions. Their names become identifiers: `get-weather` is `get_weather`. A tool that streams
- * results returns its last one; an MCP tool returns its structured content, or its text. JSON schemas with conditions
- * are not checked here but left to the tool. `needsApproval` is evaluated before each call, and `approve` or the
+ * results returns its last one; an MCP tool returns its structured content, or its text. Parts of a
+ * JSON schema that cannot be checked here, such as an invalid pattern, are left to the tool. `needsApproval` is evaluated before each call, and `approve` or the
  * executor's `approveHostCall` decides: running code cannot wait for a chat's next request.
  *
  * @throws InvalidInputError if a tool cannot run here (it has no `execute`), or two would have the same name.

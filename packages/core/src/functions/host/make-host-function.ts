@@ -90,7 +90,7 @@ export function hostFunction<Input = JsonObject, Output = unknown>(
   return makeHostFunction(definition, "exact");
 }
 
-/** @param checks - `lenient`: if a JSON schema cannot be checked in full, check only the type of the value. */
+/** @param checks - `lenient`: check a JSON schema without the parts that cannot be checked. */
 export function makeHostFunction<Input, Output>(
   definition: HostFunctionDefinition<Input, Output>,
   checks: "exact" | "lenient",

@@ -20,6 +20,9 @@ export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
+/** The result of a check: the value to use, or what is wrong with it. */
+export type CheckedValue = { readonly value: unknown } | { readonly problem: string };
+
 /** A problem with a value, and where it is. */
 export interface SchemaIssue {
   readonly message: string;

@@ -1,10 +1,15 @@
 import * as z from "zod";
 import { InvalidInputError } from "../../errors/invalid-input-error.ts";
 import { isJsonValue, type JsonObject } from "../../json-value.ts";
-import { describeSchemaIssues, isStandardSchema, type JsonSchema, type StandardSchema } from "./standard-schema.ts";
-
-/** The result of a check: the value to use, or what is wrong with it. */
-export type CheckedValue = { readonly value: unknown } | { readonly problem: string };
+import { compileJsonSchema, type SchemaUse } from "./json-schema.ts";
+import {
+  type CheckedValue,
+  describeSchemaIssues,
+  isStandardSchema,
+  type JsonSchema,
+  type StandardSchema,
+} from "./standard-schema.ts";
+import { isZod3, zod3ToJsonSchema } from "./zod-3-schema.ts";
 
 /** A schema of any kind, reduced to what a host function needs. */
 export interface ValueSchema {
@@ -13,15 +18,9 @@ export interface ValueSchema {
   readonly check: (value: unknown) => Promise<CheckedValue>;
 }
 
-/** The schema's owner, for messages, and whether a JSON schema that cannot be checked is an error. */
-interface SchemaUse {
-  readonly owner: string;
-  readonly checks: "exact" | "lenient";
-}
-
 /**
  * @param side - whether it validates what comes in (arguments) or what goes out (results).
- * @throws InvalidInputError if it is a JSON schema with a keyword that cannot be checked.
+ * @throws InvalidInputError if it is a JSON schema with a part that cannot be checked.
  */
 export function valueSchema(
   schema: StandardSchema | JsonSchema,
@@ -29,34 +28,17 @@ export function valueSchema(
   use: SchemaUse,
 ): ValueSchema {
   if (isStandardSchema(schema)) return { json: jsonSchemaOf(schema, side), check: (value) => check(schema, value) };
-  const known = toZod(schema, use);
-  return { json: asJson(schema, use), check: (value) => check(known, value) };
+  const compiled = compileJsonSchema(schema, use);
+  const isArguments = side === "input";
+  return {
+    json: asJson(schema, use),
+    check: async (value) => (isArguments && !isRecord(value) ? { problem: "must be an object" } : compiled(value)),
+  };
 }
 
 async function check(schema: StandardSchema, value: unknown): Promise<CheckedValue> {
   const result = await schema["~standard"].validate(value);
   return result.issues ? { problem: describeSchemaIssues(result.issues) } : { value: result.value };
-}
-
-function toZod(schema: JsonSchema, { owner, checks }: SchemaUse): StandardSchema {
-  try {
-    return z.fromJSONSchema(withDraft(schema));
-  } catch (cause) {
-    if (checks === "lenient") return schema["type"] === "object" ? z.looseObject({}) : z.json();
-    throw new InvalidInputError(
-      `The JSON schema of ${owner} cannot be checked: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { remedy: "Use simpler keywords, or a schema of zod, valibot or another Standard Schema library.", cause },
-    );
-  }
-}
-
-/**
- * Older drafts keep definitions under another name; many schemas do not declare their draft, or declare the wrong one.
- */
-function withDraft(schema: JsonSchema): JsonSchema {
-  const old = "definitions" in schema && !("$defs" in schema);
-  const draft = old ? "http://json-schema.org/draft-07/schema#" : "https://json-schema.org/draft/2020-12/schema";
-  return { ...schema, $schema: draft };
 }
 
 function asJson(schema: JsonSchema, { owner, checks }: SchemaUse): JsonObject | undefined {
@@ -66,7 +48,7 @@ function asJson(schema: JsonSchema, { owner, checks }: SchemaUse): JsonObject | 
   throw new InvalidInputError(`The JSON schema of ${owner} is not JSON`, { remedy: "Pass a plain object." });
 }
 
-/** Newer libraries convert their schemas to JSON Schema themselves; older versions of zod have a function for it. */
+/** Newer libraries convert their schemas to JSON Schema themselves; zod 4 has a function for it, and zod 3 nothing. */
 function jsonSchemaOf(schema: StandardSchema, side: "input" | "output"): JsonObject | undefined {
   try {
     const told = convert(schema, side);
@@ -78,6 +60,7 @@ function jsonSchemaOf(schema: StandardSchema, side: "input" | "output"): JsonObj
 }
 
 function convert(schema: StandardSchema, side: "input" | "output"): unknown {
+  if (isZod3(schema)) return zod3ToJsonSchema(schema);
   if (isZod(schema)) return z.toJSONSchema(schema, { io: side, unrepresentable: "any" });
   const converter: unknown = Reflect.get(Object(Reflect.get(schema["~standard"], "jsonSchema")), side);
   return typeof converter === "function"
@@ -90,5 +73,9 @@ function isZod(schema: object): schema is z.core.$ZodType {
 }
 
 function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && isJsonValue(value);
+  return isRecord(value) && isJsonValue(value);
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

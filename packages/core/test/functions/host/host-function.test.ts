@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
+import * as z3 from "zod/v3";
 import { type HostCallContext, hostFunction, InvalidInputError, isHostFunction } from "../../../src/index.ts";
 
 const context: HostCallContext = { callId: "1", signal: new AbortController().signal };
@@ -88,11 +89,36 @@ describe("a host function", () => {
     const make = (input: object) => () =>
       hostFunction({ name: "made", description: "", input: { ...input }, execute: () => 1 });
     expect(make({ type: "string" })).toThrow(/the input schema of made has the type "string"/);
-    expect(make({ type: "object", if: {}, else: {} })).toThrow(/The JSON schema of made's arguments cannot be checked/);
+    expect(make({ type: "object", if: 1, else: {} })).toThrow(/The JSON schema of made's arguments cannot be checked/);
   });
 
   test("rejects unknown options", () => {
     const definition = { name: "a", description: "", input: { type: "object" }, execute: () => 1, timeout: 5 };
     expect(() => hostFunction(definition)).toThrow(/unknown option "timeout"/);
   });
+});
+
+test("a schema of zod 3 is described to the model, and validates", async () => {
+  const input = z3.object({
+    path: z3.string().min(1).describe("where"),
+    lines: z3.number().int().optional(),
+    mode: z3.enum(["r", "w"]).default("r"),
+    tags: z3.array(z3.union([z3.string(), z3.null()])),
+    more: z3.record(z3.boolean()).nullable(),
+  });
+  const read = hostFunction({ name: "read", description: "", input, execute: ({ path }) => path });
+  expect(read.inputSchema).toEqual({
+    type: "object",
+    properties: {
+      path: { type: "string", minLength: 1, description: "where" },
+      lines: { type: "integer" },
+      mode: { type: "string", enum: ["r", "w"], default: "r" },
+      tags: { type: "array", items: { anyOf: [{ type: "string" }, { type: "null" }] } },
+      more: { anyOf: [{ type: "object", additionalProperties: { type: "boolean" } }, { type: "null" }] },
+    },
+    required: ["path", "tags", "more"],
+    additionalProperties: false,
+  });
+  expect(await read.checkInput({ path: "a", tags: [null], more: null })).toMatchObject({ value: { mode: "r" } });
+  expect(await read.checkInput({ path: "" })).toEqual({ problem: expect.stringContaining('"path"') });
 });

@@ -39,14 +39,15 @@ test("schemas may come from the SDK's jsonSchema(), with or without a validator,
   expect(await validated?.checkInput("bad")).toEqual({ problem: "not good" });
 });
 
-test("a JSON schema with conditions is not checked beyond its type", async () => {
+test("a JSON schema with conditions is checked", async () => {
   const jsonSchema: object = JSON.parse(
     '{ "type": "object", "if": { "required": ["a"] }, "then": { "required": ["b"] } }',
   );
   const inputSchema = { jsonSchema };
   const [made] = hostFunctionsFrom({ made: { inputSchema, execute: () => 1 } });
   expect(made?.inputSchema).toEqual(inputSchema.jsonSchema);
-  expect(await made?.checkInput({ a: 1 })).toEqual({ value: { a: 1 } });
+  expect(await made?.checkInput({ a: 1, b: 2 })).toEqual({ value: { a: 1, b: 2 } });
+  expect(await made?.checkInput({ a: 1 })).toEqual({ problem: expect.stringContaining('"b"') });
   expect(await made?.checkInput("text")).toEqual({ problem: expect.any(String) });
 });
 
