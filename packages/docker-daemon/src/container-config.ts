@@ -1,10 +1,6 @@
-import { stat } from "node:fs/promises";
 import { type OptionSchemas, wholeNumberOption } from "@fenced/core/options";
 import type { HostConfig } from "dockerode";
 import { z } from "zod";
-import { answered } from "./daemon-calls.ts";
-import type { DaemonClient } from "./find-daemon.ts";
-
 /** Limits and privileges of a container. */
 export interface ContainerLimits {
   /** Drop all capabilities, forbid new privileges, and limit memory and processes. Default: true. */
@@ -59,7 +55,7 @@ export function limitsConfig(limits: ContainerLimits): HostConfig {
     Init: true,
     ...(hardened ? { CapDrop: ["ALL"], SecurityOpt: ["no-new-privileges"] } : {}),
     // Includes swap; otherwise the limit would be twice the requested one.
-    ...(memory === undefined ? {} : { Memory: memory, MemorySwap: memory }),
+    ...(memory === undefined ? {} : { Memory: memory, MemorySwap: memory, ShmSize: memoryFiles(memory) }),
     ...(pids === undefined ? {} : { PidsLimit: pids }),
     ...(limits.cpus === undefined ? {} : { NanoCpus: Math.round(limits.cpus * 1e9) }),
     ...(limits.runtime === undefined ? {} : { Runtime: limits.runtime }),
@@ -68,12 +64,25 @@ export function limitsConfig(limits: ContainerLimits): HostConfig {
 }
 
 /**
- * Limits the size, because a full `/tmp` could otherwise use up the container's memory, so that no program could run.
- * Not `noexec`, because packages with compiled code are installed there.
+ * The size of each directory that is in the container's memory. If it were larger, files could use up all memory, so
+ * that no program could run. `/dev/shm` otherwise has 64 MiB, and a program that uses more ends by SIGBUS.
  */
+function memoryFiles(memory: number): number {
+  return Math.floor(memory / 2);
+}
+
+/** Not `noexec`, because packages with compiled code are installed there. */
 function tmpfs(memory: number | undefined): string {
-  const size = memory === undefined ? "" : `,size=${Math.floor(memory / 2)}`;
+  const size = memory === undefined ? "" : `,size=${memoryFiles(memory)}`;
   return `rw,exec,nosuid,nodev,mode=1777${size}`;
+}
+
+/**
+ * The settings of a container without a network, in which its own host name would otherwise not resolve. The name of
+ * the container that Docker gives by default is of no use there.
+ */
+export function ownHostName(): { readonly Hostname: string; readonly ExtraHosts: string[] } {
+  return { Hostname: "sandbox", ExtraHosts: ["sandbox:127.0.0.1"] };
 }
 
 /** A numeric user and group id. */
@@ -125,21 +134,6 @@ export function userForBind(
 /** The user for code that shares no directory; `undefined` for the image's user. */
 export function userForVolume(user: string | undefined, hardened: boolean): string | undefined {
   return user ?? (hardened ? nameOf(nobody) : undefined);
-}
-
-/** True if the daemon itself runs without root, so that its containers' root is an ordinary user. */
-export async function isRootless({ docker, transport }: DaemonClient): Promise<boolean> {
-  // A rootless daemon's socket belongs to its user, so there is no need to ask most daemons, which would take longer
-  // than a block. Avoids `statSync`: after it was called on a socket, Node 20 and 22 no longer resolve imports through
-  // a link (nodejs/node#51142).
-  if (transport.kind === "socket") {
-    const owner = await stat(transport.path).catch(() => undefined);
-    if (owner?.uid === 0) return false;
-  }
-  const info: unknown = await answered(docker.info(), "info");
-  const security: unknown =
-    typeof info === "object" && info !== null ? Reflect.get(info, "SecurityOptions") : undefined;
-  return Array.isArray(security) && security.some((each) => typeof each === "string" && each.includes("rootless"));
 }
 
 function nameOf({ uid, gid }: UserAndGroup): string {

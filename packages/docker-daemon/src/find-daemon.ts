@@ -142,6 +142,11 @@ function socketAddress(file: string): string {
   return process.platform === "win32" ? `npipe://${file}` : `unix://${file}`;
 }
 
+/** Where daemons listen on this machine. */
+export function daemonSocketPlaces(): readonly string[] {
+  return sockets().map(({ file }) => file);
+}
+
 function sockets(): { readonly name: string; readonly file: string }[] {
   if (process.platform === "win32") {
     return [

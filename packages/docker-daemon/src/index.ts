@@ -3,9 +3,9 @@ export {
   containerLimits,
   type ContainerLimits,
   type ContainerUser,
-  isRootless,
   limitsConfig,
   memoryLimit,
+  ownHostName,
   type UserAndGroup,
   userForBind,
   userForVolume,
@@ -28,6 +28,7 @@ export {
   splitOutputs,
   statusCode,
 } from "./daemon-calls.ts";
+export { checkLimits, type DaemonFacts, daemonFacts } from "./daemon-facts.ts";
 export {
   type Daemon,
   type DaemonClient,
@@ -37,4 +38,7 @@ export {
   findDaemon,
   readConnection,
 } from "./find-daemon.ts";
+export { createWithFilter } from "./hardened-container.ts";
+export { daemonSocketRefusal, holdsDaemonSocket, isPath, type MountSource, refuseSockets } from "./mounted-sockets.ts";
+export { nameUser } from "./name-user.ts";
 export { ensureImage, type ImageRequest, type PullProgress } from "./pull-image.ts";

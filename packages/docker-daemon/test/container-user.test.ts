@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { needs } from "@fenced/test-support";
 import { expect, it } from "vitest";
-import { findDaemon, isRootless } from "../src/index.ts";
+import { findDaemon, refuseSockets } from "../src/index.ts";
 
 // Up to Node 22, after a synchronous stat of a socket, the next look-up of a package that is a link, as pnpm installs them,
 // returns the link itself, next to which its dependencies are missing (nodejs/node#51142).
@@ -20,7 +20,7 @@ it("inspecting the daemon's socket does not break imports through links", needs(
     }
     const { resolve } = createRequire(join(directory, "main.js"));
     expect(resolve("first")).toBe(join(directory, "first", "index.js"));
-    await isRootless(daemon);
+    await refuseSockets(daemon, [{ option: "workDir", source: directory }]);
     expect(resolve("second")).toBe(join(directory, "second", "index.js"));
   } finally {
     daemon.release();

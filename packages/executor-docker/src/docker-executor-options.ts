@@ -1,4 +1,3 @@
-import path from "node:path";
 import type { NetworkPolicy } from "@fenced/core";
 import {
   callbackOption,
@@ -10,7 +9,10 @@ import {
 } from "@fenced/core/options";
 import {
   containerLimits,
+  daemonSocketRefusal,
   dockerConnection,
+  holdsDaemonSocket,
+  isPath,
   type ContainerLimits,
   type DockerConnection,
   type PullProgress,
@@ -84,7 +86,11 @@ export interface DockerExecutorOptions
   readonly stopContainer?: boolean;
   /** Host devices, such as GPUs. Default: none. */
   readonly deviceRequests?: readonly DeviceRequest[];
-  /** Named volumes, or directories given by their absolute path on the daemon's host, to mount. Default: none. */
+  /**
+   * Named volumes, or directories given by their absolute path on the daemon's host, to mount. Hardened containers refuse
+   * a container daemon's socket, whatever path or volume leads to it, and directories in which programs listen on
+   * sockets; code can connect to sockets that appear later. Default: none.
+   */
   readonly extraVolumes?: Readonly<Record<string, VolumeMount>>;
   /** Labels to find the container by: `docker ps --filter label=tenant=42`. Default: only Fenced's own. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -200,18 +206,7 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
     refuse(["dockerNetwork"], dockerNetwork, `needs \`network: "open"\`: ${why}`);
   }
   for (const source of hardened === false ? [] : Object.keys(extraVolumes)) {
-    if (!isPath(source) || !daemonSockets.has(path.posix.basename(source))) continue;
-    refuse(
-      ["extraVolumes", source],
-      source,
-      "must not be the socket of a container daemon, which gives the code root access to the host: leave it out, or set `hardened: false`",
-    );
+    if (!isPath(source) || !holdsDaemonSocket(source)) continue;
+    refuse(["extraVolumes", source], source, `${daemonSocketRefusal}: leave it out, or set \`hardened: false\``);
   }
 });
-
-const daemonSockets: ReadonlySet<string> = new Set(["docker.sock", "podman.sock", "containerd.sock", "crio.sock"]);
-
-/** True if a volume's source is a directory of the daemon's host rather than a volume's name. */
-export function isPath(source: string): boolean {
-  return source.startsWith("/") || /^[A-Za-z]:[\\/]/.test(source);
-}

@@ -28,7 +28,7 @@ describe("options in the container", needs("docker"), () => {
       AutoRemove: true,
       Init: true,
       CapDrop: ["ALL"],
-      SecurityOpt: ["no-new-privileges"],
+      SecurityOpt: ["no-new-privileges", expect.stringMatching(/^seccomp=\{/)],
       Memory: 1_073_741_824,
       MemorySwap: 1_073_741_824,
       PidsLimit: 512,

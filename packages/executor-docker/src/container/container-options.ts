@@ -1,13 +1,15 @@
 import { type AllowedNetwork, InvalidInputError, packageIndexes } from "@fenced/core";
 import {
+  isPath,
   limitsConfig,
   memoryLimit,
+  ownHostName,
   type ContainerCreateOptions,
   type HostConfig,
   type MountSettings,
 } from "@fenced/docker-daemon";
 import type { SessionNetwork, Supervisor } from "@fenced/executor-kit/supervisor";
-import { isPath, type DockerExecutorOptions } from "../docker-executor-options.ts";
+import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 
 /** The work directory's path in the container. */
 export const workspacePath = "/workspace";
@@ -38,6 +40,7 @@ export interface ContainerPlan {
 export function containerOptions(options: DockerExecutorOptions, plan: ContainerPlan): ContainerCreateOptions {
   const leashed = options.stopContainer ?? true;
   const [program = "sh", ...words] = leashed ? plan.command : keeperCommand;
+  const named = containerNetwork(options).mode === "none" ? ownHostName() : undefined;
   return {
     name: plan.name,
     Image: options.image ?? defaultImage,
@@ -45,6 +48,7 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
     Cmd: words,
     ...(plan.user === undefined ? {} : { User: plan.user }),
     WorkingDir: workspacePath,
+    ...(named && { Hostname: named.Hostname }),
     Labels: { ...options.labels, [ownerLabel]: plan.owner },
     // When this program ends, so does the supervisor's input, and with it the container.
     OpenStdin: true,
@@ -53,7 +57,7 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
     AttachStdout: leashed,
     AttachStderr: leashed,
     Tty: false,
-    HostConfig: hostConfig(options, plan),
+    HostConfig: { ...hostConfig(options, plan), ...(named && { ExtraHosts: named.ExtraHosts }) },
   };
 }
 

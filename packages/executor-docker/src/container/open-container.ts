@@ -2,14 +2,19 @@ import path from "node:path";
 import { BackendUnavailableError, FencedError, InvalidInputError } from "@fenced/core";
 import {
   answered,
+  checkLimits,
   type Container,
   type ContainerCreateOptions,
   type ContainerLeash,
+  createWithFilter,
   type Daemon,
+  daemonFacts,
   dockerReason,
   ensureImage,
   isNotFound,
-  isRootless,
+  isPath,
+  nameUser,
+  refuseSockets,
   removeContainer,
   statusCode,
   userForBind,
@@ -58,6 +63,7 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
   try {
     const existing = request.options.reuse === true ? await findContainer(request) : undefined;
     if (existing) return await openExisting(request, existing, signal);
+    await checkRequest(request);
     return (await openBound(request, signal)) ?? (await openWithVolume(request, signal));
   } catch (cause) {
     signal.throwIfAborted();
@@ -70,6 +76,21 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
       },
     );
   }
+}
+
+/**
+ * Checks what only the daemon and its host can tell about the options of a new container.
+ *
+ * @throws InvalidInputError if one of them cannot be kept.
+ */
+async function checkRequest({ options, daemon, directories }: ContainerRequest): Promise<void> {
+  checkLimits(daemon, await daemonFacts(daemon), options);
+  if (options.hardened === false) return;
+  const volumes = Object.keys(options.extraVolumes ?? {}).map((source) => ({ option: "extraVolumes", source }));
+  const { bindDir, workDir } = options;
+  const own = workDir === undefined ? [] : [{ option: "workDir", source: directories.workDirectory, shared: true }];
+  const bound = bindDir === undefined ? [] : [{ option: "bindDir", source: bindDir, shared: true }];
+  await refuseSockets(daemon, [...own, ...bound, ...volumes]);
 }
 
 /** Details of a container, such as its main process and whether it is running. */
@@ -141,7 +162,7 @@ async function openBound(request: ContainerRequest, signal: AbortSignal): Promis
   // A temporary directory would be gone by the time a kept container is reused.
   const kept = options.stopContainer === false || options.autoRemove === false;
   if (kept && !directories.given) return undefined;
-  const rootless = await isRootless(daemon);
+  const { rootless } = await daemonFacts(daemon);
   const user = userForBind({ user: options.user, hardened: options.hardened ?? true }, directories, rootless);
   if (user.giveTo) await directories.giveTo(user.giveTo);
   const probe = directories.writeOwn(probeQuestion, "probe");
@@ -189,9 +210,10 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
   const leashed = options.stopContainer ?? true;
   const command = supervisorCommand(configOf(request, binding.probe, leashed));
   const plan = { name, owner, command, user: binding.user, bindSource: binding.source };
-  const created = await createWithImage(request, containerOptions(options, plan), signal);
+  const created = await createWithImage(request, containerOptions(options, plan), binding.source !== undefined, signal);
   try {
     signal.throwIfAborted();
+    await nameUser(created, binding.user, `${directory}/home`);
     const supervisor = leashed ? ("main" as const) : { command };
     const socket = binding.probe === undefined ? undefined : path.join(workDirectory, socketOf(binding.probe));
     const entry = { name, running: false, leashed, supervisor, directory, socket, user: binding.user };
@@ -204,21 +226,25 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
 
 async function createWithImage(
   request: ContainerRequest,
-  create: ContainerCreateOptions,
+  settings: ContainerCreateOptions,
+  bound: boolean,
   signal: AbortSignal,
 ): Promise<Container> {
   const { options, daemon, name, leash } = request;
+  const facts = await daemonFacts(daemon);
+  const create = (given: ContainerCreateOptions) => leash.creating(() => RunningContainer.create(daemon, given));
+  const shares = bound || Object.keys(options.extraVolumes ?? {}).some(isPath);
+  const attempt = () =>
+    shares && options.hardened !== false ? createWithFilter(daemon, facts, settings, create) : create(settings);
   const image = { image: imageOf(request), pull: options.pull ?? "missing", onProgress: options.onPullProgress };
   if (image.pull === "always") await ensureImage(daemon.docker, image, signal);
   try {
     // Inspect the image only if the daemon turns out to lack it.
-    return await leash
-      .creating(() => RunningContainer.create(daemon, create))
-      .catch(async (error: unknown) => {
-        if (!isNotFound(error)) throw error;
-        await ensureImage(daemon.docker, image, signal);
-        return leash.creating(() => RunningContainer.create(daemon, create));
-      });
+    return await attempt().catch(async (error: unknown) => {
+      if (!isNotFound(error)) throw error;
+      await ensureImage(daemon.docker, image, signal);
+      return attempt();
+    });
   } catch (cause) {
     if (statusCode(cause) !== 409 && !/name.* in use/i.test(dockerReason(cause))) throw cause;
     throw new InvalidInputError(`The container name "${name}" is taken`, {

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 
+import _fenced_block_surroundings as surroundings
 import _fenced_blocks as blocks
 import _fenced_calls as calls
 import _fenced_files as files
@@ -114,6 +115,7 @@ def watch_cells():
     processes.note_cell()
     try:
         get_ipython().events.register("pre_run_cell", processes.note_cell)
+        get_ipython().events.register("pre_run_cell", lambda *_: surroundings.search_user_packages())
     except Exception:
         pass
 

@@ -10,12 +10,14 @@ import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 type ImageSettings = Pick<DockerJupyterServerOptions, "baseImage" | "pipPackages" | "onProgress">;
 
 const context = path.join(import.meta.dirname, "../../docker");
+const contextFiles = ["Dockerfile", "serve.py"];
 
 /** Builds the image of this package's Dockerfile, unless one with the same settings exists; returns its name. */
 export async function buildJupyterImage(docker: DockerClient, settings: ImageSettings): Promise<string> {
   const { baseImage = "python:3.12-slim", pipPackages = [], onProgress } = settings;
   const buildargs = { BASE_IMAGE: baseImage, PIP_PACKAGES: pipPackages.join(" ") };
-  const recipe = (await readFile(path.join(context, "Dockerfile"), "utf8")) + JSON.stringify(buildargs);
+  const texts = await Promise.all(contextFiles.map((file) => readFile(path.join(context, file), "utf8")));
+  const recipe = texts.join("") + JSON.stringify(buildargs);
   const name = `fenced-jupyter:${createHash("sha256").update(recipe).digest("hex").slice(0, 16)}`;
   const present = await docker
     .getImage(name)
@@ -23,7 +25,7 @@ export async function buildJupyterImage(docker: DockerClient, settings: ImageSet
     .catch(() => undefined);
   if (present) return name;
   try {
-    const stream = await docker.buildImage({ context, src: ["Dockerfile"] }, { t: name, buildargs });
+    const stream = await docker.buildImage({ context, src: contextFiles }, { t: name, buildargs });
     await follow(docker, stream, onProgress);
   } catch (cause) {
     throw new BackendUnavailableError(`The Jupyter image could not be built: ${String(cause)}`, {

@@ -23,13 +23,15 @@ interface RunningServer {
 interface ServerContainer {
   readonly ended: string | undefined;
   collectRefusals(): () => readonly NetworkDecision[];
+  outOfMemory(options: DockerJupyterServerOptions): Promise<string | undefined>;
   end(remove: boolean): Promise<void>;
   letGo(): Promise<void>;
 }
 
 /**
- * A Jupyter server in a container, for any number of executors, reachable on 127.0.0.1 only. It is hardened by default
- * and needs `npm install @fenced/docker-daemon`. It starts with the first executor and stops with the last one; if you
+ * A Jupyter server in a container, for any number of executors, reachable on 127.0.0.1 only. Executors that share it are
+ * not separated: their kernels run as one user, and code can read and end all of them, so users who must not see each
+ * other need a server each. It is hardened by default and needs `npm install @fenced/docker-daemon`. It starts with the first executor and stops with the last one; if you
  * call its own `start()`, it runs until `stop()`. If this program is killed, the container ends too.
  *
  * @example
@@ -84,6 +86,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
     return {
       address,
       collectRefusals,
+      outOfMemory: () => container.outOfMemory(this.#options),
       ...(workDir === undefined ? {} : { workspace: workspacePath, bound: path.resolve(workDir) }),
     };
   }

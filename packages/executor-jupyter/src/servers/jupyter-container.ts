@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Duplex } from "node:stream";
+import { text as readText } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   BackendUnavailableError,
@@ -30,6 +31,8 @@ const publishedPort = `${innerPort}/tcp`;
 const lastWordsMs = 500;
 
 const ownerLabel = "fenced.jupyter";
+/** The home directory of a user without one, which `start-container.sh` creates. */
+const home = "/tmp/home";
 
 /** Where a bound `workDir` is in the container, and the work directory of the image that this package builds. */
 export const workspacePath = "/workspace";
@@ -45,6 +48,7 @@ export class JupyterContainer {
   #port: number = 0;
   #gate: ContainerGate | undefined;
   #ended: string | undefined;
+  #kills: number = 0;
 
   private constructor(
     held: { daemon: Daemon; package: DaemonPackage; container: Container; leash: ContainerLeash },
@@ -72,10 +76,8 @@ export class JupyterContainer {
     const leash = new loaded.ContainerLeash({ transport: daemon.transport, label: `${ownerLabel}=${owner}`, end });
     let container: Container | undefined;
     try {
-      const create = await containerOptions(loaded, daemon, settings, owner);
-      container = await leash.creating(() =>
-        loaded.answered(daemon.docker.createContainer(create), "container create"),
-      );
+      container = await createContainer(loaded, daemon, settings, owner, leash);
+      await loaded.nameUser(container, (await container.inspect()).Config.User, home);
       const attach = { stream: true, stdin: true, stdout: true, hijack: true };
       const input = stopContainer ? await loaded.answered(container.attach(attach), "container attach") : undefined;
       await loaded.answered(container.start(), "container start");
@@ -110,6 +112,32 @@ export class JupyterContainer {
     return this.#ended;
   }
 
+  /**
+   * How a program ended that the container's memory limit killed since the last call; `undefined` if it killed none, or
+   * that is unknown.
+   */
+  async outOfMemory(options: DockerJupyterServerOptions): Promise<string | undefined> {
+    const kills = await this.#memoryKills().catch(() => 0);
+    if (kills <= this.#kills) return undefined;
+    this.#kills = kills;
+    const limit = this.#package.memoryLimit(options);
+    const size = limit === undefined ? "" : ` (limit: ${Math.round(limit / 1_048_576)} MiB)`;
+    return `the kernel was killed because its container ran out of memory${size}; process less data at a time`;
+  }
+
+  /** How many processes the kernel has killed for lack of memory, by control groups of version 2 or 1. */
+  async #memoryKills(): Promise<number> {
+    const files = ["/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"];
+    const asked = this.#package.execProgram(this.#container, ["cat", ...files]);
+    const { stdin, stdout } = this.#package.splitOutputs(await asked);
+    try {
+      const text = await this.#package.answered(readText(stdout), "container exec", 10_000);
+      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
+    } finally {
+      stdin.destroy();
+    }
+  }
+
   /** The container's last lines of output, without the token. */
   async log(): Promise<string> {
     const asked = this.#container.logs({ stdout: true, stderr: true, tail: 20, follow: false });
@@ -141,7 +169,14 @@ export class JupyterContainer {
     const { NetworkSettings, State } = await this.#inspect();
     this.#port = Number(NetworkSettings.Ports[publishedPort]?.[0]?.HostPort ?? 0);
     if (!State.Running) this.#end();
-    else if (networkOf(options).policy !== "open") await this.#openGate(options);
+    else if (networkOf(options).policy === "open") this.#tell([]);
+    else await this.#openGate(options);
+  }
+
+  /** Sends the token and further variables to a container that ends with this program; the server waits for them. */
+  #tell(variables: readonly (readonly [name: string, value: string])[]): void {
+    const all = [["TOKEN", this.#token] as const, ...variables];
+    this.#input?.write([...all.map(([name, value]) => `${name}=${value}`), "\n"].join("\n"));
   }
 
   async #openGate(options: DockerJupyterServerOptions): Promise<void> {
@@ -160,7 +195,7 @@ export class JupyterContainer {
     this.#port = this.#gate.port;
     // Variables from the options take precedence.
     const variables = Object.entries(this.#gate.variables).filter(([name]) => options.env?.[name] === undefined);
-    this.#input?.write([...variables.map(([name, value]) => `${name}=${value}`), "\n"].join("\n"));
+    this.#tell(variables);
   }
 
   /** When a container ends, so does the supervisor in it, which may be noticed first: the daemon gets a moment to tell. */
@@ -198,6 +233,26 @@ function networkOf(options: DockerJupyterServerOptions): {
   return { policy, mode: policy === "open" ? dockerNetwork : "none" };
 }
 
+/** @throws InvalidInputError if the daemon cannot keep what the options promise. */
+async function createContainer(
+  loaded: DaemonPackage,
+  daemon: Daemon,
+  settings: ContainerSettings,
+  owner: string,
+  leash: ContainerLeash,
+): Promise<Container> {
+  const { options, bind } = settings;
+  const facts = await loaded.daemonFacts(daemon);
+  loaded.checkLimits(daemon, facts, options);
+  const planned = await containerOptions(loaded, daemon, settings, owner);
+  const create = (given: ContainerCreateOptions) =>
+    leash.creating(() => loaded.answered(daemon.docker.createContainer(given), "container create"));
+  if (options.hardened === false || bind === undefined) return create(planned);
+  const option = options.bindDir === undefined ? "workDir" : "bindDir";
+  await loaded.refuseSockets(daemon, [{ option, source: bind.source, shared: true }]);
+  return loaded.createWithFilter(daemon, facts, planned, create);
+}
+
 async function containerOptions(
   loaded: DaemonPackage,
   daemon: Daemon,
@@ -210,16 +265,19 @@ async function containerOptions(
   const user = await userOf(loaded, daemon, settings, config.User);
   const { policy, mode } = networkOf(options);
   const closed = policy !== "open";
+  const named = mode === "none" ? loaded.ownHostName() : undefined;
   const env = {
     ...options.env,
-    TOKEN: token,
-    ...(leashed ? { FENCED_LEASHED: "1" } : {}),
-    ...(closed ? { FENCED_GATE: "1" } : {}),
+    // A leashed container gets it over its standard input, because all its programs can read its variables.
+    ...(leashed ? { FENCED_LEASHED: "1" } : { TOKEN: token }),
+    // The image that this package builds reads its input itself.
+    ...(options.image === undefined ? { FENCED_SERVES: "1" } : {}),
   };
   return {
     Image: image,
     ...(options.containerName === undefined ? {} : { name: options.containerName }),
     ...(user === undefined ? {} : { User: user }),
+    ...(named && { Hostname: named.Hostname }),
     Entrypoint: ["/bin/sh", "-c", startProgram, "fenced"],
     Cmd: [...words(config.Entrypoint), ...words(config.Cmd)],
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
@@ -236,6 +294,7 @@ async function containerOptions(
         ? {}
         : { PortBindings: { [publishedPort]: [{ HostIp: "127.0.0.1", HostPort: String(options.exposePort ?? 0) }] } }),
       ...(mode === undefined ? {} : { NetworkMode: mode }),
+      ...(named && { ExtraHosts: named.ExtraHosts }),
       ...(bind === undefined ? {} : { Binds: [`${bind.source}:${workspacePath}`] }),
       ...(bind === undefined && readOnlyRootFilesystem
         ? { Mounts: [{ Type: "volume", Source: "", Target: workspacePath }] }
@@ -255,7 +314,7 @@ async function userOf(
   const own = imageUser ?? "";
   if (user !== undefined || !hardened || !/^(?:|root|0)(?::|$)/.test(own)) return user;
   if (!bind) return loaded.userForVolume(undefined, hardened);
-  const rootless = await loaded.isRootless(daemon);
+  const { rootless } = await loaded.daemonFacts(daemon);
   return loaded.userForBind({ user, hardened }, { owner: bind.owner, given: true }, rootless).name;
 }
 

@@ -19,6 +19,8 @@ export interface ServerLease {
   readonly bound?: string;
   /** Starts to collect the requests that the server's network policy, if any, refuses; returns a function that returns them. */
   readonly collectRefusals?: () => () => readonly NetworkDecision[];
+  /** Why a kernel that just ended was killed, if it was for lack of memory; in words, without a full stop. */
+  readonly outOfMemory?: () => Promise<string | undefined>;
   /** Why the server ended, as soon as it has. */
   readonly ended: () => string | undefined;
   /** Releases the server. */

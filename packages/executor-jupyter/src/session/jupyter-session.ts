@@ -171,14 +171,15 @@ export class JupyterSession implements BackendSession {
 
   /** The block could not finish: the next one gets a new kernel. */
   async *#afterLoss({ end }: KernelLostError, live: SlotKernel): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const memory = await this.#slot.outOfMemory();
     await this.#slot.discard(live);
-    if (end.kind === "unreachable") {
+    if (memory === undefined && end.kind === "unreachable") {
       throw new BackendUnavailableError(`It is unknown how the block ended: ${end.reason}`, {
         remedy:
           "Make sure that the server is running; the next call starts a new kernel, without the variables of this one.",
       });
     }
-    yield { type: "stderr", data: `The block did not finish: ${end.reason}. Variables are lost.\n` };
+    yield { type: "stderr", data: `The block did not finish: ${memory ?? end.reason}. Variables are lost.\n` };
     return { exitCode: 1, stateLost: this.#slot.takeStateLost() };
   }
 

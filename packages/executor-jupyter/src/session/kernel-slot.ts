@@ -78,6 +78,11 @@ export class KernelSlot {
     return this.#lease.collectRefusals?.() ?? (() => []);
   }
 
+  /** Why a kernel that just ended was killed, if it was for lack of memory. */
+  async outOfMemory(): Promise<string | undefined> {
+    return this.#lease.outOfMemory?.();
+  }
+
   get files(): BackendFiles {
     if (this.#files) return this.#files;
     throw new BackendUnavailableError("The workspace does not exist yet", { remedy: "Start the executor first." });

@@ -140,7 +140,7 @@ describe("a server in Docker", needs("jupyterDocker"), () => {
       server: new DockerJupyterServer({ baseImage: jupyterImage, labels, env: { NO_PROXY: "given" } }),
     });
     const code = `import os, urllib.request
-print(os.listdir("/sys/class/net"), os.environ["NO_PROXY"], os.environ["https_proxy"][:17], "FENCED_GATE" in os.environ)
+print(os.listdir("/sys/class/net"), os.environ["NO_PROXY"], os.environ["https_proxy"][:17], "FENCED_LEASHED" in os.environ)
 try:
     urllib.request.urlopen("https://example.com/")
 except OSError as error:

@@ -28,3 +28,17 @@ def choose_modules(root, directory, names, packages=None):
         file = getattr(sys.modules.get(name), "__file__", None) or ""
         if file.startswith(root + os.sep) and os.path.dirname(file) != directory:
             del sys.modules[name]
+
+
+def search_user_packages():
+    """Makes the interpreter import what pip installs for its user, if the directory for that did not exist when it started."""
+    site = sys.modules.get("site")
+    directory = getattr(site, "USER_SITE", None)
+    if directory is None or not getattr(site, "ENABLE_USER_SITE", False):
+        return
+    if directory in sys.path or not os.path.isdir(directory):
+        return
+    system = [at for at, each in enumerate(sys.path) if each in site.getsitepackages()]
+    sys.path.insert(min(system, default=len(sys.path)), directory)
+    # For the `.pth` files in it.
+    site.addsitedir(directory)

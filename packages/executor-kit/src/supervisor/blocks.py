@@ -12,11 +12,14 @@ import _fenced_block_files as block_files
 import _fenced_block_output as output
 import _fenced_feeds as feeds
 import _fenced_processes as processes
+import _fenced_user_site as user_site
 from _fenced_block_process import FAILED
 from _fenced_channel import EXIT, READ, STDERR, STDOUT, channel, events, widen
 from _fenced_launch import fork_shepherd
 
 workspace = "/"
+# Whether the user's home directory outlives this program.
+lasting_home = False
 environment = {}
 # The directory with the command that calls host functions, for blocks that may call them.
 commands = ""
@@ -110,6 +113,10 @@ def variables(environ):
     return found
 
 
+def prepare_python(program, variables):
+    user_site.create(variables, program, lasting_home)
+
+
 def lasting(variables):
     """The variables that stay the same from block to block."""
     return {name: value for name, value in variables.items() if not name.startswith("FENCED_")}
@@ -132,6 +139,7 @@ def begin(request, stdin, mark):
     out, err = os.pipe(), os.pipe()
     widen(out[1], READ)
     given = stdin, out[1], err[1]
+    prepare_python(request[0][0], request[1])
     try:
         found = warm.fork(*request, given) if warm is not None else None
         shepherd, status = found or fork_shepherd(request, given, workspace)

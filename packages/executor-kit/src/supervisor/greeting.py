@@ -55,11 +55,27 @@ def own_variables():
     return {name: value for name, value in os.environ.items() if name.startswith("FENCED_")}
 
 
-def block_environment(directory):
-    """Returns the variables of blocks. A user without a home directory gets one, since pip and others write there. This mostly
-    concerns users known only by number."""
+def block_environment(directory, workspace):
+    """Returns the variables of blocks. A user without a home directory gets one, since pip and others write there; so does a user
+    whose home is the work directory, which is Podman's choice for users known only by number. A user without a name gets one for
+    programs that ask the environment. pip may install packages although the image's distribution manages its Python: it does so in
+    the user's home directory."""
     given = dict(os.environ)
-    if not os.access(given.get("HOME") or "/nowhere", os.W_OK) or given["HOME"] == "/":
+    if not os.access(given.get("HOME") or "/nowhere", os.W_OK) or given["HOME"] in ("/", workspace):
         given["HOME"] = os.path.join(directory, "home")
     given["PATH"] = given.get("PATH", os.defpath) + ":" + os.path.join(given["HOME"], ".local", "bin")
+    given.setdefault("PIP_BREAK_SYSTEM_PACKAGES", "1")
+    if not has_name():
+        for name in ("USER", "LOGNAME"):
+            given.setdefault(name, "sandbox")
     return given
+
+
+def has_name():
+    try:
+        import pwd
+
+        pwd.getpwuid(os.getuid())
+    except (ImportError, KeyError):
+        return False
+    return True

@@ -102,6 +102,7 @@ def enter(env, modules):
     changed = {name: value for name, value in env.items() if given.get(name) != value}
     if "FENCED_HOST_CALLS" in env:
         changed["PATH"] = COMMANDS + os.pathsep + env.get("PATH", os.environ.get("PATH", os.defpath))
+    surroundings.search_user_packages()
     if modules is not None:
         choose_modules(modules, modules["directory"])
     return surroundings.set_variables(changed)

@@ -21,6 +21,7 @@ export const supervisorProgram: string = withModules({
   _fenced_feeds: readFileSync(new URL("./feeds.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
   _fenced_block_output: readFileSync(new URL("./block_output.py", import.meta.url), "utf8"),
+  _fenced_user_site: readFileSync(new URL("./user_site.py", import.meta.url), "utf8"),
   _fenced_launch: readFileSync(new URL("./launch.py", import.meta.url), "utf8"),
   _fenced_blocks: readFileSync(new URL("./blocks.py", import.meta.url), "utf8"),
   _fenced_greeting: readFileSync(new URL("./greeting.py", import.meta.url), "utf8"),

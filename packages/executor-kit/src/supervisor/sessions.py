@@ -68,6 +68,7 @@ def start(number, words):
     try:
         # Keeps modules of the work directory from being imported before the first block.
         variables = dict(environ, PYTHONSAFEPATH=environ.get("PYTHONSAFEPATH", "fenced"))
+        blocks.prepare_python(command[0], variables)
         request = command + ["-c", START, program, commands] + preload, variables
         session.shepherd, status = fork_shepherd(request, tuple(high), blocks.workspace)
     except OSError as error:

@@ -22,6 +22,11 @@ import type { ProgramEnd } from "./supervised-program.ts";
 /** How long to wait for the supervisor's reports after a stop in milliseconds, since code may have stopped it. */
 const stoppingMs = 1000;
 
+/** The exit code of a program that SIGBUS ended. */
+const busError = 135;
+const busErrorSentence =
+  "\nThe block ended by SIGBUS. That happens to programs that use more shared memory than there is (df -h /dev/shm): use less of it, or raise the memory limit.\n";
+
 /** The variable that marks all programs of an executor; its value is the executor's id. */
 export const sessionMark = "FENCED_SESSION";
 
@@ -198,6 +203,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
       problem = await place.settle(file);
     }
     if (end.outOfMemory) yield { type: "stderr", data: this.#settings.memorySentence };
+    if (end.exitCode === busError) yield { type: "stderr", data: busErrorSentence };
     if (problem !== undefined) yield { type: "stderr", data: problem };
     const codeFile = file?.onHost;
     return { ...outcomeOf(end), endedAt, ...(network && { network }), ...(codeFile !== undefined && { codeFile }) };

@@ -22,6 +22,7 @@ import _fenced_processes as processes
 import _fenced_relay as relay
 import _fenced_shortcut as shortcut
 import _fenced_tunnels as tunnels
+import _fenced_user_site as user_site
 from _fenced_channel import channel, events
 
 DIRECTORY, WORKSPACE, PROBE, PATH, KIND, KEEPER = sys.argv[1:7]
@@ -138,6 +139,7 @@ def leave():
         os.set_blocking(1, True)
         blocks.end_all()
         end_waiting()
+        user_site.remove()
         shutil.rmtree(DIRECTORY, ignore_errors=True)
     os._exit(0)
 
@@ -204,7 +206,10 @@ def main():
     keeper.find(KEEPER)
     blocks.commands = os.path.join(DIRECTORY, "bin")
     blocks.workspace = WORKSPACE
-    blocks.environment = greeting.own_variables() if KIND == "host" else greeting.block_environment(DIRECTORY)
+    blocks.lasting_home = KIND == "host"
+    blocks.environment = (
+        greeting.own_variables() if KIND == "host" else greeting.block_environment(DIRECTORY, WORKSPACE)
+    )
     processes.adopt_orphans()
     processes.hidden = KIND != "host"
     if processes.hidden:
@@ -212,6 +217,8 @@ def main():
     os.write(1, b"FENCED1\n")
     channel.begin()
     lines = greeting.greeting(DIRECTORY, PROBE, PATH, PROGRAMS)
+    for name in PROGRAMS:
+        blocks.prepare_python(name, blocks.environment)
     if PROBE and shortcut.listen(PROBE + ".sock"):
         lines.append("socket " + os.path.basename(PROBE) + ".sock")
     channel.send(channels.HELLO, 0, os.fsencode("\n".join(lines)))

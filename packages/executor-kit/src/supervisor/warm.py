@@ -70,6 +70,7 @@ def keep():
 
 def start():
     global template, failures
+    blocks.prepare_python(python, settled)
     ours, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     try:
         pid = os.fork()

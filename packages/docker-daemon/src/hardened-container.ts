@@ -1,0 +1,65 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { ContainerCreateOptions } from "dockerode";
+import { dockerReason } from "./daemon-calls.ts";
+import { type DaemonFacts, warnAbout } from "./daemon-facts.ts";
+import type { DaemonClient } from "./find-daemon.ts";
+import { seccompProfile } from "./seccomp-profile.ts";
+
+/**
+ * Creates a container with a system call filter that keeps code from leaving setuid programs in a directory of the
+ * host, where they would give other users its owner's rights. The filter replaces the daemon's own. If the daemon's
+ * administrator chose another one, or it has none, the container is created without ours and this process warns once
+ * (`FENCED_DOCKER_SETUID`).
+ *
+ * @param create - creates the container with the given options.
+ */
+export async function createWithFilter<T>(
+  daemon: DaemonClient,
+  facts: DaemonFacts,
+  options: ContainerCreateOptions,
+  create: (options: ContainerCreateOptions) => Promise<T>,
+): Promise<T> {
+  if (facts.filter !== "replaceable") {
+    const why = facts.filter === "chosen" ? "its administrator chose another system call filter" : "it has no seccomp";
+    return createUnfiltered(daemon, why, () => create(options));
+  }
+  try {
+    return await create(withFilter(options, seccompProfile));
+  } catch (error) {
+    if (!wantsFile(error)) throw error;
+  }
+  // Podman's API takes the name of a file on its own host, which it reads while it creates the container.
+  const directory = await mkdtemp(path.join(tmpdir(), "fenced-seccomp-"));
+  try {
+    const file = path.join(directory, "profile.json");
+    await writeFile(file, seccompProfile);
+    return await create(withFilter(options, file));
+  } catch (error) {
+    if (!wantsFile(error)) throw error;
+    return await createUnfiltered(daemon, "it does not see this machine's files", () => create(options));
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function withFilter(options: ContainerCreateOptions, profile: string): ContainerCreateOptions {
+  const { HostConfig: host = {} } = options;
+  const given: unknown = host.SecurityOpt;
+  const security: readonly unknown[] = Array.isArray(given) ? given : [];
+  return { ...options, HostConfig: { ...host, SecurityOpt: [...security, `seccomp=${profile}`] } };
+}
+
+function wantsFile(error: unknown): boolean {
+  return /opening seccomp profile failed/.test(dockerReason(error));
+}
+
+function createUnfiltered<T>(daemon: DaemonClient, why: string, create: () => Promise<T>): Promise<T> {
+  warnAbout(
+    daemon,
+    "FENCED_DOCKER_SETUID",
+    `Code in containers of this daemon can leave setuid programs in mounted directories, because ${why}. Mount only directories that other users of the machine cannot enter.`,
+  );
+  return create();
+}

@@ -1,0 +1,211 @@
+import { once } from "node:events";
+import { link, mkdir, mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { InvalidInputError } from "@fenced/core";
+import { needs } from "@fenced/test-support";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
+import { docker } from "./support/docker-cli.ts";
+import { pythonImage } from "./support/images.ts";
+import { startPodman } from "./support/podman-service.ts";
+
+/** Each attempt to set the setuid or setgid bit of a file, by its system call; prints those that succeeded. */
+const setIds = `import ctypes, os, platform, stat
+libc = ctypes.CDLL(None, use_errno=True)
+arm = platform.machine() == "aarch64"
+calls = {"open": 2, "creat": 85, "chmod": 90, "fchmod": 91, "mknod": 133, "openat": 257, "mknodat": 259, "fchmodat": 268}
+if arm:
+    calls = {"fchmod": 52, "fchmodat": 53, "mknodat": 33, "openat": 56}
+calls.update({"openat2": 437, "fchmodat2": 452, "io_uring_setup": 425})
+made = []
+for bits in (0o4755, 0o2755):
+    how = ctypes.create_string_buffer((os.O_CREAT | os.O_WRONLY).to_bytes(8, "little") + bits.to_bytes(8, "little") + bytes(8))
+    for name, number in calls.items():
+        file = b"%s-%o" % (name.encode(), bits)
+        if "ch" in name:
+            os.close(os.open(file, os.O_CREAT, 0o755))
+        flags, handle = os.O_CREAT | os.O_WRONLY, os.open(".", os.O_RDONLY)
+        held = os.open(file, os.O_RDONLY) if os.path.exists(file) else -1
+        arguments = {
+            "open": (file, flags, bits), "creat": (file, bits), "chmod": (file, bits), "fchmod": (held, bits),
+            "mknod": (file, stat.S_IFREG | bits, 0), "mknodat": (handle, file, stat.S_IFREG | bits, 0),
+            "openat": (handle, file, flags, bits), "fchmodat": (handle, file, bits), "fchmodat2": (handle, file, bits, 0),
+            "openat2": (handle, file, how, 24), "io_uring_setup": (8, ctypes.create_string_buffer(240)),
+        }[name]
+        done = libc.syscall(number, *arguments)
+        if done >= 0 if name == "io_uring_setup" else os.path.exists(file) and os.stat(file).st_mode & 0o6000:
+            made.append(file.decode())
+print(made)
+os.chmod("chmod-4755" if os.path.exists("chmod-4755") else ".", 0o1777)
+open("ordinary", "x").close()
+`;
+
+let directory = "";
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+});
+afterAll(async () => {
+  await rm(directory, { recursive: true });
+});
+
+const refused = (option: string, reason: RegExp) => (error: unknown) =>
+  InvalidInputError.isInstance(error) && error.message.includes(option) && reason.test(error.message);
+const daemonSocket = /socket of a container daemon/;
+
+describe("a mounted directory", needs("docker"), () => {
+  it("gets no setuid or setgid files, whatever system call creates them", async () => {
+    const workDir = join(directory, "work");
+    const shared = join(directory, "shared");
+    await mkdir(shared);
+    await using executor = createExecutor({ workDir, extraVolumes: { [shared]: { bind: "/shared" } } });
+    expect(await printed(executor, "python", setIds)).toBe("[]");
+    expect((await stat(join(workDir, "ordinary"))).isFile()).toBe(true);
+    const copied = await run(executor, "sh", "cp /bin/sh /shared/sh && chmod u+s /shared/sh");
+    expect(copied.output).toMatch(/Operation not permitted/);
+    await using open = createExecutor({ workDir, hardened: false });
+    expect(await printed(open, "python", `import os\nos.chdir(os.mkdir("open") or "open")\n${setIds}`)).toMatch(
+      /chmod-4755/,
+    );
+  });
+
+  it("gets none in an image without Python", async () => {
+    await using executor = createExecutor({ image: "fenced-test:node", workDir: join(directory, "node") });
+    const { output } = await run(executor, "sh", "cp /bin/busybox s && chmod 4755 s");
+    expect(output).toMatch(/Operation not permitted/);
+  });
+
+  it("gets none over Podman's API, which wants the filter as a file", needs("podman"), async () => {
+    await using podman = await startPodman();
+    await using executor = createExecutor({ docker: podman.address, workDir: join(directory, "podman") });
+    expect(await printed(executor, "python", setIds)).toBe("[]");
+  });
+
+  it("keeps the daemon's other restrictions", async () => {
+    await using executor = createExecutor();
+    const code = `import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(*call):
+    ctypes.set_errno(0)
+    return libc.syscall(*call) == -1 and ctypes.get_errno() in (1, 38)
+import platform
+x64 = platform.machine() == "x86_64"
+calls = {"unshare": (272, 0x10000000), "keyctl": (250, 0, -3, 0), "bpf": (321, 0, 0, 0), "userfaultfd": (323, 0)} if x64 else {
+    "unshare": (97, 0x10000000), "keyctl": (219, 0, -3, 0), "bpf": (280, 0, 0, 0), "userfaultfd": (282, 0)}
+print([name for name, call in calls.items() if not refused(*call)])
+import socket
+try:
+    socket.socket(40, socket.SOCK_STREAM)
+    print("vsock")
+except OSError as error:
+    print(error.strerror)
+`;
+    expect(await printed(executor, "python", code)).toBe("[]\nOperation not permitted");
+    expect(await inspect(executor, ".HostConfig.SecurityOpt")).toEqual([
+      "no-new-privileges",
+      expect.stringMatching(/^seccomp=\{/),
+    ]);
+  });
+});
+
+describe("a hardened container does not get", needs("docker"), () => {
+  it.each(["/var/run/docker.sock", "/run", "/var/run/", "/", "/srv/../run/docker.sock"])(
+    "a daemon's socket through %s",
+    (source) => {
+      expect(() => createExecutor({ extraVolumes: { [source]: { bind: "/mounted" } } })).toThrow(daemonSocket);
+    },
+  );
+
+  it("a daemon's socket through a link or another name", async () => {
+    await symlink("/run", join(directory, "link"));
+    await symlink("/var/run/docker.sock", join(directory, "renamed"));
+    for (const name of ["link", "renamed"]) {
+      const executor = createExecutor({ extraVolumes: { [join(directory, name)]: { bind: "/mounted" } } });
+      await expect(executor.start()).rejects.toSatisfy(refused("extraVolumes", daemonSocket));
+    }
+    await expect(createExecutor({ workDir: "/run" }).start()).rejects.toSatisfy(refused("workDir", daemonSocket));
+  });
+
+  it("the socket of the daemon in use, whatever its name", needs("podman"), async () => {
+    await using podman = await startPodman();
+    const socket = podman.address.replace("unix://", "");
+    const other = `${socket}.2`;
+    await link(socket, other);
+    for (const source of [other, join(socket, "..")]) {
+      const executor = createExecutor({ docker: podman.address, extraVolumes: { [source]: { bind: "/mounted" } } });
+      await expect(executor.start()).rejects.toSatisfy(refused("extraVolumes", daemonSocket));
+    }
+  });
+
+  it("a daemon's socket through a named volume", async () => {
+    const volume = `fenced-test-${process.pid}-run`;
+    await docker("volume", "create", "-o", "type=none", "-o", "o=bind", "-o", "device=/var/run", volume);
+    try {
+      const executor = createExecutor({ extraVolumes: { [volume]: { bind: "/mounted" } } });
+      await expect(executor.start()).rejects.toSatisfy(refused("extraVolumes", daemonSocket));
+    } finally {
+      await docker("volume", "rm", volume);
+    }
+  });
+
+  it("a directory in which a program listens, but a socket that is named itself", async () => {
+    const place = await mkdtemp(join(tmpdir(), "fenced-test-"));
+    const server = createServer((client) => client.end("hello")).listen(join(place, "service"));
+    try {
+      await once(server, "listening");
+      await writeFile(join(place, "data"), "");
+      const executor = createExecutor({ extraVolumes: { [place]: { bind: "/mounted", mode: "ro" } } });
+      await expect(executor.start()).rejects.toSatisfy(refused("extraVolumes", /service, the socket of a program/));
+      await using named = createExecutor({
+        user: "0:0",
+        extraVolumes: { [join(place, "service")]: { bind: "/service" } },
+      });
+      const code = "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('/service')\nprint(s.recv(9))";
+      expect(await printed(named, "python", code)).toBe("b'hello'");
+    } finally {
+      server.close();
+      await rm(place, { recursive: true });
+    }
+  });
+});
+
+describe("a container's user", needs("docker"), () => {
+  it("has a name, even if the image knows no such user", async () => {
+    const names =
+      "import getpass, grp, os, pwd\nprint(getpass.getuser(), pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name)";
+    await using executor = createExecutor({ user: "1234:2345" });
+    expect(await printed(executor, "python", names)).toBe("sandbox sandbox sandbox");
+    expect(await printed(executor, "sh", "whoami; groups; ls -l /etc/passwd /etc/group")).toMatch(
+      /^sandbox\nsandbox\n-rw-r--r-- 1 root root .*group\n-rw-r--r-- 1 root root /,
+    );
+    await using node = createExecutor({ image: "fenced-test:node", user: "1234" });
+    expect(await printed(node, "javascript", "console.log(require('os').userInfo().username)")).toBe("sandbox");
+    await using known = createExecutor({ user: "33:33" });
+    expect(await printed(known, "sh", "whoami")).toBe("www-data");
+  });
+
+  it("has a name for programs that ask the environment if the root file system is read-only", async () => {
+    await using executor = createExecutor({ user: "1234:1234", readOnlyRootFilesystem: true });
+    expect(await printed(executor, "python", "import getpass; print(getpass.getuser())")).toBe("sandbox");
+  });
+
+  it("has one over Podman's API, and a home directory outside of the workspace", needs("podman"), async () => {
+    await using podman = await startPodman();
+    await using executor = createExecutor({ docker: podman.address, image: pythonImage, user: "1234:1234" });
+    expect(await printed(executor, "sh", "whoami >/dev/null && echo $HOME")).toMatch(/^\/tmp\/fenced-/);
+  });
+});
+
+describe("a container", needs("docker"), () => {
+  it("has half of its memory in /dev/shm", async () => {
+    await using executor = createExecutor({ memoryBytes: 536_870_912 });
+    expect(await printed(executor, "sh", "df -k /dev/shm | tail -n 1")).toMatch(/ 262144 /);
+  });
+
+  it("resolves its own host name without a network", async () => {
+    await using executor = createExecutor({ network: "none" });
+    const code = "import socket; print(socket.gethostbyname(socket.gethostname()))";
+    expect(await printed(executor, "python", code)).toBe("127.0.0.1");
+  });
+});
