@@ -1,4 +1,5 @@
 import type { BlockResult, CodeResult } from "./code-result.ts";
+import { terminalLines } from "../text/terminal-lines.ts";
 import { describeCodeResult } from "./describe-code-result.ts";
 import { displayImage, type DisplayImage } from "./display-image.ts";
 import { makeBlockResult, makeCodeResult } from "./make-code-result.ts";
@@ -17,7 +18,7 @@ export interface ModelOutputLimits {
 export interface ModelOutput {
   /** The result in words, including the output and a note about what was left out. */
   readonly text: string;
-  /** The output alone. */
+  /** The output alone, as a terminal would show it. */
   readonly output: string;
   /** True if the executor or these limits cut the output. */
   readonly truncated: boolean;
@@ -25,7 +26,8 @@ export interface ModelOutput {
 }
 
 /**
- * Trims a result to what a model should receive.
+ * Trims a result to what a model should receive. Its output is what a terminal would show at the end: of a progress bar
+ * only the last state, and no escape sequences.
  *
  * @param blockCount - the number of blocks in the call, whether or not all of them ran.
  */
@@ -34,8 +36,9 @@ export function codeResultForModel(
   blockCount: number,
   { maxOutputCharacters = 30_000, maxImages = 4, maxImageBytes = 3_750_000 }: ModelOutputLimits = {},
 ): ModelOutput {
-  const output = shortenMiddle(result.output, maxOutputCharacters);
-  const truncated = result.truncated || output !== result.output;
+  const shown = terminalLines(result.output);
+  const output = shortenMiddle(shown, maxOutputCharacters);
+  const truncated = result.truncated || output !== shown;
   const found = result.displays.flatMap((display) => displayImage(display) ?? []);
   const small = found.filter(({ bytes }) => bytes.byteLength <= maxImageBytes);
   const images = maxImages === 0 ? [] : small.slice(-maxImages);

@@ -21,6 +21,13 @@ describe("codeResultForModel", () => {
     );
   });
 
+  it("keeps only what a terminal would show at the end", () => {
+    const frames = Array.from({ length: 1001 }, (_, index) => `\r${index / 10}% \u001B[32m${"#".repeat(index / 20)}\u001B[0m`);
+    const forModel = codeResultForModel(codeResult({ output: `${frames.join("")}\nready\n` }), 1);
+    expect(forModel).toMatchObject({ output: `100% ${"#".repeat(50)}\nready\n`, truncated: false });
+    expect(forModel.text).toBe(forModel.output);
+  });
+
   it("does not split characters, and can leave out the whole output", () => {
     const result = codeResult({ output: "a😀😀😀b" });
     expect(codeResultForModel(result, 1, { maxOutputCharacters: 4 }).output).toBe(
