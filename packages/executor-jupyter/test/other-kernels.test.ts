@@ -54,6 +54,12 @@ describe("an R kernel", needs("jupyter", "irkernel"), () => {
     expect(displays[0]?.files[0]).toMatch(/display-[0-9a-f-]+\.png$/);
   });
 
+  it("shows help", patience, async () => {
+    await using executor = create(ir());
+    const { output } = await executor.executeCodeBlocks([r("?sum")]);
+    expect(output).toContain("Sum of Vector Elements");
+  });
+
   it("loses variables at restart, but keeps files", { ...patience, ...nightly }, async () => {
     await using executor = create(ir());
     await executor.executeCodeBlocks([r("x <- 1; writeLines('kept', 'file.txt')")]);

@@ -1,5 +1,5 @@
-import type { BlockResult, CodeResult } from "./code-result.ts";
 import { terminalLines } from "../text/terminal-lines.ts";
+import type { BlockResult, CodeResult } from "./code-result.ts";
 import { describeCodeResult } from "./describe-code-result.ts";
 import { displayImage, type DisplayImage } from "./display-image.ts";
 import { makeBlockResult, makeCodeResult } from "./make-code-result.ts";

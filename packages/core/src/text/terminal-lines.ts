@@ -29,7 +29,7 @@ export function terminalLines(text: string): string {
 class Screen {
   /** Lines that have left the screen. */
   readonly #past: string[] = [];
-  #rows = [new Row()];
+  readonly #rows = [new Row()];
   #row = 0;
   #column = 0;
   #padding = mostPadding;
@@ -111,7 +111,10 @@ class Screen {
   }
 
   #eraseScreen(what: number): void {
-    if (what === 2) return this.#erase(0, Infinity);
+    if (what === 2) {
+      this.#erase(0, Infinity);
+      return;
+    }
     this.#eraseLine(what);
     if (what === 0) this.#erase(this.#row + 1, Infinity);
     else if (what === 1) this.#erase(0, this.#row);

@@ -8,7 +8,11 @@ describe("terminalLines", () => {
   it.each([
     ["plain text", "a\tb \n\n c\n", "a\tb \n\n c\n"],
     ["Windows line breaks", "a\r\nb \r\n", "a\nb \n"],
-    ["the last state of a progress bar", "start\n\r10% |#\r100% |##########\nready\n", "start\n100% |##########\nready\n"],
+    [
+      "the last state of a progress bar",
+      "start\n\r10% |#\r100% |##########\nready\n",
+      "start\n100% |##########\nready\n",
+    ],
     ["what a shorter state leaves of a longer one", "\rlonger\rab\n", "abnger\n"],
     ["no blanks that erase an earlier state", "\r100%|####\r          \rdone\n", "done\n"],
     ["backspaces", "abc\b\bX\n", "aXc\n"],
@@ -22,7 +26,11 @@ describe("terminalLines", () => {
     ["a screen that is cleared", `one\ntwo\n${csi}2J${csi}Hthree\n`, "three\n"],
     ["frames of a screen", `${csi}H${csi}2Jframe 1\n${csi}H${csi}2Jframe 2\n`, "frame 2\n"],
     ["columns", `a${csi}10Gb${csi}5Cc\n`, "a        b     c\n"],
-    ["titles and links", `${escape}]0;a title\u0007${escape}]8;;https://x.test\u0007link${escape}]8;;${escape}\\\n`, "link\n"],
+    [
+      "titles and links",
+      `${escape}]0;a title\u0007${escape}]8;;https://x.test\u0007link${escape}]8;;${escape}\\\n`,
+      "link\n",
+    ],
     ["pictures for terminals", `${escape}Pq#0;2;0;0;0#0~~@@vv\n~~${escape}\\end\n`, "end\n"],
     ["bells, nulls and a lone escape", "a\u0007b\u0000c\u001B", "abc"],
     ["characters outside the basic plane", "\r😀 one\r😀 two\n", "😀 two\n"],

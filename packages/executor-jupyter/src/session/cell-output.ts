@@ -7,11 +7,13 @@ import { leftOutField } from "../kernel/wire-message.ts";
 /** What servers write instead of output that came too fast. */
 const rateLimited = /IOPub (?:data|message) rate exceeded/;
 
+/** Texts beside a cell's output that are shown. */
+const mostPages = 100;
+
 /** Turns what a kernel sends for one cell into the events of a block. */
 export class CellOutput {
   readonly #displays: BlockDisplays;
-  #clearsAtNext = false;
-  #error: { readonly name: string; readonly value: string } | undefined;
+  #failure: { readonly name: string; readonly value: string } | undefined;
   #truncated = false;
 
   constructor(displays: BlockDisplays) {
@@ -25,26 +27,25 @@ export class CellOutput {
 
   /** 0 if the cell succeeded; the code that it passed to `sys.exit`; else 1. */
   get exitCode(): number {
-    if (!this.#error) return 0;
+    if (!this.#failure) return 0;
     return this.#systemExit() ?? 1;
   }
 
   /** The events of a message. Code can send anything: any field may be missing or have the wrong type. */
   async events({ header, content }: IMessage): Promise<BlockEvent[]> {
     const type = textField(header, "msg_type");
-    if (type === "clear_output") return this.#clear(field(content, "wait") === true);
-    const events = await this.#outputs(type, content);
-    if (events.length === 0 || !this.#clearsAtNext) return events;
-    this.#clearsAtNext = false;
-    return [{ type: "clear" }, ...events];
+    if (type === "clear_output") return this.#displays.clear(field(content, "wait") === true);
+    return this.#displays.cleared(await this.#outputs(type, content));
   }
 
-  /** The events of a reply that reports an error which no output reported. */
-  fail(reply: Readonly<Record<string, unknown>>): BlockEvent[] {
-    if (reply["status"] === "ok" || this.#error) return [];
-    const lines = texts(reply["traceback"]);
-    const value = textField(reply, "evalue") || textField(reply, "status");
-    return this.#fail(textField(reply, "ename"), value, lines.length > 0 ? lines : [`The cell ended: ${value}`]);
+  /** The events at the end of the cell. */
+  end(): BlockEvent[] {
+    return this.#displays.end();
+  }
+
+  /** The events of a reply: an error which no output reported, and what a notebook shows beside the output. */
+  reply(reply: Readonly<Record<string, unknown>>): BlockEvent[] {
+    return [...this.#fail(reply), ...this.#pages(reply)];
   }
 
   async #outputs(type: string, content: unknown): Promise<BlockEvent[]> {
@@ -54,7 +55,7 @@ export class CellOutput {
       case "stream":
         return this.#text(textField(content, "name") === "stderr" ? "stderr" : "stdout", textField(content, "text"));
       case "error":
-        return this.#fail(
+        return this.#error(
           textField(content, "ename"),
           textField(content, "evalue"),
           texts(field(content, "traceback")),
@@ -75,24 +76,40 @@ export class CellOutput {
     return text === "" ? [] : [{ type: name, data: text }];
   }
 
-  #clear(wait: boolean): BlockEvent[] {
-    this.#clearsAtNext = wait;
-    return wait ? [] : [{ type: "clear" }];
+  #fail(reply: Readonly<Record<string, unknown>>): BlockEvent[] {
+    if (reply["status"] === "ok" || this.#failure) return [];
+    const lines = texts(reply["traceback"]);
+    const value = textField(reply, "evalue") || textField(reply, "status");
+    return this.#error(textField(reply, "ename"), value, lines.length > 0 ? lines : [`The cell ended: ${value}`]);
   }
 
-  #fail(name: string, value: string, traceback: readonly string[]): BlockEvent[] {
-    this.#error = { name, value };
+  /** Help, and code that a notebook would put in its next cell (`%load`). */
+  #pages(reply: Readonly<Record<string, unknown>>): BlockEvent[] {
+    const payload = reply["payload"];
+    if (!Array.isArray(payload)) return [];
+    return payload.slice(0, mostPages).flatMap((page) => {
+      const text = this.#displays.textOf(field(page, "data")) ?? textField(page, "text");
+      return this.#text("stdout", withLineBreak(withoutAnsi(text)));
+    });
+  }
+
+  #error(name: string, value: string, traceback: readonly string[]): BlockEvent[] {
+    this.#failure = { name, value };
     if (this.#systemExit() === 0) return [];
     const text = withoutAnsi(traceback.length > 0 ? traceback.join("\n") : `${name}: ${value}`);
-    return [{ type: "stderr", data: text.endsWith("\n") ? text : `${text}\n` }];
+    return [{ type: "stderr", data: withLineBreak(text) }];
   }
 
   #systemExit(): number | undefined {
-    if (this.#error?.name !== "SystemExit") return undefined;
-    const value = this.#error.value;
+    if (this.#failure?.name !== "SystemExit") return undefined;
+    const { value } = this.#failure;
     if (value === "" || value === "None") return 0;
     return /^-?\d+$/.test(value) ? Number(value) & 0xff : undefined;
   }
+}
+
+function withLineBreak(text: string): string {
+  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
 }
 
 function richOutput(content: unknown, isUpdate: boolean): RichOutput {

@@ -34,11 +34,13 @@ export async function* runCell(
     }
     if (run.signal.aborted) {
       for (const message of request.takeAll()) yield* await output.events(message);
+      yield* output.end();
       await endCell(request, slot, live, interruptGraceMs);
       return { exitCode: 1, truncated: output.truncated || request.incomplete };
     }
     const reply = await request.finished;
-    yield* output.fail(reply);
+    yield* output.end();
+    yield* output.reply(reply);
     return { exitCode: output.exitCode || shellExit(reply), truncated: output.truncated || request.incomplete };
   } finally {
     request.dropOutputs();

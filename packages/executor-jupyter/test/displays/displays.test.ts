@@ -80,6 +80,45 @@ display({"text/markdown": "*four*"}, raw=True)
       expect(result.displays.flatMap(({ files }) => files)).toHaveLength(1);
     });
 
+    it("and values become text that can be read, or a name", patience, async () => {
+      const executor = shared();
+      const code = `from IPython.display import HTML, JSON, Latex, Markdown, SVG, display
+display(Markdown("The mean is **4.2**"), Latex("$x^2$"), JSON({"mean": 4.2}), SVG("<svg><text>May</text></svg>"))
+display(HTML("<table><tr><td>Oslo</td><td>7</td></tr></table>"))
+display({"application/vnd.plotly.v1+json": {"data": [], "layout": {"title": {"text": "Sales"}}}}, raw=True)
+class Table:
+    def _repr_html_(self): return "<p>Bergen</p>"
+Table()`;
+      const { output } = await run(executor, code);
+      expect(output.split("\n")).toEqual([
+        "The mean is **4.2**",
+        "$x^2$",
+        '{"mean":4.2}',
+        "[SVG image: May]",
+        "Oslo | 7",
+        "[Plotly plot: Sales]",
+        "Bergen",
+        "",
+      ]);
+    });
+
+    it("that are updated are printed as they were first and as they are last", patience, async () => {
+      const executor = shared();
+      const code = `from IPython.display import display
+handle = display({"text/plain": "0 %"}, raw=True, display_id="progress")
+for step in range(1, 101): handle.update({"text/plain": f"{step} %"}, raw=True)
+print("ready")`;
+      expect((await run(executor, code)).output).toBe("0 %\nready\n100 %\n");
+    });
+
+    it("include help, and code that a notebook would put in its next cell", patience, async () => {
+      const executor = shared();
+      const { output } = await run(executor, 'def area(r):\n    "The area of a circle."\narea?');
+      expect(output).toContain("The area of a circle.");
+      expect(output).not.toContain("\u001B");
+      expect((await run(executor, "get_ipython().set_next_input('x = 1')")).output).toBe("x = 1\n");
+    });
+
     it("can be updated: the result has the last state, in the first one's place", patience, async () => {
       const executor = shared();
       const code = `from IPython.display import display

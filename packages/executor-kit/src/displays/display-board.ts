@@ -3,8 +3,9 @@ import type { Display, MimeBundle } from "@fenced/core";
 import { bundleSize } from "../output/bundle-size.ts";
 import type { BlockEvent } from "../run/block-run.ts";
 import { errorCode } from "../workspace/pinned-directory.ts";
-import { mimeBundle, plainText } from "./mime-bundle.ts";
+import { mimeBundle } from "./mime-bundle.ts";
 import { assertApart, OutputDirectory } from "./output-directory.ts";
+import { readableText } from "./readable-text.ts";
 
 /** A rich output as kernels send it. */
 export interface RichOutput {
@@ -113,6 +114,10 @@ export class BlockDisplays {
   readonly #board: DisplayBoard;
   /** The newest state of each display of this block, by the name of its files. */
   readonly #shown = new Map<string, Display>();
+  /** Those whose newest state has not been printed, by the same names. */
+  #updated = new Set<string>();
+  /** The same, as it was when the code asked to clear its output once there is more; absent if it did not. */
+  #toClear: ReadonlySet<string> | undefined;
   #count = 0;
   #bytes = 0;
   #truncated = false;
@@ -128,24 +133,53 @@ export class BlockDisplays {
   }
 
   /**
-   * The events for an output: its text as a terminal would show it, and the whole output as a display.
-   *
-   * @param options - `printed`: the text has already been printed.
+   * The events for an output: its text for readers of `stdout`, and the whole output as a display. An output that is
+   * updated, such as a progress bar, is printed at first and, by `end`, as it is at last.
    */
-  async events(output: RichOutput, { printed = false }: { readonly printed?: boolean } = {}): Promise<BlockEvent[]> {
+  async events(output: RichOutput): Promise<BlockEvent[]> {
     const data = mimeBundle(output.data);
-    const text = printed ? undefined : plainText(data);
-    const shown =
-      text === undefined ? [] : [{ type: "stdout" as const, data: text.endsWith("\n") ? text : `${text}\n` }];
     this.#count += 1;
     this.#bytes += bundleSize(data);
-    if (this.#count > mostDisplays || this.#bytes > mostBytes) return [...shown, ...this.#leaveOutRest()];
+    if (this.#count > mostDisplays || this.#bytes > mostBytes) return [...printed(data), ...this.#leaveOutRest()];
     const name = this.#board.nameOf(output);
     const { files, problem } = await this.#saved(data, name);
     const display: Display = { data, files };
     const replaces = this.#shown.get(name);
     if (output.displayId !== undefined) this.#shown.set(name, display);
-    return [...shown, { type: "display", display, ...(replaces ? { replaces } : {}) }, ...problem];
+    if (!replaces) return [...printed(data), { type: "display", display }, ...problem];
+    this.#updated.add(name);
+    return [{ type: "display", display, replaces }, ...problem];
+  }
+
+  /** What a reader of text gets of a bundle; `undefined` for nothing. */
+  textOf(bundle: unknown): string | undefined {
+    return readableText(mimeBundle(bundle));
+  }
+
+  /**
+   * The event for output that the code clears.
+   *
+   * @param wait - clear it only when there is more; pass all further events through `cleared`.
+   */
+  clear(wait: boolean): BlockEvent[] {
+    this.#toClear = new Set([...(this.#toClear ?? []), ...this.#updated]);
+    this.#updated = new Set();
+    if (wait) return [];
+    this.#toClear = undefined;
+    return [{ type: "clear" }];
+  }
+
+  /** The block's next events, text or displays, after that which clears what they replace. */
+  cleared(events: BlockEvent[]): BlockEvent[] {
+    if (!this.#toClear || events.length === 0) return events;
+    this.#toClear = undefined;
+    return [{ type: "clear" }, ...events];
+  }
+
+  /** What has been updated since it was printed; call it when the block has ended. */
+  end(): BlockEvent[] {
+    const names = new Set([...(this.#toClear ?? []), ...this.#updated]);
+    return [...names].flatMap((name) => printed(this.#shown.get(name)?.data ?? {}));
   }
 
   /**
@@ -175,6 +209,11 @@ export class BlockDisplays {
     const reason = `A block may show at most ${mostDisplays} rich outputs, ${mostBytes / 2 ** 20} MiB in total`;
     return [{ type: "stderr", data: `${reason}; the rest is left out.\n` }];
   }
+}
+
+function printed(data: MimeBundle): BlockEvent[] {
+  const text = readableText(data);
+  return text === undefined ? [] : [{ type: "stdout", data: text.endsWith("\n") ? text : `${text}\n` }];
 }
 
 /** Vendor-specific JSON types keep their names: `application/vnd.plotly.v1+json` becomes `plotly.json`. */

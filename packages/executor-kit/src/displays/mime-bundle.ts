@@ -19,18 +19,6 @@ export function mimeBundle(data: unknown): MimeBundle {
   );
 }
 
-/**
- * What a person at a terminal would see of a bundle: its plain text, or else another readable type; `undefined` if
- * there is none.
- */
-export function plainText(bundle: MimeBundle): string | undefined {
-  for (const type of ["text/plain", "text/markdown", "text/latex"]) {
-    const text = bundle[type];
-    if (typeof text === "string" && text !== "") return text;
-  }
-  return undefined;
-}
-
 function contentOf(type: string, content: unknown): string | Uint8Array | JsonValue | undefined {
   const name = type.toLowerCase().replace(/;.*/, "");
   if (name.endsWith("json")) return jsonValue(content, mostDepth);

@@ -11,7 +11,6 @@ export class RichEvents {
   readonly #displays: BlockDisplays;
   readonly #end: () => void;
   readonly #messages = new DisplayMessages();
-  #clearsAtNext = false;
 
   /** @param end - called if the messages are not the interpreter's, so the code must have written them. */
   constructor(displays: BlockDisplays, end: () => void) {
@@ -30,10 +29,13 @@ export class RichEvents {
     try {
       for (;;) {
         const { value, done } = await pieces.next();
-        if (done === true) return value;
+        if (done === true) {
+          yield* this.#displays.end();
+          return value;
+        }
         const { type, data } = value;
         if (type !== "rich") {
-          yield* this.#cleared([{ type, data }]);
+          yield* this.#displays.cleared([{ type, data }]);
         } else if (!forged) {
           try {
             yield* await this.#shown(data);
@@ -53,18 +55,10 @@ export class RichEvents {
   async #shown(data: Uint8Array): Promise<BlockEvent[]> {
     const events: BlockEvent[] = [];
     for (const message of this.#messages.push(data)) {
-      if ("leftOut" in message) events.push(...this.#displays.leaveOut(message.leftOut));
-      else if (!("clear" in message)) {
-        events.push(...this.#cleared(await this.#displays.events(message, { printed: true })));
-      } else if (message.wait) this.#clearsAtNext = true;
-      else events.push({ type: "clear" });
+      if ("clear" in message) events.push(...this.#displays.clear(message.wait));
+      else if ("leftOut" in message) events.push(...this.#displays.cleared(this.#displays.leaveOut(message.leftOut)));
+      else events.push(...this.#displays.cleared(await this.#displays.events(message)));
     }
     return events;
-  }
-
-  #cleared(events: BlockEvent[]): BlockEvent[] {
-    if (!this.#clearsAtNext || events.length === 0) return events;
-    this.#clearsAtNext = false;
-    return [{ type: "clear" }, ...events];
   }
 }

@@ -35,15 +35,16 @@ def show(value):
 
 
 def display(bundle, display_id=None, update=False):
-    """Displays one bundle of MIME types. Also prints what a terminal would show of it."""
-    text = next((bundle[kind] for kind in ("text/plain", "text/markdown", "text/latex") if bundle.get(kind)), None)
-    if isinstance(text, str):
-        print(text)
-    tell({"data": bundle, "id": display_id, "update": update})
+    """Displays one bundle of MIME types; the host prints what can be read of it."""
+    if not tell({"data": bundle, "id": display_id, "update": update}) and isinstance(bundle.get("text/plain"), str):
+        print(bundle["text/plain"])
 
 
 def tell(message):
-    """Sends a message and waits until it has been read, so that displays and output keep the program's order."""
+    """
+    Sends a message and waits until it has been read, so that displays and output keep the program's order; returns
+    whether it was sent.
+    """
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -52,17 +53,18 @@ def tell(message):
     body = json.dumps(message, default=encode).encode()
     if len(body) > MOST:
         print("A display larger than %d MiB was left out." % (MOST >> 20), file=sys.stderr)
-        return
+        return False
     with displaying:
         way = pipe
         if way is None:
-            return
+            return False
         try:
             way.write(struct.pack(">I", len(body)) + body)
             while struct.unpack("i", fcntl.ioctl(way.descriptor, termios.FIONREAD, b"\0\0\0\0"))[0]:
                 sleep(0.0005)
         except OSError:
-            pass
+            return False
+    return True
 
 
 def encode(value):

@@ -71,6 +71,22 @@ print("after")
       },
     },
     {
+      name: "put into the output what can be read of them, and a name for what cannot",
+      needs: [
+        ...needs,
+        ({ capabilities }) => (capabilities.isolation === "remote" ? "remote: images only" : undefined),
+      ],
+      async run(kit) {
+        const code = `from IPython.display import HTML, Markdown, display
+display(Markdown("**4.2**"))
+display(HTML("<table><tr><td>Oslo</td><td>7</td></tr></table>"))
+display({"application/vnd.plotly.v1+json": {"data": [], "layout": {}}}, raw=True)
+`;
+        const { stdout } = await kit.succeed(await kit.shared(), { language: "python", code });
+        assert.equal(stdout, "**4.2**\nOslo | 7\n[Plotly plot]\n");
+      },
+    },
+    {
       name: "list the absolute paths of the files in which they are saved",
       needs,
       async run(kit) {

@@ -139,11 +139,9 @@ def clear_output(wait=False):
 
 
 def publish(bundle, display_id=None, update=False):
-    """Displays the same content in several types; also prints what a terminal would show of it."""
-    text = next((bundle[kind] for kind in ("text/plain", "text/markdown", "text/latex") if bundle.get(kind)), None)
-    if isinstance(text, str):
-        print(text)
-    _tell({"data": bundle, "id": display_id, "update": update})
+    """Displays the same content in several types; the host prints what can be read of it."""
+    if not _tell({"data": bundle, "id": display_id, "update": update}) and isinstance(bundle.get("text/plain"), str):
+        print(bundle["text/plain"])
 
 
 def _tell(message):
@@ -152,10 +150,11 @@ def _tell(message):
     body = json.dumps(message, default=_encode).encode()
     if len(body) > _longest:
         print("A display larger than %d MiB was left out." % (_longest >> 20), file=sys.stderr)
-        return
+        return False
     content = len(body).to_bytes(4, "big") + body
     for at in range(0, len(content), 1 << 20):
         sys.modules["_fenced"]._ask({"op": "display"}, content[at : at + (1 << 20)])
+    return True
 
 
 def _encode(value):
