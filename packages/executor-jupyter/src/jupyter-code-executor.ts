@@ -29,7 +29,7 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
     provider: "@fenced/executor-jupyter:JupyterCodeExecutor",
     componentType: "code_executor",
     schema: jupyterExecutorOptions,
-    secrets: ["server.token", "server.headers"],
+    secrets: ["server.token", "server.password", "server.headers"],
     load: (options) => new JupyterCodeExecutor(options),
   });
   protected readonly offered: ExecutorCapabilities;

@@ -25,6 +25,32 @@ describe.each(anyVersion)("cells (%s)", (version) => {
       expect(result.stderr).toMatch(/EOFError/);
     });
 
+    it("run event loops of their own, although the kernel runs cells in one", patience, async () => {
+      const executor = shared();
+      const code = `import asyncio
+async def main(n):
+    await asyncio.sleep(0.01)
+    return n
+print(asyncio.run(main(1)), asyncio.get_event_loop().run_until_complete(main(2)))
+loop = asyncio.new_event_loop()
+print(loop.run_until_complete(main(3)))
+loop.close()
+async def nested():
+    try: asyncio.run(main(0))
+    except RuntimeError as error: return str(error)
+import warnings; warnings.simplefilter("ignore")
+print(asyncio.run(nested()))
+print(await main(4), asyncio.current_task() is not None)`;
+      const { output } = await executor.executeCodeBlocks([python(code)]);
+      expect(output).toMatch(/^1 2\n3\n.*cannot be called from a running event loop\n4 True\n$/);
+      const endless = "import asyncio\nasync def wait():\n    await asyncio.sleep(100)\nasyncio.run(wait())";
+      expect(await executor.executeCodeBlocks([python(endless)], { timeoutMs: 1000 })).toMatchObject({
+        timedOut: true,
+        stateLost: false,
+      });
+      expect((await executor.executeCodeBlocks([python("print(asyncio.run(main(5)))")])).output).toBe("5\n");
+    });
+
     it("return the exit code of sys.exit()", patience, async () => {
       const executor = shared();
       const exit = async (argument: string) =>

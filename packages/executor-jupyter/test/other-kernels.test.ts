@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { InvalidInputError } from "@fenced/core";
+import { codeResultForModel, InvalidInputError } from "@fenced/core";
 import { needs, nightly } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { JupyterExecutorOptions } from "../src/index.ts";
@@ -56,8 +56,8 @@ describe("an R kernel", needs("jupyter", "irkernel"), () => {
 
   it("shows help", patience, async () => {
     await using executor = create(ir());
-    const { output } = await executor.executeCodeBlocks([r("?sum")]);
-    expect(output).toContain("Sum of Vector Elements");
+    const { text } = codeResultForModel(await executor.executeCodeBlocks([r("?sum")]), 1);
+    expect(text).toContain("Sum of Vector Elements");
   });
 
   it("loses variables at restart, but keeps files", { ...patience, ...nightly }, async () => {

@@ -22,7 +22,10 @@ describe("codeResultForModel", () => {
   });
 
   it("keeps only what a terminal would show at the end", () => {
-    const frames = Array.from({ length: 1001 }, (_, index) => `\r${index / 10}% \u001B[32m${"#".repeat(index / 20)}\u001B[0m`);
+    const frames = Array.from(
+      { length: 1001 },
+      (_, index) => `\r${index / 10}% \u001B[32m${"#".repeat(index / 20)}\u001B[0m`,
+    );
     const forModel = codeResultForModel(codeResult({ output: `${frames.join("")}\nready\n` }), 1);
     expect(forModel).toMatchObject({ output: `100% ${"#".repeat(50)}\nready\n`, truncated: false });
     expect(forModel.text).toBe(forModel.output);

@@ -4,7 +4,7 @@ import { untilAborted, within } from "@fenced/core/abort";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { textField } from "../fields.ts";
 import type { ServerClient } from "../servers/server-client.ts";
-import { KernelLostError, KernelRequest, type KernelEnd } from "./kernel-request.ts";
+import { kernelDied, KernelLostError, KernelRequest, type KernelEnd } from "./kernel-request.ts";
 import { KernelSocket } from "./kernel-socket.ts";
 import { KernelWatch } from "./kernel-watch.ts";
 import { findKernel, kernelPath } from "./kernels.ts";
@@ -197,7 +197,7 @@ export class KernelLink {
     const state = type === "status" ? textField(message.content, "execution_state") : "";
     const restarted = type === "shutdown_reply";
     if (state !== "restarting" && state !== "dead" && !restarted) return false;
-    this.#lose({ kind: "died", reason: restarted ? "the kernel was shut down or restarted" : "the kernel died" });
+    this.#lose({ kind: "died", reason: restarted ? "the kernel was shut down or restarted" : kernelDied });
     return true;
   }
 

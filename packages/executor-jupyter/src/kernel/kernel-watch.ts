@@ -1,5 +1,5 @@
 import { unwatched } from "@fenced/core/telemetry";
-import type { KernelEnd } from "./kernel-request.ts";
+import { kernelDied, type KernelEnd } from "./kernel-request.ts";
 import type { KernelModel } from "./kernels.ts";
 
 const intervalMs = 2000;
@@ -73,7 +73,7 @@ export class KernelWatch {
 
   async #judge(kernel: KernelModel | undefined): Promise<void> {
     if (!this.#timer) return;
-    if (kernel?.executionState === "dead") this.#options.onEnd({ kind: "died", reason: "the kernel died" });
+    if (kernel?.executionState === "dead") this.#options.onEnd({ kind: "died", reason: kernelDied });
     if (!kernel) this.#options.onEnd({ kind: "deleted", reason: "the kernel was deleted on the server" });
     this.#idleSeen = kernel?.executionState === "idle" ? this.#idleSeen + 1 : 0;
     if (this.#idleSeen < idleLooks) return;

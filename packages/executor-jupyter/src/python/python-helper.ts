@@ -10,6 +10,7 @@ const processesProgram: string = readFileSync(new URL("./processes.py", import.m
 const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url), "utf8");
 const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
 const callsProgram: string = readFileSync(new URL("./calls.py", import.meta.url), "utf8");
+const loopsProgram: string = readFileSync(new URL("./loops.py", import.meta.url), "utf8");
 const sessionProgram: string = readFileSync(new URL("./session.py", import.meta.url), "utf8");
 const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
 
@@ -20,6 +21,7 @@ const helperModules: Readonly<Record<string, string>> = {
   _fenced_files: filesProgram,
   _fenced_blocks: blocksProgram,
   _fenced_calls: callsProgram,
+  _fenced_loops: loopsProgram,
   _fenced: sessionProgram,
 };
 

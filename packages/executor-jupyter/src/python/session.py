@@ -17,6 +17,7 @@ import _fenced_block_surroundings as surroundings
 import _fenced_blocks as blocks
 import _fenced_calls as calls
 import _fenced_files as files
+import _fenced_loops as loops
 import _fenced_processes as processes
 
 leash_pipe = None
@@ -77,6 +78,7 @@ def begin(mark, scratch, directory, create, env, modules, leash):
                 file.write(source)
     warnings.filterwarnings("ignore", message="To exit: use")
     watch_cells()
+    loops.allow_loops()
     for stream in (sys.stdout, sys.stderr):
         blocks.watch_output(stream)
     keep_output()

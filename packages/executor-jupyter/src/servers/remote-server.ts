@@ -1,21 +1,22 @@
 import type { JupyterServer, ServerLease } from "./jupyter-server.ts";
-import { serverAddress, type ServerSettings } from "./server-settings.ts";
+import { logIn } from "./log-in.ts";
+import { serverAddress, type ServerAddress, type ServerSettings } from "./server-settings.ts";
 
 /** A server that someone else runs: it is never started or stopped here. */
 export class RemoteServer implements JupyterServer {
   readonly isolation = "remote" as const;
-  readonly #lease: ServerLease;
+  readonly #address: ServerAddress;
+  readonly #password: string | undefined;
 
   /** @throws InvalidInputError if the address is not usable. */
   constructor(settings: ServerSettings) {
-    this.#lease = {
-      address: serverAddress(settings),
-      ended: () => undefined,
-      release: async () => {},
-    };
+    this.#address = serverAddress(settings);
+    this.#password = settings.password;
   }
 
-  async acquire(): Promise<ServerLease> {
-    return this.#lease;
+  /** @throws BackendUnavailableError if the server does not accept the password. */
+  async acquire(signal?: AbortSignal): Promise<ServerLease> {
+    const address = this.#password === undefined ? this.#address : await logIn(this.#address, this.#password, signal);
+    return { address, ended: () => undefined, release: async () => {} };
   }
 }

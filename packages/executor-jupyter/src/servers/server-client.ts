@@ -1,4 +1,5 @@
 import { BackendUnavailableError, JsonLimitError, parseJson } from "@fenced/core";
+import { errorCode } from "@fenced/executor-kit";
 import { Agent, fetch, type RequestInit, type Response } from "undici";
 import { textField } from "../fields.ts";
 import type { ServerAddress } from "./server-settings.ts";
@@ -8,6 +9,8 @@ export interface ServerRequest {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Becomes the body, as JSON. */
   readonly json?: unknown;
+  /** Becomes the body, as a browser sends a form. */
+  readonly form?: URLSearchParams;
   /** Milliseconds within which the whole answer must arrive. Default: 20,000. */
   readonly deadlineMs?: number;
   /** Aborts the request. */
@@ -43,12 +46,17 @@ export class ServerClient implements AsyncDisposable {
    *
    * @throws BackendUnavailableError if there is none.
    */
-  async send(path: string, { method = "GET", json, deadlineMs, signal }: ServerRequest = {}): Promise<Response> {
+  async send(path: string, { method = "GET", json, form, deadlineMs, signal }: ServerRequest = {}): Promise<Response> {
     const deadline = AbortSignal.timeout(deadlineMs ?? defaultDeadlineMs);
     const init: RequestInit = {
       method,
-      headers: { ...this.address.headers, ...(json === undefined ? {} : { "Content-Type": "application/json" }) },
+      headers: {
+        ...this.address.headers,
+        ...(json === undefined ? {} : { "Content-Type": "application/json" }),
+        ...(form && { "Content-Type": "application/x-www-form-urlencoded" }),
+      },
       ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      ...(form && { body: form.toString() }),
       dispatcher: this.#agent,
       redirect: "manual",
       signal: signal ? AbortSignal.any([deadline, signal]) : deadline,
@@ -94,8 +102,11 @@ export class ServerClient implements AsyncDisposable {
     const text = await this.#text(response, longestReason).catch(() => "");
     const said = messageOf(text) || response.statusText || "no reason given";
     if ([301, 302, 303, 307, 308, 401, 403].includes(response.status) && (await this.#isLockedOut())) {
-      return new BackendUnavailableError(`The Jupyter server at ${this.address.baseUrl} does not accept the token`, {
-        remedy: "Set `token` to the server's own token: `jupyter server list` shows it on its machine.",
+      const problem = this.#hasToken ? "does not accept the token" : "requires a token or a password";
+      return new BackendUnavailableError(`The Jupyter server at ${this.address.baseUrl} ${problem}`, {
+        remedy:
+          "Set `token` to the server's own token, which `jupyter server list` shows on its machine, or to one from the " +
+          "Hub's page Token; or, if the server has no token, set `password`.",
       });
     }
     const place = `${this.address.baseUrl}${path.replace(/\?.*/, "")}`;
@@ -106,6 +117,10 @@ export class ServerClient implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#agent.destroy();
+  }
+
+  get #hasToken(): boolean {
+    return Object.keys(this.address.headers).some((name) => name.toLowerCase() === "authorization");
   }
 
   /** A refused POST does not show whether the token is wrong, so this asks for something harmless. */
@@ -137,7 +152,7 @@ export class ServerClient implements AsyncDisposable {
     return new BackendUnavailableError(
       `The Jupyter server at ${this.address.baseUrl} cannot be reached: ${why(cause)}`,
       {
-        remedy: "Check that it is running and that the address, with its path prefix, is right.",
+        remedy: remedyFor(cause, this.address.baseUrl),
         cause,
       },
     );
@@ -151,6 +166,30 @@ function messageOf(text: string): string {
     // An HTML page for people: the status must be enough.
     return "";
   }
+}
+
+/** What to do about a connection that failed, by its cause. */
+function remedyFor(error: unknown, baseUrl: string): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  const code = (errorCode(cause) ?? "").toUpperCase();
+  const host = new URL(baseUrl).hostname;
+  if (/SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|CERT_UNTRUSTED|CERT_SIGNATURE/.test(code)) {
+    return "Pass the certificate of the authority that signed the server's certificate, in PEM, as `ca`.";
+  }
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    return `Use a host name for which the certificate was issued; it is not valid for ${host}.`;
+  }
+  if (/CERT_(?:HAS_EXPIRED|NOT_YET_VALID)/.test(code)) {
+    return "Renew the server's certificate, or set this machine's clock.";
+  }
+  if (baseUrl.startsWith("https:") && /WRONG_VERSION_NUMBER|PACKET_LENGTH|HTTP_REQUEST/.test(code)) {
+    return "The server does not speak TLS there: use an address that begins with http:.";
+  }
+  if (baseUrl.startsWith("http:") && /^HPE_|^UND_ERR_SOCKET$|^ECONNRESET$/.test(code)) {
+    return "If the server uses TLS, use an address that begins with https:. Otherwise check that it is a Jupyter server.";
+  }
+  const speaks = baseUrl.startsWith("https:") ? ", that it speaks TLS," : "";
+  return `Check that it is running${speaks} and that the address, with its path prefix, is right.`;
 }
 
 function why(error: unknown): string {

@@ -1,13 +1,19 @@
+import { randomBytes } from "node:crypto";
 import { InvalidInputError } from "@fenced/core";
 import { optionsSchema, stringsOption, type OptionSchemas } from "@fenced/core/options";
 import { z } from "zod";
 
 /** The address and credentials of a running Jupyter server, kernel gateway or Enterprise Gateway. */
 export interface ServerSettings {
-  /** Its address, `http:` or `https:`, with its path prefix: `https://hub.example.org/user/me/`. */
+  /**
+   * Its address, `http:` or `https:`, with its path prefix: `https://hub.example.org/user/me/`. The address of a page in
+   * a browser, such as an open notebook, will do.
+   */
   readonly baseUrl: string;
-  /** Its token; sent in the `Authorization` header only. Default: none. */
+  /** Its token; sent in the `Authorization` header only. Default: the one in `baseUrl`, if any. */
   readonly token?: string;
+  /** The password of a server that has no token. Default: none. */
+  readonly password?: string;
   /** More headers for every request and for the WebSocket; they override the token's. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Certificates, in PEM, of the authorities to trust instead of Node's. */
@@ -23,6 +29,7 @@ export interface ServerSettings {
 export const serverSettings: z.ZodType<ServerSettings> = optionsSchema({
   baseUrl: z.string(),
   token: z.string().exactOptional(),
+  password: z.string().exactOptional(),
   headers: stringsOption.exactOptional(),
   ca: z.union([z.string(), z.array(z.string())]).exactOptional(),
   legacyWebSocket: z.boolean().exactOptional(),
@@ -32,7 +39,7 @@ export const serverSettings: z.ZodType<ServerSettings> = optionsSchema({
 export interface ServerAddress {
   /** Ends with `/` and contains no token. */
   readonly baseUrl: string;
-  /** Headers of every request and of the WebSocket, including the token's. */
+  /** Headers of every request and of the WebSocket, including those that authenticate. */
   readonly headers: Readonly<Record<string, string>>;
   /** See `ServerSettings.ca`. */
   readonly ca?: readonly string[];
@@ -45,14 +52,36 @@ export function serverAddress(settings: ServerSettings): ServerAddress {
   const url = parseUrl(settings.baseUrl);
   // Jupyter prints its address with the token in it, and people copy it.
   const token = settings.token ?? url.searchParams.get("token") ?? "";
-  const path = url.pathname.replace(/\/(?:lab|tree)?\/?$/, "/");
   const { ca } = settings;
   return {
-    baseUrl: `${url.origin}${path}`,
-    headers: { ...(token === "" ? {} : { Authorization: `token ${token}` }), ...settings.headers },
+    baseUrl: `${url.origin}${prefixOf(url.pathname)}`,
+    headers: {
+      ...(token === "" ? crossSiteProof(settings) : { Authorization: `token ${token}` }),
+      ...settings.headers,
+    },
     ...(ca === undefined ? {} : { ca: typeof ca === "string" ? [ca] : ca }),
     legacyWebSocket: settings.legacyWebSocket ?? false,
   };
+}
+
+/** Pages of Jupyter's user interfaces, by the first part of their address below the server's prefix. */
+const pages = new Set(["lab", "tree", "notebooks", "nbclassic", "edit", "doc", "consoles", "terminals"]);
+
+/** The path prefix of a server, without the page that was open in a browser; ends with `/`. */
+function prefixOf(path: string): string {
+  const parts = path.split("/");
+  // A user of a Hub may have the name of a page.
+  const user = parts.indexOf("user");
+  const end = parts.findIndex((part, index) => pages.has(part) && index > (user === -1 ? 0 : user + 1));
+  const prefix = (end === -1 ? parts : parts.slice(0, end)).join("/");
+  return prefix.endsWith("/") ? prefix : `${prefix}/`;
+}
+
+/** What a server that gets no token wants to see: the same secret as a cookie and as a header, which other sites' pages cannot set. */
+function crossSiteProof({ headers = {} }: ServerSettings): Record<string, string> {
+  if (Object.keys(headers).some((name) => /^(?:authorization|cookie|x-xsrftoken)$/i.test(name))) return {};
+  const secret = randomBytes(16).toString("hex");
+  return { Cookie: `_xsrf=${secret}`, "X-XSRFToken": secret };
 }
 
 function parseUrl(baseUrl: string): URL {

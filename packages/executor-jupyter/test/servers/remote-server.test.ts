@@ -1,14 +1,17 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { BackendUnavailableError, ComponentError, InvalidInputError } from "@fenced/core";
 import { beginBlock } from "@fenced/executor-testkit";
-import { needs } from "@fenced/test-support";
+import { jupyterPythons, needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { JupyterCodeExecutor } from "../../src/index.ts";
 import { KernelApi } from "../support/kernel-api.ts";
 import { anyVersion, sharedServer } from "../support/local-server.ts";
+import { PlainServer } from "../support/plain-server.ts";
 import { python } from "../support/python.ts";
 import { TlsProxy } from "../support/tls-proxy.ts";
 
@@ -53,7 +56,30 @@ describe.each(anyVersion)("a remote server (%s)", (version) => {
       await using _ = proxy;
       const { ca: _ca, ...untrusted } = settings;
       await using executor = new JupyterCodeExecutor({ server: untrusted });
-      await expect(executor.start()).rejects.toThrow(/cannot be reached: .*certificate/);
+      await expect(executor.start()).rejects.toThrow(/cannot be reached: .*certificate.* as `ca`/s);
+    });
+
+    it("causes an error that names the right scheme or host", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      const startAt = async (baseUrl: string) => {
+        await using executor = new JupyterCodeExecutor({ server: { ...settings, baseUrl } });
+        await executor.start();
+      };
+      await expect(startAt(proxy.baseUrl.replace("https:", "http:"))).rejects.toThrow(/begins with https:/);
+      await expect(startAt(proxy.baseUrl.replace("localhost", "127.0.0.1"))).rejects.toThrow(
+        /not valid for 127\.0\.0\.1/,
+      );
+    });
+
+    it("is reached by the address of a page", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      for (const page of ["lab/tree/a.ipynb", "notebooks/a.ipynb?kernel_name=python3", "tree/lab"]) {
+        await using executor = new JupyterCodeExecutor({ server: { ...settings, baseUrl: `${proxy.baseUrl}${page}` } });
+        expect((await executor.executeCodeBlocks([python("6 * 7")])).output).toBe("42\n");
+      }
+      for (const path of proxy.requests) expect(path).toMatch(/^\/user\/some%20one\/api\//);
     });
 
     it("loses no output when the connection breaks during a cell", patience, async () => {
@@ -216,7 +242,52 @@ describe.each(anyVersion)("a remote server (%s)", (version) => {
   });
 });
 
+describe("a server without a token", needs("jupyter", "jupyter2"), () => {
+  it.each(["jupyter", "jupyter2"] as const)("runs blocks (%s)", patience, async (version) => {
+    await using server = await PlainServer.start(jupyterPythons[version], "open");
+    await using executor = new JupyterCodeExecutor({ server: server.settings });
+    expect((await executor.executeCodeBlocks([python("6 * 7")])).output).toBe("42\n");
+  });
+
+  it.each(["jupyter", "jupyter2"] as const)("is logged in to with a password (%s)", patience, async (version) => {
+    await using server = await PlainServer.start(jupyterPythons[version], "password");
+    const { baseUrl } = server.settings;
+    await using executor = new JupyterCodeExecutor({ server: server.settings });
+    expect((await executor.executeCodeBlocks([python("6 * 7")])).output).toBe("42\n");
+    expect(() => executor.dumpComponent()).toThrow(ComponentError);
+    await using none = new JupyterCodeExecutor({ server: { baseUrl } });
+    await expect(none.start()).rejects.toThrow(/requires a token or a password/);
+    await using wrong = new JupyterCodeExecutor({ server: { baseUrl, password: "not-the-password" } });
+    const error: unknown = await wrong.start().catch((thrown: unknown) => thrown);
+    expect(String(error)).toMatch(/does not accept the password/);
+    expect(String(error)).not.toContain("not-the-password");
+  });
+});
+
 describe("the URL of a server", () => {
+  it.each([
+    ["/user/me", "/user/me/"],
+    ["/user/me/lab/tree/a.ipynb?token=x", "/user/me/"],
+    ["/user/lab/lab/workspaces/one", "/user/lab/"],
+    ["/user/lab", "/user/lab/"],
+    ["/hub-of/team/user/tree/notebooks/sub/a.ipynb", "/hub-of/team/user/tree/"],
+    ["/lab?token=x", "/"],
+    ["/base/tree", "/base/"],
+    ["", "/"],
+  ])("may be that of a page: %s", async (path, prefix) => {
+    await using server = await NoJupyter.start();
+    await using executor = new JupyterCodeExecutor({ server: { baseUrl: `http://127.0.0.1:${server.port}${path}` } });
+    await expect(executor.start()).rejects.toThrow(/answered 404/);
+    expect(server.asked.length).toBeGreaterThan(0);
+    for (const each of server.asked) expect(each.slice(0, prefix.length + 4)).toBe(`${prefix}api/`);
+  });
+
+  it("causes an error that names the scheme if the server does not speak TLS", async () => {
+    await using server = await NoJupyter.start();
+    await using executor = new JupyterCodeExecutor({ server: { baseUrl: `https://127.0.0.1:${server.port}/` } });
+    await expect(executor.start()).rejects.toThrow(/begins with http:/);
+  });
+
   it.each(["localhost:8888", "ftp://host/", "http://user:secret@host/", ""])(
     "is rejected if it is not usable: %s",
     (baseUrl) => {
@@ -231,3 +302,33 @@ describe("the URL of a server", () => {
     await expect(executor.start()).rejects.toThrow(/http:\/\/127\.0\.0\.1:9\/ cannot be reached/);
   });
 });
+
+/** A web server that is not Jupyter's. */
+class NoJupyter implements AsyncDisposable {
+  /** Paths, with their query, of all requests. */
+  readonly asked: string[] = [];
+  readonly #server = createServer((request, response) => {
+    this.asked.push(request.url ?? "");
+    response.writeHead(404).end();
+  });
+
+  static async start(): Promise<NoJupyter> {
+    const started = new NoJupyter();
+    await new Promise<void>((resolve) => {
+      started.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return started;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
+    this.#server.closeAllConnections();
+    await closed;
+  }
+}

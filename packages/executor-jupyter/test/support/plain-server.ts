@@ -19,18 +19,21 @@ export class PlainServer implements AsyncDisposable {
   readonly #home: string;
   readonly #process: ChildProcessByStdio<null, Readable, null>;
 
-  private constructor(process: ChildProcessByStdio<null, Readable, null>, home: string, baseUrl: string) {
+  private constructor(process: ChildProcessByStdio<null, Readable, null>, home: string, settings: ServerSettings) {
     this.#process = process;
     this.#home = home;
     this.directory = join(home, "root");
-    this.settings = { baseUrl, token };
+    this.settings = settings;
   }
 
   /**
    * @param services - `kernels`: kernels only, without a contents API, like a kernel gateway; `careful`: all, but only
-   *   empty directories are deleted.
+   *   empty directories are deleted; `open`: without a token; `password`: with a password instead of a token.
    */
-  static async start(python: string, services: "all" | "careful" | "kernels" = "all"): Promise<PlainServer> {
+  static async start(
+    python: string,
+    services: "all" | "careful" | "kernels" | "open" | "password" = "all",
+  ): Promise<PlainServer> {
     const home = await mkdtemp(join(tmpdir(), "fenced-test-"));
     const root = join(home, "root");
     const command = `mkdir ${root} && exec "$0" "$@"`;
@@ -41,7 +44,9 @@ export class PlainServer implements AsyncDisposable {
       detached: true,
     });
     const [baseUrl] = (await once(createInterface(server.stdout), "line")) as [string];
-    const started = new PlainServer(server, home, baseUrl);
+    const credential = { open: {}, password: { password: token } };
+    const given = services === "open" || services === "password" ? credential[services] : { token };
+    const started = new PlainServer(server, home, { baseUrl, ...given });
     await started.#untilReady();
     return started;
   }
@@ -59,7 +64,7 @@ export class PlainServer implements AsyncDisposable {
     for (let attempt = 0; attempt < 300; attempt += 1) {
       const answer = await fetch(url, { headers: { Authorization: `token ${token}` } }).catch(() => undefined);
       await answer?.body?.cancel();
-      if (answer?.ok === true) return;
+      if (answer && answer.status < 500) return;
       await sleep(100);
     }
     throw new Error("the server does not answer");
