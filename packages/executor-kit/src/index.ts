@@ -54,6 +54,7 @@ export {
   type SessionOwner,
   writeOwnFile,
 } from "./workspace/session-directories.ts";
+export { refusalRemedy } from "./workspace/refusal-remedy.ts";
 export { removeTree } from "./workspace/walk-tree.ts";
 export { RemoteFiles, type RemoteFileAccess } from "./workspace/remote-files.ts";
 export type { FileContent } from "./workspace/spool-file.ts";

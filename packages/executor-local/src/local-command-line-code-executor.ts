@@ -48,6 +48,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   readonly #table: Readonly<Record<string, LanguageCommand>>;
   readonly #workDirectory: string | undefined;
   readonly #virtualEnv: VirtualEnv | undefined;
+  readonly #shared: { readonly readable: readonly string[]; readonly writable: readonly string[] };
 
   /** @throws InvalidInputError if an option is unknown or wrong, or `virtualEnv` does not exist. */
   constructor(options: LocalExecutorOptions = {}) {
@@ -65,6 +66,12 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       isolation: checked.isolation ?? "none",
     };
     this.#workDirectory = checked.workDir === undefined ? undefined : path.resolve(checked.workDir);
+    const { readable = [], writable = [] } = checked;
+    // Resolved now, because this process may change its working directory later.
+    this.#shared = {
+      readable: readable.map((each) => path.resolve(each)),
+      writable: writable.map((each) => path.resolve(each)),
+    };
     this.#virtualEnv = checked.virtualEnv === undefined ? undefined : findVirtualEnv(checked.virtualEnv);
     if (this.offered.isolation === "none") warnUnsandboxed();
   }
@@ -96,9 +103,9 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   async #openSandbox(settings: SessionSettings, signal: AbortSignal): Promise<BackendSession> {
-    const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit, warm } = this.#options;
+    const { network = "none", memoryBytes, pidsLimit, warm } = this.#options;
     const { stateful = false } = this.#options;
-    const sandbox = { readable, writable, network, memoryBytes, pidsLimit, warm };
+    const sandbox = { ...this.#shared, network, memoryBytes, pidsLimit, warm };
     if (stateful && process.platform !== "linux") throw unsupervisedSystem("stateful");
     if (process.platform === "darwin") return LocalSession.open({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();

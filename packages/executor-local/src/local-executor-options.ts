@@ -42,18 +42,20 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    */
   readonly network?: NetworkPolicy;
   /**
-   * Files and directories of this machine that code in the sandbox can read. Default: none. Only with
-   * `isolation: "os-sandbox"`.
+   * Files and directories of this machine that code in the sandbox can read. Sockets that are in them at the start are
+   * hidden. Default: none. Only with `isolation: "os-sandbox"`.
    */
   readonly readable?: readonly string[];
   /**
-   * Files and directories that code in the sandbox can change, besides `workDir`. Default: none. Only with
+   * Files and directories that code in the sandbox can change, besides `workDir`. Sockets that are in them at the start
+   * are hidden, but a socket that is named itself can be connected to. Default: none. Only with
    * `isolation: "os-sandbox"`.
    */
   readonly writable?: readonly string[];
   /**
-   * Memory limit of the sandbox in bytes, including its `/tmp`; at least 32 MiB. Applies to each process instead if
-   * this program cannot create control groups. Default: 1 GiB. Only with `isolation: "os-sandbox"`, on Linux.
+   * Memory limit of the sandbox in bytes, including its `/tmp`; at least 32 MiB. If this program cannot create control
+   * groups, it applies to the data of each process instead, and not to what processes share (`memfd_create`, shared
+   * mappings); if you set it, a process warning says so (`FENCED_MEMORY`). Default: 1 GiB. Only with `isolation: "os-sandbox"`, on Linux.
    */
   readonly memoryBytes?: number;
   /**

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
 import { promisify } from "node:util";
 import { BackendUnavailableError } from "@fenced/core";
+import { errorCode, refusalRemedy } from "@fenced/executor-kit";
 
 /**
  * Creates a directory on this host to run blocks in, if it is missing.
@@ -13,7 +14,7 @@ export async function makeHostDirectory(directory: string): Promise<void> {
     await mkdir(directory, { recursive: true });
   } catch (cause) {
     throw new BackendUnavailableError(`The work directory could not be created: ${String(cause)}`, {
-      remedy: "Set `workDir` to a directory that you can write to, and check that the disk is not full.",
+      remedy: refusalRemedy(errorCode(cause)),
       cause,
     });
   }

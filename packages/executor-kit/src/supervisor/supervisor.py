@@ -106,6 +106,15 @@ def end_waiting():
             each.end()
 
 
+def own_limits():
+    """This program's resource limits, which every block inherits; None if they cannot be read."""
+    try:
+        with open("/proc/self/limits", "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
 def take_frames():
     frames = channel.receive()
     if frames is None:
@@ -223,6 +232,7 @@ def main():
         lines.append("socket " + os.path.basename(PROBE) + ".sock")
     channel.send(channels.HELLO, 0, os.fsencode("\n".join(lines)))
     ending = False
+    limits = own_limits()
     while True:
         killing = resetting or ending or any(block.killing for block in blocks.blocks.values())
         for descriptor, mask in events.poll(0.005 if killing else 5):
@@ -230,6 +240,9 @@ def main():
         blocks.kill_on()
         ending = blocks.sessions is not None and blocks.sessions.ends.keep_ending()
         if resetting and reset_step():
+            if own_limits() != limits:
+                # A block has lowered them; nothing can raise them again, so the host needs another place.
+                leave()
             resetting = False
             channel.send(channels.DONE, 0)
         reap()

@@ -13,6 +13,7 @@ import {
   openFile,
   type FileOwner,
   type PinnedDirectory,
+  type WorkspaceRoot,
 } from "./pinned-directory.ts";
 import { removeEntry, walkTree } from "./walk-tree.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
@@ -35,20 +36,25 @@ export interface DirectoryFilesOptions {
    * this process's user.
    */
   readonly owner?: FileOwner;
+  /** What `PinnedDirectory.identity` said of the directory; nothing else is accepted in its place. Default: anything is. */
+  readonly identity?: string;
   /** Limits on what is read into memory. Default: `fileLimits`. */
   readonly limits?: FileLimits;
 }
 
 /** The files of a workspace that is a directory of this host. Symbolic links are not listed. */
 export class DirectoryFiles implements BackendFiles {
-  readonly #root: string;
+  readonly #root: WorkspaceRoot;
   readonly #isHidden: (relativePath: string) => boolean;
   readonly #owner: FileOwner | undefined;
   readonly #limits: FileLimits;
 
   /** @param root - the workspace's directory, which must exist when a method is called. */
-  constructor(root: string, { isHidden = () => false, owner, limits = fileLimits }: DirectoryFilesOptions = {}) {
-    this.#root = root;
+  constructor(
+    root: string,
+    { isHidden = () => false, owner, identity, limits = fileLimits }: DirectoryFilesOptions = {},
+  ) {
+    this.#root = { path: root, ...(identity === undefined ? {} : { identity }) };
     this.#isHidden = isHidden;
     this.#owner = owner;
     this.#limits = limits;

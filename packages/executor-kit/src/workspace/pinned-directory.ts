@@ -8,6 +8,7 @@ import {
   InvalidInputError,
   WorkspacePathError,
 } from "@fenced/core";
+import { refusalRemedy } from "./refusal-remedy.ts";
 import { outsideWorkspace } from "./workspace-path.ts";
 
 // Some of these are undefined on Windows, which does not affect the other flags.
@@ -109,6 +110,13 @@ export interface FileOwner {
   readonly gid: number;
 }
 
+/** A workspace's directory on this host. */
+export interface WorkspaceRoot {
+  readonly path: string;
+  /** What `PinnedDirectory.identity` said of it; if something else has its path now, nothing is opened. */
+  readonly identity?: string;
+}
+
 /** How to open a path below a workspace. */
 export interface OpenRequest {
   /** The path as the caller gave it, for errors. */
@@ -126,7 +134,7 @@ export interface OpenRequest {
  * @throws FileNotFoundError if it does not exist and `create` is false.
  */
 export async function openDirectory(
-  root: string,
+  root: WorkspaceRoot,
   parts: readonly string[],
   request: OpenRequest,
 ): Promise<PinnedDirectory> {
@@ -140,7 +148,7 @@ export async function openDirectory(
  * @throws InvalidInputError if it is not a regular file.
  */
 export async function openFile(
-  root: string,
+  root: WorkspaceRoot,
   parts: readonly string[],
   request: OpenRequest & { readonly flags: number },
 ): Promise<FileHandle> {
@@ -170,7 +178,7 @@ export async function openRegularFile(place: string, flags: number, given: strin
 
 /** Tries the path as given and, only if it contains a link or a file, the path that it resolves to. */
 async function openInside<T>(
-  root: string,
+  root: WorkspaceRoot,
   parts: readonly string[],
   { given }: OpenRequest,
   attempt: (parts: readonly string[]) => Promise<T>,
@@ -190,11 +198,11 @@ async function openInside<T>(
 
 /** Descends from `root` step by step, without following links. Throws the system's errors. */
 async function descend(
-  root: string,
+  root: WorkspaceRoot,
   parts: readonly string[],
   { given, create, owner }: OpenRequest,
 ): Promise<PinnedDirectory> {
-  let directory = await PinnedDirectory.open(await realRootOf(root));
+  let directory = await openRoot(root);
   for (const part of parts) {
     await using above = directory;
     const made = create && (await makeDirectory(above, part, given));
@@ -202,6 +210,21 @@ async function descend(
     if (made && owner) await directory.giveTo(owner);
   }
   return directory;
+}
+
+/** @throws BackendUnavailableError if something else is there now. */
+export async function openRoot(root: WorkspaceRoot): Promise<PinnedDirectory> {
+  const directory = await PinnedDirectory.open(await realRootOf(root));
+  if (root.identity === undefined || root.identity === (await directory.identity())) return directory;
+  await directory[Symbol.asyncDispose]();
+  throw workspaceReplaced(root.path);
+}
+
+/** The error for something else in the place of a workspace. */
+export function workspaceReplaced(root: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The workspace ${root} was replaced by something else`, {
+    remedy: "Code may have moved it: do not let the work directories of executors overlap. Stop the executor.",
+  });
 }
 
 /**
@@ -234,7 +257,7 @@ export function notAFile(given: string): InvalidInputError {
  *
  * @throws WorkspacePathError if a symbolic link on the way leads out of `root`, or to nothing.
  */
-async function resolveInside(root: string, parts: readonly string[], given: string): Promise<string[]> {
+async function resolveInside(root: WorkspaceRoot, parts: readonly string[], given: string): Promise<string[]> {
   const realRoot = await realRootOf(root);
   for (let known = parts.length; known > 0; known -= 1) {
     const candidate = path.join(realRoot, ...parts.slice(0, known));
@@ -251,7 +274,7 @@ async function resolveInside(root: string, parts: readonly string[], given: stri
   return [...parts];
 }
 
-async function realRootOf(root: string): Promise<string> {
+async function realRootOf({ path: root }: WorkspaceRoot): Promise<string> {
   return realpath(root).catch((cause: unknown) => {
     throw new BackendUnavailableError(`The workspace ${root} no longer exists`, {
       remedy: "Stop the executor; the next call starts it with a new workspace.",
@@ -294,7 +317,7 @@ function belowFile(given: string): InvalidInputError {
 
 function refused(cause: unknown, given: string): BackendUnavailableError {
   return new BackendUnavailableError(`The file system refused access to ${JSON.stringify(given)}: ${String(cause)}`, {
-    remedy: "Check that the disk is not full, and that the workspace's permissions allow it.",
+    remedy: refusalRemedy(errorCode(cause)),
     cause,
   });
 }

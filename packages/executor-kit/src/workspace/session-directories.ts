@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, fchownSync, openSync, unlinkSync, writeFileSync } from "node:fs";
-import { chown, mkdir, realpath, rmdir, stat } from "node:fs/promises";
+// Always with `bigint`, as the lint rule requires.
+// oxlint-disable-next-line no-restricted-imports
+import { closeSync, constants, fchownSync, fstatSync, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { chown, mkdir, realpath, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
@@ -10,7 +12,8 @@ import { blockSource } from "../languages/command-languages.ts";
 import type { LeashOptions } from "../processes/leash.ts";
 import type { BlockRun } from "../run/block-run.ts";
 import { DirectoryFiles } from "./directory-files.ts";
-import { errorCode, openRegularFile, type FileOwner, PinnedDirectory } from "./pinned-directory.ts";
+import { errorCode, openRegularFile, type FileOwner, PinnedDirectory, workspaceReplaced } from "./pinned-directory.ts";
+import { refusalRemedy } from "./refusal-remedy.ts";
 import { removeEntry, removeTree } from "./walk-tree.ts";
 
 /** Maximum size of an executor's own file. */
@@ -41,6 +44,7 @@ export class SessionDirectories {
   readonly filePrefix: string;
   readonly #of: SessionOwner;
   #workDirectory: string;
+  #identity = "";
   #owner: FileOwner = { uid: -1, gid: -1 };
   #giveTo: FileOwner | undefined;
   #hasPackage: boolean;
@@ -79,11 +83,13 @@ export class SessionDirectories {
       await mkdir(this.sessionDirectory, { mode: 0o700 });
       await mkdir(this.#workDirectory, { recursive: true });
       this.#workDirectory = await realpath(this.#workDirectory);
-      const { uid, gid } = await stat(this.#workDirectory);
+      await using directory = await PinnedDirectory.open(this.#workDirectory);
+      this.#identity = await directory.identity();
+      const { uid, gid } = await directory.stat();
       this.#owner = { uid, gid };
     } catch (cause) {
       throw new BackendUnavailableError(`The work directory could not be created: ${String(cause)}`, {
-        remedy: "Set `workDir` to a directory that can be written to, and check that the disk is not full.",
+        remedy: refusalRemedy(errorCode(cause)),
         cause,
       });
     }
@@ -95,6 +101,11 @@ export class SessionDirectories {
    */
   get workDirectory(): string {
     return this.#workDirectory;
+  }
+
+  /** Tells the work directory from everything that code may put in its place; see `PinnedDirectory`. */
+  get identity(): string {
+    return this.#identity;
   }
 
   /** The owner of the work directory. */
@@ -115,7 +126,8 @@ export class SessionDirectories {
   files(): DirectoryFiles {
     const owner = this.#giveTo;
     const isHidden = (file: string): boolean => this.isOwn(file);
-    return new DirectoryFiles(this.#workDirectory, { isHidden, ...(owner === undefined ? {} : { owner }) });
+    const identity = this.#identity;
+    return new DirectoryFiles(this.#workDirectory, { isHidden, identity, ...(owner === undefined ? {} : { owner }) });
   }
 
   /** Marks the functions' package in `node_modules` as the session's own, because it contains host functions. */
@@ -144,28 +156,41 @@ export class SessionDirectories {
    */
   async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<string> {
     const source = blockSource(language, code);
-    try {
-      if (filename !== undefined) await this.files().write(filename, source);
-      return path.join(this.#workDirectory, filename ?? this.writeOwn(source, extension));
-    } catch (cause) {
-      if (FencedError.isInstance(cause)) throw cause;
-      throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
-        remedy: "Check that the directory still exists and that the disk is not full, then call stop() and start().",
-        cause,
-      });
-    }
+    if (filename !== undefined) await this.files().write(filename, source);
+    return path.join(this.#workDirectory, filename ?? this.writeOwn(source, extension));
   }
 
   /**
    * Writes a file of the session's own into the work directory, under a unique name.
    *
    * @returns the name.
-   * @throws the system's error.
+   * @throws BackendUnavailableError for lack of space or permission, or if the directory was replaced.
    */
   writeOwn(content: string, extension: string): string {
     const name = this.newName(extension);
-    writeOwnFile(path.join(this.#workDirectory, name), content, this.#giveTo);
+    try {
+      this.#writeNew(name, content);
+    } catch (cause) {
+      if (FencedError.isInstance(cause)) throw cause;
+      const problem = `The work directory ${this.#workDirectory} could not be written to: ${String(cause)}`;
+      throw new BackendUnavailableError(problem, { remedy: refusalRemedy(errorCode(cause)), cause });
+    }
     return name;
+  }
+
+  #writeNew(name: string, content: string): void {
+    if (process.platform !== "linux") {
+      writeOwnFile(path.join(this.#workDirectory, name), content, this.#giveTo);
+      return;
+    }
+    const directory = openSync(this.#workDirectory, constants.O_RDONLY | constants.O_DIRECTORY);
+    try {
+      const { dev, ino } = fstatSync(directory, { bigint: true });
+      if (this.#identity !== `${dev}:${ino}`) throw workspaceReplaced(this.#workDirectory);
+      writeOwnFile(`/proc/self/fd/${directory}/${name}`, content, this.#giveTo);
+    } finally {
+      closeSync(directory);
+    }
   }
 
   /** Returns the text of a file that `writeOwn` wrote. */

@@ -1,10 +1,17 @@
 import { readFileSync } from "node:fs";
 import { supervisorCommand } from "@fenced/executor-kit/supervisor";
 import type { SandboxLimits } from "./limit-groups.ts";
+import { deviceNames, withReadOnlyDevices } from "./read-only-devices.ts";
 import type { SharedPath } from "./shared-paths.ts";
 import { procOptions, systemOptions } from "./system-directories.ts";
 
 const enterProgram: string = readFileSync(new URL("./enter.py", import.meta.url), "utf8");
+
+/** A file in `/etc`. Never a file of the host, which code could replace if it can write to the directory. */
+export interface SettingsFile {
+  readonly name: string;
+  readonly text: string;
+}
 
 /** The contents of a sandbox. */
 export interface SandboxPlan {
@@ -12,14 +19,18 @@ export interface SandboxPlan {
   readonly bubblewrap: string;
   /** What to share in addition to the system's directories, outer directories first. */
   readonly shared: readonly SharedPath[];
-  /** Absolute path of the host directory with the sandbox's own `passwd`, `group`, `hosts` and `nsswitch.conf`. */
-  readonly settings: string;
+  /** Sockets of the host in what is shared, to hide: connecting is more than reading and writing. */
+  readonly sockets: readonly string[];
+  /** The sandbox's own files in `/etc`: `passwd`, for example. */
+  readonly settings: readonly SettingsFile[];
   /** Absolute path of the directory that the supervisor creates for itself in the sandbox. */
   readonly directory: string;
   readonly workspace: string;
   /** Programs that the supervisor looks for, and the `PATH` to search. */
   readonly programs: readonly string[];
   readonly searchPath: string;
+  /** The `PATH` for programs that run outside. */
+  readonly trustedPath: string;
   readonly network: "none" | "open";
   readonly limits: SandboxLimits;
   /** The user and group of this process. */
@@ -31,6 +42,9 @@ export const filterDescriptor = 3;
 
 /** The descriptor to which bubblewrap writes the id of the process that it started. */
 export const infoDescriptor = 4;
+
+/** The first of the descriptors from which bubblewrap reads the settings files. */
+export const firstSettingsDescriptor = 5;
 
 /**
  * The id to use instead of root inside the sandbox, because programs that run as root try things that only root may do.
@@ -44,7 +58,9 @@ export function userInside(id: number): number {
 
 /** The command that starts a sandbox with a supervisor as its first process. */
 export function bubblewrapCommand(plan: SandboxPlan): [string, ...string[]] {
-  return [plan.bubblewrap, ...namespaceOptions(plan), ...rootOptions(plan), "--", ...firstProcess(plan)];
+  const command = [...namespaceOptions(plan), ...rootOptions(plan), "--", ...firstProcess(plan)];
+  const whole: [string, ...string[]] = [plan.bubblewrap, ...command];
+  return plan.user.uid === 0 ? withReadOnlyDevices(whole, plan.trustedPath) : whole;
 }
 
 function namespaceOptions({ network, user }: SandboxPlan): string[] {
@@ -57,24 +73,31 @@ function namespaceOptions({ network, user }: SandboxPlan): string[] {
   ].flat();
 }
 
-function rootOptions({ shared, settings, network, limits, workspace }: SandboxPlan): string[] {
-  const files = ["passwd", "group", "hosts", "nsswitch.conf"];
+function rootOptions({ shared, sockets, settings, network, limits, workspace }: SandboxPlan): string[] {
   return [
     systemOptions(),
-    files.flatMap((each) => ["--ro-bind", `${settings}/${each}`, `/etc/${each}`]),
+    settings.flatMap(({ name }, index) => ["--ro-bind-data", String(firstSettingsDescriptor + index), `/etc/${name}`]),
     // Mounted explicitly, because it is usually a link to a directory that is not shared.
     network === "open" ? ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"] : [],
     procOptions(),
     ["--dev", "/dev", "--size", String(limits.temporaryBytes), "--tmpfs", "/dev/shm"],
     ["--size", String(limits.temporaryBytes), "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp"],
     shared.flatMap(({ source, place, mode }) => [mode === "read" ? "--ro-bind" : "--bind", source, place]),
+    sockets.flatMap((each) => ["--ro-bind", "/dev/null", each]),
     limits.events.flatMap(({ source, place }) => ["--ro-bind", source, place]),
     ["--remount-ro", "/", "--remount-ro", "/dev", "--chdir", workspace],
   ].flat();
 }
 
-function firstProcess({ directory, workspace, programs, searchPath, limits }: SandboxPlan): string[] {
+function firstProcess({ directory, workspace, programs, searchPath, limits, shared }: SandboxPlan): string[] {
   const { processes, data } = limits.each;
   const supervisor = supervisorCommand({ directory, workspace, programs, path: searchPath, alone: true });
-  return ["python3", "-I", "-S", "-c", enterProgram, String(processes ?? ""), String(data ?? ""), ...supervisor];
+  // Bubblewrap finds what it shows by name, and code elsewhere may have changed that meanwhile.
+  const checked = shared.filter(({ identity }) => identity !== undefined);
+  return [
+    ["python3", "-I", "-S", "-c", enterProgram],
+    [String(processes ?? ""), String(data ?? ""), deviceNames.join(" "), String(checked.length)],
+    checked.flatMap(({ identity = "", place }) => [identity, place]),
+    supervisor,
+  ].flat();
 }

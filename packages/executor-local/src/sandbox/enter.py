@@ -1,7 +1,9 @@
-"""The first program in a sandbox: closes inherited descriptors, applies the limits, and becomes the next program.
+"""The first program in a sandbox: closes inherited descriptors, checks what is shown, applies the limits, and becomes the next
+program.
 
-Arguments: the maximum number of processes, or nothing; the maximum bytes of data of each process, or nothing; the next program
-and its arguments. Python 3.8 or later, standard library only.
+Arguments: the maximum number of processes, or nothing; the maximum bytes of data of each process, or nothing; the names of device
+files, separated by spaces; the number of paths to check, and for each one the device and inode numbers that it must have and the
+path; the next program and its arguments. Python 3.8 or later, standard library only.
 """
 
 import os
@@ -17,13 +19,37 @@ def limit(kind, most):
     resource.setrlimit(kind, (most, most))
 
 
-PROCESSES, DATA, *NEXT = sys.argv[1:]
+def may_change(device):
+    """Whether code could take a device away from everybody on this machine."""
+    try:
+        os.chmod(device, os.stat(device).st_mode & 0o7777)
+        return True
+    except OSError:
+        return False
+
+
+def identity(place):
+    try:
+        found = os.lstat(place)
+        return "%d:%d" % (found.st_dev, found.st_ino)
+    except OSError as error:
+        return str(error)
+
+
+PROCESSES, DATA, DEVICES, COUNT, *REST = sys.argv[1:]
+CHECKED, NEXT = REST[: 2 * int(COUNT)], REST[2 * int(COUNT) :]
 for name in os.listdir("/proc/self/fd"):
     if int(name) > 2:
         try:
             os.close(int(name))
         except OSError:
             pass
+for name in DEVICES.split():
+    if may_change("/dev/" + name):
+        sys.exit("fenced: code in the sandbox could change the device file /dev/" + name)
+for expected, place in zip(CHECKED[::2], CHECKED[1::2]):
+    if identity(place) != expected:
+        sys.exit("fenced: something replaced " + place)
 # Disable core dumps: unlike with 0, with 1 the kernel does not call the host's core dump handler either.
 limit(resource.RLIMIT_CORE, 1)
 if PROCESSES:

@@ -83,6 +83,7 @@ export class LimitGroups {
     }
     const byProcess = !held.has("pids") && limitsProcessesPerSandbox();
     if (wanted.pidsLimit !== undefined && !held.has("pids") && !byProcess) throw notHeld();
+    if (wanted.memoryBytes !== undefined && !held.has("memory")) warnOfMemory();
     return {
       memoryBytes,
       temporaryBytes: Math.floor(memoryBytes / 2),
@@ -183,6 +184,19 @@ function mountOf(mounts: string, controllers: string | undefined, place: string)
     return path.join(mount, path.posix.relative(root, place));
   }
   return undefined;
+}
+
+let warned = false;
+
+/** Warns once per process that `memoryBytes` is not what it says. */
+function warnOfMemory(): void {
+  if (warned) return;
+  warned = true;
+  process.emitWarning("`memoryBytes` limits only the data of each process here, not the whole sandbox.", {
+    code: "FENCED_MEMORY",
+    detail:
+      "What processes share (memfd_create, shared mappings) is not limited. Let this program create control groups with the controller `memory`, or use a container, with @fenced/executor-docker.",
+  });
 }
 
 function notHeld(): BackendUnavailableError {

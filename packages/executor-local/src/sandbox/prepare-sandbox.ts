@@ -1,14 +1,12 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import path from "node:path";
 import type { NetworkPolicy } from "@fenced/core";
 import { hostEnvironment, type SessionDirectories } from "@fenced/executor-kit";
 import { findProgram } from "../languages/find-languages.ts";
 import type { VirtualEnv } from "../virtual-env.ts";
-import { userInside, type SandboxPlan } from "./bubblewrap-command.ts";
+import { userInside, type SandboxPlan, type SettingsFile } from "./bubblewrap-command.ts";
 import { findInstallations, type Installations } from "./find-installations.ts";
 import type { SandboxLimits } from "./limit-groups.ts";
 import { noBubblewrap } from "./sandbox-problems.ts";
-import { isWithin, resolveShares } from "./shared-paths.ts";
+import { hostSockets, isWithin, resolveShares } from "./shared-paths.ts";
 
 /** The settings of a sandbox. */
 export interface SandboxWishes {
@@ -43,7 +41,7 @@ const ownVariables: readonly string[] = ["HOME", "USER", "LOGNAME", "SHELL", "TM
 const userName = "sandbox";
 
 /**
- * Finds bubblewrap and the blocks' programs, resolves the shared paths, and writes the sandbox's own settings.
+ * Finds bubblewrap and the blocks' programs, and resolves the shared paths.
  *
  * @param programs - the programs that the languages need.
  * @throws BackendUnavailableError if bubblewrap is missing; InvalidInputError if something cannot be shared.
@@ -55,7 +53,7 @@ export async function prepareSandbox(
   limits: SandboxLimits,
 ): Promise<PreparedSandbox> {
   const { workDirectory } = directories;
-  const shared = await resolveShares({ ...wishes, workDirectory });
+  const shared = await resolveShares({ ...wishes, workDirectory, identity: directories.identity });
   const untrusted = shared.filter(({ mode }) => mode === "write").map(({ source }) => source);
   const base = Object.entries(hostEnvironment(wishes.inheritEnv)).filter(([name]) => !ownVariables.includes(name));
   const searchPath = wishes.env["PATH"] ?? process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
@@ -65,17 +63,17 @@ export async function prepareSandbox(
   const directory = sandboxDirectory(wishes.id);
   const variables = blockVariables(wishes, installed, searchPath, directory);
   const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const settings = path.join(directories.sessionDirectory, "etc");
-  await writeSettings(settings, user, `${directory}/home`);
   const places = installed.places.filter((each) => !shared.some(({ place }) => isWithin(each, place)));
   const plan: SandboxPlan = {
     bubblewrap,
     shared: [...places.toSorted().map((each) => ({ source: each, place: each, mode: "read" as const })), ...shared],
-    settings,
+    sockets: await hostSockets(shared),
+    settings: settingsFiles(user, `${directory}/home`),
     directory,
     workspace: workDirectory,
     programs,
     searchPath: variables["PATH"] ?? searchPath,
+    trustedPath: installed.trustedPath,
     network: wishes.network === "open" ? "open" : "none",
     limits,
     user,
@@ -96,19 +94,19 @@ function blockVariables(
   return { PATH: words.join(":"), ...(virtualEnv ? { VIRTUAL_ENV: virtualEnv.directory } : {}) };
 }
 
-/** Writes the files in which programs look up users and hosts, without information about this machine. */
-async function writeSettings(
-  directory: string,
+/** The files in which programs look up users and hosts, without information about this machine. */
+function settingsFiles(
   { uid, gid }: { readonly uid: number; readonly gid: number },
   home: string,
-): Promise<void> {
+): readonly SettingsFile[] {
   const [user, group] = [userInside(uid), userInside(gid)];
-  const files = {
-    passwd: `${userName}:x:${user}:${group}:${userName}:${home}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n`,
-    group: `${userName}:x:${group}:\nnogroup:x:65534:\n`,
-    hosts: `127.0.0.1 localhost ${userName}\n::1 localhost\n`,
-    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-  };
-  await mkdir(directory, { recursive: true });
-  await Promise.all(Object.entries(files).map(async ([name, text]) => writeFile(path.join(directory, name), text)));
+  return [
+    {
+      name: "passwd",
+      text: `${userName}:x:${user}:${group}:${userName}:${home}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n`,
+    },
+    { name: "group", text: `${userName}:x:${group}:\nnogroup:x:65534:\n` },
+    { name: "hosts", text: `127.0.0.1 localhost ${userName}\n::1 localhost\n` },
+    { name: "nsswitch.conf", text: "passwd: files\ngroup: files\nhosts: files dns\n" },
+  ];
 }

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError, type NetworkPolicy } from "@fenced/core";
 import type { SessionDirectories } from "@fenced/executor-kit";
@@ -26,11 +26,11 @@ export interface Seatbelt {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Directories of the session that code may change. Not the session's whole directory, which contains the profile. */
+/** Directories of the session that code may change. */
 const ownDirectories = ["home", "tmp", "functions", "packages"] as const;
 
 /**
- * Writes a session's profile, and creates its home and temporary directories.
+ * Makes a session's profile, and creates its home and temporary directories.
  *
  * @param programs - the programs that the languages need, and the `PATH` to search.
  * @throws InvalidInputError if something cannot be shared, or for a limit that macOS cannot enforce.
@@ -38,7 +38,7 @@ const ownDirectories = ["home", "tmp", "functions", "packages"] as const;
 export async function prepareSeatbelt(
   wishes: SeatbeltWishes & { readonly virtualEnv: VirtualEnv | undefined },
   search: { readonly programs: readonly string[]; readonly searchPath: string },
-  { sessionDirectory, workDirectory }: SessionDirectories,
+  { sessionDirectory, workDirectory, identity }: SessionDirectories,
 ): Promise<Seatbelt> {
   if (wishes.memoryBytes !== undefined || wishes.pidsLimit !== undefined) {
     throw new InvalidInputError("`memoryBytes` and `pidsLimit` are not supported on macOS", {
@@ -55,18 +55,18 @@ export async function prepareSeatbelt(
       remedy: "Leave it out, or use a container, with @fenced/executor-docker.",
     });
   }
-  const shared = await resolveShares({ ...wishes, workDirectory });
+  const shared = await resolveShares({ ...wishes, workDirectory, identity });
   const writable = shared.filter(({ mode }) => mode === "write").map(({ source }) => source);
   const { places } = await findInstallations({ ...search, virtualEnv: wishes.virtualEnv, untrusted: writable });
   const own = ownDirectories.map((name) => path.join(sessionDirectory, name));
   for (const each of own) await mkdir(each, { recursive: true });
-  const profile = path.join(sessionDirectory, "profile.sb");
   const readable = shared.filter(({ mode }) => mode === "read").map(({ source }) => source);
   const rules = { network: wishes.network, readable: [...places, ...readable], writable: [...writable, ...own] };
-  await writeFile(profile, seatbeltProfile(rules));
+  const profile = seatbeltProfile(rules);
   const [home = "", temporary = ""] = own;
   return {
-    wrap: (command) => ["/usr/bin/sandbox-exec", "-f", profile, ...command],
+    // As text, because code may be able to change a file: the session's directory may be in a shared one.
+    wrap: (command) => ["/usr/bin/sandbox-exec", "-p", profile, ...command],
     env: { HOME: home, TMPDIR: temporary },
   };
 }

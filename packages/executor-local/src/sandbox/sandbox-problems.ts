@@ -59,7 +59,18 @@ function explanation(said: string): Explanation {
       remedy: containerCure,
     };
   }
-  if (/namespace|hostname|uid map|RTM_NEWADDR|pivot_root|[Mm]ount|clone/.test(said)) return namespaceProblem(said);
+  const [, checked] = /^fenced: (.*)$/m.exec(said) ?? [];
+  if (checked !== undefined) {
+    return {
+      problem: checked,
+      remedy: checked.includes("replaced")
+        ? "Code elsewhere may be writing there: share only directories that no other session can write to."
+        : "Run this program as an ordinary user, or report this.",
+    };
+  }
+  if (/unshare|namespace|hostname|uid map|RTM_NEWADDR|pivot_root|[Mm]ount|clone/.test(said)) {
+    return namespaceProblem(said);
+  }
   return {
     problem: "bubblewrap or the program in it failed",
     remedy:

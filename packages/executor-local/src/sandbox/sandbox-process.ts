@@ -5,7 +5,13 @@ import { Readable, Writable } from "node:stream";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import { NoPython, type SupervisorProcess } from "../running-supervisor.ts";
-import { bubblewrapCommand, filterDescriptor, infoDescriptor, type SandboxPlan } from "./bubblewrap-command.ts";
+import {
+  bubblewrapCommand,
+  filterDescriptor,
+  firstSettingsDescriptor,
+  infoDescriptor,
+  type SandboxPlan,
+} from "./bubblewrap-command.ts";
 import { explainStart, unsupportedSystem } from "./sandbox-problems.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 
@@ -34,8 +40,8 @@ export class SandboxProcess implements SupervisorProcess {
     let command: readonly [string, ...string[]] = bubblewrapCommand(plan);
     for (const group of plan.limits.groups) command = group.wrap(command, env);
     const [program, ...words] = command;
-    const stdio = ["pipe", "pipe", "pipe", "pipe", "pipe"] as const;
-    this.#child = spawn(program, words, { cwd: "/", env, stdio: [...stdio], detached: true });
+    const stdio = Array.from({ length: firstSettingsDescriptor + plan.settings.length }, () => "pipe" as const);
+    this.#child = spawn(program, words, { cwd: "/", env, stdio, detached: true });
     this.#ended = new Promise((resolve) => {
       this.#child.once("exit", () => resolve());
       this.#child.once("error", (error) => {
@@ -57,6 +63,12 @@ export class SandboxProcess implements SupervisorProcess {
     });
     for (const stream of [stdin, filter, info]) stream.on("error", () => {});
     filter.end(systemCallFilter(process.arch));
+    for (const [index, { text }] of plan.settings.entries()) {
+      const file = all[firstSettingsDescriptor + index];
+      if (!(file instanceof Writable)) throw explainStart("");
+      file.on("error", () => {});
+      file.end(text);
+    }
   }
 
   explain(cause: unknown): Error {

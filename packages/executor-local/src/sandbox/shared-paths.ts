@@ -1,6 +1,10 @@
-import { realpath } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open, readFile, readlink, realpath } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
+
+/** Linux's `O_PATH`, for which Node has no constant: opens even unreadable files. */
+const pathOnly = 0o10_000_000;
 
 /** A file or directory of the host that programs in a sandbox see under its own path. */
 export interface SharedPath {
@@ -9,12 +13,16 @@ export interface SharedPath {
   /** Absolute path in the sandbox. */
   readonly place: string;
   readonly mode: "read" | "write";
+  /** The device and inode numbers of what was checked, as `DEVICE:INODE`; the sandbox must show the same. */
+  readonly identity?: string;
 }
 
 /** What the user shares. */
 export interface Shares {
   /** Absolute path without symbolic links. */
   readonly workDirectory: string;
+  /** Identifies the work directory, as in `SharedPath`. */
+  readonly identity: string;
   readonly readable: readonly string[];
   readonly writable: readonly string[];
 }
@@ -44,13 +52,13 @@ export function isWithin(place: string, directory: string): boolean {
  * @throws InvalidInputError if a path does not exist, cannot be shared, or leads through a symbolic link that code in
  * an earlier sandbox may have created.
  */
-export async function resolveShares({ workDirectory, readable, writable }: Shares): Promise<SharedPath[]> {
-  const shared: SharedPath[] = [{ source: workDirectory, place: workDirectory, mode: "write" }];
+export async function resolveShares({ workDirectory, identity, readable, writable }: Shares): Promise<SharedPath[]> {
+  const shared: SharedPath[] = [{ source: workDirectory, place: workDirectory, mode: "write", identity }];
   for (const each of writable) shared.push(await resolveShare(each, "writable"));
   for (const each of readable) shared.push(await resolveShare(each, "readable"));
-  const open = shared.filter(({ mode }) => mode === "write");
+  const changeable = shared.filter(({ mode }) => mode === "write");
   for (const { place, source } of shared) {
-    const outer = open.find((each) => each.place !== place && isWithin(place, each.place));
+    const outer = changeable.find((each) => each.place !== place && isWithin(place, each.place));
     if (outer && source !== path.join(outer.source, path.relative(outer.place, place))) throw throughLink(place, outer);
     const reason = unshareable(source);
     if (reason !== undefined) throw notShared(place, `it ${reason}`, "Choose another directory.");
@@ -58,13 +66,46 @@ export async function resolveShares({ workDirectory, readable, writable }: Share
   return shared.toSorted((one, other) => one.place.length - other.place.length);
 }
 
-async function resolveShare(given: string, option: "readable" | "writable"): Promise<SharedPath> {
-  const place = path.resolve(given);
-  try {
-    return { source: await realpath(place), place, mode: option === "readable" ? "read" : "write" };
-  } catch (cause) {
+async function resolveShare(place: string, option: "readable" | "writable"): Promise<SharedPath> {
+  const mode = option === "readable" ? "read" : "write";
+  const { source, identity, isSocket } = await inspect(place).catch((cause: unknown) => {
     throw notShared(place, String(cause), `Correct the option \`${option}\`, or create the file or directory first.`);
+  });
+  if (isSocket && mode === "read") {
+    const reason = "it is a socket, and who connects to it can do more than read";
+    throw notShared(place, reason, "If you trust the code with what answers there, name the socket in `writable`.");
   }
+  return { source, place, mode, identity };
+}
+
+/** What a path leads to now. What is open stays the same, whatever code puts in its place. */
+async function inspect(
+  place: string,
+): Promise<{ readonly source: string; readonly identity: string; readonly isSocket: boolean }> {
+  const given = await realpath(place);
+  await using handle = await open(given, process.platform === "linux" ? pathOnly : constants.O_RDONLY);
+  const stats = await handle.stat({ bigint: true });
+  const source = process.platform === "linux" ? await readlink(`/proc/self/fd/${handle.fd}`) : given;
+  return { source, identity: `${stats.dev}:${stats.ino}`, isSocket: stats.isSocket() };
+}
+
+/**
+ * Sockets of the host that are in what is shared, by their paths in the sandbox. A path that is itself shared is not
+ * among them.
+ */
+export async function hostSockets(shared: readonly SharedPath[]): Promise<string[]> {
+  const table = await readFile("/proc/net/unix", "utf8").catch(() => "");
+  const bound = table.split("\n").flatMap((line) => /^(?:\S+ +){7}(\/.*)$/.exec(line)?.[1] ?? []);
+  const real = await Promise.all([...new Set(bound)].map(async (each) => realpath(each).catch(() => undefined)));
+  return real.flatMap((socket) => {
+    if (socket === undefined) return [];
+    return shared.flatMap(({ source, place }) => {
+      const hidden = path.join(place, path.relative(source, socket));
+      // Another shared path may be shown in front of it.
+      const shown = shared.findLast((each) => isWithin(hidden, each.place));
+      return socket !== source && isWithin(socket, source) && shown?.place === place ? [hidden] : [];
+    });
+  });
 }
 
 function throughLink(place: string, { place: outer }: SharedPath): InvalidInputError {

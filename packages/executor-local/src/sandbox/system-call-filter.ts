@@ -25,6 +25,8 @@ const setIdBits = 0o6000;
 const creating = 0o20000100;
 /** `TIOCSTI` and `TIOCLINUX` type into a terminal; `TIOCSETD` loads drivers. */
 const terminalTricks = [0x5412, 0x541c, 0x5423];
+/** `F_SETLEASE` */
+const setLease = 1024;
 
 function setsIds(call: string, mode: number): Rule {
   return { calls: [call], error: errors.EPERM, conditions: [{ argument: mode, anyBitOf: setIdBits }] };
@@ -62,6 +64,10 @@ const rules: readonly Rule[] = [
   // These keep their arguments in memory, or bypass this filter; C libraries fall back to calls that the filter sees.
   { calls: ["clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"], error: errors.ENOSYS },
   { calls: ["ioctl"], error: errors.EPERM, conditions: [{ argument: 1, oneOf: terminalTricks }] },
+  // Asynchronous I/O, which hardly any program uses: all users of the machine share one small number of requests.
+  { calls: ["io_setup"], error: errors.ENOSYS },
+  // A lease lets the owner of a file delay everybody who opens it, the host's programs included.
+  { calls: ["fcntl"], error: errors.EPERM, conditions: [{ argument: 1, oneOf: [setLease] }] },
   // Allow only socket families that network namespaces confine; not the hypervisor's sockets, for example.
   {
     calls: ["socket"],
@@ -75,6 +81,11 @@ const rules: readonly Rule[] = [
       { argument: 0, oneOf: [families.netlink] },
       { argument: 2, noneOf: [0] },
     ],
+  },
+  {
+    calls: ["socketpair"],
+    error: errors.EAFNOSUPPORT,
+    conditions: [{ argument: 0, noneOf: [families.unix] }],
   },
   // A setuid program in the workspace would give other users of the host its owner's rights.
   setsIds("chmod", 1),

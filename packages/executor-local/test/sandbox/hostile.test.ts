@@ -40,6 +40,7 @@ const attempts: readonly (readonly [attempt: string, what: string, outside: Outs
   ["make_setuid", "making a setuid program, for others to run", "anybody"],
   ["create_setuid", "creating one", "anybody"],
   ["make_device", "making a device file", "root"],
+  ["change_devices", "modes of the host's device files", "root"],
   ["raw_disk", "the raw disk", "untried"],
   ["become_root", "becoming root", "root"],
   ["new_namespace", "namespaces of its own", "untried"],
@@ -58,6 +59,9 @@ const attempts: readonly (readonly [attempt: string, what: string, outside: Outs
   ["type_into_terminal", "typing into a terminal (TIOCSTI)", "root"],
   ["controlling_terminal", "the terminal that this program was started from", "untried"],
   ["around_the_filter", "system calls around the filter (io_uring)", "untried"],
+  ["shared_requests", "asynchronous I/O, which all users share", "anybody"],
+  ["lease_file", "leases, which delay those who open a file", "anybody"],
+  ["strange_pair", "pairs of sockets of other families", "untried"],
   ["kernel_programs", "programs in the kernel (bpf)", "untried"],
   ["old_calls", "system calls of 32-bit programs", "untried"],
 ];

@@ -6,7 +6,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { bubblewrapsOf } from "../support/sandbox-subject.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
@@ -93,6 +93,69 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await rm(path.join(workDir, "part"), { recursive: true });
     await rename(path.join(workDir, "moved"), path.join(workDir, "part"));
     expect(await next()).toMatch(/^sandbox:/);
+  });
+
+  it("hides the host's sockets in what it shows, unless a socket is shared itself, for writing", async () => {
+    const directory = await temporaryDirectory();
+    const socket = path.join(directory, "shown/socket");
+    await mkdir(path.dirname(socket));
+    const server = net.createServer((connection) => connection.end("hello"));
+    await once(server.listen(socket), "listening");
+    onTestFinished(async () => {
+      await once(server.close(), "close");
+    });
+    const code = `import socket\nwith socket.socket(socket.AF_UNIX) as each:\n    each.connect(${JSON.stringify(socket)})\n    print(each.recv(9))`;
+    for (const options of [{ readable: [directory] }, { writable: [directory] }]) {
+      await using executor = sandboxed(options);
+      expect(await printed(executor, "python", code)).toContain("ConnectionRefusedError");
+    }
+    await using reading = sandboxed({ readable: [socket] });
+    await expect(reading.start()).rejects.toThrow(/it is a socket.*name the socket in `writable`/);
+    await using writing = sandboxed({ readable: [directory], writable: [socket] });
+    expect(await printed(writing, "python", code)).toBe("b'hello'\n");
+  });
+
+  it("does not start if a shared path is replaced after it was checked", async () => {
+    const directory = await temporaryDirectory();
+    const [shown, programs] = [path.join(directory, "shown"), path.join(directory, "bin")];
+    await mkdir(shown);
+    await mkdir(programs);
+    // Replaces it at the last moment, like code in another sandbox that can write to the directory around it.
+    const replacing = `#!/bin/sh\nmv ${shown} ${shown}-aside && ln -s /etc ${shown}\nexec /usr/bin/bwrap "$@"\n`;
+    await writeFile(path.join(programs, "bwrap"), replacing, { mode: 0o755 });
+    await using executor = sandboxed({ readable: [shown], env: { PATH: `${programs}:/usr/bin:/bin` } });
+    await expect(executor.start()).rejects.toThrow(/something replaced .*shown.* Nothing was run/);
+  });
+
+  it("never lets the host write through a link, even if code can write to the temporary directory", async () => {
+    const directory = await temporaryDirectory();
+    const [shown, victim] = [path.join(directory, "shown"), path.join(directory, "victim")];
+    await mkdir(path.join(shown, "tmp"), { recursive: true });
+    await mkdir(victim);
+    vi.stubEnv("TMPDIR", path.join(shown, "tmp"));
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
+    await using executor = sandboxed({ writable: [shown] });
+    const code = `for each in ${shown}/tmp/fenced-*; do rm -rf $each/etc; ln -s ${victim} $each/etc && echo linked; done`;
+    expect(await printed(executor, "bash", code)).toBe("linked\n");
+    for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
+    const next = async (): Promise<string> => printed(executor, "bash", "head -n 1 /etc/passwd");
+    // Until the loss of the sandbox is noticed, blocks fail because of it.
+    await expect.poll(() => next().catch(String), { timeout: 10_000 }).toMatch(/^sandbox:/);
+    expect(await readdir(victim)).toEqual([]);
+  });
+
+  it("resolves relative shared paths when it is created", async () => {
+    const directory = await temporaryDirectory();
+    await writeFile(path.join(directory, "file"), "shared");
+    const readable = [path.relative(process.cwd(), directory)];
+    await using executor = sandboxed({ readable });
+    const spy = vi.spyOn(process, "cwd").mockReturnValue("/");
+    onTestFinished(() => {
+      spy.mockRestore();
+    });
+    expect(await printed(executor, "bash", `cat ${directory}/file`)).toBe("shared");
   });
 
   it("names a shared path that is missing", async () => {
